@@ -41,12 +41,16 @@ NAMES = [name for name, _ in commands()]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_command_teaches_itself(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_each_command_teaches_itself(
+    name: str, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert run([*name.split(), "--help"]) == 0
     text = capsysbinary.readouterr().out.decode()
     assert f"usage: filepact {name}" in text
     assert "\nexample:\n  " in text
     assert "--json" in text
+    assert max(map(len, text.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -118,10 +118,14 @@ def _interruptible() -> Iterator[None]:
 _ABOUT = """\
 Check how a client of the Agent Client Protocol serves files.
 
-The client is started in a throw-away folder; the agent that it starts there makes the checks.
-{agent} stands for the agent's command line as one word, {agent...} for its words; without either
-they are appended.  The exit status is 0 if the client conforms, 1 if it does not or the checks
-could not be made, 2 for wrong usage and 130 after an interrupt."""
+The client is started in a temporary folder; the agent that it starts there
+makes the checks. In the client's words, {agent} stands for the agent's command
+line as one word and {agent...} for its words; without either they are appended.
+
+exit status:
+  0 the client conforms   1 it does not, or the checks could not be made
+  2 wrong usage           130 interrupted
+"""
 
 
 class _UsageError(Exception):
@@ -181,8 +185,8 @@ def build_parser(name: str = _NAME) -> argparse.ArgumentParser:
         default=[],
         help="a line for the client's standard input, such as a prompt; may be given several times",
     )
-    add("--strict", action="store_true", help="what is only advised counts for the exit status too")
-    add("--list", action="store_true", help="list the checks and make none")
+    add("--strict", action="store_true", help="count advice that is not followed as failure")
+    add("--list", action="store_true", help="list the checks, and make none of them")
     add("--json", action="store_true", help="print exactly one JSON object")
     add("--no-color", action="store_true", help="no colours (NO_COLOR); never in a pipe")
     add("--agent", metavar="DIR", help=argparse.SUPPRESS)

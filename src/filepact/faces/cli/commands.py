@@ -27,8 +27,8 @@ def _add_serving(group: CommandGroup) -> None:
         "serve:mcp",
         "serve folders to an agent over MCP on standard input and output",
         "filepact mcp ~/project --mode preview",
-        "Only the folders that are named can be used; naming none is an error. With --toolset "
-        "solution the first may be a .sln, .slnx or .csproj file, which stands for its folder.",
+        "Only the folders that are named can be used. With --toolset solution the first may be a "
+        ".sln, .slnx or .csproj file, which stands for its folder.",
     )
     add(
         "roots",
@@ -40,24 +40,25 @@ def _add_serving(group: CommandGroup) -> None:
         "--toolset",
         choices=("files", "solution"),
         default="files",
-        help="files: read, search and change files; solution: write files of a solution and hear what language servers make of it (default: files)",
+        help="files: read, search and change files; solution: write files of a solution, with what "
+        "language servers find in them (default: files)",
     )
     add(
         "--read-only",
         action="store_true",
-        help="only tools that change nothing (the same as --max-level safe)",
+        help="offer only tools that change nothing, as --max-level safe does",
     )
     add(
         "--tier",
         choices=("essential", "standard", "full"),
         default="full",
-        help="show the tools up to this tier (default: full)",
+        help="offer the tools up to this tier (default: full)",
     )
     add(
         "--max-level",
         choices=("safe", "moderate", "dangerous"),
         default="dangerous",
-        help="show the tools up to this level (default: dangerous)",
+        help="offer the tools up to this level (default: dangerous)",
     )
     add(
         "--mode",
@@ -92,10 +93,10 @@ def _add_serving(group: CommandGroup) -> None:
         "tour:tour",
         "see filepact at work: a real server, a real client, and undo",
         "filepact tour",
-        "Works on a small made-up project, or on a copy of DIR; the original is only read.",
+        "Works on a small made-up project, or on a copy of DIR.",
     )
     add("directory", metavar="DIR", nargs="?", help="folder to copy and use")
-    add("--keep", action="store_true", help="leave the temporary folders in place")
+    add("--keep", action="store_true", help="keep the temporary folders")
     add = group.add(
         "completion",
         "main:completion",
@@ -111,43 +112,45 @@ def _add_looking(group: CommandGroup) -> None:
         "doctor:doctor",
         "check the installation, the state folder and this folder",
         "filepact doctor",
-        "Each finding says what to do; the exit code is 1 if one failed. Each language server that "
-        "is known is listed, with where it was found or how to install it.",
+        "Each problem comes with what to do about it; the exit code is 1 if there is one. Lists each "
+        "known language server with where it was found, or how to install it.",
     )
     add(
         "--servers",
         action="store_true",
-        help="start each language server that has files here: version, time to first diagnostics",
+        help="start each language server that has files here, and show its version and the time "
+        "to its first diagnostics",
     )
     add = group.add(
         "trust",
         "servers:trust",
         "let a language server work for agents in this folder",
         "filepact trust rust-analyzer",
-        "Some servers run what a project's build files say, and work for agents only where you trust them; others "
-        "tell what is in any file that a text names, and are confined elsewhere. Without SERVER: those that are installed.",
+        "Some servers run code of a project's build files; they work for agents only where you trust "
+        "them. Others reveal any file that a text names; they run confined where you do not trust "
+        "them. Without SERVER: lists those that are installed.",
     )
     add("server", metavar="SERVER", nargs="?", help="its name, as `filepact doctor` lists it")
-    add("--withdraw", action="store_true", help="trust it in this folder no longer")
+    add("--withdraw", action="store_true", help="do not trust it in this folder any more")
     add = group.add(
         "diagnostics",
         "servers:diagnostics",
         "list what language servers find in files",
         "filepact diagnostics src --severity error",
-        "Servers that are installed are started, waited for and ended again. The exit code is 1 if "
+        "Starts the servers that are installed, and ends them afterwards. The exit code is 1 if "
         "there are errors or a file got no answer, 3 if no server knows any of the files.",
     )
     add(
         "paths",
         metavar="PATH",
         nargs="*",
-        help="files, or folders with all that they hold (default: every root)",
+        help="files or folders (default: every root)",
     )
     add(
         "--severity",
         choices=("error", "warning", "information", "hint"),
         default="warning",
-        help="list what is at least this bad (default: warning)",
+        help="list diagnostics of at least this severity (default: warning)",
     )
     add(
         "--seconds",
@@ -162,11 +165,11 @@ def _add_rules(group: CommandGroup) -> None:
     add = group.add(
         "explain",
         "policy:explain",
-        "say what may be done to a file, which rule decides, and how to change that",
+        "say whether a file may be used, which rule decides, and how to change that",
         "filepact explain src/.env --action write --agent claude-code",
         "Nothing is opened or changed, and the exit code is 0 whatever the verdict.",
     )
-    add("path", metavar="PATH", help="the file, there or not")
+    add("path", metavar="PATH", help="the file, which need not exist")
     add(
         "--action",
         choices=("read", "list", "write", "create", "delete"),
@@ -182,23 +185,24 @@ def _add_rules(group: CommandGroup) -> None:
     below = group.nested(
         "policy",
         "look at the rules, and check them",
-        "Rules stand in filepact.toml, an administrator's and your own, and in a project's "
-        ".filepact.toml, which can only narrow. `filepact policy show` says where the files are.",
+        "Rules are in filepact.toml, an administrator's and your own, and in a project's "
+        ".filepact.toml, which can only add restrictions. `filepact policy show` says where these "
+        "files are.",
     )
     add = below.add(
         "show",
         "policy:show",
-        "list every rule in force here, strictest file first, with the place where it stands",
+        "list every rule in force here, strictest file first, with its file and line",
         "filepact policy show --built-in",
     )
-    add("--built-in", action="store_true", help="the rules that come with filepact as well")
+    add("--built-in", action="store_true", help="also the rules that come with filepact")
     add = below.add(
         "lint",
         "policy:lint",
-        "tell everything that is wrong in the files of rules, at once",
+        "list everything that is wrong in the files of rules",
         "filepact policy lint .filepact.toml",
-        "The exit code is 1 if anything is. Nothing else starts while a file in force is wrong. Where "
-        "nothing is, it tells for each rule what it answers when an agent asks leave to read, change, "
+        "The exit code is 1 if anything is. No other command starts while a file in force is wrong. If "
+        "nothing is, it says what each rule answers when an agent asks for permission to read, change, "
         "delete or move a file, to run a command, to fetch, to use another tool or to switch its mode.",
     )
     add(
@@ -211,9 +215,9 @@ def _add_rules(group: CommandGroup) -> None:
     below.add(
         "test",
         "policy:test",
-        "run what the files expect of their rules, the [[expect]] tables, and report each",
+        "check the rules against the [[expect]] tables of their files",
         "filepact policy test",
-        "The exit code is 1 if one is not met, 3 if there is none.",
+        "The exit code is 1 if one is not met, 3 if there are none.",
     )
 
 
@@ -230,9 +234,9 @@ def _add_proxy(group: CommandGroup) -> None:
         "stand between an editor and an agent that speak the Agent Client Protocol",
         "filepact acp -- gemini --acp",
         "Put `filepact acp --` before the agent's command in the editor's settings. Files that the "
-        "agent asks for are guarded and recorded, the agent gets the seven tools as well, and "
-        "everything else passes as it is. The editor's folders count; --root narrows them. Without "
-        "an agent it takes its place in a chain of proxies, when a conductor starts it.",
+        "agent asks for are guarded and recorded, the agent also gets the seven tools, and everything "
+        "else passes unchanged. The folders are the editor's; --root narrows them. Without AGENT: one "
+        "link in a chain of proxies that a conductor starts.",
     )
     add("agent", metavar="AGENT", nargs="*", help="the agent's command, after `--`")
     add(
@@ -244,21 +248,21 @@ def _add_proxy(group: CommandGroup) -> None:
     add(
         "--explain",
         action="store_true",
-        help="say which doors agents use; with an agent, start it, ask who it is, and end it",
+        help="list by which ways agents reach files; with AGENT: start it, ask what it is, end it",
     )
     add("--no-tools", action="store_true", help="do not give the agent the seven tools")
     add(
         "--no-watch",
         action="store_true",
-        help="do not look for what the agent writes by itself, past the protocol",
+        help="do not look for changes that the agent makes without the protocol",
     )
     add(
         "--patience",
         metavar="SECONDS",
         type=seconds(86_400),
         default=30.0,
-        help="how long the editor may take to say what it shows of a file; then the request fails "
-        "and nothing is written (default: 30)",
+        help="how long the editor may take to send its text of a file; then the request fails and "
+        "nothing is written (default: 30)",
     )
 
 
@@ -286,21 +290,21 @@ def _add_file_reads(group: CommandGroup) -> None:
         "filepact read src/app.py --offset 40 --lines 20",
     )
     add("path", metavar="PATH", help="the file")
-    add("--lines", metavar="N", type=whole, help="most lines to print")
+    add("--lines", metavar="N", type=whole, help="print at most N lines")
     add(
         "--offset",
         metavar="N",
         type=int,
         default=0,
-        help="lines to skip (default: 0); -5 for the last five",
+        help="skip N lines (default: 0); -5 prints the last five",
     )
-    add("--column", metavar="N", type=whole, default=0, help="characters of the first one to skip")
-    add("--base64", action="store_true", help="the bytes of any file as base64")
-    add("--no-numbers", action="store_true", help="no line numbers")
+    add("--column", metavar="N", type=whole, default=0, help="skip N characters of the first line")
+    add("--base64", action="store_true", help="print the bytes of any file as base64")
+    add("--no-numbers", action="store_true", help="without line numbers")
     add = group.add(
         "find", "files:find", "list files whose path matches a glob", "filepact find '**/*.py' src"
     )
-    add("pattern", metavar="GLOB", help="such as '**/*.ts'; quote it")
+    add("pattern", metavar="GLOB", help="such as '**/*.ts', in quotes")
     add(
         "directory",
         metavar="DIR",
@@ -308,14 +312,14 @@ def _add_file_reads(group: CommandGroup) -> None:
         default=".",
         help="where to look (default: this folder)",
     )
-    add("--max", metavar="N", type=count, default=100, help="most files (default: 100)")
+    add("--max", metavar="N", type=count, default=100, help="at most N files (default: 100)")
     add = group.add(
         "grep",
         "files:grep",
         "print lines that match a regular expression",
         "filepact grep 'def \\w+_test' src -C 2",
     )
-    add("pattern", metavar="PATTERN", help="regular expression; letter case does not matter")
+    add("pattern", metavar="PATTERN", help="regular expression; case is ignored without -s")
     add(
         "path", metavar="PATH", nargs="?", default=".", help="file or folder (default: this folder)"
     )
@@ -328,10 +332,10 @@ def _add_file_reads(group: CommandGroup) -> None:
         default=0,
         help="lines before and after each match",
     )
-    add("--max", metavar="N", type=count, default=50, help="most matches (default: 50)")
-    add("--offset", metavar="N", type=whole, default=0, help="matches to skip")
-    add("-s", "--case-sensitive", action="store_true", help="tell letter case apart")
-    add("-U", "--multiline", action="store_true", help="let a match span lines")
+    add("--max", metavar="N", type=count, default=50, help="at most N matches (default: 50)")
+    add("--offset", metavar="N", type=whole, default=0, help="skip N matches")
+    add("-s", "--case-sensitive", action="store_true", help="heed upper and lower case")
+    add("-U", "--multiline", action="store_true", help="let a match span several lines")
     add(
         "-l",
         "--files",
@@ -339,7 +343,7 @@ def _add_file_reads(group: CommandGroup) -> None:
         action="store_const",
         const="files",
         default="content",
-        help="only the names of files",
+        help="print only the names of the files",
     )
     add(
         "-c",
@@ -347,10 +351,10 @@ def _add_file_reads(group: CommandGroup) -> None:
         dest="output_mode",
         action="store_const",
         const="count",
-        help="only a count for each file",
+        help="print only a count for each file",
     )
     add = group.add(
-        "tree", "files:tree", "draw a folder and what it holds", "filepact tree src --depth 2"
+        "tree", "files:tree", "draw the tree of a folder", "filepact tree src --depth 2"
     )
     add("path", metavar="PATH", nargs="?", default=".", help="the folder (default: this one)")
     add(
@@ -360,7 +364,7 @@ def _add_file_reads(group: CommandGroup) -> None:
         default=3,
         help="levels to descend, 1 to 10 (default: 3)",
     )
-    add("--no-files", action="store_true", help="folders only")
+    add("--no-files", action="store_true", help="only folders")
     add("--pattern", metavar="GLOB", help="only files whose name matches")
 
 
@@ -373,16 +377,16 @@ def _add_file_changes(group: CommandGroup) -> None:
         "The text comes from standard input, or from --content.",
     )
     add("path", metavar="PATH", help="the file")
-    add("--content", metavar="TEXT", help="the text, instead of standard input")
-    add("--append", action="store_true", help="add to the end instead")
-    add("--create-dirs", action="store_true", help="make missing folders")
+    add("--content", metavar="TEXT", help="the text, in place of standard input")
+    add("--append", action="store_true", help="add the text to the end of the file")
+    add("--create-dirs", action="store_true", help="make the folders above it that are missing")
     add_dry_run(add, revision=True)
     add = group.add(
         "edit",
         "files:edit",
         "replace exact text in a file",
         "filepact edit app.py --old 'port = 80' --new 'port = 8080'",
-        "The old text has to stand in the file once, or use --all.",
+        "The old text must occur exactly once, unless --all is given.",
     )
     add("path", metavar="PATH", help="the file")
     add("--old", metavar="TEXT", help="text to replace")
@@ -402,13 +406,16 @@ def _add_file_changes(group: CommandGroup) -> None:
         "path",
         metavar="PATH",
         nargs="?",
-        help="the one file to patch, when the patch does not name it",
+        help="the file to patch, if the patch does not name it",
     )
-    add("--file", metavar="FILE", help="the patch, instead of standard input")
-    add("-R", "--reverse", action="store_true", help="take the patch back")
+    add("--file", metavar="FILE", help="the patch, in place of standard input")
+    add("-R", "--reverse", action="store_true", help="apply it in reverse")
     add_dry_run(add, revision=True)
     add = group.add(
-        "mkdir", "files:mkdir", "make a folder, and those above it", "filepact mkdir docs/notes"
+        "mkdir",
+        "files:mkdir",
+        "make a folder, and those above it that are missing",
+        "filepact mkdir docs/notes",
     )
     add("path", metavar="PATH", help="the folder")
     add_dry_run(add)
@@ -419,7 +426,7 @@ def _add_file_changes(group: CommandGroup) -> None:
         "filepact mv src/old.py src/new.py",
     )
     add("path", metavar="PATH", help="the file or folder")
-    add("to", metavar="NEW", help="the whole new path, which has to be free")
+    add("to", metavar="NEW", help="the new path, name included, where nothing may be yet")
     add_dry_run(add, revision=True)
     add = group.add(
         "rm",

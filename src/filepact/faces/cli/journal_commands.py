@@ -26,10 +26,9 @@ def _add_looking_back(group: CommandGroup) -> None:
         "history:log",
         "list what was done, newest first",
         "filepact log src/app.py -n 5",
-        "With --asked: what agents behind `filepact acp` asked a person to permit, what filepact "
-        "itself asked, how that was answered and by whom, what the rules refused, and what agents "
-        "told of the changes that they made by themselves. With --reads: which files agents were "
-        "shown, each once a turn.",
+        "With --asked: what agents and filepact itself asked a person, each answer and who gave it, "
+        "what the rules refused, and what agents reported of changes by their own tools. With "
+        "--reads: the files that agents read, each once a turn.",
     )
     add(
         "path",
@@ -37,18 +36,22 @@ def _add_looking_back(group: CommandGroup) -> None:
         nargs="?",
         help="only operations on this file or beneath this folder",
     )
-    add("-n", "--limit", metavar="N", type=count, default=20, help="most operations (default: 20)")
-    add("--all", action="store_true", help="all of them")
-    add("--turns", action="store_true", help="by turn, or session, with what became of each file")
-    add("--asked", action="store_true", help="questions, answers and refusals instead")
-    add("--reads", action="store_true", help="what agents read instead")
+    add("-n", "--limit", metavar="N", type=count, default=20, help="at most N (default: 20)")
+    add("--all", action="store_true", help="without a limit")
+    add(
+        "--turns",
+        action="store_true",
+        help="group by turn, or session, with what became of each file",
+    )
+    add("--asked", action="store_true", help="list questions, answers and refusals instead")
+    add("--reads", action="store_true", help="list what agents read instead")
     add = group.add(
         "show",
         "history:show",
         "show one operation or proposal with everything known about it",
         "filepact show c4k2m",
     )
-    add("operation", metavar="OP", help="its id, or the beginning of it")
+    add("operation", metavar="OP", help="its id, or the first characters of it")
     add = group.add(
         "diff",
         "history:diff",
@@ -59,10 +62,13 @@ def _add_looking_back(group: CommandGroup) -> None:
         "operation",
         metavar="OP",
         nargs="?",
-        help="its id, or the beginning of it (default: the newest operation)",
+        help="its id, or the first characters of it (default: the newest operation)",
     )
     group.add(
-        "status", "state:status", "say what is used here and what happened last", "filepact status"
+        "status",
+        "state:status",
+        "show the folders and the journal in use, and what happened last",
+        "filepact status",
     )
 
 
@@ -73,7 +79,7 @@ def _add_going_back(group: CommandGroup) -> None:
         "operation",
         metavar="OP",
         nargs="?",
-        help="its id, or the beginning of it (default: the last that was undone)",
+        help="its id, or the first characters of it (default: the one undone last)",
     )
     add_dry_run(add)
     add_unattended(add)
@@ -86,32 +92,43 @@ def _add_undo(group: CommandGroup) -> None:
         "history:undo",
         "take operations back, and keep what was changed since",
         "filepact undo --turn --dry-run",
-        "Without arguments: the newest in force, but for what was typed in an editor. What is selected is taken back as "
-        "one new operation, which `filepact redo` brings back. Where the same lines were changed since, nothing is done "
-        "and all such files are shown. All that is said has to hold: `--session S src` is what the session did "
-        "beneath src. Files alone: what was done last to each of them.",
+        "Without arguments: the newest that is not undone yet, except what was typed in an editor. "
+        "Several are undone as one new operation, which `filepact redo` brings back. If the same "
+        "lines were changed since, nothing is done, and all such files are shown. Options and paths "
+        "narrow each other: `--session S src` is what that session did beneath src. Paths alone: the "
+        "last operation on each of them.",
     )
     add(
         "what",
         metavar="OP|PATH",
         nargs="*",
-        help="ids of operations, or their beginnings; or files and folders",
+        help="ids of operations, or their first characters; or files and folders",
     )
     add(
         "--turn",
         metavar="N",
         nargs="?",
         const="newest",
-        help="a turn of an agent: its number in `filepact log --turns`, or its name (default: the newest that is in force)",
+        help="a turn of an agent, by its number or name in `filepact log --turns` (default: the newest "
+        "that is not undone)",
     )
-    add("--session", metavar="S", help="all that a session did; its id, or the beginning of it")
+    add(
+        "--session",
+        metavar="S",
+        help="all that a session did: its id, or the first characters of it",
+    )
     add("--agent", metavar="NAME", help="all that an agent did")
     add(
         "--since",
         metavar="TIME",
-        help="all that was begun since then: 10m, 1h30m, '2 days', today, yesterday, 14:30, 2026-01-31T14:30",
+        help="all that was begun since then: 10m, 1h30m, '2 days', today, yesterday, 14:30 or "
+        "2026-01-31T14:30",
     )
-    add("--partly", action="store_true", help="leave files that cannot go back, and do the others")
+    add(
+        "--partly",
+        action="store_true",
+        help="undo what can be undone, and leave the other files as they are",
+    )
     add_dry_run(add)
     add_unattended(add)
 
@@ -120,7 +137,7 @@ def _add_places(group: CommandGroup) -> None:
     add = group.add(
         "checkpoint",
         "history:checkpoint",
-        "name this moment, to come back to it",
+        "name the present state, to come back to it later",
         "filepact checkpoint before-refactoring",
     )
     add("name", metavar="NAME", help="up to 100 characters without a slash")
@@ -135,15 +152,15 @@ def _add_places(group: CommandGroup) -> None:
         "history:restore",
         "bring every changed file back to a checkpoint, as one new operation",
         "filepact restore before-refactoring --dry-run",
-        "What others wrote between the changes that are taken back stays.",
+        "Changes that others made in between stay.",
     )
     add("name", metavar="NAME", nargs="?", help="the checkpoint")
-    add("--before", metavar="OP", help="instead, to what was before this operation")
+    add("--before", metavar="OP", help="in place of NAME: to the state before this operation")
     add_dry_run(add)
     add_unattended(add)
 
 
-_PROPOSAL = "the proposal's id, or the beginning of it, four characters at least"
+_PROPOSAL = "the proposal's id, or at least the first four characters of it"
 
 
 def _add_reviewing(group: CommandGroup) -> None:
@@ -153,49 +170,49 @@ def _add_reviewing(group: CommandGroup) -> None:
     add = group.add(
         "approve",
         "history:approve",
-        "do a change that waits",
+        "carry out a change that waits for a person",
         "filepact approve c4k2m",
-        "Shows the change first, whole, and asks. Where a file has moved since it was proposed, nothing is done: what "
-        "fits the file now waits under another id, and is shown.",
+        "Shows the whole change first, and asks. If a file has changed since the proposal, nothing "
+        "is done: the change, adapted to the file, is shown and waits under a new id.",
     )
     add("operation", metavar="ID", help=_PROPOSAL)
     add_unattended(add)
     add = group.add(
         "reject",
         "history:reject",
-        "refuse a change that waits",
+        "refuse a change that waits for a person",
         'filepact reject c4k2m --reason "keep the old name"',
-        "With --all everything that waits is refused, or nothing where somebody decides about one in that moment. What "
-        "was refused cannot be approved any more, and what it was to hold is given up.",
+        "With --all: every change that waits, or none if somebody else decides about one of them at "
+        "the same moment. A rejected change cannot be approved any more, and its text is deleted.",
     )
     add("operation", metavar="ID", nargs="?", help=_PROPOSAL)
-    add("--all", action="store_true", help="everything that waits, or what the next two say of it")
+    add("--all", action="store_true", help="every change that waits; --agent and --path narrow it")
     add("--agent", metavar="NAME", default="", help="with --all: only what this agent proposed")
     add("--path", metavar="PATH", help="with --all: only what changes this file or folder")
-    add("--reason", metavar="TEXT", default="", help="why; the agent can read it")
+    add("--reason", metavar="TEXT", default="", help="why, for the agent to read")
     add_unattended(add)
 
 
 def _add_state(group: CommandGroup) -> None:
     below = group.nested(
         "state",
-        "check the journal, and repair it",
+        "check the journal, or repair it",
         "The state folder holds the journal of all your projects: see `filepact status`.",
     )
     below.add(
         "check",
         "state:check",
-        "read everything in the journal, and say what is damaged and cannot be taken back",
+        "read the whole journal, and list what is damaged and cannot be undone any more",
         "filepact state check",
-        "Every text is put together and compared with its id. Also what the state folder takes, "
-        "who has the journal open, and what else lies there. Nothing is changed, and servers may "
-        "run. The exit code is 1 if anything is damaged.",
+        "Every text is rebuilt and compared with its id. Also lists what the state folder takes, who "
+        "has the journal open, and files there that do not belong to it. Nothing is changed; servers "
+        "may be running. The exit code is 1 if anything is damaged.",
     )
     below.add(
         "repair",
         "state:repair",
-        "make a sound journal of what can be read of a damaged one",
+        "rebuild a damaged journal from what can still be read",
         "filepact state repair",
-        "The damaged one is kept in the state folder, and what is lost is listed. No server may "
-        "run meanwhile. The exit code is 3 if there is nothing to repair.",
+        "Keeps the damaged one in the state folder, and lists what is lost. No server may be running. "
+        "The exit code is 3 if there is nothing to repair.",
     )

@@ -6,6 +6,7 @@ Only the standard library's argparse: `filepact --help` has to answer at once.
 from __future__ import annotations
 
 import argparse
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -33,7 +34,7 @@ Look at what agents did, and take it back:
   filepact diff c4k2m          what one operation changed
   filepact undo                take the newest operation back
 Connect an agent:
-  filepact setup               the lines for Claude Code, Codex, Gemini CLI, VS Code, Cursor, Zed
+  filepact setup               the lines for Claude Code, Codex, Zed and others
   filepact tour                see it at work in a minute, on a copy
 """
 
@@ -56,6 +57,14 @@ class CommandError(Exception):
         super().__init__(message)
         self.message = message
         self.usage = usage
+
+
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Wraps each line of descriptions and epilogues, and keeps the line breaks between them."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines = (textwrap.fill(line, width, break_on_hyphens=False) for line in text.splitlines())
+        return textwrap.indent("\n".join(lines), indent)
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -100,7 +109,7 @@ class CommandGroup:
             help=short,
             description=f"{about} {more}".strip(),
             epilog=f"example:\n  {example}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_HelpFormatter,
             allow_abbrev=False,
         )
         parser.set_defaults(does=does)
@@ -147,7 +156,7 @@ class CommandGroup:
             name,
             help=short,
             description=f"{about} {more}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_HelpFormatter,
             allow_abbrev=False,
         )
         below = parser.add_subparsers(
@@ -173,7 +182,7 @@ def new_parser(only: frozenset[str] | None = None) -> tuple[CommandParser, Comma
         prog="filepact",
         description=_TOP,
         epilog=_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_HelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="store_true", help="print the version and stop")
@@ -196,26 +205,29 @@ def _add_common(parser: argparse.ArgumentParser, *, default: str | None) -> None
         metavar="DIR",
         action="append",
         default=default,
-        help="folder to work in, may be given several times (default: the nearest folder known "
-        "to the journal, else the git top level, else this folder; FILEPACT_ROOT)",
+        help="folder to work in; may be given several times (default: FILEPACT_ROOT, else the nearest "
+        "folder known to the journal, else the git top level, else this folder)",
     )
     shared.add_argument(
         "--state",
         metavar="DIR",
         default=default,
-        help="state folder with the journal (default: the user's; FILEPACT_STATE_DIR)",
+        help="state folder with the journal (default: FILEPACT_STATE_DIR, else yours)",
     )
     shared.add_argument(
         "--config",
         metavar="FILE",
         default=default,
-        help="file with your settings (default: filepact.toml in your settings folder; "
-        "FILEPACT_CONFIG)",
+        help="file with your settings (default: FILEPACT_CONFIG, else filepact.toml in your settings "
+        "folder)",
     )
     for option, about in (
         ("--json", "print exactly one JSON object"),
-        ("--no-color", "no colours (NO_COLOR); never in a pipe"),
-        ("--no-pager", "long answers at once (FILEPACT_PAGER, PAGER); always in a pipe"),
+        ("--no-color", "no colours, as with NO_COLOR; there are none in a pipe"),
+        (
+            "--no-pager",
+            "print long answers at once, as into a pipe; the pager is FILEPACT_PAGER or PAGER",
+        ),
     ):
         shared.add_argument(
             option, action="store_true", default=False if before else default, help=about
@@ -224,9 +236,9 @@ def _add_common(parser: argparse.ArgumentParser, *, default: str | None) -> None
 
 def add_dry_run(add: Callable[..., Any], *, revision: bool = False) -> None:
     """Add what every command takes that changes files."""
-    add("--dry-run", action="store_true", help="only show the diff, change nothing")
+    add("--dry-run", action="store_true", help="show the diff and change nothing")
     if revision:
-        add("--expect", metavar="REVISION", help="refuse if the file is at another revision")
+        add("--expect", metavar="REVISION", help="refuse if the file is not at this revision")
 
 
 def add_unattended(add: Callable[..., Any]) -> None:
@@ -234,7 +246,7 @@ def add_unattended(add: Callable[..., Any]) -> None:
     add(
         "--unattended",
         action="store_true",
-        help="decide without a person at a terminal, and without a question; the journal says so",
+        help="do it without a terminal and without asking; the journal records that",
     )
 
 
