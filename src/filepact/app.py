@@ -54,6 +54,7 @@ __all__ = [
     "open_workspace",
     "project_files",
     "repair_state",
+    "secret_places",
     "start_fork_server",
     "state_user",
     "try_sandbox",
@@ -455,6 +456,11 @@ def _project_rules(root: Root) -> RuleSet:
     if text is None:
         return RuleSet()
     return read_project(text, root.path, f"{root.path.rstrip('/')}/{PROJECT_FILE}")
+
+
+def secret_places(home: str) -> tuple[str, ...]:
+    """The secrets of a home folder by their absolute paths; a folder stands for all in it."""
+    return _secrets_in(home).places()
 
 
 def _secrets_in(home: str) -> SecretIndex:

@@ -95,6 +95,12 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.dup2": "a reader of our output has gone away; what is left goes nowhere",
         "os.open": "the same",
     },
+    "faces.cli.run": {
+        "os.environ": "what the program sees of it: all",
+        "os.path.realpath": "which places the person lets the program change; names only",
+        "pathlib.": "the present folder; names only",
+        "subprocess.": "the program, where the system has no layers",
+    },
     "faces.cli.screen": {
         "os.environ": "what the pager sees of it: all, and how it is to behave",
         "os.environ.get": "which pager the person has chosen",

@@ -15,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 __all__ = ["SecretIndex"]
 
@@ -99,25 +99,37 @@ class SecretIndex:
 
     def _look(self) -> set[tuple[int, int]]:
         found: set[tuple[int, int]] = set()
-        if self._home is None:
-            return found
-        folders = [("", self._home, 0)]
+        for entry, _path, _secret in self._entries():
+            with suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    found.add((status.st_dev, status.st_ino))
+        return found
+
+    def places(self) -> tuple[str, ...]:
+        """The secrets below the home folder by their absolute paths; a folder stands for all in it."""
+        found: dict[str, None] = {}
+        for entry, path, secret in self._entries():
+            whole = entry.path[: len(entry.path) - len(path) + len(secret)]
+            found[whole] = None
+        return tuple(found)
+
+    def _entries(self) -> Iterator[tuple[os.DirEntry[str], str, str]]:
+        """The secret files below the home folder, each with its path and how much of that makes it one."""
+        folders = [("", self._home, 0, "")] if self._home is not None else []
         seen = 0
         while folders:
-            inside, folder, depth = folders.pop()
+            inside, folder, depth, secret = folders.pop()
             with suppress(OSError), os.scandir(folder) as entries:
                 for entry in entries:
                     seen += 1
                     if seen > _MOST:
-                        return found
+                        return
                     path = f"{inside}{entry.name}"
                     if entry.is_dir(follow_symlinks=False):
                         deeper = depth + 1 < _DEPTH and (depth > 0 or entry.name[0] == ".")
                         if deeper and entry.name not in _SKIPPED:
-                            folders.append((f"{path}/", entry.path, depth + 1))
+                            above = secret or (path if self._is_secret(path) else "")
+                            folders.append((f"{path}/", entry.path, depth + 1, above))
                     elif self._is_secret(path):
-                        with suppress(OSError):
-                            status = entry.stat(follow_symlinks=False)
-                            if stat.S_ISREG(status.st_mode):
-                                found.add((status.st_dev, status.st_ino))
-        return found
+                        yield entry, path, secret or path

@@ -2,6 +2,7 @@
 
 openat2 and renameat2 are reported as missing (``ENOSYS``) where the kernel, the file system or a
 container's filter does not offer them, statx and fstatfs by None; callers have another way then.
+Of what namespaces need, everything is reported as an error: there is no other way.
 """
 
 from __future__ import annotations
@@ -20,12 +21,17 @@ __all__ = [
     "NO_LINKS",
     "NO_MAGIC_LINKS",
     "NO_MOUNTS",
+    "capset",
     "file_system",
     "inotify_add_watch",
     "inotify_init",
+    "mount",
     "mount_of",
     "openat2",
+    "prctl",
     "renameat2",
+    "set_mount",
+    "unshare",
 ]
 
 NO_MOUNTS = 0x01
@@ -197,3 +203,85 @@ def inotify_add_watch(notices: int, folder: int, mask: int) -> int:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
     return result
+
+
+# -- namespaces -------------------------------------------------------------------------------
+
+_MOUNT_SETATTR = 442
+_RECURSIVE = 0x8000
+_CAPABILITIES_3 = 0x2008_0522
+
+_mount = _call("mount", _text, _text, _text, ctypes.c_ulong, _text)
+_unshare = _call("unshare", _int)
+_prctl = _call("prctl", _int, *(ctypes.c_ulong,) * 4)
+_capset = _call("capset", _address, _address)
+_mount_setattr = _call("syscall", ctypes.c_long, _int, _text, _uint, _address, ctypes.c_size_t)
+
+
+def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
+    """Mount a file system, or a file or folder at a second place.
+
+    Raises:
+        OSError: The system refused.
+    """
+    words = [os.fsencode(word) if word else None for word in (source, target, kind)]
+    _done(_mount, *words, flags, os.fsencode(options) if options else None)
+
+
+def set_mount(target: str, on: int, off: int = 0, *, below: bool = False) -> None:
+    """Set and clear attributes of a mount: bits of `mount_setattr(2)`.
+
+    Args:
+        target: Its place.
+        on: Those to set.
+        off: Those to clear.
+        below: Whether of all mounts below it as well.
+
+    Raises:
+        OSError: The system refused; ``ENOSYS`` before Linux 5.12.
+    """
+    attributes = (ctypes.c_uint64 * 4)(on, off, 0, 0)
+    flags = _RECURSIVE if below else 0
+    path = os.fsencode(target)
+    _done(_mount_setattr, _MOUNT_SETATTR, -100, path, flags, ctypes.addressof(attributes), 32)
+
+
+def unshare(flags: int) -> None:
+    """Leave namespaces for new ones: bits of `unshare(2)`.
+
+    Raises:
+        OSError: The system refused.
+    """
+    _done(_unshare, flags)
+
+
+def prctl(option: int, *arguments: int) -> None:
+    """Set something about this process: see `prctl(2)`.
+
+    Raises:
+        OSError: The system refused.
+    """
+    _done(_prctl, option, *arguments, *(0,) * (4 - len(arguments)))
+
+
+def capset(kept: int) -> None:
+    """Give up every capability but some.
+
+    Args:
+        kept: The bits of those that stay in force, and may be handed on to programs.
+
+    Raises:
+        OSError: The system refused.
+    """
+    header = (ctypes.c_uint32 * 2)(_CAPABILITIES_3, 0)
+    low, high = kept & 0xFFFF_FFFF, kept >> 32
+    data = (ctypes.c_uint32 * 6)(low, low, 0, high, high, 0)
+    _done(_capset, ctypes.addressof(header), ctypes.addressof(data))
+
+
+def _done(function: Any, *arguments: Any) -> None:
+    if function is None or sys.platform != "linux":
+        raise OSError(errno.ENOSYS, "no such call here")
+    if function(*arguments) < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

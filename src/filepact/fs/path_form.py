@@ -17,7 +17,15 @@ from filepact.errors import PathBlockedError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["LONGEST_PART", "LONGEST_PATH", "System", "check_form", "check_new_name", "this_system"]
+__all__ = [
+    "LONGEST_PART",
+    "LONGEST_PATH",
+    "System",
+    "check_form",
+    "check_new_name",
+    "is_beneath",
+    "this_system",
+]
 
 LONGEST_PATH = 4_096
 LONGEST_PART = 255
@@ -171,3 +179,8 @@ def _form(path: str, what: str) -> PathBlockedError:
         f"{_shown(path)}: {what}",
         hint="Send a plain path, relative to the root or absolute.",
     )
+
+
+def is_beneath(path: str, folder: str) -> bool:
+    """Whether a path is a folder or lies in it, by names."""
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")

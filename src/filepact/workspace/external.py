@@ -219,6 +219,15 @@ class ExternalChanges:
                 if state is not None and now is not None and now.stamp == state.stamp:
                     self._files.put(path, state)
 
+    def known(self, path: WorkspacePath) -> tuple[Stamp, Revision | None, bytes | None] | None:
+        """A file as the snapshot has it: its stamp, its state if it was read, its bytes if kept."""
+        with self._lock:
+            state = self._files.get(path)
+        if state is None or state.stamp is None:
+            return None
+        data = None if state.packed is None else zstandard.decompress(state.packed)
+        return state.stamp, state.revision, data
+
     def _figures(self) -> SnapshotStatus:
         complete = self._files.started and not self._unread
         files = len(self._files)

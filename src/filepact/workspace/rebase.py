@@ -94,9 +94,26 @@ class Rebase:
         with self._locks.hold(keys):
             yield
 
-    def fit(self, changes: ChangeSet, hides: Hides, deadline: Deadline = FOREVER) -> RebaseResult:
-        """A change set fitted to what its locked files hold; arguments and errors as `fit`."""
-        return self._fit(changes, self._current, hides, deadline, None)
+    def fit(
+        self,
+        changes: ChangeSet,
+        hides: Hides,
+        deadline: Deadline = FOREVER,
+        content: Callable[[str], bytes] | None = None,
+    ) -> RebaseResult:
+        """A change set fitted to what its locked files hold; arguments and errors as `fit`.
+
+        Args:
+            changes: See there.
+            hides: See there.
+            deadline: See there.
+            content: The bytes of its states, where the journal does not have them.
+        """
+        if content is None:
+            return self._fit(changes, self._current, hides, deadline, None)
+        return fit(
+            *(changes, self._current, content), show=self._show, hides=hides, deadline=deadline
+        )
 
     def fit_all(
         self,

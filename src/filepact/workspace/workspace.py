@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from filepact.fs.state import StateFolder
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStatistics, JournalStore
+    from filepact.workspace.layer import LayerCommitter
     from filepact.workspace.pending import SessionEvent
     from filepact.workspace.read_tracker import KnownTextWriter
     from filepact.workspace.reader import Reader
@@ -155,6 +156,22 @@ class Workspace:
     def show(self, path: WorkspacePath) -> str:
         """A path as people and agents see it."""
         return self.guard.show(path.root, path.path)
+
+    @property
+    def state_folder(self) -> str:
+        """The true path of the state folder."""
+        return self._state.path
+
+    def layers(self) -> LayerCommitter:
+        """What commits the layers of programs that ran behind overlays."""
+        from filepact.workspace.layer import LayerCommitter  # noqa: PLC0415 - one command needs it
+
+        return LayerCommitter(
+            *(self.guard, self._waiting),
+            fitting=self._fitting,
+            writer=self._writer,
+            external=self.external,
+        )
 
     def reader(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import REMAINDER
 from typing import TYPE_CHECKING
 
 from filepact.faces.cli.journal_commands import add_journal_commands
@@ -16,6 +17,7 @@ __all__ = ["add_acp_commands", "add_commands", "add_file_commands"]
 def add_commands(group: CommandGroup) -> None:
     """Add them, in the order in which the help shows them."""
     _add_serving(group)
+    _add_running(group)
     add_journal_commands(group)
     _add_looking(group)
     _add_rules(group)
@@ -104,6 +106,48 @@ def _add_serving(group: CommandGroup) -> None:
         'eval "$(filepact completion bash)"',
     )
     add("shell", choices=("bash", "zsh", "fish", "tcsh"), help="the shell")
+
+
+def _add_running(group: CommandGroup) -> None:
+    add = group.add(
+        "run",
+        "run:run",
+        "run a program so that all that it changes is judged, recorded and undoable",
+        "filepact run -- claude",
+        "Whatever it and its children write beneath the roots goes into a layer first, and is committed when it ends; "
+        "the rest of the system is read-only for it, and secrets are hidden. Linux; elsewhere it is only observed. "
+        "Ends with the program's exit code.",
+    )
+    add(
+        "--mode",
+        choices=("auto", "review"),
+        default="auto",
+        help="auto: do what the rules allow; review: all of it waits for `filepact approve` (default: auto)",
+    )
+    add(
+        "--writable",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="folder or file outside of the roots, or a `.git` in one, that the program may change as it is, unrecorded; may be given several times",
+    )
+    add("--resume", metavar="ID", help="go on with the layers of an earlier run")
+    add(
+        "--layers",
+        choices=("auto", "required", "off"),
+        default="auto",
+        help="auto: where the system has no layers, the program changes the files itself, and that is recorded afterwards; required: it is not started then; off: always so (default: auto)",
+    )
+    add("words", metavar="CMD", nargs=REMAINDER, help="the program with its words, after `--`")
+    add = group.add(
+        "runs",
+        "run:runs",
+        "list runs with layers that are not committed, commit or discard them",
+        "filepact runs --commit r1a2b3c4d",
+        "A run stays when its program was killed with filepact itself, or when something in its layers could not be committed.",
+    )
+    add("--commit", metavar="ID", help="commit what the layers of a run hold")
+    add("--discard", metavar="ID", help="remove the layers of a run with all they hold")
 
 
 def _add_looking(group: CommandGroup) -> None:

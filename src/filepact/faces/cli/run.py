@@ -1,0 +1,248 @@
+"""Commands `run` and `runs`: a program behind overlays, and the layers that are left of such runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filepact.config.person import home_folder, state_folder
+from filepact.domain.operation import moment
+from filepact.errors import FilepactError, InvalidParamsError
+from filepact.faces.cli.context import CommandContext, find_context, opened
+from filepact.faces.cli.render import count
+from filepact.faces.cli.screen import FAILED, NOTHING, CommandAnswer, plain, remark
+from filepact.workspace.runs import (
+    ProgramFailed,
+    Run,
+    RunFolder,
+    agent_of,
+    commit_run,
+    is_going_on,
+    list_runs,
+)
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from filepact.faces.cli.screen import Terminal
+    from filepact.workspace.layer import LayerResult
+    from filepact.workspace.runs import RunRecord
+    from filepact.workspace.workspace import Workspace
+
+__all__ = ["run", "runs"]
+
+_NOT_FOUND, _NOT_RUNNABLE = 127, 126
+_SHOWN = 20
+
+
+def run(arguments: Namespace, screen: Terminal) -> CommandAnswer:
+    """Run a program, and commit what it changed."""
+    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    if arguments.layers == "off" and arguments.resume:
+        raise InvalidParamsError("without layers there are none to go on with")
+    if arguments.resume:
+        return _resume(arguments, words, screen)
+    agent = agent_of(words)
+    with opened(arguments, find_context(arguments)) as workspace:
+        if arguments.layers == "off":
+            return _observe(workspace, words)
+        roots = [root.path for root in workspace.guard.roots]
+        folder = RunFolder.make(
+            workspace.state_folder,
+            command=words,
+            agent=agent,
+            mode=arguments.mode,
+            roots=roots,
+            folder=_start(roots),
+        )
+        with folder:
+            return _carry_out(workspace, folder, words, arguments, screen)
+
+
+def _resume(arguments: Namespace, words: list[str], screen: Terminal) -> CommandAnswer:
+    state = os.path.realpath(state_folder(arguments.state))
+    with RunFolder.open(state, arguments.resume) as folder:
+        context = CommandContext(folder.record.roots, state, "journal")
+        with opened(arguments, context) as workspace:
+            words = words or list(folder.record.command)
+            return _carry_out(workspace, folder, words, arguments, screen)
+
+
+def _start(roots: Sequence[str]) -> str:
+    """The present folder, if the program sees it as it is; else the first root."""
+    here = str(Path.cwd())
+    return here if any(Path(here).is_relative_to(root) for root in roots) else roots[0]
+
+
+def _carry_out(
+    workspace: Workspace,
+    folder: RunFolder,
+    words: list[str],
+    arguments: Namespace,
+    screen: Terminal,
+) -> CommandAnswer:
+    from filepact.app import secret_places  # noqa: PLC0415 - loads the database
+
+    home = home_folder()
+    run_ = Run(
+        workspace,
+        folder,
+        home=home,
+        secrets=() if home is None else secret_places(home),
+        writable=[os.path.realpath(one) for one in arguments.writable],
+    )
+    environment = {**os.environ, "FILEPACT_RUN": folder.record.id}
+    try:
+        program = run_.start(environment, words)
+    except ProgramFailed as refused:
+        if folder.record.ended is None:
+            folder.discard()
+        if not refused.namespaces:
+            return _not_started(words[0], refused)
+        if arguments.layers == "required":
+            raise InvalidParamsError(
+                f"layers are required, but the system refused: {refused}",
+                hint="With --layers auto it runs all the same, and changes the files itself.",
+            ) from None
+        remark(
+            f"filepact: no layers here ({refused}): {words[0]} changes the files itself, nothing is hidden from it, "
+            "and what it changes is recorded afterwards\n"
+        )
+        return _observe(workspace, words)
+    status = run_.attend(program)
+    if run_.full:
+        remark("filepact: the program was ended: the disk with its layers is nearly full\n")
+        remark(
+            f"filepact: nothing is lost; `filepact runs --commit {folder.record.id}` commits it\n"
+        )
+        return CommandAnswer((), {"run": folder.record.id, "exit": status}, status)
+    try:
+        result = run_.commit()
+    except FilepactError as error:
+        error.hint = (
+            f"{error.hint} What it changed is kept: `filepact runs --commit {folder.record.id}`."
+        )
+        raise
+    _tell(result, folder, screen)
+    return CommandAnswer((), {**_facts(result, folder), "exit": status}, status)
+
+
+def _not_started(program: str, refused: ProgramFailed) -> CommandAnswer:
+    remark(f"filepact: {program} cannot be started: {os.strerror(refused.number)}\n")
+    missing = refused.number == 2
+    return CommandAnswer((), {"exit": 127}, _NOT_FOUND if missing else _NOT_RUNNABLE)
+
+
+def _tell(result: LayerResult, folder: RunFolder, screen: Terminal) -> None:
+    """Say on standard error what has become of the changes; standard output is the program's."""
+    if screen.json:
+        return
+    for receipt in result.receipts:
+        what = count(len(receipt.files), "file")
+        if receipt.status == "applied":
+            remark(
+                f"filepact: {what} changed: {receipt.operation}; `filepact diff {receipt.operation}` "
+                f"shows it, `filepact undo {receipt.operation}` takes it back\n"
+            )
+        else:
+            remark(
+                f"filepact: {what} wait as {receipt.operation} ({receipt.rule}); "
+                f"`filepact approve {receipt.operation}` shows and decides\n"
+            )
+        for note in receipt.notes:
+            remark(f"filepact: {note}\n")
+    if result.left:
+        remark(f"filepact: not committed, and kept as {folder.record.id}:\n")
+        for path, why in list(result.left.items())[:_SHOWN]:
+            remark(f"  {path}: {why}\n")
+        if len(result.left) > _SHOWN:
+            remark(f"  and {len(result.left) - _SHOWN:,} more\n")
+        remark(f"filepact: `filepact runs --discard {folder.record.id}` drops that\n")
+
+
+def _facts(result: LayerResult, folder: RunFolder) -> dict[str, object]:
+    return {
+        "run": folder.record.id,
+        "operations": [one.operation for one in result.receipts if one.status == "applied"],
+        "proposals": [one.operation for one in result.receipts if one.status == "pending"],
+        "left": result.left,
+    }
+
+
+# -- without layers -------------------------------------------------------------------------------
+
+
+def _observe(workspace: Workspace, words: list[str]) -> CommandAnswer:
+    """Run a program with nothing between it and the files; what it changes is found afterwards."""
+    import subprocess  # noqa: PLC0415 - rarely needed
+
+    from filepact.domain.operation import Actor, Session  # noqa: PLC0415 - with it
+
+    session = Session(f"run-{os.urandom(4).hex()}", Actor("agent", agent_of(words)))
+    workspace.external.snapshot()
+    try:
+        status = subprocess.run(words, check=False).returncode  # noqa: S603 - what the person named
+    except OSError as error:
+        return _not_started(words[0], ProgramFailed(words[0], error.errno or 1, namespaces=False))
+    status = 128 - status if status < 0 else status
+    found = workspace.external.detect(session, tool="run")
+    for operation in found.operations:
+        remark(
+            f"filepact: {count(len(operation.changes.changes), 'file')} changed: {operation.id}; "
+            f"`filepact undo {operation.id}` takes it back\n"
+        )
+    ids = [one.id for one in found.operations]
+    return CommandAnswer((), {"operations": ids, "exit": status}, status)
+
+
+# -- what is left ---------------------------------------------------------------------------------
+
+
+def runs(arguments: Namespace, screen: Terminal) -> CommandAnswer:
+    """List the runs that have layers; commit or discard those of one."""
+    state = os.path.realpath(state_folder(arguments.state))
+    if arguments.commit and arguments.discard:
+        raise InvalidParamsError("a run is committed or discarded, not both")
+    if arguments.discard:
+        with RunFolder.open(state, arguments.discard) as folder:
+            folder.discard()
+            return CommandAnswer(
+                plain(f"{folder.record.id} is discarded\n"), {"run": folder.record.id}
+            )
+    if arguments.commit:
+        with RunFolder.open(state, arguments.commit) as folder:
+            context = CommandContext(folder.record.roots, state, "journal")
+            with opened(arguments, context) as workspace:
+                result = commit_run(workspace, folder)
+        _tell(result, folder, screen)
+        code = FAILED if result.left else 0
+        return CommandAnswer((), _facts(result, folder), code)
+    found = list_runs(state)
+    if not found:
+        return CommandAnswer(plain("no runs are left\n"), {"runs": []}, NOTHING)
+    lines = [_line(one, state) for one in found]
+    return CommandAnswer(plain("".join(lines)), {"runs": [_run_facts(one, state) for one in found]})
+
+
+def _line(record: RunRecord, state: str) -> str:
+    going = is_going_on(state, record.id)
+    what = "goes on" if going else f"{count(len(record.left), 'file')} left"
+    if not going and record.ended is None:
+        what = "was cut off"
+    command = " ".join(record.command)[:60]
+    return f"{record.id}  {moment(record.created)}  {what}  {record.mode}  {command}\n"
+
+
+def _run_facts(record: RunRecord, state: str) -> dict[str, object]:
+    return {
+        "run": record.id,
+        "created": record.created,
+        "command": list(record.command),
+        "mode": record.mode,
+        "roots": list(record.roots),
+        "going_on": is_going_on(state, record.id),
+        "exit": record.ended,
+        "left": record.left,
+    }

@@ -1,0 +1,323 @@
+"""Runs: a program behind overlays, from what it may see to what becomes of its layers."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from posixpath import basename
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from filepact.domain.operation import Actor, Session
+from filepact.errors import FilepactError, InvalidParamsError, StateFailedError
+from filepact.fs.namespace import NamespaceProgram, NamespaceSettings, ProgramFailed
+from filepact.fs.overlay import (
+    RunFolder,
+    RunRecord,
+    existing,
+    is_going_on,
+    list_runs,
+    make_folders,
+    room,
+)
+from filepact.fs.path_form import is_beneath
+from filepact.fs.walk import EntryFilter, TreeReader
+from filepact.workspace.layer import REPOSITORIES, LayerResult
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from filepact.fs.root import Root
+    from filepact.workspace.guard import Guard
+    from filepact.workspace.layer import RunMode
+    from filepact.workspace.workspace import Workspace
+
+__all__ = [
+    "AGENT_FOLDERS",
+    "ProgramFailed",
+    "Run",
+    "RunFolder",
+    "RunRecord",
+    "agent_of",
+    "commit_run",
+    "is_going_on",
+    "list_runs",
+]
+
+
+class AgentFolders(NamedTuple):
+    """What an agent keeps in a person's home folder; paths relative to that.
+
+    Attributes:
+        writable: Files and folders that it may change while it runs.
+        fixed: Those in them that steer it, or run programs, the next time.
+    """
+
+    writable: tuple[str, ...]
+    fixed: tuple[str, ...]
+
+
+def _in(folder: str, *names: str) -> tuple[str, ...]:
+    return tuple(f"{folder}/{name}" for name in names)
+
+
+AGENT_FOLDERS: Final[Mapping[str, AgentFolders]] = {
+    "claude": AgentFolders(
+        (".claude", ".claude.json"),
+        _in(
+            ".claude",
+            *("settings.json", "settings.local.json", "CLAUDE.md", "agents", "commands", "hooks"),
+            *("plugins", "skills", "output-styles"),
+        ),
+    ),
+    "codex": AgentFolders(
+        (".codex",),
+        _in(".codex", "config.toml", "hooks.json", "AGENTS.md", "prompts", "rules", "skills"),
+    ),
+    "gemini": AgentFolders(
+        (".gemini",),
+        _in(
+            ".gemini",
+            *("settings.json", "GEMINI.md", "commands", "extensions", "policies"),
+            "trustedFolders.json",
+        ),
+    ),
+    "opencode": AgentFolders(
+        (".local/share/opencode", ".local/state/opencode", ".cache/opencode"), ()
+    ),
+    "copilot": AgentFolders(
+        (".copilot",), _in(".copilot", "hooks", "mcp-config.json", "agents", "skills")
+    ),
+    "cursor-agent": AgentFolders(
+        (".cursor",), _in(".cursor", "mcp.json", "hooks.json", "cli-config.json", "extensions")
+    ),
+}
+"""By the program that starts the agent."""
+
+_CACHES: Final = (".cache", ".npm")
+"""Shown empty: what lies in there would be run, or installed, by the person later."""
+
+_PACKAGES: Final = frozenset({"node_modules/"})
+"""Not looked through for secrets: others' packages by the ten thousands."""
+
+_SOCKETS: Final = (".docker/run", ".docker/desktop", ".local/share/containers/podman/machine")
+_SYSTEM_SECRETS: Final = (
+    *("/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/sudoers.d"),
+    *("/etc/ssl/private", "/etc/ssh", "/var/lib/docker", "/var/spool/cron"),
+)
+_RESERVE: Final = 256 << 20
+"""Bytes that stay free for the journal: before a disk is full, the program is ended."""
+_EVERY: Final = 1.0
+
+
+class Run:
+    """A run that goes on in this process; close its folder at the end.
+
+    Args:
+        workspace: Its roots.
+        folder: Where its layers are.
+        home: The person's home folder; None for nobody's.
+        secrets: The secrets below that, by absolute path.
+        writable: What the person lets the program change as it is, by absolute path.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        folder: RunFolder,
+        *,
+        home: str | None,
+        secrets: Sequence[str],
+        writable: Sequence[str],
+    ) -> None:
+        self._workspace = workspace
+        self.folder = folder
+        self._home = home
+        self._secrets = secrets
+        self._writable = writable
+        self._missing: tuple[str, ...] = ()
+        self._begun = False
+        self.full = False
+
+    @property
+    def session(self) -> Session:
+        """Whose changes they are."""
+        record = self.folder.record
+        return Session(f"run-{record.id[1:]}", Actor("agent", record.agent))
+
+    def start(self, environment: Mapping[str, str], command: Sequence[str]) -> NamespaceProgram:
+        """Start the program.
+
+        Raises:
+            ProgramFailed: The system refuses a step, or there is no such program.
+            StateFailedError: There is no room for what it writes.
+        """
+        if room(self.folder.path) < _RESERVE:
+            raise StateFailedError(
+                f"less than {_RESERVE >> 20} MiB are free where layers are kept",
+                hint="Make room there, or keep the state elsewhere with --state.",
+            )
+        record = self.folder.record
+        return NamespaceProgram.start(self.plan(), command, environment, record.folder)
+
+    def plan(self) -> NamespaceSettings:
+        """What the program may see and change."""
+        guard, state = self._workspace.guard, self._workspace.state_folder
+        mine = AGENT_FOLDERS.get(self.folder.record.agent, AgentFolders((), ()))
+        own = self._at_home(mine.writable)
+        make_folders(one for one in own if "." not in basename(one).lstrip("."))
+        steers = self._at_home(mine.fixed)
+        self._missing = tuple(set(steers) - set(existing(steers)))
+        hidden = [*_SYSTEM_SECRETS, *self._secrets, *self._at_home(_SOCKETS), state]
+        roots = [root.path for root in guard.roots]
+        inside: list[str] = []
+        fixed: list[str] = []
+        for root in guard.roots:
+            names = _HiddenNames(guard, root, self.session.agent)
+            inside += names.hidden
+            fixed += names.repositories
+        outside = [
+            one
+            for one in existing(hidden)
+            if not any(is_beneath(one, kept) for kept in (*own, *self._writable, *roots))
+        ]
+        return NamespaceSettings(
+            # A root in another is mounted over it.
+            layers=tuple(sorted(self.folder.layers(), key=lambda one: one.root)),
+            writable=existing((*own, *self._writable)),
+            fixed=existing((*steers, *(one for one in fixed if one not in self._writable))),
+            hidden=(*_outermost(outside), *inside),
+            temporary=tuple(
+                one for one in existing(self._at_home(_CACHES)) if one not in self._writable
+            ),
+            private=self.folder.private,
+        )
+
+    def _at_home(self, names: Sequence[str]) -> tuple[str, ...]:
+        return () if self._home is None else tuple(f"{self._home}/{name}" for name in names)
+
+    def attend(self, program: NamespaceProgram) -> int:
+        """Wait for the program's end; how it ended, as shells tell it.
+
+        Beside it a snapshot of the roots is taken, from which a merge can start.
+        """
+        over = threading.Event()
+        external = self._workspace.external
+
+        def take() -> None:
+            with suppress(FilepactError):
+                external.snapshot(cancelled=over.is_set)
+
+        snapshot = threading.Thread(target=take, name="snapshot", daemon=True)
+        try:
+            status = program.attend(snapshot.start, self._is_full, every=_EVERY)
+        finally:
+            over.set()
+            program.close()
+            if snapshot.ident is not None:
+                snapshot.join()
+        self.folder.note(ended=status)
+        return status
+
+    def _is_full(self) -> bool:
+        self.full = room(self.folder.path) < _RESERVE
+        return self.full
+
+    def commit(self) -> LayerResult:
+        """Commit the layers, and remove them where nothing is left in them.
+
+        Raises:
+            FilepactError: As `LayerCommitter.commit`; the layers are as they were.
+        """
+        apart: dict[str, str] = {}
+        for path in existing(self._missing):
+            # It steers the agent the next time, and was not there before.
+            with suppress(OSError):
+                apart[path] = f"kept apart as {self.folder.keep_apart(path)}"
+        return commit_run(self._workspace, self.folder, apart)
+
+
+def commit_run(
+    workspace: Workspace, folder: RunFolder, apart: Mapping[str, str] = MappingProxyType({})
+) -> LayerResult:
+    """Commit the layers of a run, and remove them where nothing is left in them.
+
+    Args:
+        workspace: The roots of the run, in any order.
+        folder: The run.
+        apart: What else is kept in its folder, by absolute path, with the reason.
+
+    Raises:
+        FilepactError: As `LayerCommitter.commit`; the layers are as they were.
+    """
+    record = folder.record
+    mode: RunMode = "review" if record.mode == "review" else "auto"
+    result = workspace.layers().commit(
+        Session(f"run-{record.id[1:]}", Actor("agent", record.agent)),
+        folder.layers(),
+        began=record.began,
+        mode=mode,
+        tool=" ".join(record.command)[:60],
+    )
+    result.left.update(apart)
+    if result.left:
+        folder.settle(
+            {
+                one if one.startswith("/") else f"{workspace.guard.start}/{one}": why
+                for one, why in result.left.items()
+            }
+        )
+    else:
+        folder.discard()
+    return result
+
+
+def agent_of(command: Sequence[str]) -> str:
+    """The name that rules know a program by: its own, without folders."""
+    name = basename(command[0]) if command else ""
+    if not name:
+        raise InvalidParamsError(
+            "no program was named", hint="Name it at the end: `filepact run -- claude`."
+        )
+    return name
+
+
+class _HiddenNames(EntryFilter):
+    """The names in a root that a program may not read, and the repositories in it.
+
+    Args:
+        guard: The rules.
+        root: The root.
+        agent: The name that they know the program by.
+
+    Attributes:
+        hidden: Absolute paths.
+        repositories: The insides of version control, which stay as they are; absolute paths.
+    """
+
+    def __init__(self, guard: Guard, root: Root, agent: str) -> None:
+        self._rules = guard.listing(root, "read", agent=agent)
+        self._prefix = f"{root.path.rstrip('/')}/"
+        self.hidden: list[str] = []
+        self.repositories: list[str] = []
+        with TreeReader(root, allow=self, ignore=False) as entries:
+            for _batch in entries.batches():
+                pass
+
+    def among(self, prefix: str, keys: list[str]) -> list[str]:
+        inside = {key for key in keys if key.rstrip("/").lower() in REPOSITORIES}
+        self.repositories += [self._prefix + prefix + key.rstrip("/") for key in sorted(inside)]
+        kept = self._rules.among(prefix, keys)
+        if len(kept) < len(keys):
+            gone = set(keys).difference(kept, inside)
+            self.hidden += [self._prefix + prefix + key.rstrip("/") for key in sorted(gone)]
+        return [key for key in kept if key not in inside and key not in _PACKAGES]
+
+
+def _outermost(paths: Sequence[str]) -> list[str]:
+    """Paths without those that lie in others of them."""
+    kept: list[str] = []
+    for path in sorted(paths):
+        if not kept or not is_beneath(path, kept[-1]):
+            kept.append(path)
+    return kept

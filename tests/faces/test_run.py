@@ -1,0 +1,389 @@
+"""`filepact run`: what a program changes behind an overlay is judged, merged, recorded and undoable."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests import forked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
+
+TEXT = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
+
+
+class Place:
+    """A root with a state folder and a home of its own, and the command in it."""
+
+    def __init__(self, base: Path) -> None:
+        self.root, self.home = base / "root", base / "home"
+        self.root.mkdir()
+        self.home.mkdir()
+        self.environment = {
+            **os.environ,
+            "HOME": str(self.home),
+            "FILEPACT_STATE_DIR": str(base / "state"),
+        }
+
+    def file(self, name: str, text: str = TEXT) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def options(self, **more: Any) -> dict[str, Any]:
+        return {
+            "cwd": self.root,
+            "env": self.environment,
+            "text": True,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            **more,
+        }
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return forked.run(words, stdin=subprocess.DEVNULL, **self.options())
+
+    def run(self, script: str, *options: str) -> subprocess.CompletedProcess[str]:
+        return self.command("run", *options, "--", "sh", "-c", script)
+
+    def facts(self, *words: str) -> Any:
+        return json.loads(self.command(*words, "--json").stdout)
+
+    def beside(self, script: str, meanwhile: Callable[[], object]) -> str:
+        """Run a script that says when it has begun, and waits; do something; its messages."""
+        words = ("run", "--", "sh", "-c", script)
+        with forked.Command(words, **self.options(stdin=subprocess.PIPE)) as process:
+            assert process.stdout.readline() == "begun\n"
+            meanwhile()
+            return str(process.communicate("go\n")[1])
+
+    def state(self) -> dict[str, str | None]:
+        return {
+            str(path.relative_to(self.root)): None
+            if path.is_dir() and not path.is_symlink()
+            else os.readlink(path)
+            if path.is_symlink()
+            else path.read_text()
+            for path in sorted(self.root.rglob("*"))
+        }
+
+    def operations(self) -> list[str]:
+        return [one["id"] for one in self.facts("log")["operations"]]
+
+    def waiting(self) -> list[Any]:
+        return list(self.facts("pending")["pending"])
+
+    def undo(self, name: str = "") -> None:
+        done = self.command("undo", "--unattended", *([name] if name else []))
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_what_a_program_changes_is_one_operation_that_can_be_undone(place: Place) -> None:
+    place.file("a.txt")
+    place.file("old/deep/b.txt")
+    before = place.state()
+    script = (
+        "sed -i s/two/2/ a.txt; rm -r old; mkdir -p new/er; echo x > new/c.txt; ln -s c.txt new/l"
+    )
+    done = place.run(script)
+    assert done.returncode == 0, done.stderr
+    assert place.state() == {
+        "a.txt": TEXT.replace("two", "2"),
+        "new": None,
+        "new/c.txt": "x\n",
+        "new/er": None,
+        "new/l": "c.txt",
+    }
+    assert len(place.operations()) == 1
+    place.undo()
+    assert place.state() == before
+
+
+def test_what_a_person_writes_meanwhile_is_kept_and_stays_when_the_program_is_undone(
+    place: Place,
+) -> None:
+    path = place.file("a.txt")
+
+    def person() -> None:
+        path.write_text(TEXT.replace("seven", "7"))
+        place.file("mine.txt", "mine\n")
+
+    place.beside("sed -i s/two/2/ a.txt; echo begun; read x; sed -i s/one/1/ a.txt", person)
+    mine = TEXT.replace("seven", "7")
+    if place.waiting():
+        # The person was faster than the snapshot: nobody can tell whose lines are whose.
+        assert path.read_text() == mine
+    else:
+        assert path.read_text() == mine.replace("two", "2").replace("one", "1")
+    for one in place.operations():
+        place.undo(one)
+    assert path.read_text() == TEXT.replace("seven", "7")
+    assert (place.root / "mine.txt").read_text() == "mine\n"
+
+
+def test_an_overlap_waits_and_neither_side_is_lost(place: Place) -> None:
+    path = place.file("a.txt")
+    place.beside(
+        "sed -i s/two/program/ a.txt; echo begun; read x",
+        lambda: path.write_text(TEXT.replace("two", "person")),
+    )
+    assert path.read_text() == TEXT.replace("two", "person")
+    (waiting,) = place.waiting()
+    assert waiting["rule"] == "changed meanwhile"
+    diff = place.command("diff", waiting["id"]).stdout
+    assert "-person" in diff
+    assert "+program" in diff
+
+
+def test_version_control_is_read_only_unless_a_person_permits_it(place: Place) -> None:
+    subprocess.run(["git", "init", "-q", "."], cwd=place.root, check=True)
+    place.run("echo x > .git/commondir; echo x > .git/hooks/pre-commit; echo x > a")
+    assert not (place.root / ".git" / "commondir").exists()
+    assert not (place.root / ".git" / "hooks" / "pre-commit").exists()
+    identity = "-c user.name=n -c user.email=e"
+    script = f"git add a && git {identity} commit -qm one"
+    assert place.run(script).returncode != 0
+    assert place.run(script, "--writable", ".git").returncode == 0
+    done = subprocess.run(
+        ["git", "log", "--oneline"], cwd=place.root, check=True, capture_output=True
+    )
+    assert done.stdout.endswith(b" one\n")
+
+
+def test_an_agent_keeps_its_own_folder_and_what_steers_it_stays(
+    place: Place, tmp_path: Path
+) -> None:
+    folder = place.home / ".claude"
+    folder.mkdir()
+    (folder / "settings.json").write_text("{}")
+    (place.home / ".cache").mkdir()
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    agent = programs / "claude"
+    agent.write_text(
+        "#!/bin/sh\ncd ~\nfor one in .claude/log .claude/settings.json .claude/settings.local.json .cache/x .y\n"
+        "do echo x > $one; done\nexit 0\n"
+    )
+    agent.chmod(0o755)
+    done = place.command("run", "--writable", str(programs), "--", str(agent))
+    assert done.returncode == 0, done.stderr
+    assert {one.name for one in folder.iterdir()} == {"log", "settings.json"}
+    assert (folder / "settings.json").read_text() == "{}"
+    assert [*(place.home / ".cache").iterdir()] == []
+    assert not (place.home / ".y").exists()
+    (left,) = place.facts("runs")["runs"]
+    assert [*left["left"]] == [str(folder / "settings.local.json")]
+
+
+def test_in_review_everything_waits(place: Place) -> None:
+    place.file("a.txt")
+    before = place.state()
+    place.run("echo x > a.txt; echo y > b.txt", "--mode", "review")
+    assert place.state() == before
+    (waiting,) = place.waiting()
+    done = place.command("approve", "--unattended", waiting["id"])
+    assert done.returncode == 0, done.stderr
+    assert place.state() == {"a.txt": "x\n", "b.txt": "y\n"}
+
+
+def test_what_a_rule_asks_about_waits_and_the_rest_is_done(place: Place) -> None:
+    place.run("echo x > a.txt; echo '{}' > package.json; echo y > t; chmod +x t")
+    assert place.state() == {"a.txt": "x\n"}
+    (waiting,) = place.waiting()
+    assert sorted(one["path"] for one in waiting["files"]) == ["package.json", "t"]
+
+
+def test_what_is_denied_stays_in_the_layer_until_it_is_discarded(place: Place) -> None:
+    place.run("mkdir -p sub/.git/hooks; echo x > sub/.git/hooks/post-commit; echo y > sub/ok")
+    assert place.state() == {"sub": None, "sub/ok": "y\n"}
+    (left,) = place.facts("runs")["runs"]
+    assert [*left["left"]] == [str(place.root / "sub/.git")]
+    assert place.command("runs", "--discard", left["run"]).returncode == 0
+    assert place.facts("runs") == {"runs": []}
+
+
+def test_secrets_are_hidden_and_not_taken_for_removed(place: Place) -> None:
+    place.file(".env", "TOKEN=secret\n")
+    place.file("deep/.env.local", "TOKEN=secret\n")
+    (place.home / ".ssh").mkdir()
+    (place.home / ".ssh" / "id_ed25519").write_text("secret\n")
+    before = place.state()
+    done = place.run(
+        "cat .env deep/.env.local ~/.ssh/* $FILEPACT_STATE_DIR/*; rm -f .env; echo x > .env; exit 0"
+    )
+    assert "secret" not in done.stdout
+    assert place.state() == before
+    assert place.operations() == []
+
+
+def test_the_rest_of_the_system_cannot_be_written(place: Place, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    place.run(f"mkdir -p {outside}; echo x > {outside}/a; echo x > ~/b; echo x > /tmp/filepact-c")
+    assert [*outside.iterdir(), *place.home.iterdir()] == []
+    assert not Path("/tmp/filepact-c").exists()
+    place.run(f"echo x > {outside}/a", "--writable", str(outside))
+    assert (outside / "a").read_text() == "x\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "status"), [("exit 7", 7), ("kill -TERM $$", 143), ("kill -KILL $$", 137)]
+)
+def test_the_exit_code_is_the_programs(place: Place, script: str, status: int) -> None:
+    assert place.run(script).returncode == status
+
+
+def test_a_program_that_is_not_there_is_said_and_leaves_nothing(place: Place) -> None:
+    assert place.command("run", "--", "no-such-program").returncode == 127
+    assert place.facts("runs") == {"runs": []}
+
+
+def test_a_signal_that_is_sent_to_filepact_reaches_the_program(place: Place) -> None:
+    words = (
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "trap 'echo x > got; exit 9' TERM; echo begun; read x; read x",
+    )
+    with forked.Command(words, **place.options(stdin=subprocess.PIPE)) as process:
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 9
+    assert place.state() == {"got": "x\n"}
+
+
+def test_a_folder_and_a_file_may_take_each_others_place(place: Place) -> None:
+    place.file("a/deep/x")
+    place.file("b", "file\n")
+    before = place.state()
+    place.run("rm -r a; echo file > a; rm b; mkdir b; echo y > b/y")
+    assert place.state() == {"a": "file\n", "b": None, "b/y": "y\n"}
+    for one in place.operations():
+        place.undo(one)
+    assert place.state() == before
+
+
+def test_a_folder_made_anew_holds_nothing_of_the_old_one(place: Place) -> None:
+    place.file("a/x")
+    place.file("a/keep/z")
+    place.run("rm -r a; mkdir a; echo y > a/y")
+    assert place.state() == {"a": None, "a/y": "y\n"}
+
+
+def test_odd_files_stay_in_the_layer_and_no_bit_makes_anybody_somebody_else(place: Place) -> None:
+    place.run("mkfifo pipe; echo x > a; chmod 4644 a")
+    assert place.state() == {"a": "x\n"}
+    assert not (place.root / "a").stat().st_mode & 0o7000
+    (left,) = place.facts("runs")["runs"]
+    assert [*left["left"]] == [str(place.root / "pipe")]
+
+
+def test_a_link_that_leads_out_waits(place: Place) -> None:
+    place.run("ln -s /etc/passwd out; ln -s ../.. up; ln -s a in")
+    assert place.state() == {"in": "a"}
+    (waiting,) = place.waiting()
+    assert waiting["rule"] == "links out"
+
+
+def test_when_filepact_is_killed_the_program_ends_and_its_changes_can_be_committed(
+    place: Place,
+) -> None:
+    place.file("a.txt")
+    words = ("run", "--", "sh", "-c", "echo x > a.txt; echo begun; sleep 1000 & read x; read x")
+    with forked.Command(words, **place.options(stdin=subprocess.PIPE)) as process:
+        assert process.stdout.readline() == "begun\n"
+        process.kill()
+        # Its output ends when the last process inside has.
+        assert process.stdout.read() == ""
+    assert place.state() == {"a.txt": TEXT}
+    (left,) = place.facts("runs")["runs"]
+    assert place.command("runs", "--commit", left["run"]).returncode == 0
+    assert place.state() == {"a.txt": "x\n"}
+    assert place.facts("runs") == {"runs": []}
+
+
+def test_a_run_can_be_gone_on_with(place: Place) -> None:
+    place.run("mkfifo pipe; echo x > a")
+    (left,) = place.facts("runs")["runs"]
+    done = place.command(
+        "run", "--resume", left["run"], "--", "sh", "-c", "rm pipe; cat a; echo y >> a"
+    )
+    assert done.returncode == 0, done.stderr
+    assert place.state() == {"a": "x\ny\n"}
+    assert place.facts("runs") == {"runs": []}
+
+
+def test_without_layers_what_changes_is_recorded_afterwards(place: Place) -> None:
+    place.file("a.txt")
+    assert place.run("echo x > a.txt; exit 4", "--layers", "off").returncode == 4
+    place.undo()
+    assert place.state() == {"a.txt": TEXT}
+
+
+AS_NOBODY = """
+import ctypes, encodings, os, pkgutil, pwd
+from importlib import import_module
+import filepact
+from filepact.faces.cli.main import run
+# Where the interpreter lies only an administrator may read, perhaps.
+for package in (filepact, encodings):
+    for one in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if "__main__" not in one.name and "mbcs" not in one.name and "oem" not in one.name:
+            import_module(one.name)
+nobody = pwd.getpwnam("nobody")
+os.setgroups([])
+os.setresgid(*3 * [nobody.pw_gid])
+os.setresuid(*3 * [nobody.pw_uid])
+ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # as a process that has always been nobody's
+root = os.environ["HOME"].replace("/home", "/root")
+os.chdir(root)
+script = "echo x > a.txt; mkdir d; echo y > d/b; echo z > /etc/filepact-x; exit 5"
+raise SystemExit(run(["--root", root, "run", "--layers", "required", "--", "sh", "-c", script]))
+"""
+
+
+@pytest.fixture
+def nobodys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A place of a user who is no administrator."""
+    if os.geteuid() != 0:
+        pytest.skip("only an administrator can become somebody else")
+    with tempfile.TemporaryDirectory(prefix="filepact-", dir="/srv") as base:
+        place = Place(Path(base))
+        subprocess.run(["chown", "-R", "nobody:", base], check=True)
+        yield place
+
+
+@pytest.mark.slow
+def test_it_needs_no_administrator(nobodys: Place) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", AS_NOBODY],
+        env={
+            **{key: one for key, one in nobodys.environment.items() if key[:4] != "XDG_"},
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        },
+        cwd="/",
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 5, done.stderr
+    assert nobodys.state() == {"a.txt": "x\n", "d": None, "d/b": "y\n"}
+    assert not Path("/etc/filepact-x").exists()
