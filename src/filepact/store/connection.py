@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from random import SystemRandom
 from threading import Lock
@@ -109,7 +109,7 @@ class Database:
         self._log_handle: int | None = None
         with self._told():
             self._refuse_cut()
-            before = self._identities()[0]
+            before = _identities(self._statuses())[0]
             self._connection = apsw.Connection(path)
             try:
                 self.read_only = self._connection.readonly("main")
@@ -118,7 +118,7 @@ class Database:
                 else:
                     self._prepare()
                 self._tx = Transaction(self._connection)
-                self._files = self._identities()
+                self._files = _identities(self._statuses())
                 self._check_opened(before)
                 if self._files[1] is not None:
                     self._log_handle = os.open(self._log, os.O_RDONLY | os.O_CLOEXEC)
@@ -196,14 +196,11 @@ class Database:
         time.sleep(self._random.uniform(0.0002, min(_LONGEST_NAP, 0.001 * (before + 1))))
         return True
 
-    @contextmanager
-    def reading(self) -> Iterator[Transaction]:
+    def reading(self) -> AbstractContextManager[Transaction]:
         """One unchanging view of the journal for several queries."""
-        with self._lock, self._told(), self._transaction("BEGIN"):
-            yield self._tx
+        return self._transaction("BEGIN")
 
-    @contextmanager
-    def writing(self, *, durable: bool) -> Iterator[Transaction]:
+    def writing(self, *, durable: bool) -> AbstractContextManager[Transaction]:
         """A transaction that is committed at the end, or rolled back by any exception.
 
         Args:
@@ -215,14 +212,30 @@ class Database:
                 "the state folder can only be read, so nothing can be changed",
                 hint="Make it writable, or choose another with --state or FILEPACT_STATE_DIR.",
             )
-        with self._lock, self._told():
-            wanted = "full" if durable else "normal"
-            if wanted != self._synchronous:
-                self._connection.pragma("synchronous", wanted)
-                self._synchronous = wanted
-            with self._transaction("BEGIN IMMEDIATE"):
-                self._check_place()
-                yield self._tx
+        return self._transaction("BEGIN IMMEDIATE", "full" if durable else "normal")
+
+    @contextmanager
+    def _transaction(self, begin: str, synchronous: str = "") -> Iterator[Transaction]:
+        """A transaction; ``synchronous`` is SQLite's setting for one that writes."""
+        connection = self._connection
+        with self._lock:
+            try:
+                if synchronous and synchronous != self._synchronous:
+                    connection.pragma("synchronous", synchronous)
+                    self._synchronous = synchronous
+                connection.execute(begin)
+                try:
+                    if synchronous:
+                        self._check_place()
+                    yield self._tx
+                    connection.execute("COMMIT")
+                except BaseException:
+                    # Some failures, such as a full disk, have rolled back already.
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
+            except (apsw.Error, OSError) as error:
+                raise self._failure(error) from error
 
     def _check_place(self) -> None:
         """Refuse to write where the journal's files were removed, replaced or overwritten.
@@ -232,9 +245,10 @@ class Database:
         Raises:
             StateFailedError: They were.
         """
-        if self._identities() != self._files:
+        found = self._statuses()
+        if _identities(found) != self._files:
             raise _taken_away()
-        if self._path.stat().st_size < _FIRST_PAGE:
+        if found[0] is None or found[0].st_size < _FIRST_PAGE:
             raise _cut()
         if self._log_is_overwritten():
             raise StateFailedError(
@@ -250,31 +264,15 @@ class Database:
         begins = b"" if self._log_handle is None else os.pread(self._log_handle, 4, 0)
         return bool(begins) and begins not in _LOG_BEGINS
 
-    def _identities(self) -> tuple[tuple[int, int] | None, ...]:
-        """Device and inode of the file, its log and its shared memory; None for what is gone.
-
-        Two processes with different shared memory would write over each other.
-        """
-        found: list[tuple[int, int] | None] = []
+    def _statuses(self) -> list[os.stat_result | None]:
+        """What the system says of the file, its log and its shared memory; None for what is gone."""
+        found: list[os.stat_result | None] = []
         for path in (self._path, self._log, self._memory):
             try:
-                status = path.stat()
-                found.append((status.st_dev, status.st_ino))
+                found.append(path.stat())
             except FileNotFoundError:
                 found.append(None)
-        return tuple(found)
-
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
-        self._connection.execute(begin)
-        try:
-            yield
-            self._connection.execute("COMMIT")
-        except BaseException:
-            # Some failures, such as a full disk, have rolled back already.
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
+        return found
 
     def shorten_log(self) -> None:
         """Put the write-ahead log into the file and cut it, unless somebody is reading."""
@@ -295,7 +293,7 @@ class Database:
     def close(self) -> None:
         with self._lock, self._told():
             if self._log_handle is not None and (
-                self._identities() != self._files or self._log_is_overwritten()
+                _identities(self._statuses()) != self._files or self._log_is_overwritten()
             ):
                 # It would put its log into a file that others may have made anew, and remove
                 # theirs; or put into the file what somebody wrote into the log.
@@ -318,32 +316,46 @@ class Database:
         """Turn errors of SQLite and of the system into ours, without host paths."""
         try:
             yield
-        except (apsw.BusyError, apsw.LockedError) as error:
-            raise TimedOutError(
+        except (apsw.Error, OSError) as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: apsw.Error | OSError) -> StateFailedError | TimedOutError:
+        """The error for one of SQLite or of the system."""
+        if isinstance(error, apsw.BusyError | apsw.LockedError):
+            return TimedOutError(
                 f"{self._holder()} kept the journal busy for {self._patience:g} s",
                 hint="Try again; if it goes on, see what that process does.",
-            ) from error
-        except (apsw.NotADBError, apsw.CorruptError) as error:
-            raise StateFailedError(
+            )
+        if isinstance(error, apsw.NotADBError | apsw.CorruptError):
+            return StateFailedError(
                 f"the journal's file {self._path.name} is damaged or no journal",
                 hint=_DAMAGED,
-            ) from error
-        except apsw.FullError as error:
-            raise StateFailedError(
+            )
+        if isinstance(error, apsw.FullError):
+            return StateFailedError(
                 "the disk with the state folder is full", hint="Make room and try again."
-            ) from error
-        except apsw.ConnectionClosedError as error:
-            raise StateFailedError("the journal is closed") from error
-        except apsw.Error as error:
-            raise StateFailedError(
+            )
+        if isinstance(error, apsw.ConnectionClosedError):
+            return StateFailedError("the journal is closed")
+        if isinstance(error, apsw.Error):
+            return StateFailedError(
                 f"the journal cannot be used ({type(error).__name__})",
                 hint="See that the state folder is there, writable and on a local disk.",
-            ) from error
-        except OSError as error:
-            raise StateFailedError(
-                f"the state folder cannot be used ({error.strerror})",
-                hint="See that the state folder is there, writable and on a local disk.",
-            ) from error
+            )
+        return StateFailedError(
+            f"the state folder cannot be used ({error.strerror})",
+            hint="See that the state folder is there, writable and on a local disk.",
+        )
+
+
+def _identities(
+    found: Sequence[os.stat_result | None],
+) -> tuple[tuple[int, int] | None, ...]:
+    """Device and inode of files; None for those that are gone.
+
+    Two processes with different shared memory would write over each other.
+    """
+    return tuple(None if one is None else (one.st_dev, one.st_ino) for one in found)
 
 
 def unfit(path: Path) -> bool:

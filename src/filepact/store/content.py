@@ -62,6 +62,12 @@ class ContentStore:
 
     # -- storing ------------------------------------------------------------------------------
 
+    def number(self, tx: Transaction, name: str) -> int | None:
+        """The number of a content that is kept; None for any other."""
+        key = (bytes.fromhex(name),)
+        row = tx.one("SELECT number FROM content WHERE id = ? AND kept <> 'gone'", key)
+        return None if row is None else int(row[0])
+
     def put(
         self,
         tx: Transaction,
@@ -75,35 +81,39 @@ class ContentStore:
         Args:
             tx: In a writing transaction.
             name: The content id.
-            contents: Its bytes by id; others may serve as bases.
+            contents: Bytes by their ids, which are taken to be right; others may serve as bases.
             base: The number of a content that is probably much alike.
 
         Returns:
             The number of the content.
 
         Raises:
-            ValueError: The bytes are missing or are not those of the id.
+            ValueError: The bytes are missing.
         """
         key = bytes.fromhex(name)
         row = tx.one("SELECT number, kept FROM content WHERE id = ?", (key,))
         if row is not None and row[1] != "gone":
             return int(row[0])
         data = contents.get(name)
-        if data is None or content_id(data) != name:
+        if data is None:
             raise ValueError(f"the bytes of content {name} were not given")
         packed, used, depth = self._pack(tx, data, base, contents)
-        if row is None:
-            number = tx.value(
-                "INSERT INTO content (id, size, kept, base, depth, stored)"
-                " VALUES (?, ?, 'gone', NULL, 0, 0) RETURNING number",
-                (key, len(data)),
-            )
-        else:
-            number = row[0]
+        if row is not None:
             # A content that was known by its id only had no size.
-            tx.run("UPDATE content SET size = ? WHERE number = ?", (len(data), number))
-        self._keep(tx, int(number), name, packed, base=used, depth=depth)
-        return int(number)
+            tx.run("UPDATE content SET size = ? WHERE number = ?", (len(data), row[0]))
+            self._keep(tx, int(row[0]), name, packed, base=used, depth=depth)
+            return int(row[0])
+        kept = self._write_large(name, packed, used)
+        number = int(
+            tx.value(
+                "INSERT INTO content (id, size, kept, base, depth, stored)"
+                " VALUES (?, ?, ?, ?, ?, ?) RETURNING number",
+                (key, len(data), kept, used, depth, len(packed)),
+            )
+        )
+        if kept == "row":
+            tx.run("INSERT INTO image VALUES (?, ?)", (number, packed))
+        return number
 
     def put_if_given(
         self,
@@ -186,16 +196,22 @@ class ContentStore:
         base: int | None,
         depth: int,
     ) -> None:
-        inside = len(packed) <= ROW_LIMIT
-        if inside:
+        kept = self._write_large(name, packed, base)
+        if kept == "row":
             tx.run("INSERT OR REPLACE INTO image VALUES (?, ?)", (number, packed))
         else:
             tx.run("DELETE FROM image WHERE number = ?", (number,))
-            self._write(self._place(name, base), packed)
         tx.run(
             "UPDATE content SET kept = ?, base = ?, depth = ?, stored = ? WHERE number = ?",
-            ("row" if inside else "file", base, depth, len(packed), number),
+            (kept, base, depth, len(packed), number),
         )
+
+    def _write_large(self, name: str, packed: bytes, base: int | None) -> str:
+        """Write a content that is too large for a row into its file; ``row`` or ``file``."""
+        if len(packed) <= ROW_LIMIT:
+            return "row"
+        self._write(self._place(name, base), packed)
+        return "file"
 
     # -- reading ------------------------------------------------------------------------------
 
@@ -334,6 +350,9 @@ _HEADER = struct.Struct("<QQ")
 _NEIGHBOURHOOD = 65_536
 _LONGEST_DICTIONARY = 8_388_608
 _STEP = 65_536
+_ALONE = 1_024
+"""Bytes up to which a middle is compressed without its neighbourhood: it would gain less than a
+quarter by that, and loading so much text takes longer than all else that is written with it."""
 
 
 def pack(data: bytes) -> bytes:
@@ -362,7 +381,7 @@ def pack_against(data: bytes, base: bytes) -> bytes:
     header = _HEADER.pack(start, end)
     if not middle:
         return header
-    near = _near(base, start, end)
+    near = _near(base, start, end) if len(middle) > _ALONE else None
     if near is None:
         return header + pack(middle)
     parameters = zstandard.ZstdCompressionParameters.from_level(

@@ -87,6 +87,11 @@ def to_text(text: str) -> str | bytes:
     return text
 
 
+def to_row(*values: Any) -> tuple[Any, ...]:
+    """Values as they are stored, each text as by `to_text`."""
+    return tuple(to_text(one) if type(one) is str and not one.isascii() else one for one in values)
+
+
 def from_text(stored: str | bytes) -> str:
     """The path or text that was stored."""
     return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogatepass")
@@ -130,7 +135,7 @@ def session_number(tx: Transaction, session: Session) -> int:
 
 def _session_number(tx: Transaction, session: Session) -> int:
     actor = session.actor
-    key = (to_text(session.id), actor.kind, to_text(actor.name), to_text(actor.version))
+    key = to_row(session.id, actor.kind, actor.name, actor.version)
     row = tx.one(
         "SELECT number FROM session WHERE (id, actor_kind, actor_name, actor_version)"
         " = (?, ?, ?, ?)",
@@ -154,19 +159,19 @@ def insert_proposal(tx: Transaction, proposal: Proposal) -> int:
             "INSERT INTO proposal (id, kind, session, tool, summary, created, target, state,"
             " rule, reason, turn, call) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
             " RETURNING number",
-            (
+            to_row(
                 proposal.id,
                 proposal.kind,
                 session_number(tx, proposal.session),
-                to_text(proposal.tool),
-                to_text(proposal.summary),
+                proposal.tool,
+                proposal.summary,
                 proposal.created,
-                to_text(proposal.target),
+                proposal.target,
                 proposal.state,
-                to_text(proposal.rule),
-                to_text(proposal.reason),
-                to_text(proposal.session.turn),
-                to_text(proposal.session.call),
+                proposal.rule,
+                proposal.reason,
+                proposal.session.turn,
+                proposal.session.call,
             ),
         )
     )
@@ -180,19 +185,19 @@ def insert_operation(tx: Transaction, operation: Operation) -> int:
             " state, approved_by, note, added, removed, turn, call)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, NULL, 'intended', ?, ?, ?, ?, ?, ?)"
             " RETURNING seq",
-            (
+            to_row(
                 operation.id,
                 operation.kind,
                 session_number(tx, operation.session),
-                to_text(operation.tool),
-                to_text(operation.summary),
+                operation.tool,
+                operation.summary,
                 operation.created,
-                to_text(operation.target),
-                to_text(operation.approved_by),
-                to_text(operation.note),
+                operation.target,
+                operation.approved_by,
+                operation.note,
                 *(operation.lines or (None, None)),
-                to_text(operation.session.turn),
-                to_text(operation.session.call),
+                operation.session.turn,
+                operation.session.call,
             ),
         )
     )

@@ -327,7 +327,18 @@ class SqliteStore:
     ) -> list[Sides]:
         """Keep both contents of each change, each against what the file held before."""
         put = self._contents.put if all_kept else self._contents.put_if_given
-        return [_store(tx, change, contents, put) for change in changes.changes]
+        sides: list[Sides] = []
+        for change in changes.changes:
+            before = after = None
+            if change.before is not None:
+                name = change.before.content
+                before = self._contents.number(tx, name)
+                if before is None:
+                    before = put(tx, name, contents, base=_last_content(tx, change))
+            if change.after is not None:
+                after = put(tx, change.after.content, contents, base=before)
+            sides.append((before, after))
+        return sides
 
     # -- checkpoints --------------------------------------------------------------------------
 
@@ -399,23 +410,12 @@ class SqliteStore:
         )
 
 
-def _store(
-    tx: Transaction, change: FileChange, contents: Mapping[str, bytes], put: Callable[..., int]
-) -> Sides:
-    before = after = None
-    if change.before is not None:
-        last = _last_content(tx, change)
-        before = put(tx, change.before.content, contents, base=last)
-    if change.after is not None:
-        after = put(tx, change.after.content, contents, base=before)
-    return before, after
-
-
 def _insert(tx: Transaction, operation: Operation, sides: list[Sides]) -> int:
     """Insert an operation as intended, with all that belongs to it; its place."""
     seq = insert_operation(tx, operation)
     insert_changes(tx, "operation", seq, operation.changes, sides)
-    insert_directories(tx, seq, operation.directories)
+    if operation.directories:
+        insert_directories(tx, seq, operation.directories)
     tx.many(
         "UPDATE content SET last_seq = ? WHERE number = ? AND kept <> 'gone'",
         [(seq, number) for pair in sides for number in pair if number is not None],

@@ -83,7 +83,10 @@ def commit_proposal(tx: Transaction, operation: Operation) -> None:
     Raises:
         ValueError: The operation is another change than was proposed.
     """
-    found = select_proposals(tx, "WHERE p.id = ?", (to_text(operation.id),))
+    known = "SELECT 1 FROM proposal WHERE id = ?1 UNION ALL SELECT 1 FROM operation WHERE id = ?1"
+    if tx.one(known, (operation.id,)) is None:
+        return
+    found = select_proposals(tx, "WHERE p.id = ?", (operation.id,))
     begun = tx.one("SELECT seq, state FROM operation WHERE id = ?", (operation.id,))
     waits = bool(found) and found[0].state == "proposed"
     if begun is not None and not (waits and begun[1] == "rolled_back"):

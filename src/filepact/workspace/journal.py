@@ -325,4 +325,4 @@ def new_turn() -> str:
 
 def _name(kind: str) -> str:
     alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
-    return kind + "".join(secrets.choice(alphabet) for _ in range(10))
+    return kind + "".join(alphabet[byte % 32] for byte in secrets.token_bytes(10))
