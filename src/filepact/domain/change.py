@@ -78,6 +78,8 @@ class ChangeSet:
         Such a file is written once more: that it was so already is told to nobody.
         """
         pairs = [(one, one.before and one.before.compared) for one in self.changes]
+        if all(was is one.before for one, was in pairs):
+            return self
         return ChangeSet(
             tuple(
                 one if was == one.after else FileChange(one.path, was, one.after)

@@ -192,6 +192,18 @@ class SemanticWorkspace:
             self._failed(error)
         return max(self.budget - (time.monotonic() - began), self.budget / 2)
 
+    def concerns(self, changes: ChangeSet) -> bool:
+        """Whether servers know a file of a change, or run and have to be told of it."""
+        if self.mode == "off":
+            return False
+        for change in changes.changes:
+            servers = self._servers.get(change.path.root)
+            if servers is not None and (
+                servers.disk.started or servers.claimed(change.path.absolute)
+            ):
+                return True
+        return False
+
     def verify(
         self,
         changes: ChangeSet,

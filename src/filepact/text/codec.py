@@ -144,7 +144,8 @@ def encode_new(text: str, name: str, given: NamedEncoding | None = None) -> byte
     if text.startswith("\ufeff") and given is None:
         return encode(text, UTF_8, name=name)
     encoding = _encoding_of_new(text, name, given)
-    _check_escapes(encoding, text, name)
+    if encoding.name in STATEFUL:
+        _check_escapes(encoding, text, name)
     data = encode(text.removeprefix("\ufeff") if encoding.bom else text, encoding, name=name)
     back = _first_changed(text, encoding)
     if back is not None:
@@ -191,8 +192,9 @@ def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
         edits = _without_mark(edits)
         text = edits.apply(source.text)
     encoding = _encoding_after(source, text)
-    _check_escapes(encoding, source.data.decode("latin-1"), name)
-    _check_escapes(encoding, text, name)
+    if encoding.name in STATEFUL:
+        _check_escapes(encoding, source.data.decode("latin-1"), name)
+        _check_escapes(encoding, text, name)
     for start, removed, put in _replacements(source.text, edits):
         bad = _first_unwritable(removed, put, encoding)
         if bad is not None:
@@ -241,7 +243,7 @@ def rewrite_whole(source: SourceText, text: str, *, name: str = "") -> bytes:
 
 def _check_escapes(encoding: Encoding, text: str, name: str) -> None:
     """Refuse to write encodings with escape sequences: any ASCII may be part of letters there."""
-    if encoding.name in STATEFUL and not (text.isascii() and "\x1b" not in text):
+    if not text.isascii() or "\x1b" in text:
         raise EncodingUnsafeError(
             f"{name or 'the file'}: is in {encoding.traced}, where escapes make letters of ASCII; "
             "such a file is read and not written",

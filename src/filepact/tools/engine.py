@@ -232,7 +232,7 @@ def verified_line(
     """
     if receipt.status == "preview" and previewed is not None:
         return semantics.line(previewed)
-    if receipt.status != "applied":
+    if receipt.status != "applied" or not semantics.concerns(draft.changes):
         return ""
     update = semantics.verify(
         draft.changes,

@@ -231,7 +231,9 @@ class Committer:
         try:
             self._state.locks.check()
             self._state.keep_room()
-            return self._store.begin(replace(operation, directories=planned), contents)
+            if planned:
+                operation = replace(operation, directories=planned)
+            return self._store.begin(operation, contents)
         except StateFailedError as error:
             error.details["outcome"] = "not_applied"
             raise

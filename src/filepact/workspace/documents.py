@@ -27,7 +27,7 @@ from filepact.text.editorconfig import EditorConfig, parse_editorconfig
 from filepact.text.lines import adopt_line_ends
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from filepact.domain.change import FileChange
     from filepact.domain.document import RootId
@@ -82,35 +82,32 @@ class EncodingSettings:
                 return NamedEncoding(codec, "settings")
         if path.path.rpartition("/")[2] == EDITORCONFIG:
             return None
-        for folder, config in self._configs(path):
-            inside = path.path if folder == "." else path.path[len(folder) + 1 :]
-            charset = config.charset(inside)
+        try:
+            root = self._guard.root_of(path.root)
+        except FilepactError:
+            return None  # The journal knows the root, and it is not in use.
+        # From the file's folder up to its root.
+        folder = path.path
+        while folder != ".":
+            folder = folder.rpartition("/")[0] or "."
+            name = EDITORCONFIG if folder == "." else f"{folder}/{EDITORCONFIG}"
+            stamp = root.glance(name)
+            if stamp is None:
+                continue
+            config = None
+            with suppress(FilepactError):
+                config = self._read(root, name, stamp)
+            if config is None:
+                continue  # One that may not be read says nothing.
+            charset = config.charset(path.path if folder == "." else path.path[len(folder) + 1 :])
             if charset is not None:
                 return NamedEncoding(charset, ".editorconfig") if charset else None
             if config.root:
                 break
         return None
 
-    def _configs(self, path: WorkspacePath) -> Iterator[tuple[str, EditorConfig]]:
-        """The files in the folders above, the nearest first."""
-        folder = path.path
-        while folder != ".":
-            folder = folder.rpartition("/")[0] or "."
-            name = EDITORCONFIG if folder == "." else f"{folder}/{EDITORCONFIG}"
-            config = None
-            # One that may not be read says nothing, and neither does one of a root that the
-            # journal knows but that is not in use.
-            with suppress(FilepactError):
-                config = self._read(path.root, name)
-            if config is not None:
-                yield folder, config
-
-    def _read(self, root_id: RootId, name: str) -> EditorConfig | None:
-        root = self._guard.root_of(root_id)
-        stamp = root.glance(name)
-        if stamp is None:
-            return None
-        asked = WorkspacePath(root_id, name)
+    def _read(self, root: Root, name: str, stamp: tuple[int, ...]) -> EditorConfig | None:
+        asked = WorkspacePath(root.path, name)
         self._guard.permit(asked, "read")
         with self._lock:
             kept = self._kept.get(asked)
@@ -119,7 +116,7 @@ class EncodingSettings:
         place = root.place(name)
         if place.kind != "file":
             return None
-        self._guard.permit(WorkspacePath(root_id, place.path), "read")
+        self._guard.permit(WorkspacePath(root.path, place.path), "read")
         data = root.read(place.path, limit=_LARGEST_CONFIG).data
         config = parse_editorconfig(data.decode("utf-8", errors="replace"))
         with self._lock:
@@ -186,13 +183,14 @@ class DocumentCache:
 
     def sides(self, change: FileChange) -> tuple[Document | None, Document | None]:
         """A file before and after its change; None for no file, and for bytes that are not kept."""
-        return self._side(change.path, change.before), self._side(change.path, change.after)
-
-    def _side(self, path: WorkspacePath, revision: Revision | None) -> Document | None:
-        try:
-            return None if revision is None else self.of(path, revision)
-        except (KeyError, NotFoundError):
-            return None
+        found: list[Document | None] = []
+        for revision in (change.before, change.after):
+            document = None if revision is None else self._known.get((change.path, revision))
+            if document is None and revision is not None:
+                with suppress(KeyError, NotFoundError):
+                    document = self.of(change.path, revision)
+            found.append(document)
+        return found[0], found[1]
 
 
 class Documents:

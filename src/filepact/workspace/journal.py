@@ -32,6 +32,7 @@ __all__ = [
     "new_operation",
     "new_proposal",
     "new_turn",
+    "operation_of",
 ]
 
 
@@ -288,21 +289,47 @@ class JournalStore(Protocol):
 
 def new_operation(session: Session, tool: str, summary: str, changes: ChangeSet) -> Operation:
     """An operation that is begun now: who wants it, its tool, one line about it, what it does."""
+    return operation_of(new_proposal(session, tool, summary, changes), changes)
+
+
+def operation_of(
+    proposal: Proposal,
+    changes: ChangeSet,
+    *,
+    approved_by: str = "",
+    note: str = "",
+    lines: tuple[int, int] | None = None,
+) -> Operation:
+    """The operation that does a proposal now.
+
+    Args:
+        proposal: What was proposed.
+        changes: The same as it fits what the files hold by now.
+        approved_by: The person who said yes; empty for none.
+        note: What a person should know besides.
+        lines: How many lines it adds and removes, if that may be told.
+    """
     return Operation(
-        id=new_id(),
+        id=proposal.id,
         seq=0,
-        kind="change",
-        session=session,
-        tool=tool,
-        summary=summary,
+        kind=proposal.kind,
+        session=proposal.session,
+        tool=proposal.tool,
+        summary=proposal.summary,
         changes=changes,
         created=time.time(),
+        target=proposal.target,
         state="intended",
+        approved_by=approved_by,
+        note=note,
+        lines=lines,
     )
 
 
-def new_proposal(session: Session, tool: str, summary: str, changes: ChangeSet) -> Proposal:
-    """A proposal that is made now; arguments as for `new_operation`."""
+def new_proposal(
+    session: Session, tool: str, summary: str, changes: ChangeSet, rule: str = ""
+) -> Proposal:
+    """A proposal that is made now, and the rule that wants it approved; else as `new_operation`."""
     return Proposal(
         id=new_id(),
         session=session,
@@ -310,6 +337,7 @@ def new_proposal(session: Session, tool: str, summary: str, changes: ChangeSet) 
         summary=summary,
         changes=changes,
         created=time.time(),
+        rule=rule,
     )
 
 

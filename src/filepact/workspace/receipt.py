@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.deadline import FOREVER, Deadline
-from filepact.domain.document import FOLDER
-from filepact.errors import BinaryFileError, NotFoundError
+from filepact.domain.document import FOLDER, LINK
+from filepact.errors import BinaryFileError
 from filepact.text.compare import compare_lines
 from filepact.text.confusables import encoding_named, with_bytes_shown
 from filepact.text.diff import quote_name, unified, unified_binary
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import Document, Revision, WorkspacePath
@@ -187,8 +186,10 @@ def show_changes(
     several = len(changes.changes) > 1
     hidden = {one.path for one in changes.changes if hides(one.path, states(one, versions))}
     whole = not hidden
-    seen = [one for one in changes.changes if one.path not in hidden]
-    origins = _origins(seen, versions.content)
+    origins: dict[WorkspacePath, FileChange] = {}
+    if several:
+        seen = [one for one in changes.changes if one.path not in hidden]
+        origins = _origins(seen, versions.content)
     moved = {one.path for one in origins.values()}
     for change in changes.changes:
         deadline.check()
@@ -225,19 +226,16 @@ def show_changes(
     return ChangeDiff("".join(diffs), tuple(files), whole)
 
 
-def states(change: FileChange, versions: DocumentCache) -> Iterator[Document]:
+def states(change: FileChange, versions: DocumentCache) -> tuple[Document, ...]:
     """The states of a file before and after a change, as far as they were kept."""
-    for side in (change.before, change.after):
-        if side is not None and side.was_read and not side.is_folder:
-            with suppress(NotFoundError):
-                yield versions.of(change.path, side)
+    return tuple(one for one in versions.sides(change) if one is not None)
 
 
 def _leads_out(change: FileChange, content: Callable[[str], bytes]) -> bool:
     """Whether one side is a link whose text names a place that is not below the root."""
     root = change.path.root.rstrip("/")
     for side in (change.before, change.after):
-        if side is not None and side.is_link:
+        if side is not None and side.mode == LINK:
             place = join(root, dirname(change.path.path), os.fsdecode(content(side.content)))
             if not f"{normpath(place)}/".startswith(f"{root}/"):
                 return True
@@ -366,7 +364,8 @@ def _file_diff(
         return unified_binary(sizes[0], sizes[1], names[1])
     exact = to_agent or not (encoding := _encodings(old, new))
     texts = [
-        _text(side) if exact or side is None else with_bytes_shown(side) for side in (old, new)
+        None if side is None else side.text if exact else with_bytes_shown(side)
+        for side in (old, new)
     ]
     diff = _unified(sides, texts[0], texts[1], names, git=git)
     return diff if exact else f"{ENCODING}{quote_name(names[1])}: {encoding}\n{diff}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -258,7 +257,7 @@ class Workspace:
         rules += [draft.asks or ("preview mode" if (draft.mode or self.mode) == "preview" else "")]
         rule = ", ".join(dict.fromkeys(filter(None, rules)))
         said = summary_of(shown.files) if grows else summary
-        proposal = replace(new_proposal(draft.session, draft.tool, said, changes), rule=rule)
+        proposal = new_proposal(draft.session, draft.tool, said, changes, rule)
         if rule:
             self._waiting.propose(proposal, contents, grows, draft.known)
             if grows:

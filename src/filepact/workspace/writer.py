@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import FOLDER
 from filepact.workspace.documents import EDITORCONFIG, DocumentCache
-from filepact.workspace.journal import new_operation
+from filepact.workspace.journal import operation_of
 from filepact.workspace.receipt import show_changes
 
 if TYPE_CHECKING:
@@ -93,11 +92,9 @@ class ChangeWriter:
         open_folders: Mapping[WorkspacePath, int] = MappingProxyType({}),
     ) -> Operation:
         """Commit a proposal whose files are locked."""
-        operation = replace(
-            new_operation(proposal.session, proposal.tool, proposal.summary, fitted.changes),
-            id=proposal.id,
-            kind=proposal.kind,
-            target=proposal.target,
+        operation = operation_of(
+            proposal,
+            fitted.changes,
             approved_by="" if approval is None else str(approval.actor),
             note=" ".join(fitted.notes),
             lines=shown.lines,
