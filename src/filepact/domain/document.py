@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Final, NewType
 
 from filepact.text.codec import NamedEncoding, SourceText, decode
-from filepact.text.secrets import holds_private_key
 
 __all__ = [
     "FOLDER",
@@ -159,11 +158,6 @@ class Document:
     def text(self) -> str:
         """The text, line ends as they stand, without a byte-order mark."""
         return self.source.text
-
-    @cached_property
-    def holds_private_key(self) -> bool:
-        """Whether the bytes hold a private key."""
-        return holds_private_key(self.data)
 
 
 @dataclass(frozen=True, slots=True)

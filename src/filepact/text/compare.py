@@ -48,13 +48,15 @@ def compare_lines(old: Sequence[str], new: Sequence[str]) -> list[DiffRange]:
         return []
     tail = _common_tail(old, new, head)
     rows, columns = len(old) - head - tail, len(new) - head - tail
-    if rows and columns:
+    runs: list[_Run]
+    there = set(old[head : head + rows])
+    if there.isdisjoint(new[head : head + columns]):
+        runs = []  # Nothing of it is left, or all of it is new.
+    else:
         numbers: dict[str, int] = {}
         left = [numbers.setdefault(old[head + i], len(numbers)) for i in range(rows)]
         right = [numbers.setdefault(new[head + i], len(numbers)) for i in range(columns)]
         runs = _Comparison(left, right).runs()
-    else:
-        runs = []
     shifted = [(i + head, j + head, count) for i, j, count in runs]
     regions = _between([(0, 0, head), *shifted, (len(old) - tail, len(new) - tail, tail)])
     return _settle(regions, old, new)

@@ -52,10 +52,7 @@ _SMALLEST = 256
 
 def split_lines(text: str) -> list[str]:
     """The lines with their ends; joined they are the text, and only the last may lack an end."""
-    return _split(text, _separator(text))
-
-
-def _split(text: str, separator: str) -> list[str]:
+    separator = "\r" if "\n" not in text and "\r" in text else "\n"
     pieces = text.split(separator)
     last = pieces.pop()
     lines = [piece + separator for piece in pieces]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from filepact.domain.deadline import Deadline
+from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import FilepactError, TimedOutError
 from filepact.text.diff import cut_diff
 from filepact.text.page import PAGE, cut_to, size_of
@@ -62,7 +62,7 @@ class CallContext:
     cancelled: Callable[[], bool] = lambda: False
     progress: Callable[[int, str], None] = lambda _done, _what: None
     page: int = PAGE
-    deadline: Deadline = field(default_factory=Deadline)
+    deadline: Deadline = FOREVER
 
 
 def _nothing() -> None:

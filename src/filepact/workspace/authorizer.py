@@ -102,7 +102,7 @@ class ChangePolicy:
         return self._guard.hides_key(path, self._agent, held)
 
     @contextmanager
-    def conceal_errors(self, location: Location, *, hidden: bool) -> Iterator[None]:
+    def conceal_errors(self, location: Location) -> Iterator[None]:
         """Replace errors that would reveal the content of a hidden file by one that does not.
 
         Raises:
@@ -111,8 +111,6 @@ class ChangePolicy:
         try:
             yield
         except (BinaryFileError, EncodingUnsafeError, StaleFileError, TooLargeError):
-            if not hidden:
-                raise
             raise PathBlockedError(
                 f"{location.shown}: what it holds may not be seen, and nothing can be put into it here",
                 hint="Ask the person to do this step.",

@@ -273,8 +273,16 @@ class Documents:
                     found[path] = text
         return found
 
-    def stored(self, location: Location, *, limit: int = EDIT_LIMIT) -> Document:
+    def stored(
+        self, location: Location, *, limit: int = EDIT_LIMIT, like: Document | None = None
+    ) -> Document:
         """What the disk has.
+
+        Args:
+            location: The file.
+            limit: Most bytes of it.
+            like: The file as it is to be, to which this is compared: what is said about the
+                encoding of that counts.
 
         Raises:
             TooLargeError: It has more than ``limit`` bytes.
@@ -288,7 +296,8 @@ class Documents:
             # The rules were asked about this very path: a link that appeared in it since is refused.
             contents = location.root.read(location.place.path, limit=limit, follow=False)
         revision = Revision.of(contents.data, contents.mode)
-        return Document(location.path, contents.data, revision, self.given(location.path))
+        given = self.given(location.path) if like is None else like.named_encoding
+        return Document(location.path, contents.data, revision, given)
 
     def load(self, location: Location, *, limit: int = EDIT_LIMIT) -> Document | None:
         """The session's proposal for a file, else the editor's text, else the disk's; None for no file.
@@ -317,21 +326,24 @@ class Documents:
         return _with_text(stored, buffer.text)
 
     def merged(
-        self, location: Location, *, limit: int = EDIT_LIMIT, proposed: bool = True
+        self,
+        location: Location,
+        *,
+        limit: int = EDIT_LIMIT,
+        layer: ProposalFile | None = None,
     ) -> MergedDocument:
         """The file that a change starts from, with unsaved text merged into what the disk has.
 
         Args:
             location: The file.
             limit: Most bytes of it.
-            proposed: Whether what the session proposed counts.
+            layer: What the session proposed for it, if that counts.
 
         Raises:
             StaleFileError: Somebody wrote to the disk on lines that the editor has changed too.
             EncodingUnsafeError: Nobody can know what the editor has of it.
         """
-        layer = self.layer(location.path)
-        if proposed and layer is not None and self.proposed is not None:
+        if layer is not None and self.proposed is not None:
             # What happened to the file since is asked when a person says yes.
             return MergedDocument(self.proposed.before(layer), self.proposed.after(layer))
         if self._buffers.is_doubtful(location.path):

@@ -6,8 +6,9 @@ closed, so that two agents never compute from the same old text.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, Self
 
 from filepact.domain.change import ChangeSet, FileChange
@@ -49,7 +50,7 @@ from filepact.workspace.target import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from filepact.domain.deadline import Deadline
@@ -161,10 +162,20 @@ class Draft:
         expected_revision: str | None = None,
         there: bool = False,
         itself: bool = False,
+        found: Location | None = None,
     ) -> Target:
-        """Open one file, which need not exist yet; arguments as for `open_all`."""
+        """Open one file, which need not exist yet.
+
+        Args:
+            path: The file; this and the rest as for `open_all`.
+            expected_revision: That it has to be at; None for any.
+            there: Whether it has to exist.
+            itself: Whether a link is meant itself.
+            found: Where it was found just now, for this author and to be written.
+        """
         some = [path]
-        (target,) = self.open_all(some, there=some * there, itself=some * itself)
+        known = {} if found is None or found.place.kind != "file" else {path: found}
+        (target,) = self.open_all(some, there=some * there, itself=some * itself, known=known)
         if expected_revision is not None:
             check_revision(target, expected_revision)
             target = replace(target, checked=True)
@@ -181,7 +192,12 @@ class Draft:
         return target
 
     def open_all(
-        self, paths: list[str], *, there: Collection[str] = (), itself: Collection[str] = ()
+        self,
+        paths: list[str],
+        *,
+        there: Collection[str] = (),
+        itself: Collection[str] = (),
+        known: Mapping[str, Location] = MappingProxyType({}),
     ) -> list[Target]:
         """Open all files of a change at once, their locks taken in one order everywhere.
 
@@ -193,6 +209,8 @@ class Draft:
             there: Those that have to exist; they are looked for before any lock is taken.
             itself: Those that are to be deleted or renamed: a link is meant itself, and not what
                 it leads to, and they may be larger than what can be edited.
+            known: Where some were found just now, so that they are looked for only once more, under
+                their locks.
         """
         if self._opened:
             raise RuntimeError("a draft opens its files once")
@@ -206,7 +224,8 @@ class Draft:
             *(self._judge, self._documents, self._seen, self.session), deadline=self.deadline
         )
         locations = {
-            path: opener.find(path, there=path in there, follow=path not in itself)
+            path: known.get(path)
+            or opener.find(path, there=path in there, follow=path not in itself)
             for path in paths
         }
         keys = {location.lock_key for location in locations.values()}
@@ -300,7 +319,8 @@ class Draft:
         if document is None:
             self._put(target, encode_new(text, shown, self._documents.given(target.location.path)))
             return
-        with self._judge.conceal_errors(target.location, hidden=target.hidden):
+        conceal = self._judge.conceal_errors
+        with conceal(target.location) if target.hidden else nullcontext():
             self._write_over(target, document, text, append=append)
 
     def _write_over(self, target: Target, document: Document, text: str, *, append: bool) -> None:

@@ -305,7 +305,7 @@ class BufferWriter:
         with self._locks.hold({location.lock_key}):
             if location.place.kind == "missing":
                 return BufferWriteResult("gone", None)
-            stored = self._documents.stored(location)
+            stored = self._documents.stored(location, like=meant)
             if over is not None and over.revision != meant.revision:
                 stored = self._save_typed(client, over, meant, stored)
             if stored.revision == meant.revision:

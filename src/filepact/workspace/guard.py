@@ -14,7 +14,7 @@ from posixpath import dirname
 from typing import TYPE_CHECKING
 
 from filepact.domain.document import Document, RootId, WorkspacePath
-from filepact.domain.policy import AccessRequest, Decision, Policy, decide
+from filepact.domain.policy import AccessRequest, Decision, Policy
 from filepact.domain.protected import BUILT_IN_RULES, SIGN_RULES, is_repository, may_be_inside
 from filepact.errors import (
     ApprovalRequiredError,
@@ -43,6 +43,10 @@ __all__ = ["Guard", "Location", "Name", "check_is_file", "not_there"]
 
 Name = str | WorkspacePath
 """A path as somebody sent it, or a file's true name, which is never read as if it had been sent."""
+
+
+_MOST_KEYLESS = 4_096
+"""Contents that are remembered to hold no private key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,8 @@ class Guard:
         self._narrowed: tuple[tuple[RootId, str], ...] = ()
         self._shared: tuple[str, ...] = ()
         self._start: tuple[Root, str] = (self.roots[0], ".")
+        # By the ids of contents, which no other bytes ever have.
+        self._keyless: set[str] = set()
 
     # -- names ----------------------------------------------------------------------------
 
@@ -137,6 +143,7 @@ class Guard:
         agent: str = "",
         missing: Action | None = None,
         follow: bool = True,
+        keep: ExitStack | None = None,
     ) -> Location:
         """Resolve a path for one action.
 
@@ -146,6 +153,7 @@ class Guard:
             agent: The name that rules know the agent by.
             missing: What is to be done instead where nothing is; the rules are asked for both.
             follow: Whether a link is followed at the end of the path; else the link itself is meant.
+            keep: Keeps open what it leads to, unless that is a link itself.
 
         Raises:
             PathBlockedError: It leads outside, or a rule protects it.
@@ -159,7 +167,11 @@ class Guard:
         lookup = _Lookup(root, relative, sent, action, agent, missing, follow)
         # The name as sent may be a link's: a rule about either name protects the file.
         asked = self._decide(AccessRequest(root.path, relative, action, agent), sent)
-        return self._resolved(lookup, root.place(relative, follow=follow), asked)
+        held = None
+        if keep is not None and follow:
+            held = keep.enter_context(closing(root.hold(relative)))
+        place = root.place(relative, follow=follow) if held is None else held.info
+        return self._resolved(lookup, place, asked, held)
 
     def find_again(self, location: Location, keep: ExitStack | None = None) -> Location:
         """Resolve the same name once more, for example under the lock of the file.
@@ -182,7 +194,8 @@ class Guard:
         else:
             place = lookup.root.place(lookup.relative, follow=lookup.follow)
         if place.path == before.path and (place.kind == "missing") == (before.kind == "missing"):
-            self._check_narrowed(lookup.root, place.path, lookup.sent)
+            if self._narrowed:
+                self._check_narrowed(lookup.root, place.path, lookup.sent)
             return replace(location, place=place, held=held)
         request = AccessRequest(lookup.root.path, lookup.relative, lookup.action, lookup.agent)
         return self._resolved(lookup, place, self._decide(request, lookup.sent), held)
@@ -206,7 +219,8 @@ class Guard:
         resolved = asked
         if path != lookup.relative:
             resolved = self._decide(AccessRequest(root.path, path, action, agent), lookup.sent)
-        self._check_narrowed(root, path, lookup.sent)
+        if self._narrowed:
+            self._check_narrowed(root, path, lookup.sent)
         if lookup.missing is not None and place.kind == "missing":
             action = lookup.missing
             asked = self._decide(
@@ -226,6 +240,7 @@ class Guard:
         agent: str = "",
         held: Callable[[WorkspacePath], bool] = lambda _path: False,
         follow: bool = True,
+        keep: ExitStack | None = None,
     ) -> Location:
         """Resolve a path that must be an existing regular file, or one that an editor holds.
 
@@ -235,13 +250,14 @@ class Guard:
             agent: The name that rules know the agent by.
             held: Whether an editor has a file that is not on the disk yet.
             follow: Whether a link is followed at the end of the path.
+            keep: As for `find`.
 
         Raises:
             NotFoundError: There is nothing.
             NotAFileError: It is a folder.
             PathBlockedError: It is neither file nor folder, or may not be used.
         """
-        location = self.find(path, action, agent=agent, follow=follow)
+        location = self.find(path, action, agent=agent, follow=follow, keep=keep)
         if location.place.kind == "missing" and not held(location.path):
             advice = f"Look for the name with search_files; relative paths start at {self.start}."
             sent = location.as_sent(path)
@@ -284,8 +300,10 @@ class Guard:
     def show(self, root: RootId, path: str) -> str:
         """A canonical path as people and agents see it, and as it can be sent."""
         start, folder = self._start
+        if root == start.path and folder == ".":
+            return path
         if root == start.path and _starts(path, folder):
-            return path if folder == "." else path[len(folder) + 1 :] or "."
+            return path[len(folder) + 1 :] or "."
         return _absolute(root, path)
 
     def root_of(self, root: RootId) -> Root:
@@ -311,7 +329,9 @@ class Guard:
         Raises:
             PathBlockedError: A rule denies it.
         """
-        self._check_narrowed(self.root_of(path.root), path.path, path.path)
+        root = self.root_of(path.root)
+        if self._narrowed:
+            self._check_narrowed(root, path.path, path.path)
         shown = self.show(path.root, path.path)
         return self._decide(AccessRequest(path.root, path.path, action, agent, signs), shown)
 
@@ -359,7 +379,7 @@ class Guard:
         Raises:
             PathBlockedError: It holds a private key.
         """
-        if self.net and _holds_key(held):
+        if self.net and self._holds_key(held):
             self.permit(path, action, agent=agent, signs=frozenset({"private key"}))
 
     def hides(self, path: WorkspacePath, agent: str, held: Iterable[bytes | Document] = ()) -> bool:
@@ -374,16 +394,30 @@ class Guard:
             held: What the file held, holds or is to hold, as far as it would be told of.
         """
         request = AccessRequest(path.root, path.path, "read", agent)
-        if decide(request, self.policy).verdict != "allow":
-            return True
-        return self.hides_key(path, agent, held)
+        return self.policy.decide(request).verdict != "allow" or (
+            bool(held) and self.hides_key(path, agent, held)
+        )
 
     def hides_key(self, path: WorkspacePath, agent: str, held: Iterable[bytes | Document]) -> bool:
         """Whether a private key in a file hides its content from an agent that may read it by name."""
-        if not self.net or not any(map(_holds_key, held)):
+        if not self.net or not any(map(self._holds_key, held)):
             return False
         request = AccessRequest(path.root, path.path, "read", agent, frozenset({"private key"}))
-        return decide(request, self.policy).verdict != "allow"
+        return self.policy.decide(request).verdict != "allow"
+
+    def _holds_key(self, held: bytes | Document) -> bool:
+        """Whether bytes hold a private key; those of a document are searched once."""
+        if not isinstance(held, Document):
+            return holds_private_key(held)
+        content = held.revision.content
+        if content in self._keyless:
+            return False
+        found = holds_private_key(held.data)
+        if not found and held.revision.was_read:
+            if len(self._keyless) >= _MOST_KEYLESS:
+                self._keyless.clear()
+            self._keyless.add(content)
+        return found
 
     # -- walks ----------------------------------------------------------------------------
 
@@ -439,9 +473,7 @@ class Guard:
         return f"narrowed to {', '.join(_absolute(*one) for one in self._narrowed)}"
 
     def _check_narrowed(self, root: Root, path: str, asked: str) -> None:
-        if self._narrowed and not any(
-            root.path == id_ and _starts(path, inside) for id_, inside in self._narrowed
-        ):
+        if not any(root.path == id_ and _starts(path, inside) for id_, inside in self._narrowed):
             raise PathBlockedError(
                 f"{asked}: outside the folders that your client shares",
                 hint=f"Use a path inside {', '.join(self._shared)}; relative paths start at "
@@ -454,7 +486,7 @@ class Guard:
     def _split(self, path: str) -> tuple[Root, str]:
         if not path.startswith("/"):
             root, folder = self._start
-            return root, _joined(folder, path or ".")
+            return root, path or "." if folder == "." else _joined(folder, path or ".")
         for spelling, root in self._spellings:
             if _starts(path, spelling):
                 return root, path[len(spelling) :].lstrip("/") or "."
@@ -466,7 +498,7 @@ class Guard:
         )
 
     def _decide(self, request: AccessRequest, asked: str) -> Decision:
-        decision = decide(request, self.policy)
+        decision = self.policy.decide(request)
         if decision.verdict == "allow":
             return decision
         rule = decision.rule
@@ -535,7 +567,7 @@ class _Listing(EntryFilter):
     def _permits(self, path: str) -> bool:
         asked = self._asked
         request = AccessRequest(asked.root, path, asked.action, asked.agent)
-        return decide(request, self._policy).verdict == "allow"
+        return self._policy.decide(request).verdict == "allow"
 
 
 def not_there(location: Location, said: str, advice: str, *, path: str) -> NotFoundError:
@@ -567,11 +599,6 @@ def check_is_file(location: Location, asked: str) -> None:
             hint="Only regular files can be used.",
             path=asked,
         )
-
-
-def _holds_key(held: bytes | Document) -> bool:
-    """Whether bytes hold a private key; a document is searched once."""
-    return held.holds_private_key if isinstance(held, Document) else holds_private_key(held)
 
 
 def _absolute(root: RootId, path: str) -> str:

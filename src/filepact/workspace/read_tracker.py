@@ -483,7 +483,7 @@ def _who(session: Session) -> _Who:
 
 
 def _key(session: Session, path: WorkspacePath) -> _FileOf:
-    return _who(session), path
+    return (session.id, session.conversation or ""), path
 
 
 def _lasting_name(session: Session) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from posixpath import join
@@ -148,11 +148,14 @@ class Reader:
             count: Most lines wanted.
             column: 0-based number of the first character wanted of the first line.
         """
-        location = self._file(path)
-        streamed = location.place.size > EDIT_LIMIT and not self._documents.has_newer(location.path)
+        with ExitStack() as keep:
+            location = self._file(path, keep)
+            large = location.place.size > EDIT_LIMIT
+            streamed = large and not self._documents.has_newer(location.path)
+            document = None if streamed else self._open(location)
         part = window(
             location,
-            None if streamed else self._open(location),
+            document,
             self._documents.given(location.path) if streamed else None,
             first=first,
             count=count,
@@ -301,11 +304,11 @@ class Reader:
         self._seen.shown(self._session, document, parts)
         return document
 
-    def _file(self, path: Name) -> Location:
+    def _file(self, path: Name, keep: ExitStack | None = None) -> Location:
         self._deadline.check()
         agent, held = self._session.agent, self._documents.has_newer
         with self._refusing():
-            location = self._guard.find_file(path, "read", agent=agent, held=held)
+            location = self._guard.find_file(path, "read", agent=agent, held=held, keep=keep)
         layer = self._documents.layer(location.path)
         if layer is not None:
             if layer.change.after is None:
@@ -325,12 +328,12 @@ class Reader:
         document = self._documents.load(location)
         if document is None:
             raise NotFoundError(f"{location.shown}: was removed just now", path=location.shown)
-        self._check(document.data, location)
+        self._check(document, location)
         return document
 
-    def _check(self, data: bytes, location: Location) -> None:
+    def _check(self, held: bytes | Document, location: Location) -> None:
         with self._refusing():
-            self._guard.check_held(location.path, "read", data, agent=self._session.agent)
+            self._guard.check_held(location.path, "read", held, agent=self._session.agent)
 
     def _check_around(self, location: Location, within: tuple[int, int]) -> None:
         """Refuse a part of a large file that may be the inside of a key: above it stands how it begins."""

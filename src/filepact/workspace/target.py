@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from posixpath import dirname, normpath
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -63,7 +64,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Target:
     """A file that was opened for a change.
 
@@ -96,7 +97,7 @@ class Target:
             and not (self.checked or self.hidden)
         )
 
-    @property
+    @cached_property
     def moved(self) -> bool:
         """Whether the file is no longer what the session knows."""
         return (
@@ -154,12 +155,12 @@ class FileReader:
         self._check_kind(location, path, follow=not itself)
         hidden = self._authorizer.hides(location)
         limit = LARGEST if itself else EDIT_LIMIT
+        layer = self._documents.layer(location.path)
         # Whether a text is the file's again must not be told where that may not be seen.
-        with self._authorizer.conceal_errors(location, hidden=hidden):
-            merged = self._documents.merged(location, limit=limit, proposed=not hidden)
+        with self._authorizer.conceal_errors(location) if hidden else nullcontext():
+            merged = self._documents.merged(location, limit=limit, layer=None if hidden else layer)
         if merged.shown is not None:
             self._authorizer.check_held(location, merged.shown)
-        layer = self._documents.layer(location.path)
         target = Target(
             location,
             merged.shown,

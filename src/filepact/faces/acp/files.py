@@ -169,7 +169,7 @@ def _at_most(text: str) -> int:
     return len(data) + 5 * (len(data) - len(data.translate(None, _ESCAPED)))
 
 
-def write(
+def write(  # noqa: PLR0913 - what a request says, by name
     bound: AcpSession,
     session: Session,
     path: str,
@@ -179,6 +179,7 @@ def write(
     dropped: Callable[[], bool] = lambda: False,
     locked: Callable[[], object] = lambda: None,
     form: Mapping[str, object] | None = None,
+    found: Location | None = None,
 ) -> Receipt:
     """Give a file a new text; it is on the disk when this returns, or waits for a person.
 
@@ -191,6 +192,7 @@ def write(
         dropped: Whether the request was cancelled.
         locked: Called once nobody else changes the file here, and before it is changed.
         form: What the agent says of a new file's form: ``bom`` and ``lineEnding``.
+        found: The file, where it has just been found to be written by this session.
 
     Raises:
         Refusal: The file is what it was.
@@ -203,7 +205,7 @@ def write(
     try:
         with bound.workspace.draft(session, "fs/write_text_file") as draft:
             draft.mode = bound.mode
-            target = draft.open(path)
+            target = draft.open(path, found=found)
             if form is not None and target.document is None:
                 content = _in_form(content, form)
             draft.write(target, content)

@@ -10,6 +10,7 @@ import math
 import threading
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.faces.mcp.clients import conversation_in, page_for, turn_and_call
@@ -174,9 +175,11 @@ class ToolExecutor:
                 self._sessions[actor] = self._session_factory(actor)
             session = self._sessions[actor]
         turn, called = turn_and_call(meta)
-        session = replace(session, turn=turn, call=called)
         named = "" if session.conversation is None else conversation_in(actor.name, meta)
-        return replace(session, conversation=named) if named else session
+        if not (turn or called or named):
+            return session
+        conversation = named or session.conversation
+        return replace(session, conversation=conversation, turn=turn, call=called)
 
 
 @dataclass(slots=True, eq=False)
@@ -184,11 +187,13 @@ class _RunningCall:
     """A call that waits or runs.
 
     Attributes:
+        key: Its id as it is looked up.
         cancelled: The call should come to an end.
         wanted: The client still wants to hear of it; guarded by the lock.
     """
 
     request: ToolRequest
+    key: RequestId
     cancelled: bool = False
     wanted: bool = True
 
@@ -216,12 +221,12 @@ class CallExecutor:
     def begin(self, asked: ToolRequest) -> None:
         """Queue a call; blocks while the queue is full."""
         self._room.acquire()
-        call = _RunningCall(asked)
+        call = _RunningCall(asked, _correlated(asked.id))
         with self._lock:
             self._running.add(call)
             # Of two calls with one id the later can be cancelled, and both are answered.
-            self._by_id[_correlated(asked.id)] = call
-        if not self._threads.run(lambda: self._carry_out(call)):
+            self._by_id[call.key] = call
+        if not self._threads.run(partial(self._carry_out, call)):
             self._room.release()
 
     def cancel(self, wanted: RequestId) -> None:
@@ -261,9 +266,8 @@ class CallExecutor:
                 self._send(answer)
                 call.wanted = False
             self._running.discard(call)
-            key = _correlated(call.request.id)
-            if self._by_id.get(key) is call:
-                del self._by_id[key]
+            if self._by_id.get(call.key) is call:
+                del self._by_id[call.key]
             self._ended.notify_all()
 
     def _answer(self, call: _RunningCall) -> tuple[Message, Callable[[], None], Callable[[], None]]:
@@ -280,7 +284,7 @@ class CallExecutor:
             asked.arguments,
             actor=asked.actor,
             meta=asked.meta,
-            cancelled=lambda: call.cancelled,
+            cancelled=partial(getattr, call, "cancelled"),
             progress=self._reporter(call),
         )
         if isinstance(outcome, ErrorResponse):

@@ -225,10 +225,23 @@ class EditorTexts:
 
     # -- what the editor is told ----------------------------------------------------------
 
-    def deliver(self, bound: AcpSession, session: Session, receipt: Receipt) -> tuple[str, ...]:
+    def deliver(
+        self,
+        bound: AcpSession,
+        session: Session,
+        receipt: Receipt,
+        *,
+        found: Location | None = None,
+    ) -> tuple[str, ...]:
         """Give the editor the new texts of a change that was done, or take the change back.
 
         A person may look at the change in the editor before it answers: it takes what it takes.
+
+        Args:
+            bound: The session's folders.
+            session: Who has changed the files.
+            receipt: Of the change.
+            found: One of the files, where it was found for that.
 
         Returns:
             What there is to say about what the editor made of it.
@@ -251,7 +264,8 @@ class EditorTexts:
         try:
             for path, there in receipt.present:
                 if there:
-                    notes.append(self._tell(bound, path, operation))
+                    known = found if found is not None and found.path == path else None
+                    notes.append(self._tell(bound, path, operation, known))
                     told.append(path)
                 else:
                     editors.close(path, client=EDITOR)
@@ -261,7 +275,13 @@ class EditorTexts:
             raise
         return tuple(filter(None, notes))
 
-    def _tell(self, bound: AcpSession, path: WorkspacePath, operation: str) -> str:
+    def _tell(
+        self,
+        bound: AcpSession,
+        path: WorkspacePath,
+        operation: str,
+        found: Location | None = None,
+    ) -> str:
         shown = bound.workspace.show(path)
         was_typed = self._buffers.unsaved(path) is not None
         self._buffers.committed(path)
@@ -273,7 +293,7 @@ class EditorTexts:
             return f"{shown}: the editor takes no writes; it shows the old text until it loads it."
         # From the editor's answer on nothing is done that takes time: what is typed from then on
         # is not in what it is given.
-        meant, stored = self._read_again(bound, path)
+        meant, stored = self._read_again(bound, path, found)
         text = None if meant is None else _text_of(meant)
         if meant is None or text is None:
             return ""
@@ -297,7 +317,7 @@ class EditorTexts:
         return {"sessionId": bound.id, "path": path.absolute, "content": content}
 
     def _read_again(
-        self, bound: AcpSession, path: WorkspacePath
+        self, bound: AcpSession, path: WorkspacePath, found: Location | None = None
     ) -> tuple[Document | None, Document | None]:
         """A file as the editor is to show it, and as the disk has it.
 
@@ -320,7 +340,7 @@ class EditorTexts:
             self._buffers.close(path)
             text, location = None, None
             if path not in self._absent:
-                location = workspace.guard.find(path, "list")
+                location = found or workspace.guard.find(path, "list")
                 asked = self.question(bound, location, path)
                 if asked is not None:
                     reply = self._questions.ask(READ, asked, patience=self.patience)

@@ -283,6 +283,7 @@ class FileRequests:
             *(bound, session, job.path, content, job.turn),
             dropped=lambda: job.cancelled,
             form=form if isinstance(form, dict) else None,
+            found=job.location,
         )
         if not quirks.writes_itself:
             receipt = write()
@@ -301,7 +302,7 @@ class FileRequests:
             receipt = self._settle(job, receipt)
         if quirks.writes_itself:
             self._texts.end_write(bound, session, content, receipt)
-        for note in self._texts.deliver(bound, session, receipt):
+        for note in self._texts.deliver(bound, session, receipt, found=job.location):
             _log.warning("%s", note)
 
     def _fetch(self, job: _Job, found: Location | None = None) -> None:
