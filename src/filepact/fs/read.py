@@ -234,7 +234,11 @@ def read_whole(descriptor: int, limit: int, path: str) -> FileContents:
         data = _read(descriptor, limit, path)
         after = os.fstat(descriptor)
         # A file that changed between the two looks may have been read half old, half new.
-        if _stamp(before) == _stamp(after) and len(data) == after.st_size:
+        if (
+            len(data) == after.st_size == before.st_size
+            and after.st_mtime_ns == before.st_mtime_ns
+            and after.st_ctime_ns == before.st_ctime_ns
+        ):
             return FileContents(
                 data, stat.S_IMODE(after.st_mode), after.st_dev, after.st_ino, after.st_nlink
             )
@@ -243,10 +247,6 @@ def read_whole(descriptor: int, limit: int, path: str) -> FileContents:
         hint="Try again when it is at rest.",
         path=path,
     )
-
-
-def _stamp(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _read(descriptor: int, limit: int, path: str) -> bytes:

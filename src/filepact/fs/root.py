@@ -109,6 +109,8 @@ class Root(RootReader):
 
     def settle(self, one: StagedChange) -> WriteResult:
         """Remove the old file of an applied change; it cannot be taken back then."""
+        if one.folder >= 0:
+            return one.settle(one.folder)
         with self._folder(one) as parent:
             return one.settle(parent)
 
@@ -119,6 +121,8 @@ class Root(RootReader):
 
     def sync(self, one: StagedChange) -> bool:
         """Synchronise the folder of a change; whether the system confirmed it."""
+        if one.folder >= 0:
+            return atomic.sync(one.folder) == "applied"
         with self._folder(one) as parent:
             return atomic.sync(parent) == "applied"
 

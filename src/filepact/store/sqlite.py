@@ -254,7 +254,7 @@ class SqliteStore:
         with self._database.writing(durable=False) as tx:
             row = tx.one(
                 "SELECT seq, state, kind, target FROM operation WHERE id = ?",
-                (to_text(change_id),),
+                (change_id,),
             )
             if row is None:
                 raise missing(change_id, "operation")

@@ -61,11 +61,13 @@ class DraftResult:
         receipt: What came of it.
         previewed: What servers would find in it, where they were asked before.
         seconds_left: Seconds that are left for asking them afterwards; None for all that are allowed.
+        unclaimed: No server knows its files or has to be told of them.
     """
 
     receipt: Receipt
     previewed: WorkspaceUpdate | None = None
     seconds_left: float | None = None
+    unclaimed: bool = False
 
 
 class EngineEvents:
@@ -114,8 +116,9 @@ class WorkspaceEngine(EngineEvents):
     def submit(self, call: CallContext, draft: Draft, summary: str) -> DraftResult:
         """Do, store or only show what a draft holds; servers are asked what only they know before."""
         semantics = self._semantics
-        if semantics is None:
-            return DraftResult(self._workspace.submit(draft, summary))
+        if semantics is None or not semantics.concerns(draft.changes):
+            receipt = self._workspace.submit(draft, summary)
+            return DraftResult(receipt, unclaimed=True)
         previewed = preview_diagnostics(semantics, draft, call)
         rest = baseline_diagnostics(semantics, draft, call)
         return DraftResult(self._workspace.submit(draft, summary), previewed, rest)
@@ -123,7 +126,7 @@ class WorkspaceEngine(EngineEvents):
     def answer(self, call: CallContext, draft: Draft, submitted: DraftResult) -> CallResult:
         """The answer, with what servers find in the change."""
         receipt, said = submitted.receipt, ""
-        if self._semantics is not None:
+        if self._semantics is not None and not submitted.unclaimed:
             previewed, rest = submitted.previewed, submitted.seconds_left
             said = verified_line(self._semantics, draft, receipt, call, previewed, rest)
         text = render_receipt(receipt, page=call.page, diagnostics=said)
@@ -232,7 +235,7 @@ def verified_line(
     """
     if receipt.status == "preview" and previewed is not None:
         return semantics.line(previewed)
-    if receipt.status != "applied" or not semantics.concerns(draft.changes):
+    if receipt.status != "applied":
         return ""
     update = semantics.verify(
         draft.changes,

@@ -119,6 +119,11 @@ class ToolParameters:
         config = ConfigDict(extra="forbid", protected_namespaces=(), defer_build=True)
         self._model: type[BaseModel] = create_model(self.tool, __config__=config, **fields)
         self.schema = compact(self._model.model_json_schema(), rename=self._documented)
+        self._folded = self._lists | {
+            name
+            for name, documented in self._documented.items()
+            if "enum" in self.schema["properties"][documented]
+        }
         for name, described in self.schema["properties"].items():
             if not described.get("description"):
                 raise TypeError(f"{self.tool}: parameter {name} has no description")
@@ -147,7 +152,8 @@ class ToolParameters:
             else:
                 sent_as[python_name] = name
                 if value is not None or python_name in self.required:
-                    known[python_name] = self._unfold(python_name, value)
+                    folded = python_name in self._folded
+                    known[python_name] = self._unfold(python_name, value) if folded else value
         values: dict[str, Any] = {}
         try:
             checked = self._model.model_validate(known)

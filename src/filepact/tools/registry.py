@@ -339,7 +339,10 @@ class Toolset:
 
 def _printable(outcome: CallResult) -> CallResult:
     """An answer that can be sent; see `printable`."""
-    return replace(outcome, text=printable(outcome.text), receipt=printable(outcome.receipt))
+    text, receipt = outcome.text, outcome.receipt
+    if not text.isascii():
+        text = printable(text)
+    return replace(outcome, text=text, receipt=None if receipt is None else printable(receipt))
 
 
 def _done(outcome: CallResult) -> str:

@@ -124,7 +124,8 @@ class Buffers:
         self._lock = RLock()
 
     def __bool__(self) -> bool:
-        return bool(self._open)
+        """Whether an editor has said anything of a file that it shows."""
+        return bool(self._open or self._doubtful)
 
     def get(self, path: WorkspacePath) -> Buffer | None:
         """The buffer of a file, by its canonical name."""

@@ -225,7 +225,10 @@ class Committer:
         # Planned before they are made, so that a crash in between leaves none behind.
         planned = tuple(
             dict.fromkeys(
-                folder for change in operation.changes.changes for folder in self._missing(change)
+                folder
+                for change in operation.changes.changes
+                if change.before is None
+                for folder in self._missing(change)
             )
         )
         try:
@@ -242,7 +245,7 @@ class Committer:
         """Folders that have to be made for a new file, outermost first."""
         root = self._root_of(change.path.root)
         missing: list[tuple[RootId, str]] = []
-        above = dirname(change.path.path) if change.before is None else ""
+        above = dirname(change.path.path)
         while above and root.place(above).kind == "missing":
             missing.insert(0, (change.path.root, above))
             above = dirname(above)

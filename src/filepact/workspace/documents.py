@@ -346,7 +346,8 @@ class Documents:
         if layer is not None and self.proposed is not None:
             # What happened to the file since is asked when a person says yes.
             return MergedDocument(self.proposed.before(layer), self.proposed.after(layer))
-        if self._buffers.is_doubtful(location.path):
+        buffers = self._buffers
+        if buffers and buffers.is_doubtful(location.path):
             raise EncodingUnsafeError(
                 f"{location.shown}: the editor shows it in a wrong encoding and may have unsaved text "
                 "of it, which a change would lose",
@@ -354,7 +355,7 @@ class Documents:
                 path=location.shown,
             )
         stored = None if location.place.kind == "missing" else self.stored(location, limit=limit)
-        buffer = self._buffers.get(location.path) if self._buffers else None
+        buffer = buffers.get(location.path) if buffers else None
         if buffer is None or stored is None:
             return MergedDocument(stored, stored if buffer is None else self.present(location))
         base = buffer.base

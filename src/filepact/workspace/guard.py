@@ -258,6 +258,8 @@ class Guard:
             PathBlockedError: It is neither file nor folder, or may not be used.
         """
         location = self.find(path, action, agent=agent, follow=follow, keep=keep)
+        if location.place.kind == "file":
+            return location
         if location.place.kind == "missing" and not held(location.path):
             advice = f"Look for the name with search_files; relative paths start at {self.start}."
             sent = location.as_sent(path)

@@ -11,6 +11,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
@@ -196,7 +197,7 @@ class PendingProposals:
 
     def of(self, session: Session) -> ProposalFiles:
         """A session's proposals that wait."""
-        return ProposalFiles(lambda: self._waiting(session), self._store.content, self._given)
+        return ProposalFiles(partial(self._waiting, session), self._store.content, self._given)
 
     def propose(
         self,

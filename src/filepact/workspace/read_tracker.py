@@ -488,9 +488,10 @@ def _key(session: Session, path: WorkspacePath) -> _FileOf:
 
 def _lasting_name(session: Session) -> str | None:
     """The name by which a later process of the same conversation is recognised; None for none."""
-    if session.conversation is None or not session.agent:
+    agent = session.agent
+    if session.conversation is None or not agent:
         return None
-    return f"{session.agent}\0{session.conversation}"
+    return f"{agent}\0{session.conversation}"
 
 
 def _after(before: KnownText, known: KnownText, *, own: bool) -> KnownText:

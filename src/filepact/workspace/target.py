@@ -130,7 +130,8 @@ class FileReader:
             location = self._authorizer.find_file(path, self._documents.has_newer, follow=follow)
         else:
             location = self._authorizer.find(path, follow=follow)
-        self._check_kind(location, path, follow=follow)
+        if location.place.kind != "file":
+            self._check_kind(location, path, follow=follow)
         return location
 
     def read(
@@ -152,7 +153,8 @@ class FileReader:
         """
         self._deadline.check()
         location = self._authorizer.find_again(location, keep)
-        self._check_kind(location, path, follow=not itself)
+        if location.place.kind != "file":
+            self._check_kind(location, path, follow=not itself)
         hidden = self._authorizer.hides(location)
         limit = LARGEST if itself else EDIT_LIMIT
         layer = self._documents.layer(location.path)

@@ -242,9 +242,12 @@ class Workspace:
             return self._nothing_new(draft, summary, notes)
         if [one.changes for one in grows] == [changes]:
             return self._nothing_new(draft, summary, notes)
-        self.guard.check_together(changes, agent=draft.session.agent)
-        shown = self._shown_draft(draft, changes)
-        step = self._shown_draft(draft, result.step).diff if grows else ""
+        agent = draft.session.agent
+        self.guard.check_together(changes, agent=agent)
+        shown = self._shown_draft(draft, changes, to_agent=bool(agent))
+        step = ""
+        if grows:
+            step = self._shown_draft(draft, result.step, to_agent=bool(agent)).diff
         draft.deadline.check()
         if draft.dry_run:
             return Receipt(None, "preview", summary, shown.files, shown.diff, notes, step=step)
@@ -292,11 +295,11 @@ class Workspace:
         """Mark the draft's texts as known: another program has written them for its session."""
         self._seen.record_write(draft.session, draft.known)
 
-    def _shown_draft(self, draft: Draft, changes: ChangeSet) -> ChangeDiff:
+    def _shown_draft(self, draft: Draft, changes: ChangeSet, *, to_agent: bool) -> ChangeDiff:
         """The changes of a draft as its author may see them."""
         return show_changes(
             *(changes, draft.versions, self.show, draft.hides),
-            to_agent=bool(draft.session.agent),
+            to_agent=to_agent,
             deadline=draft.deadline,
         )
 

@@ -116,7 +116,8 @@ class ChangeWriter:
                 if before is not None:
                     self._seen.forget(session, before.path)
                 continue
-            self._buffers.deliver(after)
+            if self._buffers:
+                self._buffers.deliver(after)
             # Who goes back is shown what that changes.
             held = (one for one in (before, after) if one is not None)
             if done.kind != "change" and not self._guard.hides(after.path, session.agent, held):

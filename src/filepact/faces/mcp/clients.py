@@ -109,9 +109,10 @@ def turn_and_call(meta: Mapping[str, Any] | None) -> tuple[str, str]:
     Args:
         meta: The call's notes.
     """
-    notes = meta or {}
-    told = [_inside(notes.get(key), name) for key, name in _TURNS.items()]
-    return _name(told), _name(notes.get(key) for key in _CALLS)
+    if not meta:
+        return "", ""
+    told = [_inside(meta.get(key), name) for key, name in _TURNS.items()]
+    return _name(told), _name(meta.get(key) for key in _CALLS)
 
 
 def _inside(note: object, name: str) -> object:
