@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filepact.text.secrets import FORMS, SecretPattern, find_secrets, holds_private_key, redact
+from filepact.text.secrets import (
+    FORMS,
+    SecretPattern,
+    find_secrets,
+    holds_private_key,
+    mentions_private_key,
+    redact,
+)
 
 BODY = "MIIEpAIBAAKCAQEA7bq0vPz3kQ2xYt0m8Jr5s1d4LhWfC6uT9oNgZpVeXiRaBySk\n" * 3
 PEM = "-----BEGIN {0}PRIVATE KEY{1}-----\n{2}-----END {0}PRIVATE KEY{1}-----\n"
@@ -183,3 +190,25 @@ def test_a_key_without_an_end_is_hidden_as_far_as_one_can_reach() -> None:
     hidden = redact(text)
     assert hidden.startswith("[private key, not shown]")
     assert len(hidden) > 10_000
+
+
+KEY = b"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIB" + b"\n" * 2
+
+
+@pytest.mark.parametrize("at", [0, 1, 40, 4_000, 7_999])
+@pytest.mark.parametrize("cut", range(1, 12))
+def test_a_word_of_a_key_that_an_edit_completes_is_found_where_the_two_differ(
+    at: int, cut: int
+) -> None:
+    around = b"some text\n" * 800
+    word = b"PRIVATE KEY"
+    # Before, a part of the word stands there already.
+    before = around[:at] + word[:cut] + around[at:]
+    after = around[:at] + word + around[at:]
+    assert mentions_private_key(after, before) or mentions_private_key(before)
+    assert mentions_private_key(around[:at] + KEY + around[at:], around)
+    for codec in ("utf-16-le", "utf-32-be"):
+        wide = [text.decode().encode(codec) for text in (after, before)]
+        assert mentions_private_key(*wide) or mentions_private_key(wide[1])
+    assert not mentions_private_key(around + b"more", around)
+    assert not mentions_private_key(around[100:], around)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Final, NewType
 
 from filepact.text.codec import NamedEncoding, SourceText, decode
+from filepact.text.secrets import holds_private_key, mentions_private_key
 
 __all__ = [
     "FOLDER",
@@ -16,6 +17,7 @@ __all__ = [
     "KnownTextRecord",
     "Revision",
     "RootId",
+    "SecretSearch",
     "WorkspacePath",
     "content_id",
 ]
@@ -36,6 +38,10 @@ _ASIDE = 0o1000000
 
 _UNREAD = "0" * 20
 """How the ids of unread contents begin; that a SHA-256 does so is never going to be seen."""
+
+
+_MOST_CLEAN: Final = 4_096
+"""Contents that are remembered to hold no private key."""
 
 
 def content_id(data: bytes) -> str:
@@ -158,6 +164,37 @@ class Document:
     def text(self) -> str:
         """The text, line ends as they stand, without a byte-order mark."""
         return self.source.text
+
+
+class SecretSearch:
+    """Searches contents of files for private keys, each content once; for all threads."""
+
+    def __init__(self) -> None:
+        # Contents without any word of a private key, by their ids, which no other bytes ever have.
+        self._clean: set[str] = set()
+
+    def holds_key(self, held: bytes | Document, like: Document | None = None) -> bool:
+        """Whether a file holds a private key.
+
+        Args:
+            held: The file, or its bytes.
+            like: What it was made from: what both have alike was searched there.
+        """
+        if not isinstance(held, Document):
+            return holds_private_key(held)
+        content = held.revision.content
+        if content in self._clean:
+            return False
+        before = None
+        if like is not None and like.revision.content in self._clean:
+            before = like.data
+        if mentions_private_key(held.data, before):
+            return holds_private_key(held.data)
+        if held.revision.was_read:
+            if len(self._clean) >= _MOST_CLEAN:
+                self._clean.clear()
+            self._clean.add(content)
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate, count
 from operator import add
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, AnyStr, Literal
 
 from filepact.errors import InvalidParamsError
 from filepact.text.compare import compare_lines
@@ -212,8 +212,8 @@ def _separator(text: str) -> Literal["\n", "\r"]:
 _MARGIN = 64
 
 
-def common_head(a: str, b: str) -> int:
-    """The length of the common prefix of two strings."""
+def common_head(a: AnyStr, b: AnyStr) -> int:
+    """The length of the common prefix of two strings, or of two sequences of bytes."""
     low, high = 0, min(len(a), len(b))
     while low < high:
         middle = (low + high + 1) // 2
@@ -224,8 +224,8 @@ def common_head(a: str, b: str) -> int:
     return low
 
 
-def common_tail(a: str, b: str) -> int:
-    """The length of the common suffix of two strings."""
+def common_tail(a: AnyStr, b: AnyStr) -> int:
+    """The length of the common suffix of two strings, or of two sequences of bytes."""
     low, high = 0, min(len(a), len(b))
     while low < high:
         middle = (low + high + 1) // 2

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from filepact.text.lines import common_head, common_tail
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -23,6 +25,7 @@ __all__ = [
     "SecretPattern",
     "find_secrets",
     "holds_private_key",
+    "mentions_private_key",
     "redact",
 ]
 
@@ -158,6 +161,8 @@ _WIDE_WORDS = tuple(
     word.encode(codec)[3:-3] for word in _BLOCK_WORDS for codec in ("utf-16-le", "utf-32-le")
 )
 """The same in wide units, without the ends that tell apart which byte comes first."""
+_PLAIN_WORDS = tuple(word.encode() for word in _BLOCK_WORDS)
+_LONGEST_WORD = max(map(len, (*_PLAIN_WORDS, *_WIDE_WORDS)))
 
 _END = r"(?:\r?\n|\r|(?:\\{1,4}r)?\\{1,4}n)"
 """The end of a line, also as strings write it."""
@@ -221,16 +226,33 @@ def redact(text: str) -> str:
     return "".join([*pieces, text[at:]])
 
 
+def mentions_private_key(data: bytes, like: bytes | None = None) -> bool:
+    """Whether a file may hold a private key, for it has a word that each of them has.
+
+    Args:
+        data: Its bytes, as for `holds_private_key`.
+        like: Others that have no such word, and from which these were made: one that they have
+            stands where the two differ.
+    """
+    if like is not None:
+        head = common_head(data, like)
+        tail = common_tail(data[head:], like[head:])
+        data = data[max(head - _LONGEST_WORD, 0) : len(data) - tail + _LONGEST_WORD]
+    return any(word in data for word in _PLAIN_WORDS) or (
+        b"\0" in data and any(word in data for word in _WIDE_WORDS)
+    )
+
+
 def holds_private_key(data: bytes) -> bool:
     """Whether a file holds a private key.
 
     Args:
         data: Its bytes, in any encoding that extends ASCII, or in UTF-16 or UTF-32.
     """
+    if not mentions_private_key(data):
+        return False
     if b"\0" in data and any(word in data for word in _WIDE_WORDS):
         data = data.replace(b"\0", b"")
-    elif not any(word.encode() in data for word in _BLOCK_WORDS):
-        return False
     text = data.decode("latin-1")
     return _BLOCK.search(text) is not None or next(_web_keys(text), None) is not None
 

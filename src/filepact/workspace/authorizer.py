@@ -85,13 +85,15 @@ class ChangePolicy:
         """Whether the agent may write the file but not see what it holds."""
         return self._guard.hides(location.path, self._agent)
 
-    def check_held(self, location: Location, held: Document) -> None:
-        """Refuse a file for what it holds.
+    def check_held(
+        self, location: Location, held: Document, *, like: Document | None = None
+    ) -> None:
+        """Refuse a file for what it holds; ``like`` is what that was made from.
 
         Raises:
             PathBlockedError: It holds a private key.
         """
-        self._guard.check_held(location.path, "write", held, agent=self._agent)
+        self._guard.check_held(location.path, "write", held, agent=self._agent, like=like)
 
     def hides_all(self, path: WorkspacePath, held: Iterable[bytes | Document]) -> bool:
         """Whether the agent may not see what a file holds, by its name or for a key in it."""

@@ -164,14 +164,9 @@ class Draft:
         itself: bool = False,
         found: Location | None = None,
     ) -> Target:
-        """Open one file, which need not exist yet.
+        """Open one file, which need not exist yet; arguments as for `open_all`.
 
-        Args:
-            path: The file; this and the rest as for `open_all`.
-            expected_revision: That it has to be at; None for any.
-            there: Whether it has to exist.
-            itself: Whether a link is meant itself.
-            found: Where it was found just now, for this author and to be written.
+        It may be told where it was ``found`` just now, for this author and to be written.
         """
         some = [path]
         known = {} if found is None or found.place.kind != "file" else {path: found}
@@ -319,8 +314,8 @@ class Draft:
         if document is None:
             self._put(target, encode_new(text, shown, self._documents.given(target.location.path)))
             return
-        conceal = self._judge.conceal_errors
-        with conceal(target.location) if target.hidden else nullcontext():
+        hidden = target.hidden
+        with self._judge.conceal_errors(target.location) if hidden else nullcontext():
             self._write_over(target, document, text, append=append)
 
     def _write_over(self, target: Target, document: Document, text: str, *, append: bool) -> None:
@@ -486,7 +481,7 @@ class Draft:
         after = Revision.of(data, bits)
         given = self._documents.given(target.location.path)
         written = Document(target.location.path, data, after, given)
-        self._judge.check_held(target.location, written)
+        self._judge.check_held(target.location, written, like=document)
         self._result = None
         self._contents[after.content] = data
         if document is not None:

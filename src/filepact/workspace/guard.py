@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from posixpath import dirname
 from typing import TYPE_CHECKING
 
-from filepact.domain.document import Document, RootId, WorkspacePath
+from filepact.domain.document import RootId, SecretSearch, WorkspacePath
 from filepact.domain.policy import AccessRequest, Decision, Policy
 from filepact.domain.protected import BUILT_IN_RULES, SIGN_RULES, is_repository, may_be_inside
 from filepact.errors import (
@@ -26,7 +26,6 @@ from filepact.errors import (
 from filepact.fs.path_form import check_form
 from filepact.fs.walk import EntryFilter
 from filepact.text.confusables import shown_name
-from filepact.text.secrets import holds_private_key
 from filepact.workspace.find import near_names
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from filepact.domain.change import ChangeSet
+    from filepact.domain.document import Document
     from filepact.domain.policy import Action, Sign
     from filepact.fs.read import FileInfo
     from filepact.fs.read_only_root import OpenFile
@@ -43,10 +43,6 @@ __all__ = ["Guard", "Location", "Name", "check_is_file", "not_there"]
 
 Name = str | WorkspacePath
 """A path as somebody sent it, or a file's true name, which is never read as if it had been sent."""
-
-
-_MOST_KEYLESS = 4_096
-"""Contents that are remembered to hold no private key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +126,7 @@ class Guard:
         self._narrowed: tuple[tuple[RootId, str], ...] = ()
         self._shared: tuple[str, ...] = ()
         self._start: tuple[Root, str] = (self.roots[0], ".")
-        # By the ids of contents, which no other bytes ever have.
-        self._keyless: set[str] = set()
+        self._secrets = SecretSearch()
 
     # -- names ----------------------------------------------------------------------------
 
@@ -223,13 +218,11 @@ class Guard:
             self._check_narrowed(root, path, lookup.sent)
         if lookup.missing is not None and place.kind == "missing":
             action = lookup.missing
-            asked = self._decide(
-                AccessRequest(root.path, lookup.relative, action, agent), lookup.sent
-            )
+            request = AccessRequest(root.path, lookup.relative, action, agent)
+            asked = self._decide(request, lookup.sent)
             resolved = self._decide(AccessRequest(root.path, path, action, agent), lookup.sent)
         decision = asked if asked.verdict == "ask" else resolved
-        near = partial(self._near, root, path, agent)
-        shown = self.show(root.path, path)
+        near, shown = partial(self._near, root, path, agent), self.show(root.path, path)
         return Location(root, place, shown, decision, action, lookup, near, held)
 
     def find_file(
@@ -244,13 +237,7 @@ class Guard:
     ) -> Location:
         """Resolve a path that must be an existing regular file, or one that an editor holds.
 
-        Args:
-            path: The path as it was sent, or a true name.
-            action: What is to be done.
-            agent: The name that rules know the agent by.
-            held: Whether an editor has a file that is not on the disk yet.
-            follow: Whether a link is followed at the end of the path.
-            keep: As for `find`.
+        Arguments as for `find`; ``held`` tells whether an editor has a file that is not on the disk.
 
         Raises:
             NotFoundError: There is nothing.
@@ -277,8 +264,7 @@ class Guard:
     @property
     def start(self) -> str:
         """The folder at which relative names start, absolute."""
-        root, folder = self._start
-        return _absolute(root.path, folder)
+        return _absolute(self._start[0].path, self._start[1])
 
     def meant(self, path: str) -> str:
         """Interpret a name of something that exists.
@@ -374,14 +360,20 @@ class Guard:
                 self.permit(change.path, "write", agent=agent, signs=frozenset({"repository"}))
 
     def check_held(
-        self, path: WorkspacePath, action: Action, held: bytes | Document, *, agent: str
+        self,
+        path: WorkspacePath,
+        action: Action,
+        held: bytes | Document,
+        *,
+        agent: str,
+        like: Document | None = None,
     ) -> None:
-        """Ask the rules once more for what a file holds, whatever it is called.
+        """Ask the rules once more for what a file holds; ``like`` is what that was made from.
 
         Raises:
             PathBlockedError: It holds a private key.
         """
-        if self.net and self._holds_key(held):
+        if self.net and self._secrets.holds_key(held, like):
             self.permit(path, action, agent=agent, signs=frozenset({"private key"}))
 
     def hides(self, path: WorkspacePath, agent: str, held: Iterable[bytes | Document] = ()) -> bool:
@@ -396,30 +388,14 @@ class Guard:
             held: What the file held, holds or is to hold, as far as it would be told of.
         """
         request = AccessRequest(path.root, path.path, "read", agent)
-        return self.policy.decide(request).verdict != "allow" or (
-            bool(held) and self.hides_key(path, agent, held)
-        )
+        return self.policy.decide(request).verdict != "allow" or self.hides_key(path, agent, held)
 
     def hides_key(self, path: WorkspacePath, agent: str, held: Iterable[bytes | Document]) -> bool:
         """Whether a private key in a file hides its content from an agent that may read it by name."""
-        if not self.net or not any(map(self._holds_key, held)):
+        if not self.net or not any(map(self._secrets.holds_key, held)):
             return False
         request = AccessRequest(path.root, path.path, "read", agent, frozenset({"private key"}))
         return self.policy.decide(request).verdict != "allow"
-
-    def _holds_key(self, held: bytes | Document) -> bool:
-        """Whether bytes hold a private key; those of a document are searched once."""
-        if not isinstance(held, Document):
-            return holds_private_key(held)
-        content = held.revision.content
-        if content in self._keyless:
-            return False
-        found = holds_private_key(held.data)
-        if not found and held.revision.was_read:
-            if len(self._keyless) >= _MOST_KEYLESS:
-                self._keyless.clear()
-            self._keyless.add(content)
-        return found
 
     # -- walks ----------------------------------------------------------------------------
 
@@ -488,7 +464,7 @@ class Guard:
     def _split(self, path: str) -> tuple[Root, str]:
         if not path.startswith("/"):
             root, folder = self._start
-            return root, path or "." if folder == "." else _joined(folder, path or ".")
+            return root, _joined(folder, path or ".")
         for spelling, root in self._spellings:
             if _starts(path, spelling):
                 return root, path[len(spelling) :].lstrip("/") or "."
@@ -615,7 +591,7 @@ def _joined(folder: str, path: str) -> str:
 
 
 def _starts(path: str, folder: str) -> bool:
-    """Whether a path is a folder or beneath it, by parts and not by characters."""
+    """Whether a path is a folder or beneath it, by parts."""
     return folder in (".", "/") or path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
