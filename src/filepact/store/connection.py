@@ -248,7 +248,7 @@ class Database:
         found = self._statuses()
         if _identities(found) != self._files:
             raise _taken_away()
-        if found[0] is None or found[0].st_size < _FIRST_PAGE:
+        if found[0] is None or found[0][2] < _FIRST_PAGE:
             raise _cut()
         if self._log_is_overwritten():
             raise StateFailedError(
@@ -264,12 +264,13 @@ class Database:
         begins = b"" if self._log_handle is None else os.pread(self._log_handle, 4, 0)
         return bool(begins) and begins not in _LOG_BEGINS
 
-    def _statuses(self) -> list[os.stat_result | None]:
-        """What the system says of the file, its log and its shared memory; None for what is gone."""
-        found: list[os.stat_result | None] = []
+    def _statuses(self) -> list[tuple[int, int, int] | None]:
+        """Device, inode and size of the file, its log and its shared memory; None for what is gone."""
+        found: list[tuple[int, int, int] | None] = []
         for path in (self._path, self._log, self._memory):
             try:
-                found.append(path.stat())
+                status = path.stat()
+                found.append((status.st_dev, status.st_ino, status.st_size))
             except FileNotFoundError:
                 found.append(None)
         return found
@@ -349,13 +350,13 @@ class Database:
 
 
 def _identities(
-    found: Sequence[os.stat_result | None],
+    found: Sequence[tuple[int, int, int] | None],
 ) -> tuple[tuple[int, int] | None, ...]:
     """Device and inode of files; None for those that are gone.
 
     Two processes with different shared memory would write over each other.
     """
-    return tuple(None if one is None else (one.st_dev, one.st_ino) for one in found)
+    return tuple(None if one is None else one[:2] for one in found)
 
 
 def unfit(path: Path) -> bool:
