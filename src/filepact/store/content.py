@@ -112,7 +112,7 @@ class ContentStore:
             )
         )
         if kept == "row":
-            tx.run("INSERT INTO image VALUES (?, ?)", (number, packed))
+            tx.run("INSERT OR REPLACE INTO image VALUES (?, ?)", (number, packed))
         return number
 
     def put_if_given(
