@@ -14,7 +14,7 @@ from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import InvalidParamsError, NoChangeError, StateFailedError
 from filepact.fs.home_secrets import SecretIndex
 from filepact.fs.locks import keep_out, locked_by
-from filepact.fs.root import Root
+from filepact.fs.root import Root, replace_outside
 from filepact.fs.state import journal_in, open_state, write_note
 from filepact.store.connection import IN_USE
 from filepact.store.known_texts import SqliteKnownTexts
@@ -45,15 +45,18 @@ if TYPE_CHECKING:
     Locate = Callable[[str], str | None]
 
 __all__ = [
+    "SETUP_FILE",
     "check_state",
     "confines_servers",
     "journal_roots",
+    "keep_before_setup",
     "open_semantic_workspace",
     "open_solution",
     "open_toolbox",
     "open_workspace",
     "project_files",
     "repair_state",
+    "replace_outside",
     "secret_places",
     "start_fork_server",
     "state_user",
@@ -61,6 +64,9 @@ __all__ = [
     "try_server",
     "write_trust",
 ]
+
+SETUP_FILE = "setup.json"
+"""In the state folder: what `filepact setup` has put into settings files."""
 
 _MEBIBYTE = 1_048_576
 
@@ -388,6 +394,30 @@ def write_trust(state_dir: str, trust: ServerTrust) -> None:
         StateFailedError: It cannot be written; what was there stays.
     """
     write_note(state_dir, TRUST_FILE, trust.to_json())
+
+
+def keep_before_setup(
+    state_dir: str, files: Mapping[str, bytes], record: bytes
+) -> Mapping[str, str]:
+    """Keep what some settings files hold before `filepact setup` changes them.
+
+    Args:
+        state_dir: The state folder, made when missing.
+        files: By path what each holds.
+        record: What is going to be put into them, to be kept beside it.
+
+    Returns:
+        By path, where it was kept.
+
+    Raises:
+        StateFailedError: It cannot be written; what was there stays.
+    """
+    state = open_state(state_dir)
+    kept = {
+        path: state.rescue(path.rpartition("/")[2], data, "backups") for path, data in files.items()
+    }
+    write_note(state.path, SETUP_FILE, record)
+    return kept
 
 
 def _installed(servers: Iterable[ServerSpec], locate: Locate) -> bool:

@@ -62,6 +62,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "faces.cli.doctor": {
         "os.geteuid": "whether the state folder is this person's",
         **dict.fromkeys(("os.access", "shutil.disk_usage"), "whether it can be written to"),
+        "subprocess.": "the hook that an agent's program runs, as `filepact setup` writes it",
         "os.walk": "names of our own leftovers, which no tool shows; no file is opened",
         "pathlib.": "the state folder before anything opens it, and the system's own mount table",
     },
@@ -75,7 +76,10 @@ ALLOWED: dict[str, dict[str, str]] = {
         ("os._exit", "os.read", "os.write", "socket."), "standard input and output"
     ),
     "faces.acp.proxy.peers": {"os.write": "a pipe"},
-    "faces.cli.acp": {"pathlib.": "folders that a person names; names only"},
+    "faces.cli.acp": {
+        "pathlib.": "folders and programs that a person names; names only",
+        "shutil.which": "the agent's program, for the lines of editors",
+    },
     "faces.cli.history": {
         "os.getppid": "which programs a person's decision came through",
         "pathlib.": "what the system says of these processes",
@@ -84,11 +88,21 @@ ALLOWED: dict[str, dict[str, str]] = {
     "faces.cli.files": {
         "pathlib.": "texts that a person names on the command line (--old-file, patch files)",
     },
+    "faces.cli.connections": {"shutil.which": "which agents' programs are installed"},
+    "faces.cli.host_files": {
+        "os.path.realpath": "where a link of the person's settings leads",
+        "pathlib.": "settings files of agents' programs, only to be read; `fs` writes them",
+    },
     "faces.cli.hosts": {
-        "pathlib.": "the place of this very program",
+        "pathlib.": "the place of this very program, and where hosts have their settings; names only",
         "os.access": "whether this very program can be started",
+        "os.environ.": "where the person has moved a host's settings to",
+        "os.path.realpath": "whether this very program lies in a cache",
         "shutil.which": "how this very program is called",
-        "subprocess.": "the set-up of the language server for C#, when a person asks for it",
+    },
+    "faces.cli.setup": {
+        "os.path.realpath": "the folder that hosts are connected to; names only",
+        "pathlib.": "the same",
     },
     "faces.cli.main": {
         "os.environ.": "the person's wishes about colours and debugging",

@@ -17,7 +17,7 @@ from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.domain.permission_log import LoggedFile, PermissionRecord
 from filepact.faces.cli import main, render
-from filepact.faces.cli.hosts import editors
+from filepact.faces.cli.acp import editors
 from filepact.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -450,19 +450,6 @@ def test_the_doctor_sees_a_damaged_journal(cli: CommandLine) -> None:
     known = {one["name"]: one for one in cli.json("doctor", code=1)["checks"]}
     assert known["workspace"]["level"] == "fail"
     assert known["workspace"]["next"]
-
-
-def test_setup_prints_the_lines_for_the_present_folder(cli: CommandLine) -> None:
-    text = cli("setup").out
-    for title in ("Claude Code", "Codex", "Gemini CLI", "VS Code", "Cursor", "Zed"):
-        assert f"{title}\n" in text
-    known = cli.json("setup", "codex")
-    assert known["command"][-2:] == ["mcp", str(cli.root)]
-    assert [one["host"] for one in known["hosts"]] == ["codex"]
-    state = cli.json("setup", "--state", "elsewhere")["command"][-2:]
-    assert state == ["--state", str(cli.root / "elsewhere")]
-    settings = cli.json("setup", "--config", "mine.toml")["command"][-2:]
-    assert settings == ["--config", str(cli.root / "mine.toml")]
 
 
 def test_setup_prints_the_lines_for_editors_that_start_agents(cli: CommandLine) -> None:

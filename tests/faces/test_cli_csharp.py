@@ -60,7 +60,7 @@ def test_without_a_compiler_the_form_alone_is_looked_at(cli: CommandLine, machin
         "csharp-syntax": "ok",
     }
     assert found["csharp-syntax"]["used"] is True
-    assert "filepact setup csharp" in found["filepact-csharp"]["next"]
+    assert "filepact install csharp" in found["filepact-csharp"]["next"]
 
 
 def test_what_was_fetched_goes_before_the_form_alone(cli: CommandLine, machine: Path) -> None:
@@ -68,7 +68,7 @@ def test_what_was_fetched_goes_before_the_form_alone(cli: CommandLine, machine: 
     found = checks(cli)
     assert found["filepact-csharp"]["used"] is True
     assert found["filepact-csharp"]["compiler"] == "4.8.0"
-    assert "filepact setup csharp" in found["filepact-csharp"]["said"]
+    assert "filepact install csharp" in found["filepact-csharp"]["said"]
     assert found["csharp-syntax"]["used"] is False
 
 

@@ -81,7 +81,8 @@ def test_what_needs_no_trust_gets_none(cli: CommandLine) -> None:
 
 @pytest.mark.usefixtures("risky")
 def test_setup_names_what_waits(cli: CommandLine) -> None:
-    assert cli.json("setup", "claude")["waiting_for_trust"] == ["fake", "worse"]
-    assert "here: fake, worse." in cli("setup", "claude").out
+    words = ("setup", "claude", "--write", "--unattended")
+    assert cli.json(*words)["waiting_for_trust"] == ["fake", "worse"]
+    assert "here: fake, worse." in cli(*words).out
     at_terminal("trust", "worse", types="y")
-    assert cli.json("setup", "claude")["waiting_for_trust"] == ["fake"]
+    assert cli.json(*words)["waiting_for_trust"] == ["fake"]

@@ -1,6 +1,6 @@
 """A compiler and a runtime for C# that tests can start, or the reason why there is none.
 
-An installed .NET SDK, else what `filepact setup csharp` fetches: through the same code, into `.node`
+An installed .NET SDK, else what `filepact install csharp` fetches: through the same code, into `.node`
 beside the project file, once for all runs.
 """
 

@@ -94,7 +94,7 @@ def test_the_command_tells_programs_what_is_there(
     folder.parent.mkdir()
     folder.symlink_to(fetched())
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert run(["setup", "csharp", "--json"]) == 0
+    assert run(["install", "csharp", "--json"]) == 0
     facts = json.loads(capfdbinary.readouterr().out)
     assert facts["fetched"] is False
     assert facts["folder"] == str(folder / FOLDER)

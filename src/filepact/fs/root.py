@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from filepact.fs.mounts import RootMounts
     from filepact.fs.staged import StagedChange, WriteResult
 
-__all__ = ["Root"]
+__all__ = ["Root", "replace_outside"]
+
+_LARGEST_OUTSIDE = 1 << 24
 
 
 class Root(RootReader):
@@ -299,6 +301,49 @@ class Root(RootReader):
             yield parent, name
         finally:
             os.close(parent)
+
+
+def replace_outside(path: str, data: bytes | None, *, expected: bytes | None, token: str) -> None:
+    """Replace one file that lies in no root, in one step, and keep its mode and what else it has.
+
+    Args:
+        path: Its absolute path; of a link, what it leads to is replaced.
+        data: What it shall hold; None removes it.
+        expected: What it holds; None where it is not there.
+        token: As for `Root.stage`.
+
+    Raises:
+        StaleFileError: It holds something else, and was left so.
+        WriteFailedError: It may not be written, or the system refused; nothing was changed.
+    """
+    above, _, name = os.path.realpath(path).rpartition("/")
+    missing: list[str] = []
+    while not os.path.lexists(above):
+        above, _, part = above.rpartition("/")
+        missing.insert(0, part)
+    with Root.open(above or "/", mounts=True) as folder:
+        if missing and data is not None:
+            folder.make_directories("/".join(missing))
+        place = "/".join([*missing, name])
+        found = folder.place(place)
+        held = None
+        if found.kind != "missing":
+            if not found.mode & 0o222:
+                raise WriteFailedError(
+                    f"{path}: is read-only; nothing was changed",
+                    hint=f"Make it writable: chmod u+w {path}",
+                )
+            held = folder.read(place, limit=_LARGEST_OUTSIDE).data
+        if held != expected:
+            raise StaleFileError(
+                f"{path}: has changed meanwhile; nothing was changed", hint="Try again."
+            )
+        before = None if held is None else Revision.of(held, found.mode)
+        if data is not None:
+            mode = found.mode if held is not None else folder.new_mode
+            folder.replace(place, data, mode=mode, expected=before, token=token)
+        elif before is not None:
+            folder.remove(place, expected=before, token=token)
 
 
 def _stage(

@@ -80,9 +80,9 @@ class StateFolder:
         with suppress(OSError):
             os.truncate(os.path.join(self.path, "room"), 0)
 
-    def rescue(self, name: str, data: bytes) -> str:
+    def rescue(self, name: str, data: bytes, folder: str = "rescued") -> str:
         """Keep bytes that would be lost otherwise; the path they were put under."""
-        folder = os.path.join(self.path, "rescued")
+        folder = os.path.join(self.path, folder)
         # Cut by bytes: a name of a hundred letters may have four hundred of them.
         end = os.fsencode(name.replace("/", "_"))[-150:].decode("utf-8", "ignore")
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())

@@ -267,7 +267,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "command": ["filepact-csharp", "serve", "--root", "{root}"],
         "files": _CSHARP,
         "needs": ["filepact-csharp doctor --json"],
-        "install": "pip install filepact[csharp], then filepact setup csharp or a .NET SDK",
+        "install": "pip install filepact[csharp], then filepact install csharp or a .NET SDK",
         "first": 30,
         "sync": {"unsaved_new": "change"},
         "announce": [{"method": "solution/open", "params": {"solution": "{opened_uri}"}}],

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPILER", "RUNTIMES", "PackageContent", "digest", "install", "is_whole", "setup"]
 
 _AGAIN: Final = (
-    "Check the network, and run `filepact setup csharp` again. Where the package has been withdrawn, "
+    "Check the network, and run `filepact install csharp` again. Where the package has been withdrawn, "
     "install the .NET SDK; filepact finds and uses it."
 )
 _SECONDS: Final = 900
@@ -375,7 +375,7 @@ def _no_place(error: OSError) -> FilepactError:
     reason = error.strerror or type(error).__name__
     return StateFailedError(
         f"the compiler cannot be kept in the folder of your data: {reason}",
-        hint="Make room or give yourself the right to write there, and run `filepact setup csharp` again.",
+        hint="Make room or give yourself the right to write there, and run `filepact install csharp` again.",
     )
 
 

@@ -123,7 +123,7 @@ def find(
     folder = own() if own is not None else ""
     if folder and allowed(folder) and installed(folder):
         place = os.path.join(folder, FOLDER)
-        said = f"Roslyn {COMPILER_VERSION} on .NET {RUNTIME_VERSION}, fetched by `filepact setup csharp`"
+        said = f"Roslyn {COMPILER_VERSION} on .NET {RUNTIME_VERSION}, fetched by `filepact install csharp`"
         roslyn, dotnet = os.path.join(place, "roslyn"), os.path.join(place, "dotnet")
         return Toolchain(roslyn, dotnet, COMPILER_VERSION, said)
     return None

@@ -6,7 +6,7 @@ from argparse import REMAINDER
 from typing import TYPE_CHECKING
 
 from filepact.faces.cli.journal_commands import add_journal_commands
-from filepact.faces.cli.parser import add_dry_run, count, seconds, whole
+from filepact.faces.cli.parser import add_dry_run, add_unattended, count, seconds, whole
 
 if TYPE_CHECKING:
     from filepact.faces.cli.parser import CommandGroup
@@ -70,26 +70,40 @@ def _add_serving(group: CommandGroup) -> None:
     )
     add = group.add(
         "setup",
-        "hosts:setup",
-        "print the configuration lines that connect an agent to this folder",
-        "filepact setup claude",
-        "Prints them for all known hosts, or for one. Nothing is written. With acp: the lines for editors "
-        "that start agents, so that they start them behind filepact. With csharp instead: fetches "
-        "a C# compiler and a .NET runtime into the folder of your data, for machines without the .NET SDK.",
+        "setup:setup",
+        "connect agents and editors to filepact, in their own settings files",
+        "filepact setup claude --write",
+        "Shows what would change in the settings of one or more hosts; with --write it is changed. Without "
+        "a host: what is here, and how it is connected. Hosts are claude, codex, gemini, opencode, "
+        "copilot, vscode, cursor, zed, windsurf, cline and claude-desktop; with acp: the lines for "
+        "editors that start agents, so that they start them behind filepact.",
     )
+    add("hosts", metavar="HOST", nargs="*", help="agent or editor, by its name; or acp")
+    add("--write", action="store_true", help="write the files, and keep what they held")
+    add("--remove", action="store_true", help="take away what was put in")
     add(
-        "host",
-        metavar="HOST",
-        nargs="?",
-        choices=("claude", "codex", "gemini", "vscode", "cursor", "zed", "acp", "csharp"),
-        help="claude, codex, gemini, vscode, cursor or zed; or acp; or csharp",
+        "--guard",
+        choices=("own-tools", "only-filepact", "record"),
+        help="own-tools: hooks ask the rules before the host's own tools do something, and record it; "
+        "only-filepact: besides, its own tools that write are taken away; record: hooks record, and "
+        "nothing is refused (default: own-tools where the host has hooks)",
     )
     add(
         "--agent",
         metavar="COMMAND",
-        default="gemini --acp",
-        help="with acp: the command that starts the agent (default: gemini --acp)",
+        help="with acp, or zed: the command that starts the agent (default with acp: gemini --acp)",
     )
+    add_dry_run(add)
+    add_unattended(add)
+    add = group.add(
+        "install",
+        "programs:install",
+        "fetch a language server's own parts, for machines that lack them",
+        "filepact install csharp",
+        "csharp: a C# compiler and a .NET runtime into the folder of your data, for machines without the "
+        ".NET SDK.",
+    )
+    add("what", metavar="WHAT", choices=("csharp",), help="csharp")
     add = group.add(
         "tour",
         "tour:tour",

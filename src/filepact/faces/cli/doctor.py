@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import shlex
 import shutil
 import stat
+import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import asdict
@@ -20,8 +23,9 @@ from filepact.config.layers import SettingsSource
 from filepact.config.person import read_settings, read_trust, rule_files, settings_file
 from filepact.config.rule_files import find_problems
 from filepact.errors import FilepactError
+from filepact.faces.cli.connections import connections
 from filepact.faces.cli.context import find_context, opened
-from filepact.faces.cli.hosts import own_command
+from filepact.faces.cli.hosts import entry_options, hook_words, own_command
 from filepact.faces.cli.main import own_version
 from filepact.faces.cli.render import CheckResult, count, size
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
+    "check_agents",
     "check_folders",
     "check_guard",
     "check_programs",
@@ -64,6 +69,7 @@ _PACKAGES = {
 # Where two names cannot be exchanged in one step, or a lock is only a wish.
 _WEAK_FILE_SYSTEMS = ("9p", "afs", "ceph", "cifs", "fuse", "nfs", "smb", "vboxsf", "virtiofs")
 _REMAINS = ".filepact-"
+_PATIENCE = 30  # seconds; hosts wait as long
 _MOST_NAMES = 100_000
 _ROOM, _LEAST_ROOM = 64 * 1024 * 1024, 1024 * 1024
 
@@ -75,6 +81,7 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     found = [*check_programs(), *files, *check_state(context.state), *check_room(context.state)]
     with suppress(FilepactError):  # What nobody can open is told below.
         found += check_journal(context.state, screen.patience())
+    found += check_agents(Path(context.roots[0]), entry_options(arguments, context.state))
     settings: Settings | None = None
     # With a settings file that is wrong nothing opens, and that has been said.
     if all(one.level != "fail" for one in files):
@@ -143,6 +150,71 @@ def check_programs() -> Iterator[CheckResult]:
             yield CheckResult(
                 package, "fail", f"cannot be used ({error})", "Install filepact again."
             )
+
+
+def check_agents(root: Path, options: Sequence[str]) -> Iterator[CheckResult]:
+    """The agents and editors that are here, how they are connected, and whether their hooks work.
+
+    Args:
+        root: The folder.
+        options: Of every command line for a host.
+    """
+    project = Path(os.path.normpath(root.expanduser().absolute()))
+    for one in connections(project):
+        name, host = f"agent {one.host.name}", one.host
+        connected = one.server or one.guard is not None
+        facts = {"installed": one.installed, "server": one.server, "guard": one.guard}
+        if one.problem:
+            yield CheckResult(name, "warn", one.problem, "Correct that file.", facts)
+        elif not connected and one.installed:
+            said = f"{host.title} is installed and not connected: what it does here is not seen"
+            yield CheckResult(name, "none", said, f"filepact setup {host.name}", facts)
+        elif connected and one.guard is None and host.tools:
+            said = f"{host.title} is connected, and its own tools are not guarded"
+            after = f"filepact setup {host.name}" if host.hooks or host.only else host.by_hand
+            yield CheckResult(name, "warn", said, after, facts)
+        elif one.hooks:
+            words = hook_words(host, project, options)
+            wrong = _fire(words, one.hooks, host.name)
+            said = f"{host.title}: {one.said}, and its hook {wrong or 'answers'}"
+            after = f"filepact setup {host.name} --write" if wrong else host.trust
+            yield CheckResult(name, "warn" if wrong else "ok", said, after, facts)
+        elif connected:
+            yield CheckResult(name, "ok", f"{host.title}: {one.said}", host.trust, facts)
+
+
+def _fire(words: Sequence[str], lines: Sequence[str], agent: str) -> str:
+    """Run the hook of an agent, as its program would; what is wrong with it, empty for nothing.
+
+    What is run is what `setup` writes, and never a line of a file that agents may change.
+    """
+    after = words.index("hook") + 2
+    firm = [*words[:after], "--strict", *words[after:]]
+    usual = [written(one) for written in (shlex.join, json.dumps) for one in ([*words], firm)]
+    if not all(line.partition(" --event ")[0] in usual for line in lines):
+        return "is not the one of this filepact"
+    event = {
+        "hook_event_name": "PreToolUse",
+        "session_id": "filepact-doctor",
+        "tool_name": "Read",
+        "tool_input": {"file_path": "filepact-doctor"},
+        "cwd": str(Path.cwd()),
+    }
+    names = {"gemini": "BeforeTool", "copilot": "preToolUse", "cursor": "preToolUse"}
+    named = names.get(agent, "tool.execute.before" if agent == "opencode" else "PreToolUse")
+    try:
+        done = subprocess.run(  # noqa: S603 - this very program
+            [*words, "--event", named],
+            input=json.dumps({**event, "hook_event_name": named}).encode(),
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+        if done.stdout.strip():
+            json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return "gives no answer"
+    return "" if done.returncode == 0 and not done.stderr.strip() else "fails"
 
 
 def check_settings(named: str, roots: Sequence[str]) -> Iterator[CheckResult]:

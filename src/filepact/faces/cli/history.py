@@ -51,6 +51,7 @@ __all__ = [
     "at_terminal",
     "checkpoint",
     "checkpoints",
+    "decider",
     "diff",
     "log",
     "pending",
@@ -128,7 +129,7 @@ def undo(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Take operations back."""
     with opened(arguments) as workspace:
         selection = select(workspace, arguments)
-        session = _decider(arguments, screen)
+        session = decider(arguments, screen)
         partly, dry_run = arguments.partly, arguments.dry_run
         if selection == Selection(selection.ids[:1]):
             # Only so is what somebody typed in an editor left out, and an undo itself undone.
@@ -144,7 +145,7 @@ def redo(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     with opened(arguments) as workspace:
         return answer_receipt(
             workspace.redo(
-                _decider(arguments, screen), arguments.operation, dry_run=arguments.dry_run
+                decider(arguments, screen), arguments.operation, dry_run=arguments.dry_run
             ),
             screen,
         )
@@ -158,7 +159,7 @@ def restore(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             hint="`filepact checkpoints` lists the ones, `filepact log` the others.",
         )
     with opened(arguments) as workspace:
-        session = _decider(arguments, screen)
+        session = decider(arguments, screen)
         if arguments.before is not None:
             receipt = workspace.restore_before(session, arguments.before, dry_run=arguments.dry_run)
         else:
@@ -243,7 +244,7 @@ def pending(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
 
 def approve(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Do what was proposed; a person at a terminal is shown it and asked."""
-    word = Approval(_decider(arguments, screen).actor)
+    word = Approval(decider(arguments, screen).actor)
     with opened(arguments) as workspace:
         proposal = workspace.proposal(arguments.operation)
         asks = at_terminal(screen) and not arguments.unattended
@@ -279,7 +280,7 @@ def reject(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         )
     if (arguments.agent or arguments.path) and not arguments.all:
         raise InvalidParamsError("--agent and --path go with --all", hint="Leave them out.")
-    approval = Approval(_decider(arguments, screen).actor, arguments.reason)
+    approval = Approval(decider(arguments, screen).actor, arguments.reason)
     with opened(arguments) as workspace:
         if arguments.all:
             chosen = _chosen(workspace, arguments)
@@ -327,7 +328,7 @@ def at_terminal(screen: Terminal) -> bool:
     return asks and screen.terminal and not screen.json
 
 
-def _decider(arguments: Namespace, screen: Terminal) -> Session:
+def decider(arguments: Namespace, screen: Terminal) -> Session:
     """Return the session of the person or program that decides, as the journal keeps it.
 
     Raises:

@@ -1,50 +1,468 @@
-"""Command `setup`: the lines of configuration with which agents and editors start filepact."""
+"""Agents and editors that filepact knows: which files each reads, and what it wants in them.
+
+All of it is data.  In strings ``{program}`` stands for the program that starts filepact and ``{hook}``
+for the line that a hook runs; the item ``{arguments}`` of a list, for what follows the program.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import shlex
+import re
 import shutil
-import subprocess
 import sys
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from filepact.config.person import read_settings, read_trust
-from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
-from filepact.faces.cli.context import find_context
-from filepact.faces.cli.programs import Programs
-from filepact.faces.cli.screen import CommandAnswer, TerminalText
+from filepact.errors import NotFoundError
+from filepact.text.settings_edit import OWN
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from filepact.faces.cli.screen import Terminal
+    from filepact.text.settings_edit import SettingsFormat
 
-__all__ = ["Host", "editors", "hosts", "own_command", "render_hosts", "setup"]
+__all__ = [
+    "HOSTS",
+    "Guarding",
+    "Host",
+    "HostEvents",
+    "HostFile",
+    "check_lasting",
+    "entry_options",
+    "hook_lines",
+    "hook_words",
+    "host_place",
+    "is_hook",
+    "own_command",
+]
+
+Guarding = Literal["own-tools", "only-filepact", "record"]
+"""How far a host's own tools are guarded: by hooks, by hooks and without those that write, or only
+recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostFile:
+    """A settings file, and what is wanted in it.
+
+    Attributes:
+        path: Where; ``~`` for the home folder, else relative to the project.
+        wants: What to put in; the whole text of a file that is ours alone.
+        kind: Its format.
+        others: Names that it may have instead.
+    """
+
+    path: str
+    wants: Mapping[str, Any] | str
+    kind: SettingsFormat | Literal["text"] = "json"
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HostEvents:
+    """The hooks of a host.
+
+    Attributes:
+        path: The settings file, as for `HostFile`.
+        before: Events before something is done, which can be refused.
+        after: Other events.
+        entry: What stands in the list of each event, where ``{event}`` is its name; or the whole
+            text of a program that calls the hook, where ``{events}`` are the names of all.
+        beside: What else that file has to hold.
+        files: Further files that have to hold something for it.
+    """
+
+    path: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    entry: Mapping[str, Any] | str
+    beside: Mapping[str, Any] = field(default_factory=dict)
+    files: tuple[HostFile, ...] = ()
+
+    def wanted(self, guard: Guarding) -> tuple[HostFile, ...]:
+        """The files with the hooks for one way to guard."""
+        events = self.after if guard == "record" else (*self.before, *self.after)
+        if isinstance(self.entry, str):
+            text = self.entry.replace("{events}", json.dumps(events))
+            return (HostFile(self.path, text, "text"), *self.files)
+        lists = {event: [_with_event(self.entry, event)] for event in events}
+        return (HostFile(self.path, {**self.beside, "hooks": lists}), *self.files)
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """One agent program and what it wants to be told.
+    """An agent or editor that starts MCP servers.
 
     Attributes:
         name: What people type.
         title: What it is called.
-        run: A command line that does it all; empty where the program has none.
-        file: The settings file, `~` for the home folder, else relative to the project.
-        settings: What to put into it.
+        programs: What it is started with; the first that is found counts.
+        server: Where it is told of the server.
+        trust: What it still asks the person for; empty for nothing.
+        inside: Whether it starts servers in the project's folder.
+        hooks: How it calls hooks; None where it has none that filepact knows.
+        only: What takes its own tools away that write; empty where no file can.
+        by_hand: How they are taken away where no file can.
+        tools: Whether it has any of its own that write.
     """
 
     name: str
     title: str
-    run: str
-    file: str
-    settings: str
+    programs: tuple[str, ...]
+    server: HostFile
+    trust: str = ""
+    inside: bool = True
+    hooks: HostEvents | None = None
+    only: tuple[HostFile, ...] = ()
+    by_hand: str = ""
+    tools: bool = True
+
+    @property
+    def user_wide(self) -> bool:
+        """Whether the server is told for all projects at once."""
+        return self.server.path.startswith("~")
+
+    def files(self, guard: Guarding | None) -> tuple[HostFile, ...]:
+        """What it wants for one way to guard; None for the server alone."""
+        found: tuple[HostFile, ...] = () if guard == "record" else (self.server,)
+        if guard is not None and self.hooks is not None:
+            found += self.hooks.wanted(guard)
+        return found + (self.only if guard == "only-filepact" else ())
+
+
+def _with_event(value: Any, event: str) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_event(one, event) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_with_event(one, event) for one in value]
+    return value.replace("{event}", event) if isinstance(value, str) else value
+
+
+_ENTRY: Final = {"command": "{program}", "args": ["{arguments}"]}
+_SERVERS: Final = {"mcpServers": {OWN: _ENTRY}}
+_GROUP: Final = {"matcher": "*", "hooks": [{"type": "command", "command": "{hook}"}]}
+_BY_EVENT: Final = "{hook} --event {event}"
+
+_DESKTOP: Final = (
+    "~/Library/Application Support/Claude" if sys.platform == "darwin" else "~/.config/Claude"
+)
+
+_PLUGIN: Final = """\
+// Written by `filepact setup opencode`; `filepact setup opencode --remove` takes it away.
+import { spawn } from "node:child_process"
+
+const HOOK = {hook}
+const EVENTS = {events}
+const turns = {}
+
+function ask(event, facts) {
+  if (!EVENTS.includes(event)) return Promise.resolve({})
+  return new Promise((done) => {
+    const hook = spawn(HOOK[0], [...HOOK.slice(1), "--event", event], {
+      stdio: ["pipe", "pipe", "inherit"],
+    })
+    let said = ""
+    hook.stdout.on("data", (part) => (said += part))
+    hook.on("error", (error) => done({ message: `filepact could not be started: ${error.message}` }))
+    hook.on("close", () => {
+      try {
+        done(said ? JSON.parse(said) : {})
+      } catch {
+        done({ message: "filepact gave no answer that can be read" })
+      }
+    })
+    hook.stdin.on("error", () => {})
+    hook.stdin.end(JSON.stringify(facts))
+  })
+}
+
+export const Filepact = async ({ client, directory }) => {
+  async function tell(event, session, facts = {}) {
+    const said = await ask(event, {
+      session_id: session ?? "",
+      turn_id: turns[session] ?? "",
+      cwd: directory,
+      ...facts,
+    })
+    if (said.message)
+      await client.tui?.showToast({ body: { message: said.message, variant: "warning" } }).catch(() => {})
+    if (said.decision === "deny") throw new Error(said.reason)
+  }
+  return {
+    event: async ({ event }) => {
+      const about = event.properties
+      if (event.type === "session.created") await tell(event.type, about.info?.id)
+      if (event.type === "session.idle") await tell(event.type, about.sessionID)
+    },
+    "chat.message": async (input, output) => {
+      turns[input.sessionID] = output.message?.id ?? input.messageID
+      await tell("chat.message", input.sessionID)
+    },
+    "tool.execute.before": async (input, output) =>
+      tell("tool.execute.before", input.sessionID, {
+        tool: input.tool,
+        tool_use_id: input.callID,
+        args: output.args,
+      }),
+    "tool.execute.after": async (input) =>
+      tell("tool.execute.after", input.sessionID, {
+        tool: input.tool,
+        tool_use_id: input.callID,
+        args: input.args,
+      }),
+  }
+}
+"""
+
+HOSTS: Final = (
+    Host(
+        name="claude",
+        title="Claude Code",
+        programs=("claude",),
+        server=HostFile(".mcp.json", _SERVERS),
+        hooks=HostEvents(
+            # Not the shared settings of the project: the command is a path on this machine.
+            ".claude/settings.local.json",
+            before=("PreToolUse",),
+            after=(
+                *("PostToolUse", "PostToolUseFailure", "UserPromptSubmit"),
+                *("SessionStart", "SessionEnd", "Stop"),
+            ),
+            entry=_GROUP,
+        ),
+        only=(
+            HostFile(
+                ".claude/settings.local.json",
+                {"permissions": {"deny": ["Bash", "Edit", "NotebookEdit", "Write"]}},
+            ),
+        ),
+        trust="At its next start Claude Code asks whether you trust the folder and the server "
+        "filepact: say yes.",
+    ),
+    Host(
+        name="codex",
+        title="Codex",
+        programs=("codex",),
+        server=HostFile(
+            "~/.codex/config.toml",
+            # Otherwise its first turn does not wait for the server.
+            {"mcp_servers": {OWN: {**_ENTRY, "required": True}}},
+            "toml",
+        ),
+        hooks=HostEvents(
+            "~/.codex/hooks.json",
+            before=("PreToolUse",),
+            after=("PostToolUse", "UserPromptSubmit", "SessionStart", "Stop"),
+            entry=_GROUP,
+            files=(HostFile("~/.codex/config.toml", {"features": {"hooks": True}}, "toml"),),
+        ),
+        only=(
+            HostFile(
+                "~/.codex/config.toml",
+                {"sandbox_mode": "read-only", "features": {"shell_tool": False}},
+                "toml",
+            ),
+        ),
+        trust="Codex does not run a new hook before you trust it: start codex and type /hooks.",
+    ),
+    Host(
+        name="gemini",
+        title="Gemini CLI",
+        programs=("gemini",),
+        server=HostFile(".gemini/settings.json", _SERVERS),
+        hooks=HostEvents(
+            ".gemini/settings.json",
+            before=("BeforeTool",),
+            after=("AfterTool", "BeforeAgent", "AfterAgent", "SessionStart", "SessionEnd"),
+            entry=_GROUP,
+        ),
+        only=(
+            HostFile(
+                ".gemini/settings.json",
+                {"tools": {"exclude": ["run_shell_command", "write_file", "replace"]}},
+            ),
+        ),
+        trust="Gemini CLI uses none of it before you trust the folder: it asks, or type /permissions.",
+    ),
+    Host(
+        name="opencode",
+        title="OpenCode",
+        programs=("opencode",),
+        server=HostFile(
+            "opencode.json",
+            {
+                "mcp": {
+                    OWN: {
+                        "type": "local",
+                        "command": ["{program}", "{arguments}"],
+                        "enabled": True,
+                    }
+                }
+            },
+            others=("opencode.jsonc",),
+        ),
+        hooks=HostEvents(
+            ".opencode/plugin/filepact.js",
+            before=("tool.execute.before",),
+            after=("chat.message", "tool.execute.after", "session.created", "session.idle"),
+            entry=_PLUGIN,
+        ),
+        only=(
+            HostFile(
+                "opencode.json",
+                {"permission": {"edit": "deny", "bash": "deny"}},
+                others=("opencode.jsonc",),
+            ),
+        ),
+    ),
+    Host(
+        name="copilot",
+        title="Copilot CLI",
+        programs=("copilot",),
+        server=HostFile(
+            "~/.copilot/mcp-config.json",
+            {"mcpServers": {OWN: {"type": "local", **_ENTRY, "tools": ["*"]}}},
+        ),
+        hooks=HostEvents(
+            "~/.copilot/hooks/filepact.json",
+            before=("preToolUse",),
+            after=(
+                *("postToolUse", "postToolUseFailure", "userPromptSubmitted"),
+                *("agentStop", "sessionStart", "sessionEnd"),
+            ),
+            entry={"type": "command", "bash": _BY_EVENT},
+            beside={"version": 1},
+        ),
+        by_hand="Start it as: copilot --excluded-tools=bash,create,edit,apply_patch",
+    ),
+    Host(
+        name="vscode",
+        title="VS Code",
+        programs=("code",),
+        server=HostFile(".vscode/mcp.json", {"servers": {OWN: {"type": "stdio", **_ENTRY}}}),
+        trust="VS Code asks whether you trust the server when it first starts it.",
+        by_hand="Switch its own tools off in the tools menu of the chat.",
+    ),
+    Host(
+        name="cursor",
+        title="Cursor",
+        programs=("cursor", "cursor-agent"),
+        server=HostFile(".cursor/mcp.json", _SERVERS),
+        hooks=HostEvents(
+            ".cursor/hooks.json",
+            before=("preToolUse", "beforeReadFile", "beforeShellExecution"),
+            after=(
+                *("postToolUse", "postToolUseFailure", "afterFileEdit", "afterShellExecution"),
+                *("beforeSubmitPrompt", "sessionStart", "sessionEnd", "stop"),
+            ),
+            entry={"command": _BY_EVENT},
+            beside={"version": 1},
+        ),
+        trust="Cursor starts the server once you switch it on in its settings, under MCP.",
+        by_hand="Cursor has no setting for it; hooks can refuse what its own tools do.",
+    ),
+    Host(
+        name="zed",
+        title="Zed",
+        programs=("zed", "zeditor"),
+        server=HostFile(
+            "~/.config/zed/settings.json",
+            {"context_servers": {OWN: {"source": "custom", **_ENTRY, "env": {}}}},
+        ),
+        only=(
+            HostFile(
+                "~/.config/zed/settings.json",
+                {
+                    "agent": {
+                        "tool_permissions": {
+                            "tools": {
+                                tool: {"default": "deny"}
+                                for tool in (
+                                    *("copy_path", "create_directory", "delete_path", "edit_file"),
+                                    *("move_path", "restore_file_from_disk", "save_file"),
+                                    *("terminal", "write_file"),
+                                )
+                            }
+                        }
+                    }
+                },
+            ),
+        ),
+    ),
+    Host(
+        name="windsurf",
+        title="Windsurf",
+        programs=("windsurf",),
+        server=HostFile("~/.codeium/windsurf/mcp_config.json", _SERVERS),
+        inside=False,
+        trust="Press refresh in Windsurf's list of MCP servers.",
+        by_hand="Windsurf has no setting for it.",
+    ),
+    Host(
+        name="cline",
+        title="Cline",
+        programs=("cline",),
+        server=HostFile("~/.cline/data/settings/cline_mcp_settings.json", _SERVERS),
+        inside=False,
+        by_hand="Cline has no setting for it; switch its automatic approval of edits and commands off.",
+    ),
+    Host(
+        name="claude-desktop",
+        title="Claude Desktop",
+        programs=("claude-desktop",),
+        server=HostFile(f"{_DESKTOP}/claude_desktop_config.json", _SERVERS),
+        inside=False,
+        trust="Quit Claude Desktop and start it again.",
+        tools=False,
+    ),
+)
+
+_MOVED: Final = {
+    "~/.claude": "CLAUDE_CONFIG_DIR",
+    "~/.codex": "CODEX_HOME",
+    "~/.copilot": "COPILOT_HOME",
+    "~/.config": "XDG_CONFIG_HOME",
+}
+"""Folders of settings that a variable of the host moves elsewhere."""
+
+
+def host_place(path: str, project: Path) -> Path:
+    """The absolute path of a settings file, links not followed."""
+    for folder, variable in _MOVED.items():
+        named = os.environ.get(variable)
+        if named and path.startswith(f"{folder}/"):
+            return Path(named).expanduser().absolute() / path[len(folder) + 1 :]
+    return Path(path).expanduser() if path.startswith("~") else project / path
+
+
+_CACHES: Final = ("/.cache/", "/Library/Caches/", "/uv/archive-v0/", "/pipx/.cache/")
+_HOOK: Final = re.compile(
+    r"filepact\S*\s(?:.*\s)?hook (?:claude|codex|gemini|copilot|cursor)(?:\s|$)"
+)
+
+
+def is_hook(item: object) -> bool:
+    """Whether an item of a list of hooks runs `filepact hook`, of whichever version, and nothing else."""
+    lines = _lines(item)
+    return bool(lines) and all(_HOOK.search(line) for line in lines)
+
+
+def hook_lines(items: object) -> list[str]:
+    """The command lines in a list of hooks that run `filepact hook`."""
+    return [line for line in _lines(items) if _HOOK.search(line)]
+
+
+def _lines(item: object) -> list[str]:
+    """The command lines in an item of a list of hooks."""
+    if isinstance(item, list):
+        return [line for one in item for line in _lines(one)]
+    if not isinstance(item, dict):
+        return []
+    own = [one for key, one in item.items() if key in ("command", "bash") and isinstance(one, str)]
+    return own + [line for one in item.values() for line in _lines(one)]
 
 
 def own_command() -> tuple[str, ...]:
@@ -58,252 +476,45 @@ def own_command() -> tuple[str, ...]:
     return (str(Path(found).absolute()),) if found else (sys.executable, "-P", "-m", "filepact")
 
 
-def hosts(command: Sequence[str], arguments: Sequence[str]) -> tuple[Host, ...]:
-    """The lines for every known host.
+def check_lasting(command: Sequence[str]) -> None:
+    """Refuse a program that the next clean-up of a cache takes away.
+
+    Raises:
+        NotFoundError: It lies in one.
+    """
+    named = [os.environ.get(name, "") for name in ("UV_CACHE_DIR", "XDG_CACHE_HOME")]
+    caches = (*_CACHES, *(f"{Path(one).absolute()}/" for one in named if one))
+    for place in (command[0], os.path.realpath(command[0])):
+        if any(cache in place for cache in caches):
+            raise NotFoundError(
+                f"{command[0]} lies in a cache and goes when that is emptied, as with uvx and pipx run",
+                hint="Install it to stay: `uv tool install filepact` or `pipx install filepact`; "
+                "then run this again.",
+            )
+
+
+def hook_words(
+    host: Host, project: Path, options: Sequence[str], *, strict: bool = False
+) -> list[str]:
+    """The command that a host's hooks run.
 
     Args:
-        command: How to start filepact.
-        arguments: What to add to that, such as ``mcp`` and a folder.
+        host: The host.
+        project: The folder, which a hook for all projects finds by itself.
+        options: Of every command line for a host.
+        strict: Whether a call that cannot be checked is refused.
     """
-    program, rest = command[0], [*command[1:], *arguments]
-    words = shlex.join([program, *rest])
-    entry = {"command": program, "args": rest}
-    shared = _json({"mcpServers": {"filepact": entry}})
-    return (
-        Host("claude", "Claude Code", f"claude mcp add filepact -- {words}", ".mcp.json", shared),
-        Host(
-            "codex",
-            "Codex",
-            f"codex mcp add filepact -- {words}",
-            "~/.codex/config.toml",
-            # A TOML basic string takes what a JSON string takes.
-            f"[mcp_servers.filepact]\ncommand = {json.dumps(program)}\nargs = {json.dumps(rest)}",
-        ),
-        Host(
-            "gemini",
-            "Gemini CLI",
-            f"gemini mcp add filepact {words}",
-            ".gemini/settings.json",
-            shared,
-        ),
-        Host(
-            "vscode",
-            "VS Code",
-            f"code --add-mcp {shlex.quote(json.dumps({'name': 'filepact', **entry}))}",
-            ".vscode/mcp.json",
-            _json({"servers": {"filepact": {"type": "stdio", **entry}}}),
-        ),
-        Host("cursor", "Cursor", "", ".cursor/mcp.json", shared),
-        Host(
-            "zed",
-            "Zed",
-            "",
-            "~/.config/zed/settings.json",
-            _json({"context_servers": {"filepact": {"source": "custom", **entry, "env": {}}}}),
-        ),
-    )
+    firm = ["--strict"] if strict else []
+    where = [] if host.user_wide else ["--root", str(project)]
+    return [*own_command(), "hook", host.name, *firm, *where, *options]
 
 
-# How agents are called in the settings of Emacs' agent-shell and of CodeCompanion, by the program's name.
-_IN_EMACS = {
-    "claude-agent-acp": "agent-shell-anthropic-claude-acp-command",
-    "claude-code-acp": "agent-shell-anthropic-claude-acp-command",
-    "codex-acp": "agent-shell-openai-codex-acp-command",
-    "gemini": "agent-shell-google-gemini-acp-command",
-    "opencode": "agent-shell-opencode-acp-command",
-}
-_IN_CODECOMPANION = {
-    "claude-agent-acp": "claude_code",
-    "claude-code-acp": "claude_code",
-    "codex-acp": "codex",
-    "gemini": "gemini_cli",
-}
-
-
-def editors(command: Sequence[str], arguments: Sequence[str], agent: str) -> tuple[Host, ...]:
-    """The lines for every known editor, to start filepact in an agent's place.
-
-    Args:
-        command: How to start filepact.
-        arguments: What to add to that: ``acp``, its options, and the agent's own command.
-        agent: The agent's program.
-    """
-    program, rest = command[0], [*command[1:], *arguments]
-    name, title = Path(agent).name, f"{Path(agent).name}, guarded"
-    entry = {"command": program, "args": rest}
-    # A string of Lua or Emacs Lisp takes what one of JSON takes, where nothing is escaped to ASCII.
-    words = [json.dumps(word, ensure_ascii=False) for word in (program, *rest)]
-    variable = _IN_EMACS.get(name, "agent-shell-google-gemini-acp-command")
-    adapter = _IN_CODECOMPANION.get(name, "gemini_cli")
-    return (
-        Host(
-            "zed",
-            "Zed",
-            "",
-            "~/.config/zed/settings.json",
-            _json({"agent_servers": {title: {"type": "custom", **entry, "env": {}}}}),
-        ),
-        Host(
-            "jetbrains",
-            "JetBrains",
-            "",
-            "~/.jetbrains/acp.json",
-            _json({"agent_servers": {title: {**entry, "env": {}}}}),
-        ),
-        Host(
-            "emacs",
-            "Emacs, agent-shell",
-            "",
-            "~/.emacs.d/init.el",
-            f"(setq {variable}\n      '({' '.join(words)}))",
-        ),
-        Host(
-            "codecompanion",
-            "Neovim, CodeCompanion",
-            "",
-            "~/.config/nvim/init.lua",
-            f"""require("codecompanion").setup({{
-  adapters = {{
-    acp = {{
-      {adapter} = function()
-        return require("codecompanion.adapters").extend("{adapter}", {{
-          commands = {{ default = {{ {", ".join(words)} }} }},
-        }})
-      end,
-    }},
-  }},
-}})""",
-        ),
-        Host(
-            "avante",
-            "Neovim, avante",
-            "",
-            "~/.config/nvim/init.lua",
-            f"""require("avante").setup({{
-  provider = "guarded",
-  acp_providers = {{
-    guarded = {{ command = {words[0]}, args = {{ {", ".join(words[1:])} }} }},
-  }},
-}})""",
-        ),
-    )
-
-
-def render_hosts(chosen: Sequence[Host], *, short: bool = False) -> tuple[TerminalText, ...]:
-    """The lines for a reader who copies them.
-
-    Args:
-        chosen: Which hosts.
-        short: Settings only of a host without a command that does it all.
-    """
-    spans: list[TerminalText] = []
-    for host in chosen:
-        spans.append(TerminalText(f"{host.title}\n", "title"))
-        if host.run:
-            spans.append(TerminalText(f"  {host.run}\n"))
-            if short:
-                continue
-        spans.append(TerminalText(f"  {'or ' if host.run else ''}in {host.file}:\n", "dim"))
-        spans += [TerminalText(f"    {line}\n") for line in host.settings.splitlines()]
-    return tuple(spans)
-
-
-def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
-    """Print the lines; nothing is written but what `csharp` fetches."""
-    if arguments.host == "csharp":
-        raise SystemExit(_setup_csharp(screen))
-    if arguments.host == "acp":
-        return _setup_editors(arguments)
-    context = find_context(arguments)
-    roots = [os.path.normpath(Path(root).expanduser().absolute()) for root in context.roots]
-    serving = ["mcp", *roots, *_options(arguments)]
-    command = own_command()
-    known = hosts(command, serving)
-    answer = _answer(
-        [*command, *serving], [one for one in known if arguments.host in (None, one.name)]
-    )
-    held: list[str] = []
-    with suppress(FilepactError):  # `doctor` says what is wrong with the settings
-        folder = str(Path(roots[0]).resolve())
-        from filepact.app import confines_servers  # noqa: PLC0415 - loads the database
-
-        settings, trust = read_settings(arguments.config), read_trust(context.state)
-        chosen = settings.agents_servers(trust, confines=confines_servers(settings))
-        held = [one.name for one in Programs(roots).waiting(settings.servers, chosen, folder)]
-    said = (
-        TerminalText(
-            "\nThese language servers are installed, and work for agents once you trust them\n"
-        ),
-        TerminalText(f"here: {', '.join(held)}. "),
-        TerminalText("`filepact trust` tells what that means.\n", "dim"),
-    )
-    return replace(
-        answer,
-        spans=(*answer.spans, *(said if held else ())),
-        facts={**answer.facts, "waiting_for_trust": held},
-    )
-
-
-def _setup_csharp(screen: Terminal) -> int:
-    """Run the set-up of the C# language server; returns its exit status."""
-    program = Programs(())("filepact-csharp")
-    if program is None:
-        raise NotFoundError(
-            "the program filepact-csharp is not installed",
-            hint="Run: pip install 'filepact[csharp]'",
-        )
-    command = [program, "setup", *(["--json"] if screen.json else [])]
-    return subprocess.run(command, check=False).returncode  # noqa: S603 - what the extra installs
-
-
-def _setup_editors(arguments: Namespace) -> CommandAnswer:
-    """The lines for editors, with the agent's program by its whole path where it is found."""
-    try:
-        agent = shlex.split(arguments.agent)
-    except ValueError as error:
-        raise InvalidParamsError(f"--agent: {error}") from None
-    if not agent:
-        raise InvalidParamsError("--agent names no program", hint='--agent "gemini --acp"')
-    # An editor that was started from a desktop has another search path than a terminal.
-    found = shutil.which(agent[0])
-    started = [str(Path(found).absolute()) if found else agent[0], *agent[1:]]
-    command, serving = own_command(), ["acp", *_options(arguments), "--", *started]
-    return _answer([*command, *serving], editors(command, serving, agent[0]))
-
-
-def _options(arguments: Namespace) -> list[str]:
-    """The options that every command line for a host has."""
+def entry_options(arguments: Namespace, state: str) -> tuple[str, ...]:
+    """The options that every command line for a host has: what this one was told, or its variables."""
     options: list[str] = []
-    if arguments.state:
-        options += ["--state", find_context(arguments).state]
-    if arguments.config:
-        options += ["--config", str(Path(arguments.config).expanduser().absolute())]
-    return options
-
-
-def _answer(command: Sequence[str], chosen: Sequence[Host]) -> CommandAnswer:
-    return CommandAnswer(
-        render_hosts(chosen),
-        {
-            "command": list(command),
-            "hosts": [
-                {
-                    "host": host.name,
-                    "title": host.title,
-                    "run": host.run,
-                    "file": host.file,
-                    "settings": host.settings,
-                }
-                for host in chosen
-            ],
-        },
-    )
-
-
-def _json(value: object, depth: int = 1) -> str:
-    """JSON as people write settings: an object over several lines, a list on one."""
-    if not isinstance(value, dict) or not value:
-        return json.dumps(value)
-    inner, outer = "  " * depth, "  " * (depth - 1)
-    entries = (f"{inner}{json.dumps(name)}: {_json(one, depth + 1)}" for name, one in value.items())
-    return "{\n" + ",\n".join(entries) + f"\n{outer}}}"
+    if arguments.state or os.environ.get("FILEPACT_STATE_DIR"):
+        options += ["--state", state]
+    config = arguments.config or os.environ.get("FILEPACT_CONFIG")
+    if config:
+        options += ["--config", str(Path(config).expanduser().absolute())]
+    return tuple(options)

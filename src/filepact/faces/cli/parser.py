@@ -34,7 +34,8 @@ Look at what agents did, and take it back:
   filepact diff c4k2m          what one operation changed
   filepact undo                take the newest operation back
 Connect an agent:
-  filepact setup               the lines for Claude Code, Codex, Zed and others
+  filepact setup               which agents are here, and how each is connected
+  filepact setup claude        what would change in its settings; --write changes it
   filepact tour                see it at work in a minute, on a copy
 """
 

@@ -15,12 +15,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from filepact.errors import NotFoundError
+
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Iterable, Mapping, Sequence
 
+    from filepact.faces.cli.screen import Terminal
     from filepact.lsp.spec import ServerSpec
 
-__all__ = ["CHANGEABLE", "Programs"]
+__all__ = ["CHANGEABLE", "Programs", "install"]
 
 CHANGEABLE: Final = "FILEPACT_CHANGEABLE"
 """The variable that names the folders that agents may change, for servers that look for programs."""
@@ -169,3 +173,19 @@ class Programs:
         """Whether a place lies in a root, or leads into one."""
         places = {Path(os.path.normpath(path)), Path(os.path.realpath(path))}
         return any(place.is_relative_to(root) for place in places for root in self._roots)
+
+
+def install(_arguments: Namespace, screen: Terminal) -> None:
+    """Run the set-up of the C# language server, and end with its status.
+
+    Raises:
+        NotFoundError: Its program is not installed.
+    """
+    program = Programs(())("filepact-csharp")
+    if program is None:
+        raise NotFoundError(
+            "the program filepact-csharp is not installed",
+            hint="Run: pip install 'filepact[csharp]'",
+        )
+    command = [program, "setup", *(["--json"] if screen.json else [])]
+    raise SystemExit(subprocess.run(command, check=False).returncode)  # noqa: S603 - what the extra installs

@@ -24,7 +24,6 @@ from mcp.types import Implementation, TextContent
 import filepact
 from filepact.app import journal_roots
 from filepact.config.person import state_folder
-from filepact.faces.cli.hosts import hosts, own_command, render_hosts
 from filepact.faces.cli.main import execute
 from filepact.faces.cli.programs import Programs
 from filepact.faces.cli.render import paint_diff
@@ -64,7 +63,7 @@ def tour(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             walk.go_back()
         except _Unexpected:
             pass
-        return walk.finish(kept=arguments.keep, own=arguments.directory or ".")
+        return walk.finish(kept=arguments.keep)
     finally:
         for number, handler in earlier.items():
             signal.signal(number, handler)
@@ -270,11 +269,10 @@ class _Tour:
 
     # -- showing ----------------------------------------------------------------------------
 
-    def finish(self, *, kept: bool, own: str) -> CommandAnswer:
+    def finish(self, *, kept: bool) -> CommandAnswer:
         """Count up, and say how to go on."""
         good = sum(step.ok for step in self._report.steps)
         ok = self._report.ok
-        lines = hosts(own_command(), ["mcp", str(Path(own).absolute())])
         self._report.say(
             [
                 TerminalText(
@@ -282,15 +280,16 @@ class _Tour:
                     "good" if ok else "bad",
                 ),
                 *([TerminalText(f"Kept: {self._folder}\n", "dim")] if kept else []),
-                TerminalText("\nConnect your own agent to this folder\n\n", "title"),
-                *render_hosts(lines, short=True),
-                TerminalText("\n`filepact setup HOST` prints the settings file of each.\n", "dim"),
+                TerminalText("\nConnect your own agent\n\n", "title"),
+                TerminalText("  cd YOUR-PROJECT\n  filepact setup           # what is here\n"),
+                TerminalText(
+                    "  filepact setup claude    # what would be changed for Claude Code\n"
+                ),
             ]
         )
         facts = {
             "ok": ok,
             "steps": [asdict(step) for step in self._report.steps],
-            "hosts": [{"host": host.name, "settings": host.settings} for host in lines],
             "kept": str(self._folder) if kept else None,
         }
         return CommandAnswer((), facts, DONE if ok else FAILED)

@@ -1,0 +1,468 @@
+"""Command `setup`: connects agents and editors to filepact, in their own settings files.
+
+What a file is to hold is put in with as few edits as can be, and kept in a record in the state folder
+with what the file held before; so a second time nothing happens, and `--remove` brings the old bytes
+back, or takes out what is ours where others have edited the file since.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shlex
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.errors import FilepactError, InvalidParamsError, StaleFileError
+from filepact.faces.cli.connections import connections
+from filepact.faces.cli.context import find_context
+from filepact.faces.cli.host_files import (
+    SettingsRecord,
+    digest,
+    find_file,
+    plan_file,
+    read_file,
+    read_record,
+    record_bytes,
+)
+from filepact.faces.cli.hosts import (
+    HOSTS,
+    Guarding,
+    Host,
+    HostFile,
+    check_lasting,
+    entry_options,
+    hook_words,
+    own_command,
+)
+from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
+from filepact.text.settings_edit import OWN, read_settings_text
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Mapping, Sequence
+
+    from filepact.domain.operation import Session
+    from filepact.faces.cli.host_files import SettingsFile
+    from filepact.faces.cli.screen import Style, Terminal
+
+__all__ = ["GUARDS", "setup"]
+
+GUARDS: Final[tuple[Guarding, ...]] = ("own-tools", "only-filepact", "record")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """How to start filepact from a host's files.
+
+    Attributes:
+        command: The program and what always follows.
+        options: Of every command: which state and which settings.
+        project: The folder.
+    """
+
+    command: tuple[str, ...]
+    options: tuple[str, ...]
+    project: Path
+
+    def filled(self, host: Host, file: HostFile, *, strict: bool, folders: Sequence[str]) -> Any:
+        """What is wanted in a file, with this command in it."""
+        program, *rest = self.command
+        hook = hook_words(host, self.project, self.options, strict=strict)
+        if isinstance(file.wants, str):
+            return file.wants.replace("{hook}", json.dumps(hook))
+        words = {"{program}": program, "{hook}": shlex.join(hook)}
+        return _filled(file.wants, words, [*rest, "mcp", *folders, *self.options])
+
+
+def _filled(value: Any, words: Mapping[str, str], arguments: Sequence[str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _filled(one, words, arguments) for key, one in value.items()}
+    if isinstance(value, list):
+        lists = [
+            list(arguments) if one == "{arguments}" else [_filled(one, words, arguments)]
+            for one in value
+        ]
+        return [one for each in lists for one in each]
+    if isinstance(value, str):
+        for name, word in words.items():
+            value = value.replace(name, word)
+    return value
+
+
+# -- the command -------------------------------------------------------------------------------------
+
+
+def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
+    """Show or make the changes of settings files that connect some hosts."""
+    names = list(dict.fromkeys(arguments.hosts))
+    if "csharp" in names:
+        raise InvalidParamsError(
+            "`setup csharp` is `install csharp` now", hint="Run: filepact install csharp"
+        )
+    if names == ["acp"]:
+        from filepact.faces.cli.acp import lines_for_editors  # noqa: PLC0415 - loads the proxy
+
+        return lines_for_editors(arguments)
+    known = {host.name: host for host in HOSTS}
+    for name in names:
+        if name not in known:
+            raise InvalidParamsError(
+                f"no agent or editor is known as {name!r}",
+                hint=f"Known are: {', '.join(known)}; and acp, for editors that start agents.",
+            )
+    if arguments.write and arguments.dry_run:
+        raise InvalidParamsError("--write and --dry-run contradict each other")
+    if arguments.remove and arguments.guard:
+        raise InvalidParamsError(
+            "--remove takes away all that was put in, whichever --guard it was",
+            hint="Leave --guard out.",
+        )
+    context = find_context(arguments)
+    project = Path(os.path.normpath(Path(context.roots[0]).expanduser().absolute()))
+    if not names:
+        return _overview(project)
+    entry = _Entry(own_command(), entry_options(arguments, context.state), project)
+    check_lasting(entry.command)
+    record = read_record(context.state)
+    chosen = [known[name] for name in names]
+    guards = {host.name: _guard_of(host, arguments.guard) for host in chosen}
+    files: list[SettingsFile] = []
+    for host in chosen:
+        guard = None if arguments.remove else guards[host.name]
+        files += _planned(host, guard, entry, record, arguments, files)
+    asked = arguments.write or (arguments.remove and not arguments.dry_run)
+    changing = [one for one in files if one.changes]
+    if asked and changing:
+        _write(changing, files, arguments, screen, record)
+    return _answer(chosen, guards, files, arguments, entry, screen, written=asked)
+
+
+def _guard_of(host: Host, wanted: Guarding | None) -> Guarding | None:
+    """How far a host's own tools are guarded; None where there is no way.
+
+    Raises:
+        InvalidParamsError: What is wanted cannot be had of that host.
+    """
+    if wanted is None:
+        return "own-tools" if host.hooks else None
+    if wanted == "only-filepact" and not host.only:
+        hint = host.by_hand
+        if not host.tools:
+            hint = "It has no tools of its own that write files. Leave --guard out."
+        raise InvalidParamsError(
+            f"no settings file can take the own tools of {host.title} away", hint=hint
+        )
+    if wanted != "only-filepact" and host.hooks is None:
+        raise InvalidParamsError(
+            f"{host.title} has no hooks that filepact knows",
+            hint="Leave --guard out to connect it; its own tools stay as they are.",
+        )
+    return wanted
+
+
+# -- what is going to change -------------------------------------------------------------------------
+
+
+def _planned(
+    host: Host,
+    guard: Guarding | None,
+    entry: _Entry,
+    record: Mapping[str, SettingsRecord],
+    arguments: Namespace,
+    before: Sequence[SettingsFile],
+) -> list[SettingsFile]:
+    """Every file of a host as it is and is going to be; those that need nothing as well."""
+    wanted = [] if arguments.remove else [*host.files(guard)]
+    if wanted and host.name == "zed" and arguments.agent:
+        wanted.append(replace(host.server, wants=_zed_agent(arguments)))
+    every = [one for way in GUARDS for one in host.files(way)]
+    by_path: dict[Path, list[HostFile]] = {}
+    for one in every:
+        by_path.setdefault(find_file(one, entry.project), [])
+    for one in wanted:
+        by_path.setdefault(find_file(one, entry.project), []).append(one)
+    found: list[SettingsFile] = []
+    for path, parts in by_path.items():
+        kind = next(one.kind for one in every if find_file(one, entry.project) == path)
+        file = read_file(path, entry.project)
+        if any(one.path == file.path for one in before):
+            raise InvalidParamsError(f"{file.shown}: two of these hosts have the same file")
+        folders = _folders(host, file, entry.project)
+        filled = [
+            entry.filled(host, one, strict=guard == "only-filepact", folders=folders)
+            for one in parts
+        ]
+        everything = [
+            entry.filled(host, one, strict=False, folders=folders)
+            for one in every
+            if find_file(one, entry.project) == path
+        ]
+        found.append(plan_file(file, kind, filled, everything, record.get(file.path)))
+    return found
+
+
+def _zed_agent(arguments: Namespace) -> dict[str, Any]:
+    from filepact.faces.cli.acp import agent_command  # noqa: PLC0415 - loads the proxy
+
+    started = agent_command(arguments.agent)
+    title = f"{Path(started[0]).name}, guarded"
+    words = ["acp", "--", *started]
+    return {
+        "agent_servers": {
+            title: {"type": "custom", "command": "{program}", "args": words, "env": {}}
+        }
+    }
+
+
+def _folders(host: Host, file: SettingsFile, project: Path) -> list[str]:
+    """The folders that a server in this file is for."""
+    if not host.user_wide:
+        return [str(project)]
+    if host.inside:
+        return ["."]
+    # It starts servers anywhere, once for all projects: so those that it has are kept.
+    folders: list[str] = []
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
+        words = read_settings_text((file.data or b"").decode(), "json")["mcpServers"][OWN]["args"]
+        after = words[words.index("mcp") + 1 :]
+        folders = [one for one in after if isinstance(one, str) and one.startswith("/")]
+        folders = folders[: next((n for n, one in enumerate(after) if one[:1] != "/"), None)]
+    return list(dict.fromkeys([*folders, str(project)]))
+
+
+# -- writing -----------------------------------------------------------------------------------------
+
+
+def _write(
+    changing: Sequence[SettingsFile],
+    files: Sequence[SettingsFile],
+    arguments: Namespace,
+    screen: Terminal,
+    record: Mapping[str, SettingsRecord],
+) -> None:
+    """Make all changes, or none of them.
+
+    Raises:
+        UnattendedError: Nobody is at a terminal, and `--unattended` was not said.
+        FilepactError: A file is another by now, or cannot be written.
+    """
+    from filepact.app import keep_before_setup, replace_outside  # noqa: PLC0415 - loads the database
+    from filepact.faces.cli.history import decider  # noqa: PLC0415 - with it
+
+    session = decider(arguments, screen)
+    state = find_context(arguments).state
+    kept = {path: one for path, one in record.items() if path not in {each.path for each in files}}
+    for one in files:
+        if one.change is not None and one.wanted is not None:
+            kept[one.path] = SettingsRecord(digest(one.wanted), one.origin, one.change)
+    held = {one.path: one.data for one in changing if one.data is not None}
+    keep_before_setup(state, held, record_bytes(kept))
+    token = f"setup-{secrets.token_hex(6)}"
+    done: list[SettingsFile] = []
+    outside = [one for one in changing if not one.inside]
+    inside = [one for one in changing if one.inside]
+    try:
+        for one in outside:
+            replace_outside(one.path, one.wanted, expected=one.data, token=token)
+            done.append(one)
+        if inside:
+            _write_inside(inside, arguments, session)
+    except FilepactError:
+        for one in reversed(done):
+            with suppress(FilepactError):
+                replace_outside(one.path, one.data, expected=one.wanted, token=token)
+        keep_before_setup(state, {}, record_bytes(record))
+        raise
+
+
+def _write_inside(files: Sequence[SettingsFile], arguments: Namespace, session: Session) -> None:
+    """Change files of the project, as one operation of the person, who has said so."""
+    from filepact.domain.operation import Approval  # noqa: PLC0415 - with the workspace
+    from filepact.faces.cli.context import opened  # noqa: PLC0415 - the same
+
+    with opened(arguments) as workspace:
+        with workspace.draft(session, "setup") as draft:
+            targets = draft.open_all([one.inside for one in files])
+            for one, target in zip(files, targets, strict=True):
+                held = None if target.document is None else target.document.data
+                if held != one.data:
+                    raise StaleFileError(
+                        f"{one.shown}: has changed meanwhile; nothing was changed",
+                        hint="Try again.",
+                    )
+                if one.wanted is None:
+                    draft.delete(target, emptied_by=None)
+                else:
+                    draft.put(target, one.wanted)
+            receipt = workspace.submit(draft, f"set up {', '.join(arguments.hosts)}")
+        if receipt.status == "pending" and receipt.operation:
+            # It waits for a person's word, and this is one.
+            workspace.approve(receipt.operation, Approval(session.actor))
+
+
+# -- what people see ---------------------------------------------------------------------------------
+
+
+def _answer(
+    chosen: Sequence[Host],
+    guards: Mapping[str, Guarding | None],
+    files: Sequence[SettingsFile],
+    arguments: Namespace,
+    entry: _Entry,
+    screen: Terminal,
+    *,
+    written: bool,
+) -> CommandAnswer:
+    from filepact.faces.cli.render import show_diff  # noqa: PLC0415 - not for the overview
+    from filepact.text.diff import unified  # noqa: PLC0415 - the same
+
+    changing = [one for one in files if one.changes]
+    diffs = {
+        one.path: unified(
+            None if one.data is None else one.data.decode("utf-8", "replace"),
+            None if one.wanted is None else one.wanted.decode("utf-8", "replace"),
+            old_name=one.shown,
+            new_name=one.shown,
+        )
+        for one in changing
+    }
+    spans: list[TerminalText] = []
+    for diff in diffs.values():
+        spans += [*show_diff(diff, screen), TerminalText("\n")]
+    notes = _notes(chosen, guards)
+    if not changing:
+        what = "nothing of filepact is in" if arguments.remove else "already as wanted:"
+        spans.append(TerminalText(f"Nothing to do, {what} {_titles(chosen)}.\n"))
+    elif written:
+        verb = "Removed from" if arguments.remove else "Connected:"
+        spans.append(TerminalText(f"{verb} {_titles(chosen)}.\n", "good"))
+    else:
+        spans.append(TerminalText("Nothing is written yet. To do it:\n"))
+        spans.append(TerminalText(f"  {_again(arguments)}\n", "strong"))
+    if not arguments.remove:
+        spans += [TerminalText(f"{text}\n", style) for text, style in notes]
+    waiting = _waiting(arguments, entry) if written and not arguments.remove else []
+    if waiting:
+        spans.append(
+            TerminalText(
+                "These language servers are installed, and work for agents once you trust them\n"
+                f"here: {', '.join(waiting)}. `filepact trust` tells what that means.\n",
+                "dim",
+            )
+        )
+    return CommandAnswer(
+        tuple(spans),
+        {
+            "written": written and bool(changing),
+            "command": [*entry.command],
+            "hosts": [
+                {"host": host.name, "title": host.title, "guard": guards[host.name]}
+                for host in chosen
+            ],
+            "files": [
+                {
+                    "file": one.shown,
+                    "path": one.path,
+                    "changes": one.changes,
+                    "diff": diffs.get(one.path, ""),
+                }
+                for one in files
+            ],
+            "notes": [text for text, _ in notes],
+            "waiting_for_trust": waiting,
+        },
+        NOTHING if arguments.remove and not changing else DONE,
+    )
+
+
+def _titles(chosen: Sequence[Host]) -> str:
+    return ", ".join(host.title for host in chosen)
+
+
+def _again(arguments: Namespace) -> str:
+    """The command line that does what this one shows."""
+    words = ["filepact", "setup", *arguments.hosts]
+    for option in ("guard", "agent"):
+        value = getattr(arguments, option)
+        words += [f"--{option}", value] if value else []
+    return shlex.join([*words, "--remove" if arguments.remove else "--write"])
+
+
+def _notes(
+    chosen: Sequence[Host], guards: Mapping[str, Guarding | None]
+) -> list[tuple[str, Style]]:
+    """What a person still has to know of each host."""
+    notes: list[tuple[str, Style]] = []
+    for host in chosen:
+        guard = guards[host.name]
+        if host.trust:
+            notes.append((host.trust, "plain"))
+        if guard is None and host.tools:
+            said = f"{host.title} keeps tools of its own that write, which are not guarded."
+            by_hand = "--guard only-filepact takes them away." if host.only else host.by_hand
+            notes.append((f"{said} {by_hand}", "warn"))
+        if guard == "only-filepact" and host.user_wide:
+            notes.append(
+                (f"{host.title} loses its own tools in all projects, not only here.", "warn")
+            )
+        if guard == "record":
+            notes.append((f"{host.title} is recorded; nothing that it does is refused.", "plain"))
+    return notes
+
+
+def _waiting(arguments: Namespace, entry: _Entry) -> list[str]:
+    """The installed language servers that work for agents only once they are trusted."""
+    from filepact.app import confines_servers  # noqa: PLC0415 - only what writes is told
+    from filepact.config.person import read_settings, read_trust  # noqa: PLC0415 - the same
+    from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - the same
+
+    folder = os.path.realpath(entry.project)
+    with suppress(FilepactError):  # `doctor` says what is wrong with the settings
+        settings = read_settings(arguments.config)
+        trust = read_trust(find_context(arguments).state)
+        chosen = settings.agents_servers(trust, confines=confines_servers(settings))
+        return [one.name for one in Programs([folder]).waiting(settings.servers, chosen, folder)]
+    return []
+
+
+def _overview(project: Path) -> CommandAnswer:
+    """All hosts, those that are here first."""
+    found = sorted(
+        connections(project), key=lambda one: not (one.installed or one.server or one.guard)
+    )
+    spans: list[TerminalText] = []
+    for one in found:
+        style: Style = "dim"
+        if one.server or one.guard or one.problem:
+            style = "good" if one.guard or not one.host.tools else "warn"
+        elif one.installed:
+            style = "plain"
+        said = one.said if one.installed or one.server or one.guard else "not found here"
+        line = f"  {one.host.name:<15} {one.host.title:<15} {said}\n"
+        spans.append(TerminalText(line, style))
+    spans.append(
+        TerminalText(
+            "\n`filepact setup HOST` shows what would change in its settings, and with --write\n"
+            "it is changed. `filepact setup acp` is about editors that start agents.\n"
+        )
+    )
+    return CommandAnswer(
+        tuple(spans),
+        {
+            "hosts": [
+                {
+                    "host": one.host.name,
+                    "title": one.host.title,
+                    "installed": one.installed,
+                    "server": one.server,
+                    "guard": one.guard,
+                    "problem": one.problem,
+                }
+                for one in found
+            ]
+        },
+    )

@@ -1,0 +1,420 @@
+"""Command `setup`: what it makes of the settings files of agents and editors, and takes back."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from filepact.faces.cli import setup as command
+from filepact.faces.cli.connections import connections
+from filepact.faces.cli.hosts import HOSTS, host_place, own_command
+from filepact.text import json_edit
+
+if TYPE_CHECKING:
+    from tests.faces.command_line import CommandLine
+
+NAMES = tuple(host.name for host in HOSTS)
+GUARDS = ("own-tools", "only-filepact", "record")
+BROKEN = {".json": b'{"a": 1,, }', ".toml": b"a = = 1\n"}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder with nothing in it, where every host has its usual places."""
+    place = tmp_path / "home"
+    place.mkdir()
+    monkeypatch.setenv("HOME", str(place))
+    for name in ("CODEX_HOME", "COPILOT_HOME", "CLAUDE_CONFIG_DIR", "UV_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    return place
+
+
+def files_of(name: str, root: Path) -> dict[str, Path]:
+    """Every file of a host, by the way it is written in the table."""
+    (host,) = (one for one in HOSTS if one.name == name)
+    parts = [part for guard in command.GUARDS for part in host.files(guard)]
+    return {part.path: host_place(part.path, root) for part in parts}
+
+
+def held(root: Path) -> dict[str, bytes]:
+    """All settings files, in the project and at home, with what they hold."""
+    folders = (root, Path.home(), Path(os.environ["XDG_CONFIG_HOME"]))
+    found = (file for folder in folders for file in folder.rglob("*") if file.is_file())
+    return {str(file): file.read_bytes() for file in found if ".git" not in file.parts}
+
+
+def write(cli: CommandLine, *words: str, code: int = 0) -> Any:
+    return cli.json("setup", *words, "--unattended", code=code)
+
+
+def refused(cli: CommandLine, *words: str) -> str:
+    """The code with which it is refused, having left every file as it was."""
+    before = held(cli.root)
+    error: str = write(cli, *words, code=1)["error"]["code"]
+    assert held(cli.root) == before
+    return error
+
+
+def ways(name: str) -> list[str]:
+    (host,) = (one for one in HOSTS if one.name == name)
+    return [
+        guard
+        for guard in GUARDS
+        if (host.only if guard == "only-filepact" else host.hooks is not None)
+    ]
+
+
+# -- every host --------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow(after=2)
+@pytest.mark.parametrize("name", NAMES)
+def test_written_twice_is_written_once_and_removed_is_as_before(
+    cli: CommandLine, name: str
+) -> None:
+    before = held(cli.root)
+    for guard in (None, *ways(name)):
+        words = () if guard is None else ("--guard", guard)
+        shown = cli.json("setup", name, *words)
+        assert not shown["written"]
+        assert held(cli.root) == before
+        assert write(cli, name, *words, "--write")["written"]
+        after = held(cli.root)
+        assert set(after) > set(before)
+        assert not write(cli, name, *words, "--write")["written"]
+        assert held(cli.root) == after
+        assert write(cli, name, "--remove")["written"]
+        assert held(cli.root) == before
+    write(cli, name, "--remove", code=3)
+
+
+@pytest.mark.slow(after=2)
+@pytest.mark.parametrize("name", NAMES)
+def test_one_way_to_guard_takes_the_place_of_another(cli: CommandLine, name: str) -> None:
+    before = held(cli.root)
+    for guard in (*ways(name), *reversed(ways(name))):
+        write(cli, name, "--guard", guard, "--write")
+        (found,) = (one for one in connections(cli.root) if one.host.name == name)
+        assert found.guard == guard
+        assert found.server is (guard != "record")
+    if ways(name):
+        write(cli, name, "--remove")
+    assert held(cli.root) == before
+
+
+@pytest.mark.slow(after=2)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_server_entry_names_a_command_that_serves_this_folder(
+    cli: CommandLine, name: str
+) -> None:
+    write(cli, name, "--write")
+    (host,) = (one for one in HOSTS if one.name == name)
+    text = host_place(host.server.path, cli.root).read_text()
+    value: Any = tomllib.loads(text) if host.server.kind == "toml" else json.loads(text)
+    for key in host.server.wants:
+        value = value[key]["filepact"]
+    words = value["command"]
+    words = [words, *value["args"]] if isinstance(words, str) else words
+    folder = "." if host.user_wide and host.inside else str(cli.root)
+    # The journal is the one that this command was told of.
+    assert words == [*own_command(), "mcp", folder, "--state", str(cli.state)]
+
+
+@pytest.mark.slow(after=2)
+@pytest.mark.parametrize("name", NAMES)
+def test_what_others_have_in_a_file_stays_with_its_comments(cli: CommandLine, name: str) -> None:
+    others = {
+        ".json": '// mine\n{\n    "theme": "dark", // why\n    "list": [1,\n        2,],\n}\n',
+        ".toml": '# mine\ntheme = "dark" # why\n\n[other]\nlist = [\n  1,\n]\n',
+    }
+    files = [file for file in files_of(name, cli.root).values() if file.suffix in others]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(others[file.suffix])
+    before = held(cli.root)
+    for guard in ways(name) or [None]:
+        write(cli, name, *(["--guard", guard] if guard else []), "--write")
+        for file in files:
+            for line in ('"theme": "dark", // why', "// mine"):
+                assert file.suffix != ".json" or line in file.read_text()
+            assert file.suffix != ".toml" or 'theme = "dark" # why' in file.read_text()
+    # Somebody else goes on with the file: what is ours goes, and what is theirs stays.
+    for file in files:
+        with file.open("a") as end:
+            end.write("// later\n" if file.suffix == ".json" else "# later\n")
+    write(cli, name, "--remove")
+    for file in files:
+        kept = file.read_text()
+        assert "later" in kept
+        assert "filepact" not in kept
+        value = json_edit.read(kept) if file.suffix == ".json" else tomllib.loads(kept)
+        assert value == (
+            json_edit.read(others[".json"])
+            if file.suffix == ".json"
+            else tomllib.loads(others[".toml"])
+        )
+    assert set(before) == set(held(cli.root))
+
+
+@pytest.mark.slow(after=2)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_that_is_broken_is_left_as_it_is(cli: CommandLine, name: str) -> None:
+    for file in files_of(name, cli.root).values():
+        for data in (BROKEN.get(file.suffix, b"export default {}\n"), b"\xff\xfe{}"):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+            assert refused(cli, name, "--write") in ("INVALID_PARAMS", "ENCODING_UNSAFE")
+            file.unlink()
+
+
+# -- forms of files ----------------------------------------------------------------------------------
+
+
+@pytest.mark.slow(after=2)
+@pytest.mark.parametrize("unit", ["\t", "  ", "    "])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_indentation_line_ends_and_mark_are_those_of_the_file(
+    cli: CommandLine, unit: str, end: str, mark: str
+) -> None:
+    file = cli.root / ".mcp.json"
+    text = f'{{\n{unit}"mcpServers": {{\n{unit}{unit}"o": {{"command": "o"}}\n{unit}}}\n}}\n'
+    data = (mark + text.replace("\n", end)).encode()
+    file.write_bytes(data)
+    write(cli, "claude", "--guard", "own-tools", "--write")
+    after = file.read_bytes().decode()
+    assert after.startswith(mark + "{")
+    assert after.count("\n") == after.count(end)
+    assert f'{end}{unit * 2}"filepact": {{{end}{unit * 3}"command": ' in after
+    write(cli, "claude", "--remove")
+    assert file.read_bytes() == data
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[1, 2]", '{"mcpServers": []}', '{"a": 1, "a": 2}', '"words"', "{} {}", '{"a": 1}\r{}'],
+)
+def test_a_form_that_nobody_knows_is_refused(cli: CommandLine, text: str) -> None:
+    (cli.root / ".mcp.json").write_text(text)
+    assert refused(cli, "claude", "--write") == "INVALID_PARAMS"
+
+
+def test_an_inline_table_of_toml_is_refused_where_it_would_have_to_grow(
+    cli: CommandLine, home: Path
+) -> None:
+    (home / ".codex").mkdir()
+    (home / ".codex" / "config.toml").write_text("features = { web = true }\n")
+    assert refused(cli, "codex", "--write") == "INVALID_PARAMS"
+
+
+def test_a_link_stays_and_what_it_leads_to_is_changed(cli: CommandLine, home: Path) -> None:
+    target = home / "dotfiles" / "codex.toml"
+    target.parent.mkdir()
+    target.write_text('model = "m"\n')
+    (home / ".codex").mkdir()
+    link = home / ".codex" / "config.toml"
+    link.symlink_to(target)
+    write(cli, "codex", "--write")
+    assert link.is_symlink()
+    assert "filepact" in target.read_text()
+    write(cli, "codex", "--remove")
+    assert target.read_text() == 'model = "m"\n'
+
+
+def test_a_link_of_the_project_that_leads_out_of_it_is_not_followed(
+    cli: CommandLine, home: Path
+) -> None:
+    (home / "outside.json").write_text("{}")
+    (cli.root / ".mcp.json").symlink_to(home / "outside.json")
+    assert refused(cli, "claude", "--write") == "PATH_BLOCKED"
+
+
+def test_a_file_that_is_read_only_is_left_as_it_is(cli: CommandLine, home: Path) -> None:
+    file = home / ".copilot" / "mcp-config.json"
+    file.parent.mkdir()
+    file.write_text("{}")
+    file.chmod(0o444)
+    assert refused(cli, "copilot", "--write") == "WRITE_ERROR"
+    assert not list((home / ".copilot").glob("hooks/*"))
+
+
+def test_a_mode_stays(cli: CommandLine, home: Path) -> None:
+    file = home / ".copilot" / "mcp-config.json"
+    file.parent.mkdir()
+    file.write_text("{}")
+    file.chmod(0o600)
+    write(cli, "copilot", "--write")
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("name", ["claude", "codex"])
+def test_a_file_that_another_changes_between_the_look_and_the_change_is_left_so(
+    cli: CommandLine, home: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    file = host_place({"claude": ".mcp.json", "codex": "~/.codex/config.toml"}[name], cli.root)
+    plan = command._write
+
+    def meanwhile(*arguments: Any) -> None:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("")
+        plan(*arguments)
+
+    monkeypatch.setattr(command, "_write", meanwhile)
+    assert write(cli, name, "--write", code=1)["error"]["code"] == "STALE_FILE"
+    assert file.read_text() == ""
+    assert not (cli.root / ".claude").exists()
+    assert not (home / ".codex" / "hooks.json").exists()
+
+
+# -- what is said ------------------------------------------------------------------------------------
+
+
+def test_a_dry_run_shows_what_a_write_does(cli: CommandLine) -> None:
+    shown = cli.json("setup", "claude", "--dry-run")
+    done = write(cli, "claude", "--write")
+    assert [one["diff"] for one in shown["files"]] == [one["diff"] for one in done["files"]]
+    assert '+    "filepact": {' in done["files"][0]["diff"]
+
+
+def test_files_of_the_project_change_as_one_operation_that_can_be_undone(cli: CommandLine) -> None:
+    before = held(cli.root)
+    write(cli, "claude", "gemini", "--write")
+    cli("undo", "--unattended")
+    assert held(cli.root) == before
+
+
+def test_what_a_file_held_is_kept_in_the_state_folder(cli: CommandLine, home: Path) -> None:
+    (home / ".codex").mkdir()
+    (home / ".codex" / "config.toml").write_text("# mine\n")
+    write(cli, "codex", "--write")
+    (kept,) = (cli.state / "backups").iterdir()
+    assert kept.read_text() == "# mine\n"
+    assert kept.stat().st_mode & 0o077 == 0
+
+
+def test_without_the_record_what_is_known_as_ours_goes(cli: CommandLine) -> None:
+    write(cli, "claude", "gemini", "--guard", "only-filepact", "--write")
+    (cli.state / "setup.json").unlink()
+    write(cli, "claude", "gemini", "--remove")
+    rest = b"".join(held(cli.root).values())
+    assert b"filepact" not in rest.replace(b"only-filepact", b"")
+    # Nobody knows who has forbidden these tools: so that stays.
+    assert b'"Write"' in rest
+
+
+def test_hooks_of_others_in_one_group_with_ours_stay(cli: CommandLine) -> None:
+    write(cli, "claude", "--write")
+    file = cli.root / ".claude" / "settings.local.json"
+    value = json.loads(file.read_text())
+    group = value["hooks"]["PreToolUse"][0]
+    group["hooks"].append({"type": "command", "command": "theirs"})
+    file.write_text(json.dumps(value))
+    write(cli, "claude", "--remove")
+    kept = json.loads(file.read_text())
+    assert kept["hooks"]["PreToolUse"] == [
+        {"matcher": "*", "hooks": [{"type": "command", "command": "theirs"}]}
+    ]
+
+
+def test_a_second_project_is_added_where_one_server_is_for_all(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    write(cli, "windsurf", "--write")
+    write(cli, "windsurf", "--write", "--root", str(other))
+    file = host_place("~/.codeium/windsurf/mcp_config.json", cli.root)
+    words = json.loads(file.read_text())["mcpServers"]["filepact"]["args"]
+    assert words[:3] == ["mcp", str(cli.root), str(other)]
+
+
+def test_the_settings_of_the_person_are_carried_along(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text("")
+    monkeypatch.setenv("FILEPACT_CONFIG", str(mine))
+    write(cli, "claude", "--write")
+    for file in (".mcp.json", ".claude/settings.local.json"):
+        assert str(mine) in (cli.root / file).read_text()
+
+
+def test_a_program_in_a_cache_is_refused(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / ".cache" / "uv" / "archive-v0" / "x" / "bin" / "filepact"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("sys.argv", [str(program)])
+    for words in (("claude",), ("claude", "--write"), ("acp",)):
+        assert refused(cli, *words) == "NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("emacs",),
+        ("csharp",),
+        ("claude", "--write", "--dry-run"),
+        ("claude", "--remove", "--guard", "record"),
+        ("vscode", "--guard", "own-tools"),
+        ("copilot", "--guard", "only-filepact"),
+        ("claude-desktop", "--guard", "only-filepact"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(cli: CommandLine, words: tuple[str, ...]) -> None:
+    assert refused(cli, *words) == "INVALID_PARAMS"
+
+
+def test_a_program_without_a_person_has_to_say_so(cli: CommandLine) -> None:
+    before = held(cli.root)
+    for words in (("claude", "--write"), ("codex", "--write")):
+        assert cli.json("setup", *words, code=1)["error"]["code"] == "UNATTENDED"
+    assert held(cli.root) == before
+
+
+def test_the_overview_says_how_each_host_is_connected(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "gemini"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    write(cli, "claude", "--write")
+    (cli.root / ".vscode").mkdir()
+    (cli.root / ".vscode" / "mcp.json").write_text("{")
+    found = {one["host"]: one for one in cli.json("setup")["hosts"]}
+    assert list(found)[:2] == ["claude", "gemini"]
+    assert found["claude"]["guard"] == "own-tools"
+    assert found["gemini"]["installed"] == str(program)
+    assert not found["gemini"]["server"]
+    assert found["vscode"]["problem"]
+    assert max(map(len, cli("setup").out.splitlines())) <= 80
+
+
+def test_zed_is_told_of_an_agent_as_well(cli: CommandLine) -> None:
+    write(cli, "zed", "--agent", "gemini --acp", "--write")
+    file = host_place("~/.config/zed/settings.json", cli.root)
+    value = json.loads(file.read_text())
+    (agent,) = value["agent_servers"].values()
+    assert agent["args"][-3:] == ["--", "gemini", "--acp"]
+    write(cli, "zed", "--remove")
+    assert not file.exists()
+
+
+def test_a_plugin_calls_the_hook_of_this_command(cli: CommandLine) -> None:
+    write(cli, "opencode", "--guard", "record", "--write")
+    text = (cli.root / ".opencode" / "plugin" / "filepact.js").read_text()
+    found = re.search(r"const HOOK = (.*)", text)
+    assert found
+    words = json.loads(found[1])
+    assert words[: len(own_command()) + 2] == [*own_command(), "hook", "opencode"]
+    assert '"tool.execute.before"' not in text.partition("const EVENTS = ")[2].partition("\n")[0]
