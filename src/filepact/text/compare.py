@@ -38,7 +38,7 @@ _Run = tuple[int, int, int]
 """So many equal lines: (from this old line, from this new line, how many)."""
 
 
-def compare_lines(old: Sequence[str], new: Sequence[str]) -> list[DiffRange]:
+def compare_lines(old: list[str], new: list[str]) -> list[DiffRange]:
     """The regions that differ, in order; they never touch each other.
 
     The lines between two regions are equal one by one.  Equal texts give an empty list.
@@ -62,20 +62,27 @@ def compare_lines(old: Sequence[str], new: Sequence[str]) -> list[DiffRange]:
     return _settle(regions, old, new)
 
 
-def _common_head(old: Sequence[str], new: Sequence[str]) -> int:
-    count = 0
-    for count, (a, b) in enumerate(zip(old, new, strict=False)):
-        if a != b:
-            return count
-    return min(len(old), len(new))
+def _common_head(old: list[str], new: list[str]) -> int:
+    # Whole slices are compared, which is far quicker than line by line.
+    low, high = 0, min(len(old), len(new))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if old[low:middle] == new[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
-def _common_tail(old: Sequence[str], new: Sequence[str], head: int) -> int:
-    limit = min(len(old), len(new)) - head
-    count = 0
-    while count < limit and old[-1 - count] == new[-1 - count]:
-        count += 1
-    return count
+def _common_tail(old: list[str], new: list[str], head: int) -> int:
+    low, high = 0, min(len(old), len(new)) - head
+    while low < high:
+        middle = (low + high + 1) // 2
+        if old[len(old) - middle : len(old) - low] == new[len(new) - middle : len(new) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _between(runs: Iterable[_Run]) -> list[DiffRange]:
