@@ -163,4 +163,6 @@ def test_a_window_is_what_splitting_and_slicing_gives(
     monkeypatch.setattr(lines_module, "_BLOCK", block)
     lines = split_lines(text)
     wanted = [chomp(line) for line in lines[first : first + count]]
-    assert line_window(text, first, count) == (wanted, len(lines))
+    found, total, start = line_window(text, first, count)
+    assert (found, total) == (wanted, len(lines))
+    assert start == len("".join(lines[:first]))

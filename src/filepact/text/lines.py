@@ -61,26 +61,31 @@ def split_lines(text: str) -> list[str]:
     return lines
 
 
-def line_window(text: str, first: int, count: int) -> tuple[list[str], int]:
-    """Some lines without their ends, and how many lines the text has.
+def line_window(text: str, first: int, count: int) -> tuple[list[str], int, int]:
+    """Cut some lines out of a text.
 
     Args:
         text: The text; only the wanted part of it is cut into lines.
         first: 0-based number of the first line wanted.
         count: Most lines wanted.
+
+    Returns:
+        The lines without their ends; how many lines the text has; where the first line starts.
     """
     separator = _separator(text)
-    total = text.count(separator) + (not text.endswith(separator) and bool(text))
-    if first >= total:
-        return [], total
     start = line_start(text, first)
+    # What was counted on the way to the first line is not counted again.
+    ends = first + text.count(separator, start) if start < len(text) else text.count(separator)
+    total = ends + (not text.endswith(separator) and bool(text))
+    if first >= total:
+        return [], total, start
     part = text[start : line_start(text, min(count, total - first), start)]
     lines = part.split(separator)
     if not lines[-1]:
         lines.pop()
     if separator == "\n" and "\r" in part:
         lines = [line.removesuffix("\r") for line in lines]
-    return lines, total
+    return lines, total, start
 
 
 def line_start(text: str, count: int, start: int = 0) -> int:

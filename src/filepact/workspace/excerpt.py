@@ -94,6 +94,7 @@ class LineExcerpt:
         column: How many characters of the first line were passed over.
         goes_on: Whether the last line is not whole.
         within: Bytes of a streamed file ``[start, end)`` in which the lines stand.
+        start: Of a file that was loaded, where in its text the first line starts.
     """
 
     shown: str
@@ -109,6 +110,7 @@ class LineExcerpt:
     column: int = 0
     goes_on: bool = False
     within: tuple[int, int] = (0, 0)
+    start: int = 0
 
     def span(self, text: str, sent: int, reached: int) -> tuple[int, int]:
         """Where in the file's text the first lines are, as characters ``[start, end)``.
@@ -118,7 +120,7 @@ class LineExcerpt:
             sent: How many of the lines.
             reached: How far into the last of these, if not to its end.
         """
-        first = line_start(text, self.first)
+        first = self.start
         if reached:
             return first + self.column, line_start(text, sent - 1, first) + reached
         return first + self.column, line_start(text, sent, first)
@@ -333,7 +335,7 @@ def window(
     text = document.text
     if first < 0:
         first = max(line_window(text, 0, 0)[1] + first, 0)
-    lines, total = line_window(text, first, count)
+    lines, total, start = line_window(text, first, count)
     if lines and column:
         lines[0] = lines[0][column:]
     return LineExcerpt(
@@ -348,6 +350,7 @@ def window(
         revision=document.revision.short,
         ends_with_newline=text.endswith(("\n", "\r")) or not text,
         column=column,
+        start=start,
     )
 
 
