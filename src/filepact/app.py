@@ -18,6 +18,7 @@ from filepact.fs.root import Root, replace_outside
 from filepact.fs.state import journal_in, open_state, write_note
 from filepact.store.connection import IN_USE
 from filepact.store.known_texts import SqliteKnownTexts
+from filepact.store.snapshots import SqliteSnapshots
 from filepact.store.sqlite import SqliteStore
 from filepact.workspace.documents import PROJECT_FILE, EncodingSettings, read_project_file
 from filepact.workspace.guard import Guard
@@ -50,6 +51,7 @@ __all__ = [
     "confines_servers",
     "journal_roots",
     "keep_before_setup",
+    "open_observed",
     "open_semantic_workspace",
     "open_solution",
     "open_toolbox",
@@ -241,6 +243,18 @@ def open_workspace(
         for root in opened:
             root.close()
         raise
+
+
+def open_observed(roots: Sequence[str], *, state_dir: str, settings: Settings) -> Workspace:
+    """Open folders as `open_workspace`, with a snapshot that outlasts the process.
+
+    Only one process at a time may do so with the same folders.
+    """
+    workspace = open_workspace(roots, state_dir=state_dir, settings=settings)
+    state = open_state(state_dir)
+    place = state.snapshot(root.path for root in workspace.guard.roots)
+    workspace.external.keep(SqliteSnapshots(place))
+    return workspace
 
 
 def check_state(state_dir: str, *, tell: Callable[[str], None]) -> JournalCheckResult | None:

@@ -246,9 +246,9 @@ def _hear_responses(request: dict[str, Any]) -> Heard:
     names: dict[str, str] = {}
     turns: list[str | Answer] = []
     for item in request.get("input", ()):
-        if item["type"] == "function_call":
+        if item["type"] in ("function_call", "custom_tool_call"):
             names[item["call_id"]] = _in_space(item.get("namespace"), item["name"])
-        elif item["type"] == "function_call_output":
+        elif item["type"] in ("function_call_output", "custom_tool_call_output"):
             turns.append(Answer(names.get(item["call_id"], ""), _flat(item["output"])))
         elif item["type"] == "message" and item["role"] == "user":
             turns.append(_flat(item["content"]))
@@ -256,7 +256,7 @@ def _hear_responses(request: dict[str, Any]) -> Heard:
     for tool in request.get("tools") or ():
         inner = tool.get("tools") if tool["type"] == "namespace" else None
         tools += [_in_space(tool["name"], one["name"]) for one in inner or ()]
-        tools += [tool["name"]] if tool["type"] == "function" else []
+        tools += [tool["name"]] if tool["type"] in ("function", "custom") else []
     return Heard(tuple(tools), tuple(turns))
 
 
@@ -270,6 +270,10 @@ def _response_item(reply: Reply) -> dict[str, Any]:
         text = {"type": "output_text", "text": reply.text, "annotations": []}
         head = {"type": "message", "id": f"msg_{reply.number}", "role": "assistant"}
         return {**head, "content": [text]}
+    if reply.arguments is not None and [*reply.arguments] == ["input"]:
+        # A tool of free form: its input is no object.
+        head = {"type": "custom_tool_call", "id": f"ctc_{reply.number}", "name": reply.tool}
+        return {**head, "call_id": f"call_{reply.number}", **reply.arguments}
     namespace, dot, name = reply.tool.rpartition(".")
     return {
         "type": "function_call",

@@ -54,10 +54,50 @@ STATE = "the state folder, which lies outside every root"
 
 # Module, what it may use, why. A name ending in "." allows all beneath it.
 ALLOWED: dict[str, dict[str, str]] = {
+    "config.folders": dict.fromkeys(
+        (
+            *("os.environ.get", "os.getcwd", "os.path.expanduser", "pathlib.Path().expanduser"),
+            "platformdirs.",
+        ),
+        "where the state folder is; names only",
+    ),
     "config.person": {
         "os.environ.": "which folders and files the person names",
         "pathlib.": "the settings files of the person and the system, before any root is opened",
         "platformdirs.": "where they are, and the person's state folder",
+    },
+    "faces.hooks.client": {
+        **dict.fromkeys(
+            (
+                *("os.chdir", "os.close", "os.fchdir", "os.fstat", "os.geteuid"),
+                *("os.getcwd", "os.lstat", "os.makedirs", "os.mkdir", "os.open", "socket."),
+                *("pathlib.Path().lstat", "pathlib.Path().mkdir", "socket"),
+            ),
+            "the folder of sockets in the state folder, and the socket of the daemon",
+        ),
+        **dict.fromkeys(
+            (
+                *("os._exit", "os.closerange", "os.dup2", "os.fork", "os.pipe", "os.setsid"),
+                *("os.sysconf", "os.umask", "fcntl."),
+            ),
+            "the daemon's process",
+        ),
+        **dict.fromkeys(("os.read", "os.write"), "standard input and output, and pipes"),
+        **dict.fromkeys(
+            (
+                *("os.environ.get", "os.path.abspath", "os.path.isdir", "os.path.lexists"),
+                "os.path.realpath",
+            ),
+            "which folder the host works in; names only",
+        ),
+    },
+    "faces.hooks.daemon": {
+        **dict.fromkeys(("os.geteuid", "os.write", "socket."), "its own socket"),
+        **dict.fromkeys(("fcntl.", "os.close", "os.open", "os.truncate", "pathlib."), STATE),
+    },
+    "faces.hooks.service": {
+        "os.path.realpath": "which root a name of the host's lies in; names only",
+        "pathlib.": "whether a root is still the same folder",
     },
     "faces.cli.doctor": {
         "os.geteuid": "whether the state folder is this person's",
@@ -170,6 +210,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         **dict.fromkeys(("os.close", "os.open", "os.pread"), "the journal's own log"),
     },
     "store.known_texts": {"apsw.": STATE, "pathlib.": STATE},
+    "store.snapshots": {"apsw.": STATE, "pathlib.": STATE},
     "store.content": dict.fromkeys(
         ("os.close", "os.fdopen", "os.fsync", "os.open", "pathlib."), STATE
     ),

@@ -14,6 +14,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
+from filepact.config.folders import state_folder
 from filepact.config.language_servers import ServerTrust, parse_trust
 from filepact.config.layers import PatternFolders, RuleSet, SettingsSource, exactly
 from filepact.config.rule_files import read_source
@@ -43,20 +44,6 @@ TRUST_FILE = "trust.json"
 
 _FILE = "filepact.toml"
 _LARGEST = 1_048_576
-
-
-def state_folder(named: str | None = None) -> str:
-    """The person's state folder, where `filepact log` and `filepact undo` look.
-
-    Args:
-        named: Another; else ``FILEPACT_STATE_DIR`` counts, and then the usual one.
-    """
-    named = named or os.environ.get("FILEPACT_STATE_DIR")
-    if named:
-        return str(Path(named).expanduser().absolute())
-    from platformdirs import user_state_dir  # noqa: PLC0415 - only where nothing was named
-
-    return user_state_dir("filepact", appauthor=False)
 
 
 def data_folder() -> Path:

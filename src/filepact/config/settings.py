@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OTHER_KEYS",
     "GuardSettings",
+    "HookSettings",
     "ProxySettings",
     "ServerSettings",
     "Settings",
@@ -44,7 +45,7 @@ __all__ = [
 
 OTHER_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
     "administrator": DIAGNOSING_KEYS,
-    "person": ("encodings", "guard", "mcp", "acp", "proposals", *DIAGNOSING_KEYS),
+    "person": ("encodings", "guard", "mcp", "acp", "hooks", "proposals", *DIAGNOSING_KEYS),
     "project": (),
 }
 """What a file of each layer may hold besides rules."""
@@ -59,10 +60,13 @@ _SERVING: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
     "page": (2_000, 1_000_000, (int,), "whole number"),
     "timeout": (1, 3_600, (int, float), "number of seconds"),
 }
-_PROPOSALS: Final[dict[str, tuple[int, int]]] = {
-    "days": (1, 3_650),
-    "count": (1, 100_000),
-    "megabytes": (1, 1_000_000),
+_HOOKS: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
+    "idle": (1, 86_400, (int, float), "number of seconds"),
+}
+_PROPOSALS: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
+    "days": (1, 3_650, (int,), "whole number"),
+    "count": (1, 100_000, (int,), "whole number"),
+    "megabytes": (1, 1_000_000, (int,), "whole number"),
 }
 
 
@@ -106,6 +110,17 @@ class ProxySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class HookSettings:
+    """The settings of hooks.
+
+    Attributes:
+        idle: Seconds after which the process that answers them ends when nothing was asked.
+    """
+
+    idle: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """A person's settings.
 
@@ -116,6 +131,7 @@ class Settings:
         guard: How far the guard goes.
         server: How agents' programs are served.
         proxy: What is done between editors and agents.
+        hooks: How agents' own tools are watched over.
         limits: How much may wait for this person, and for how long.
         language_servers: What is said about language servers.
     """
@@ -125,6 +141,7 @@ class Settings:
     guard: GuardSettings = GuardSettings()
     server: ServerSettings = ServerSettings()
     proxy: ProxySettings = ProxySettings()
+    hooks: HookSettings = HookSettings()
     limits: ProposalLimits = field(default_factory=ProposalLimits)
     language_servers: LanguageServerOptions = field(default_factory=LanguageServerOptions)
 
@@ -201,28 +218,27 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
             known = ", ".join(keys)
             raise refusal(text, name, (key,), f"there is no such setting; known are {known}")
     encodings: tuple[tuple[Glob, str], ...] = ()
-    guard, serving, proxying, limits = (
-        GuardSettings(),
-        ServerSettings(),
-        ProxySettings(),
-        ProposalLimits(),
-    )
+    guard, serving, proxying = GuardSettings(), ServerSettings(), ProxySettings()
+    hooks, limits = HookSettings(), ProposalLimits()
     if "encodings" in found:
         encodings = _encodings(found["encodings"], text, name)
     if "guard" in found:
         guard = _guarding(found["guard"], text, name)
     if "mcp" in found:
-        serving = _serving(found["mcp"], text, name)
+        serving = ServerSettings(**_numbers(found["mcp"], "mcp", _SERVING, text, name))
     if "acp" in found:
         proxying = _proxying(found["acp"], text, name)
+    if "hooks" in found:
+        hooks = HookSettings(**_numbers(found["hooks"], "hooks", _HOOKS, text, name))
     if "proposals" in found:
-        limits = _limits(found["proposals"], text, name)
+        limits = ProposalLimits(**_numbers(found["proposals"], "proposals", _PROPOSALS, text, name))
     wishes = read_wishes(found, text, name)
     return Settings(
         encodings,
         guard=guard,
         server=serving,
         proxy=proxying,
+        hooks=hooks,
         limits=limits,
         language_servers=wishes,
     )
@@ -236,14 +252,21 @@ def _guarding(table: Any, text: str, name: str) -> GuardSettings:
     return GuardSettings(**table)
 
 
-def _serving(table: Any, text: str, name: str) -> ServerSettings:
-    chosen = _table(table, ("mcp",), tuple(_SERVING), text, name)
+def _numbers(
+    table: Any,
+    called: str,
+    known: Mapping[str, tuple[int, int, tuple[type, ...], str]],
+    text: str,
+    name: str,
+) -> dict[str, Any]:
+    """A table of numbers within limits."""
+    chosen = _table(table, (called,), tuple(known), text, name)
     for key, value in chosen.items():
-        least, most, kinds, unit = _SERVING[key]
+        least, most, kinds, unit = known[key]
         if type(value) not in kinds or not least <= value <= most:
             problem = f"has to be a {unit} from {least} to {most}"
-            raise refusal(text, name, ("mcp", key), problem)
-    return ServerSettings(**chosen)
+            raise refusal(text, name, (called, key), problem)
+    return chosen
 
 
 def _proxying(table: Any, text: str, name: str) -> ProxySettings:
@@ -251,15 +274,6 @@ def _proxying(table: Any, text: str, name: str) -> ProxySettings:
         if type(value) is not bool:
             raise refusal(text, name, ("acp", key), "has to be one of true, false")
     return ProxySettings(**table)
-
-
-def _limits(table: Any, text: str, name: str) -> ProposalLimits:
-    for key, value in _table(table, ("proposals",), tuple(_PROPOSALS), text, name).items():
-        least, most = _PROPOSALS[key]
-        if type(value) is not int or not least <= value <= most:
-            problem = f"has to be a whole number from {least} to {most}"
-            raise refusal(text, name, ("proposals", key), problem)
-    return ProposalLimits(**table)
 
 
 def _table(

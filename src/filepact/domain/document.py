@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NewType
+from typing import TYPE_CHECKING, Final, NamedTuple, NewType
 
 from filepact.text.codec import NamedEncoding, SourceText, decode
 from filepact.text.secrets import holds_private_key, mentions_private_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 __all__ = [
     "FOLDER",
@@ -18,6 +21,8 @@ __all__ = [
     "Revision",
     "RootId",
     "SecretSearch",
+    "SnapshotFile",
+    "SnapshotRecord",
     "WorkspacePath",
     "content_id",
 ]
@@ -212,3 +217,42 @@ class KnownTextRecord:
     revision: Revision
     shown: tuple[tuple[int, int], ...] | None
     read: bool
+
+
+class SnapshotFile(NamedTuple):
+    """A file of a stored snapshot.
+
+    A named tuple, because there are many thousands of them.
+
+    Attributes:
+        stamp: Inode, size, time of writing, time of change, mode; None where only the journal
+            tells of the file.
+        revision: None where it was not read.
+        packed: Its bytes, compressed, to be stored; None where they are not to be.
+        held: How many bytes the stored ones take; 0 where they are not stored.
+        racy: Whether it may have changed again and kept its stamp.
+    """
+
+    stamp: tuple[int, int, int, int, int] | None
+    revision: Revision | None
+    packed: bytes | None
+    held: int
+    racy: bool
+
+
+class SnapshotRecord(NamedTuple):
+    """A stored snapshot of some roots.
+
+    Attributes:
+        seq: The place in the journal up to which its operations are in it.
+        inodes: Those of the roots themselves: another folder at the same path is another root.
+        folders: The folders that were there at the last scan, by root.
+        ends: The last path that was looked at, of the roots that have too many files.
+        files: All files.
+    """
+
+    seq: int
+    inodes: Mapping[RootId, int]
+    folders: Mapping[RootId, Iterable[str]]
+    ends: Mapping[RootId, str | None]
+    files: Iterable[tuple[WorkspacePath, SnapshotFile]]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BY_EDITOR",
+    "BY_NOBODY",
     "PARTLY",
     "PAST_THE_DOORS",
     "Actor",
@@ -48,6 +49,9 @@ BY_EDITOR: Final = "editor"
 
 PAST_THE_DOORS: Final = "outside"
 """The tool of an operation that was seen on the disk afterwards: nobody asked for it here."""
+
+BY_NOBODY: Final = "unknown"
+"""The tool of an operation that was seen on the disk while no agent was at work: a person's, mostly."""
 
 PARTLY: Final = "*"
 """Follows, in the target of an undo, the id of an operation of which some files were left."""

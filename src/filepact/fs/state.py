@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import time
 from contextlib import suppress
@@ -46,6 +47,12 @@ class StateFolder:
     def known(self) -> str:
         """The path of the file that keeps what sessions know of files."""
         return os.path.join(self.path, "known.db")
+
+    def snapshot(self, roots: Iterable[RootId]) -> str:
+        """The path of the file that keeps a snapshot of some roots, in their order."""
+        names = "\0".join(roots).encode("utf-8", "surrogateescape")
+        name = hashlib.sha256(names).hexdigest()[:16]
+        return os.path.join(self.path, "snapshots", f"{name}.db")
 
     def keep_room(self) -> None:
         """Make sure, before an operation begins, that there is room to record its end.

@@ -9,21 +9,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 from posixpath import dirname
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import zstandard
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Revision
-from filepact.domain.operation import PAST_THE_DOORS, Operation
+from filepact.domain.operation import BY_NOBODY, PAST_THE_DOORS, Operation
 from filepact.errors import FilepactError
 from filepact.text.secrets import holds_private_key
 from filepact.workspace.journal import new_operation
 from filepact.workspace.kept_files import FileState, KnownFileLimits, KnownFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import ChangeId, Session
@@ -31,8 +32,12 @@ if TYPE_CHECKING:
     from filepact.fs.watch import Stamp
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
+    from filepact.workspace.kept_files import SnapshotStore
 
 __all__ = ["ChangeList", "ExternalChanges", "KnownFileLimits", "SnapshotStatus"]
+
+_SAVED_TOGETHER: Final = 256  # files that are read, with a store
+_WAYS: Final = {PAST_THE_DOORS: "past the doors", BY_NOBODY: "outside of any call"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +148,17 @@ class ExternalChanges:
     def close(self) -> None:
         """Stop watching the roots."""
         with self._lock:
+            self._files.save(self._seq)
             self._files.close()
 
     # -- what is known --------------------------------------------------------------------
+
+    def keep(self, snapshots: SnapshotStore) -> None:
+        """Keep the snapshot for the next process, which finds what happened in between.
+
+        Call it before there is one.
+        """
+        self._files.store = snapshots
 
     def mark(self) -> None:
         """Mark that an agent begins: what is changed from now on is not the person's.
@@ -157,7 +170,9 @@ class ExternalChanges:
     def snapshot(
         self, *, contents: bool = True, cancelled: Callable[[], bool] = lambda: False
     ) -> SnapshotStatus:
-        """Take a snapshot of all files, unless there is one.
+        """Take a snapshot of all files, unless there is one, of this process or a stored one.
+
+        What has changed since a stored one is found by the next look.
 
         Their stamps are taken first and their contents after that, so that a look in another
         thread may come in between: what changed before it was read is then seen, and not kept.
@@ -172,7 +187,11 @@ class ExternalChanges:
         """
         with self._lock:
             if not self._files.started:
-                self._begin(cancelled, anew=False)
+                stored = self._files.restore()
+                if stored is None:
+                    self._begin(cancelled, anew=False)
+                else:
+                    self._seq, self._unread = stored
         if contents:
             self.read_contents(cancelled=cancelled)
         with self._lock:
@@ -196,6 +215,7 @@ class ExternalChanges:
         unread = self._files.begin(cancelled, anew=anew)
         if unread is not None:
             self._unread += unread
+            self._files.save(self._seq)
 
     def read_contents(self, *, cancelled: Callable[[], bool] = lambda: False) -> bool:
         """Read the contents of a snapshot, file by file, so that nobody waits for long.
@@ -206,8 +226,10 @@ class ExternalChanges:
         Returns:
             Whether nothing is left to be read.
         """
-        while True:
+        for number in count():
             with self._lock:
+                if not self._unread or number % _SAVED_TOGETHER == 0:
+                    self._files.save(self._seq)
                 if not self._unread:
                     return True
                 if cancelled():
@@ -218,6 +240,15 @@ class ExternalChanges:
                 now = self._files.get(path)
                 if state is not None and now is not None and now.stamp == state.stamp:
                     self._files.put(path, state)
+        return True
+
+    def read_first(self, paths: Collection[WorkspacePath]) -> None:
+        """Read the contents of some files of a snapshot before those of the others."""
+        with self._lock:
+            self._unread.sort(key=lambda one: one[0] in paths)
+            ahead = sum(path in paths for path, _ in self._unread)
+        some = count()
+        self.read_contents(cancelled=lambda: next(some) >= ahead)
 
     def known(self, path: WorkspacePath) -> tuple[Stamp, Revision | None, bytes | None] | None:
         """A file as the snapshot has it: its stamp, its state if it was read, its bytes if kept."""
@@ -231,19 +262,26 @@ class ExternalChanges:
     def _figures(self) -> SnapshotStatus:
         complete = self._files.started and not self._unread
         files = len(self._files)
-        kept = sum(state.packed is not None for _, state in self._files)
+        kept = sum(state.size > 0 for _, state in self._files)
         return SnapshotStatus(
             files, kept, files - kept, self._files.held, self._files.cut, complete
         )
 
     # -- what is different ----------------------------------------------------------------
 
-    def detect(self, session: Session, *, tool: str = PAST_THE_DOORS) -> ChangeList:
+    def detect(
+        self,
+        session: Session,
+        *,
+        tool: str = PAST_THE_DOORS,
+        wanted: Callable[[WorkspacePath], bool] = lambda _path: True,
+    ) -> ChangeList:
         """Put into the journal what others have changed since this was last called.
 
         Args:
             session: Whose turn it was.
             tool: What the journal calls it; the log has its own word for the usual one.
+            wanted: Whether a file is looked at; others are left to be found by a later look.
 
         Raises:
             PathBlockedError: A root is no longer there.
@@ -252,7 +290,10 @@ class ExternalChanges:
         with self._lock, self._locks.hold(self._keys):
             if not self._files.started:
                 return ChangeList()
-            return self._find(session, tool, self._files.differences())
+            differing = (one for one in self._files.differences() if wanted(one[0]))
+            found = self._find(session, tool, differing)
+            self._files.save(self._seq)
+            return found
 
     def detect_in(self, path: WorkspacePath, session: Session) -> ChangeList:
         """Put into the journal what others have changed in one known file.
@@ -352,8 +393,9 @@ class ExternalChanges:
         try:
             self._guard.permit(path, "delete" if before is None else "write")
             if before is not None:
-                if old is not None and old.packed is not None:
-                    seen.contents.add(before.content, old.packed)
+                packed = None if old is None else self._files.packed(old)
+                if packed is not None:
+                    seen.contents.add(before.content, packed)
                 elif before.content not in seen.contents:
                     data = self._store.content(before.content)
                     seen.contents.add(before.content, zstandard.compress(data, 1))
@@ -421,11 +463,11 @@ class ExternalChanges:
     def _operation(
         self, session: Session, tool: str, changes: list[FileChange], note: str, seen: _Seen
     ) -> Operation:
-        count = len(changes)
+        files = f"{len(changes):,} {'file' if len(changes) == 1 else 'files'}"
         operation = new_operation(
             session,
             tool,
-            f"{count:,} {'file' if count == 1 else 'files'} changed past the doors",
+            f"{files} changed {_WAYS.get(tool) or f'by {tool}'}",
             ChangeSet(tuple(sorted(changes, key=lambda change: change.path))),
         )
         return replace(operation, directories=_made(changes, seen.folders), note=note)

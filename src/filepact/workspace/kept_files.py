@@ -1,7 +1,8 @@
 """The files of all roots as they were when they were last looked at, with their contents.
 
-Contents are kept in memory, compressed and within limits, so that what is written past the workspace
-can be taken back.  What agents may not read is not read here either.
+Contents are kept, compressed and within limits, so that what is written past the workspace can be
+taken back: in memory, or in a store that outlasts the process.  What agents may not read is not read
+here either.
 """
 
 from __future__ import annotations
@@ -9,14 +10,21 @@ from __future__ import annotations
 import time
 from collections import deque
 from posixpath import dirname
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import zstandard
 
-from filepact.domain.document import Revision, WorkspacePath
+from filepact.domain.document import (
+    Revision,
+    SnapshotFile,
+    SnapshotRecord,
+    WorkspacePath,
+    content_id,
+)
 from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
 from filepact.fs.watch import Stamp, moment, stamp_at
+from filepact.text.secrets import holds_private_key
 from filepact.workspace.observe import FileSnapshot, RacyFiles, is_racy, nested_roots
 
 if TYPE_CHECKING:
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Guard
     from filepact.workspace.observe import RootEvents
 
-__all__ = ["FileState", "KnownFileLimits", "KnownFiles"]
+__all__ = ["FileState", "KnownFileLimits", "KnownFiles", "SnapshotStore"]
 
 _TRIES: Final = 3
 _LEVEL: Final = 1  # of compression: somebody waits until the files are known
@@ -39,7 +47,7 @@ class KnownFileLimits(NamedTuple):
     Attributes:
         file: Most bytes of a file whose contents are kept before anything has happened to it.
         changed: Most bytes of a file that has changed.
-        memory: Most bytes that all contents may take, compressed.
+        memory: Most bytes that all contents may take, compressed, in memory or in the store.
         files: Most files of a root that are known.
     """
 
@@ -57,21 +65,59 @@ class FileState(NamedTuple):
     Attributes:
         stamp: Another one once the file has changed; None where only the journal tells of it.
         revision: None where it was not read.
-        packed: Its bytes, compressed; None where the journal has them, or nobody.
+        packed: Its bytes, compressed; None where the store or the journal has them, or nobody.
         racy: Whether it may have changed again and kept its stamp.
+        held: What its bytes take in the store; 0 where they are not there.
+        secret: Whether they are not to be stored, since they hold a private key.
     """
 
     stamp: Stamp | None
     revision: Revision | None = None
     packed: bytes | None = None
     racy: bool = False
+    held: int = 0
+    secret: bool = False
+
+    @property
+    def size(self) -> int:
+        """What its bytes take, in memory or in the store."""
+        return self.held if self.packed is None else len(self.packed)
+
+
+class SnapshotStore(Protocol):
+    """Where a snapshot outlasts the process; a failure only means that it does not."""
+
+    def load(self) -> SnapshotRecord | None:
+        """The snapshot as it was saved last; None for none."""
+
+    def save(self, snapshot: SnapshotRecord, gone: tuple[WorkspacePath, ...]) -> bool:
+        """Store the files of a snapshot and forget others, all or nothing; whether it was done."""
+
+    def content(self, name: str) -> bytes | None:
+        """The compressed bytes that were stored under a content id."""
+
+    def clear(self) -> None:
+        """Forget the snapshot."""
+
+    def close(self) -> None:
+        """Let go of the store."""
 
 
 class KnownFiles:
-    """The known state of every file; for one thread at a time, but for marks."""
+    """The known state of every file; for one thread at a time, but for marks.
+
+    Args:
+        guard: The roots and the rules.
+        limits: How much is kept.
+
+    Attributes:
+        store: Keeps it beyond the end of the process; None keeps it in memory.
+    """
 
     def __init__(self, guard: Guard, limits: KnownFileLimits) -> None:
         self._guard = guard
+        self.store: SnapshotStore | None = None
+        self._unsaved: set[WorkspacePath] = set()
         self.limits = limits
         self.started = False
         self.held = 0
@@ -89,6 +135,8 @@ class KnownFiles:
         """Stop watching the roots."""
         for snapshot in self._snapshots.values():
             snapshot.watcher.close()
+        if self.store is not None:
+            self.store.close()
 
     def __len__(self) -> int:
         return len(self._states)
@@ -117,25 +165,100 @@ class KnownFiles:
     def put(self, path: WorkspacePath, state: FileState) -> None:
         """Know a file as this from now on; its bytes are kept as far as there is room."""
         self.drop(path)
-        size = len(state.packed or b"")
+        size = state.size
         large = state.stamp is not None and state.stamp.size > self.limits.file
         if large or self.held + size > self.limits.memory:
-            state = state._replace(packed=None)
+            state = state._replace(packed=None, held=0)
         else:
             self.held += size
         self._states[path] = state
+        self._unsaved.add(path)
         self._snapshots[path.root].put(path.path, state.stamp, racy=state.racy)
 
     def drop(self, path: WorkspacePath) -> None:
         """Know of no such file."""
         self._snapshots[path.root].drop(path.path)
         old = self._states.pop(path, None)
-        if old is not None and old.packed is not None:
-            self.held -= len(old.packed)
+        if old is not None:
+            self.held -= old.size
+            self._unsaved.add(path)
 
     def doubt(self, path: WorkspacePath) -> None:
         """Suspect a file the next time, whatever has happened to it."""
         self._snapshots[path.root].doubt(path.path)
+
+    # -- beyond the process ---------------------------------------------------------------
+
+    def restore(self) -> tuple[int, list[tuple[WorkspacePath, Stamp]]] | None:
+        """Take the stored snapshot for known.
+
+        Returns:
+            The place in the journal up to which it knows of operations, and the files that have
+            still to be read; None where there is no snapshot of these very folders.
+        """
+        found = None if self.store is None else self.store.load()
+        if found is None or self.store is None:
+            return None
+        if dict(found.inodes) != self._inodes():
+            self.store.clear()
+            return None
+        unread: list[tuple[WorkspacePath, Stamp]] = []
+        for path, file in found.files:
+            stamp = None if file.stamp is None else Stamp(*file.stamp)
+            self.put(path, FileState(stamp, file.revision, None, file.racy, file.held))
+            if stamp is not None and file.revision is None:
+                unread.append((path, stamp))
+        for root, snapshot in self._snapshots.items():
+            snapshot.folders = frozenset(found.folders.get(root, ()))
+            snapshot.end = found.ends.get(root)
+        self._unsaved.clear()
+        self.started = True
+        return found.seq, unread
+
+    def save(self, seq: int) -> None:
+        """Store what has become different, if there is a store.
+
+        Args:
+            seq: The place in the journal up to which it knows of operations.
+        """
+        if self.store is None or not self.started or not self._unsaved:
+            self._unsaved.clear()
+            return
+        files: list[tuple[WorkspacePath, SnapshotFile]] = []
+        for path in self._unsaved & self._states.keys():
+            state = self._states[path]
+            packed = None if state.secret else state.packed
+            held = state.held if packed is None else len(packed)
+            files.append(
+                (path, SnapshotFile(state.stamp, state.revision, packed, held, state.racy))
+            )
+        gone = tuple(self._unsaved - self._states.keys())
+        ends = {root: snapshot.end for root, snapshot in self._snapshots.items()}
+        record = SnapshotRecord(seq, self._inodes(), self.folders, ends, files)
+        if not self.store.save(record, gone):
+            # It may be gone as a whole: then all of it has to be written again.
+            self._unsaved.update(self._states)
+            return
+        self._unsaved.clear()
+        for path, file in files:
+            if file.packed is not None:
+                self._states[path] = self._states[path]._replace(packed=None, held=file.held)
+
+    def packed(self, state: FileState) -> bytes | None:
+        """The bytes of a file in a state, compressed, if they are kept."""
+        if state.packed is not None or self.store is None or state.revision is None:
+            return state.packed
+        name = state.revision.content
+        packed = self.store.content(name) if state.held else None
+        try:
+            sound = packed is not None and content_id(zstandard.decompress(packed)) == name
+        except zstandard.ZstdError:
+            sound = False
+        return packed if sound else None
+
+    def _inodes(self) -> dict[RootId, int]:
+        """The inodes of the roots; 0 for one that is not there."""
+        return {root.path: (root.glance(".") or (0,))[0] for root in self._guard.roots}
 
     # -- all of them ----------------------------------------------------------------------
 
@@ -260,11 +383,13 @@ class KnownFiles:
             except FilepactError:
                 return None
             if contents.inode == stamp.inode and root.glance(path.path) == stamp[:4]:
+                secret = self.store is not None and self._guard.net
                 return FileState(
                     stamp,
                     Revision.of(contents.data, contents.mode),
                     zstandard.compress(contents.data, _LEVEL),
                     racy=is_racy(stamp, now),
+                    secret=secret and holds_private_key(contents.data),
                 )
             again = stamp_at(root, path.path)
             if again is None:

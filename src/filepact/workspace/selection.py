@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.operation import BY_EDITOR
+from filepact.domain.operation import BY_EDITOR, BY_NOBODY
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ NEWEST: Final = "newest"
 
 _NAMED: Final = 3  # turns that an error names
 _LEAST: Final = 4  # characters of a turn's name that stand for it
+_PEOPLES: Final = frozenset({BY_EDITOR, BY_NOBODY})
+"""What somebody typed in their own editor, or did while no agent was at work: not taken back unless
+it is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +124,10 @@ def turns_on(
 
 
 def is_in_force(operation: Operation) -> bool:
-    """Whether it is a change that can be taken back, and was not typed in an editor."""
+    """Whether it is a change that can be taken back, and was not a person's own."""
     return (
         operation.kind in ("change", "restore")
-        and operation.tool != BY_EDITOR
+        and operation.tool not in _PEOPLES
         and operation.was_done
         and operation.undone_by is None
     )
@@ -193,8 +196,7 @@ def _candidates(
     for operation in newest_first(store, inside):
         if selection.since is not None and operation.created < selection.since:
             break
-        # What somebody typed in their own editor is not taken back unless it is named.
-        if operation.tool != BY_EDITOR:
+        if operation.tool not in _PEOPLES:
             found.append(operation)
     return found
 

@@ -7,6 +7,36 @@ wrote can steer a terminal.
 
 from __future__ import annotations
 
-from filepact.faces.cli.main import build_parser, run
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from filepact.faces.cli.parser import CommandParser
 
 __all__ = ["build_parser", "run"]
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """Do what a command line says; arguments and exit code are those of `main.run`."""
+    words = sys.argv[1:] if argv is None else argv
+    if words[:1] == ["hook"]:
+        # An agent waits for it at every call of a tool, and the other commands take longer to load.
+        from filepact.faces.hooks.client import hook  # noqa: PLC0415
+
+        code = hook(words[1:])
+        if code is not None:
+            return code
+    from filepact.faces.cli import main  # noqa: PLC0415 - as above
+
+    code = main.run(words)
+    # To hosts of hooks a 2 means that the call is refused.
+    return min(code, 1) if words[:1] == ["hook"] else code
+
+
+def build_parser() -> CommandParser:
+    """The parser of all commands."""
+    from filepact.faces.cli import main  # noqa: PLC0415 - as above
+
+    return main.build_parser()

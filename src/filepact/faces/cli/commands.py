@@ -105,6 +105,17 @@ def _add_serving(group: CommandGroup) -> None:
     )
     add("what", metavar="WHAT", choices=("csharp",), help="csharp")
     add = group.add(
+        "hook",
+        "serve:hook",
+        "answer one event of an agent's own tools; agents' programs call it, not people",
+        "filepact hook claude < event.json",
+        "One event on standard input, one answer in the program's own form; ends with 0 whatever happens.",
+    )
+    agents = ("claude", "codex", "gemini", "opencode", "copilot", "cursor")
+    add("agent", metavar="AGENT", choices=agents, help=f"{', '.join(agents[:-1])} or {agents[-1]}")
+    add("--event", metavar="NAME", default="", help="the event, where the input does not name it")
+    add("--strict", action="store_true", help="refuse a call that cannot be checked")
+    add = group.add(
         "tour",
         "tour:tour",
         "see filepact at work: a real server, a real client, and undo",

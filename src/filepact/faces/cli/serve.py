@@ -27,7 +27,19 @@ if TYPE_CHECKING:
     from filepact.tools.registry import Toolset
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["instructions", "mcp", "solution_instructions", "solution_place"]
+__all__ = ["hook", "instructions", "mcp", "solution_instructions", "solution_place"]
+
+
+def hook(arguments: Namespace, _screen: Terminal) -> None:
+    """Answer one event of an agent's own tools."""
+    from filepact.faces.hooks.client import run  # noqa: PLC0415 - only this command needs it
+
+    run(
+        *(arguments.agent, arguments.event, arguments.root),
+        strict=arguments.strict,
+        state=arguments.state or "",
+        config=arguments.config or "",
+    )
 
 
 def mcp(arguments: Namespace, _screen: Terminal) -> None:

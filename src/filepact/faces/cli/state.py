@@ -29,6 +29,8 @@ _OURS: Final = {
     "known.db-wal": "its log",
     "known.db-shm": "its shared memory",
     "locks": "locks",
+    "hooks": "sockets of hooks",
+    "snapshots": "snapshots of roots",
     "contents": "large contents",
     "rescued": "rescued texts",
     "room": "room kept free",

@@ -1,0 +1,323 @@
+"""What an agent's program starts for each event: hands it on to the daemon, and prints the answer.
+
+Every tool call of an agent waits for it, so it loads nothing that it does not need.  The daemon is
+started by whoever finds none, forked from this very process.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import sys
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+
+__all__ = ["PROTOCOL", "HookRequest", "hook", "peer_user", "run"]
+
+PROTOCOL: Final = "filepact-hook-1"
+"""Of the two ends, which may be of different versions after an update."""
+
+_PATIENCE: Final = 20.0  # seconds; hosts wait for 30 to 60
+_LARGEST: Final = 64 * 1024 * 1024
+_BLOCK: Final = 1 << 16
+_TRIES: Final = 3
+_OPTIONS: Final = ("--event", "--root", "--state", "--config")
+
+
+class HookRequest(NamedTuple):
+    """One event on its way to the daemon.
+
+    Attributes:
+        agent: The agent's name on the command line.
+        event: The event's name, where the host does not write it; else empty.
+        strict: Whether what cannot be checked is refused.
+        state: The state folder.
+        config: The person's settings file, if it is not the usual one; else empty.
+        roots: The folders, absolute, without links.
+    """
+
+    agent: str
+    event: str
+    strict: bool
+    state: str
+    config: str
+    roots: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """Names the daemon."""
+        import hashlib  # noqa: PLC0415 - only here
+
+        named = "\0".join((self.config, *self.roots))
+        return hashlib.sha256(os.fsencode(named)).hexdigest()[:16]
+
+    @property
+    def head(self) -> bytes:
+        """Everything but the event, for the daemon."""
+        facts = (PROTOCOL, self.agent, self.event, str(int(self.strict)), self.config, *self.roots)
+        data = os.fsencode("\0".join(facts))
+        return b"%d\n%b" % (len(data), data)
+
+
+class _NoDaemonError(Exception):
+    """The daemon cannot be reached; the text says why."""
+
+
+def hook(words: Sequence[str]) -> int | None:
+    """Do what the words after `filepact hook` say, if they are simple ones.
+
+    Returns:
+        The exit code, always 0; None where the whole command line has to explain the words.
+    """
+    agent, given, strict = "", dict.fromkeys(_OPTIONS, ""), False
+    left = iter(words)
+    for word in left:
+        if word == "--strict":
+            strict = True
+        elif word in _OPTIONS:
+            given[word] = next(left, "")
+            if not given[word]:
+                return None
+        elif agent or word.startswith("-"):
+            return None
+        else:
+            agent = word
+    if agent not in ("claude", "codex", "gemini", "opencode", "copilot", "cursor"):
+        return None
+    roots = (given["--root"],) if given["--root"] else ()
+    run(
+        agent,
+        given["--event"],
+        roots,
+        strict=strict,
+        state=given["--state"],
+        config=given["--config"],
+    )
+    return 0
+
+
+def run(
+    agent: str, event: str, roots: Sequence[str], *, strict: bool, state: str, config: str
+) -> None:
+    """Answer one event: from standard input to standard output.
+
+    Args:
+        agent: The agent's name.
+        event: The event's name, where the host does not write it; else empty.
+        roots: The folders; none for where the host says that its project is.
+        strict: Whether what cannot be checked is refused.
+        state: The state folder; empty for the person's.
+        config: The settings file; empty for the usual one.
+    """
+    import signal  # noqa: PLC0415 - the tests of the parts above need none
+
+    def give_up(_signal: int, _frame: FrameType | None) -> None:
+        raise _NoDaemonError(f"there was no answer within {_PATIENCE:.0f} seconds")
+
+    data = b""
+    try:
+        signal.signal(signal.SIGALRM, give_up)
+        signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
+        data = _standard_input()
+        from filepact.config.folders import state_folder  # noqa: PLC0415 - may wait for a disk
+
+        config = config or os.environ.get("FILEPACT_CONFIG") or ""
+        request = HookRequest(
+            *(agent, event, strict, state_folder(state)),
+            config=os.path.abspath(config) if config else "",
+            roots=tuple(map(os.path.realpath, roots or _roots(agent))),
+        )
+        out, remark = _ask(request, data)
+    except (OSError, ValueError, _NoDaemonError) as error:
+        out, remark = _failed(agent, error, event or data, strict=strict)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    _write(1, out)
+    _write(2, remark)
+
+
+def _standard_input() -> bytes:
+    blocks: list[bytes] = []
+    left = _LARGEST
+    while block := os.read(0, _BLOCK):
+        left -= len(block)
+        if left >= 0:
+            blocks.append(block)
+    if left < 0:
+        raise _NoDaemonError(f"the event has more than {_LARGEST:,} bytes")
+    return b"".join(blocks)
+
+
+def _roots(agent: str) -> tuple[str, ...]:
+    """The folders that the environment names, else the project of the host, or around this folder."""
+    named = os.environ.get("FILEPACT_ROOT", "")
+    if named:
+        return tuple(filter(None, named.split(os.pathsep)))
+    project = os.environ.get(f"{agent.upper()}_PROJECT_DIR", "")
+    if project and os.path.isdir(project):
+        return (project,)
+    here = above = os.getcwd()
+    while not os.path.lexists(os.path.join(above, ".git")):
+        if above == os.path.dirname(above):
+            return (here,)
+        above = os.path.dirname(above)
+    return (above,)
+
+
+def _ask(request: HookRequest, data: bytes) -> tuple[bytes, bytes]:
+    """The daemon's answer; it is started if there is none."""
+    before = os.getcwd()
+    _enter_folder(request)
+    try:
+        for _ in range(_TRIES):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+                if not _connected(connection, request):
+                    _start(request)
+                    continue
+                try:
+                    connection.sendall(request.head + b"%d\n" % len(data))
+                    connection.sendall(data)
+                    connection.shutdown(socket.SHUT_WR)
+                    said = b"".join(iter(lambda: connection.recv(_BLOCK), b""))
+                except (BrokenPipeError, ConnectionResetError):
+                    continue  # It was about to end.
+            head, _, rest = said.partition(b"\n")
+            if head.isdigit() and len(rest) >= int(head):
+                return rest[: int(head)], rest[int(head) :]
+        raise _NoDaemonError("the process that answers ended three times without an answer")
+    finally:
+        os.chdir(before)
+
+
+def _connected(connection: socket.socket, request: HookRequest) -> bool:
+    """Whether a daemon of this very person listens."""
+    name = f"{request.key}.sock"
+    try:
+        found = os.lstat(name)
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid():
+        raise _NoDaemonError(f"something else stands in the place of its socket, hooks/{name}")
+    try:
+        connection.connect(name)
+    except (ConnectionRefusedError, FileNotFoundError):
+        return False
+    if peer_user(connection) not in (None, os.geteuid()):
+        raise _NoDaemonError("another user's process listens in its place")
+    return True
+
+
+def _enter_folder(request: HookRequest) -> None:
+    """Make the folder of sockets the working folder: their whole paths may be too long.
+
+    Raises:
+        _NoDaemonError: Others could put something into it.
+    """
+    folder = os.path.join(request.state, "hooks")
+    for root in request.roots:
+        if f"{folder}/".startswith(f"{root.rstrip('/')}/"):
+            raise _NoDaemonError(f"the root {root} holds the state folder {request.state}")
+    os.makedirs(request.state, 0o700, exist_ok=True)
+    with suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        found = os.fstat(descriptor)
+        if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise _NoDaemonError(f"others may use the folder {folder} (chmod 700)")
+        os.fchdir(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def peer_user(connection: socket.socket) -> int | None:
+    """The user at the other end; None where the system does not say."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return None
+    return int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, option, 12)[4:8], sys.byteorder)
+
+
+def _start(request: HookRequest) -> None:
+    """Start the daemon, unless somebody else does so at this moment."""
+    import fcntl  # noqa: PLC0415 - only here
+
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    lock = os.open(f"{request.key}.start", flags, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            if _connected(connection, request):
+                return  # Somebody was quicker.
+        ready, told = os.pipe()
+        if os.fork() == 0:
+            _become_daemon(request, told)
+        os.close(told)
+        said = b"".join(iter(lambda: os.read(ready, _BLOCK), b""))
+        os.close(ready)
+        if said:
+            raise _NoDaemonError(said.decode("utf-8", "replace"))
+    finally:
+        os.close(lock)
+
+
+def _become_daemon(request: HookRequest, told: int) -> None:
+    """Be the daemon, in a forked process, to its end."""
+    status = 1
+    try:
+        os.setsid()
+        # The host waits until nobody holds the ends of its pipes any more.
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for descriptor in range(3):
+            os.dup2(nowhere, descriptor)
+        os.dup2(told, 3)
+        os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+        os.umask(0o077)
+        # By name: it loads the database, and the floors of imports have no way back.
+        status = import_module("filepact.faces.hooks.daemon").serve(request, 3)
+    except BaseException as error:  # noqa: BLE001 - nothing of this process may go on in its parent
+        with suppress(OSError):
+            os.write(3, f"it could not be started ({type(error).__name__}: {error})".encode())
+    finally:
+        os._exit(status)
+
+
+def _failed(
+    agent: str, error: Exception, event: str | bytes, *, strict: bool
+) -> tuple[bytes, bytes]:
+    """The answer without a daemon, in the host's own form.
+
+    Args:
+        agent: The agent's name.
+        error: Why there is no daemon.
+        event: Its name, or what the host has sent, in which a name may be found.
+        strict: Whether a call is refused that cannot be checked.
+    """
+    from filepact.faces.hooks.agents import AGENTS  # noqa: PLC0415 - hardly ever needed
+
+    said = error.strerror if isinstance(error, OSError) else str(error)
+    known = AGENTS[agent]
+    if isinstance(event, str):
+        later = known.events.get(event, "other") != "before"
+    else:
+        names = [name for name, moment in known.events.items() if moment != "before"]
+        later = any(f'"{name}"'.encode() in event[:_BLOCK] for name in names)
+    if strict and not later:
+        answer = known.verdict("deny", f"filepact could not check this call: {said}")
+    else:
+        answer = known.message(f"filepact has not checked or recorded this: {said}")
+    return answer.out.encode("utf-8", "replace"), answer.remark.encode("utf-8", "replace")
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    except OSError:
+        pass  # The host has gone; it will not miss the answer.

@@ -1,0 +1,161 @@
+"""The daemon of hooks: one for the same roots, which answers their events at a Unix socket.
+
+Only the person whose process it is can reach the socket.  It ends when nothing was asked for a while;
+what it knows of the files is kept for the next one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import socket
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from filepact.config.person import read_settings
+from filepact.config.settings import HookSettings
+from filepact.errors import FilepactError
+from filepact.faces.hooks.agents import AGENTS
+from filepact.faces.hooks.client import PROTOCOL, peer_user
+from filepact.faces.hooks.service import HookDaemon, failed
+
+if TYPE_CHECKING:
+    from filepact.faces.hooks.agents import HookAnswer
+    from filepact.faces.hooks.client import HookRequest
+
+__all__ = ["serve"]
+
+_BEFORE_US: Final = 15  # seconds that a daemon which is about to end may take
+_PATIENCE: Final = 10.0  # seconds for a client to say what it wants
+_HEAD: Final = 65_536
+_BLOCK: Final = 1 << 16
+_BACKLOG: Final = 64
+
+
+def serve(request: HookRequest, told: int) -> int:
+    """Answer events until nobody has any; the working folder is that of the sockets.
+
+    Args:
+        request: The first one, which says for which roots this is.
+        told: A pipe that is closed once there is somebody to answer; why there is not goes into it.
+
+    Returns:
+        The exit code.
+    """
+    lock = os.open(f"{request.key}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    # Another one may be about to end; whoever waits for too long is ended by the system.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(_BEFORE_US)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    signal.alarm(0)
+    os.truncate(lock, 0)
+    os.write(lock, b"%d\n" % os.getpid())  # for people
+    name = f"{request.key}.sock"
+    Path(name).unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(name)
+    listening.listen(_BACKLOG)
+    os.close(told)
+    listener = _Listener(request, listening)
+    signal.signal(signal.SIGTERM, listener.interrupt)
+    try:
+        listener.run()
+    finally:
+        # Who comes now finds no socket, starts another daemon, and that one waits for the lock.
+        with suppress(OSError):
+            Path(name).unlink(missing_ok=True)
+        listening.close()
+        listener.close()
+    return 0
+
+
+class _Listener:
+    """Answers at a socket that listens.
+
+    Args:
+        request: Says for which roots.
+        listening: The socket.
+    """
+
+    def __init__(self, request: HookRequest, listening: socket.socket) -> None:
+        self._request = request
+        self._listening = listening
+        self._service = HookDaemon(request.roots, request.state, request.config)
+        self._threads: list[threading.Thread] = []
+
+    def run(self) -> None:
+        """Answer until nothing was asked for a while and no call is under way."""
+        while True:
+            self._listening.settimeout(self._idle())
+            try:
+                connection, _ = self._listening.accept()
+            except TimeoutError:
+                self._threads = [one for one in self._threads if one.is_alive()]
+                if not self._threads and not self._service.busy:
+                    return
+                continue
+            except _InterruptedError:
+                return
+            thread = threading.Thread(target=self._let_in, args=(connection,), name="event")
+            thread.daemon = True
+            thread.start()
+            self._threads = [one for one in self._threads if one.is_alive()] + [thread]
+
+    def interrupt(self, *_: object) -> None:
+        """End what waits for events."""
+        raise _InterruptedError
+
+    def close(self) -> None:
+        for thread in self._threads:
+            thread.join(_PATIENCE)
+        with suppress(FilepactError):
+            self._service.close()
+
+    def _idle(self) -> float:
+        try:
+            return read_settings(self._request.config or None).hooks.idle
+        except FilepactError:
+            return HookSettings().idle
+
+    def _let_in(self, connection: socket.socket) -> None:
+        with connection, suppress(OSError, ValueError):
+            if peer_user(connection) not in (None, os.geteuid()):
+                return
+            connection.settimeout(_PATIENCE)
+            answer = self._answer(*_read(connection))
+            out = answer.out.encode("utf-8", "replace")
+            remark = answer.remark.encode("utf-8", "replace")
+            connection.sendall(b"%d\n%b%b" % (len(out), out, remark))
+
+    def _answer(self, head: list[str], data: bytes) -> HookAnswer:
+        protocol, agent, event, strict, config, *roots = head
+        if protocol != PROTOCOL or agent not in AGENTS:
+            raise ValueError(protocol)
+        if (config, *roots) != (self._request.config, *self._request.roots):
+            return failed(AGENTS[agent], "this process is for other folders", refuses=strict == "1")
+        return self._service.answer(agent, data, event, strict=strict == "1")
+
+
+class _InterruptedError(Exception):
+    """Somebody wants the daemon to end."""
+
+
+def _read(connection: socket.socket) -> tuple[list[str], bytes]:
+    """The head and the event that a client sends.
+
+    Raises:
+        ValueError: It is not what a client sends.
+    """
+    with connection.makefile("rb") as stream:
+        length = int(stream.readline(20))
+        if not 0 < length <= _HEAD:
+            raise ValueError(length)
+        head = os.fsdecode(stream.read(length)).split("\0")
+        wanted = int(stream.readline(20))
+        data = stream.read(wanted)
+        if len(data) != wanted:
+            raise ValueError(wanted)
+        return head, data

@@ -1,0 +1,93 @@
+"""Agents that have none but their own tools, through their hooks: refused, recorded, taken back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.app import open_workspace
+from filepact.config.settings import Settings
+from filepact.domain.operation import BY_NOBODY, Actor, Session
+from filepact.faces.hooks.agents import AGENTS
+from tests.agents.hooked import HOOKED, Hooked, drive
+from tests.agents.installed import MissingError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(sys.platform != "linux", reason="the programs are those for Linux"),
+]
+
+PERSON = Session("p", Actor("person", "p"))
+LINES = ["one", "two", "three", "four", "five", "six", "seven"]
+
+
+@pytest.fixture(params=HOOKED, ids=[one.name for one in HOOKED])
+def agent(request: pytest.FixtureRequest) -> Hooked:
+    chosen: Hooked = request.param
+    try:
+        chosen.command()
+    except MissingError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+    return chosen
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "home"
+    for lock in (tmp_path / "home" / "state" / "hooks").glob("*.lock"):
+        with suppress(ProcessLookupError, ValueError):
+            os.kill(int(lock.read_text()), signal.SIGKILL)
+
+
+def test_what_an_agent_does_with_its_own_tools_is_judged_recorded_and_undone(
+    agent: Hooked, tmp_path: Path, home: Path
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    file, gone, secret = root / "a.txt", root / "gone.bin", root / ".env"
+    file.write_text("".join(f"{line}\n" for line in LINES))
+    gone.write_bytes(b"\0\1\2")
+    secret.write_text("TOKEN=SECRETSECRET\n")
+
+    def by_hand() -> None:
+        file.write_text(file.read_text().replace("seven", "seven by hand"))
+
+    script = [
+        agent.write(str(root / ".env.production"), "X=1"),
+        agent.read(str(secret)),
+        agent.read(str(file)),
+        agent.edit(str(file), "two", "TWO"),
+        agent.run("sed -i s/four/FOUR/ a.txt; printf new > made.txt; rm gone.bin"),
+    ]
+    shown = drive(agent, root, home, script, meanwhile={4: by_hand})
+    assert not (root / ".env.production").exists()
+    assert "SECRETSECRET" not in "".join(shown)
+    assert "project secrets" in shown[0]
+    changed = ["one", "TWO", "three", "FOUR", "five", "six", "seven by hand"]
+    assert file.read_text().split("\n")[:-1] == changed
+    assert (root / "made.txt").read_text() == "new"
+    with open_workspace(str(root), state_dir=str(home / "state"), settings=Settings()) as workspace:
+        done = workspace.log()
+        agents = [one for one in done if one.session.agent == AGENTS[agent.name].actor]
+        assert {one.tool for one in done if one not in agents} <= {BY_NOBODY}
+        files = [{change.path.path for change in one.changes.changes} for one in agents]
+        assert files == [{"a.txt", "made.txt", "gone.bin"}, {"a.txt"}]
+        assert all(one.session.turn and one.session.call for one in agents)
+        assert len({one.session.turn for one in agents}) == 1
+        for one in agents:
+            workspace.undo(PERSON, one.id)
+    assert file.read_text().split("\n")[:-1] == [*LINES[:-1], "seven by hand"]
+    assert gone.read_bytes() == b"\0\1\2"
+    assert sorted(os.listdir(root)) == [".env", "a.txt", "gone.bin"]

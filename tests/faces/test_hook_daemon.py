@@ -1,0 +1,291 @@
+"""Hooks as processes: one daemon for the same roots, started by whoever finds none, and safe to kill."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from filepact.app import open_workspace
+from filepact.config.folders import state_folder
+from filepact.config.settings import Settings
+from filepact.faces.hooks import client
+from tests import forked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+
+
+class Hooks:
+    """A root, a state folder, and the hook as a host calls it.
+
+    Args:
+        folder: Where both are made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "root"
+        self.root.mkdir()
+        (self.root / ".git").mkdir()
+        (self.root / "a.txt").write_text("one\n")
+        (self.root / ".env").write_text("TOKEN=SECRET\n")
+        self.state = folder / ("long name " * 12) / "state"
+        self.state.parent.mkdir()
+        self.environment = {
+            **{name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
+            "HOME": str(folder),
+            "FILEPACT_STATE_DIR": str(self.state),
+        }
+
+    @property
+    def folder(self) -> Path:
+        return self.state / "hooks"
+
+    def start(self, *options: str, folder: Path | None = None) -> forked.Command:
+        return forked.Command(
+            ["hook", "claude", *options],
+            cwd=folder or self.root,
+            env=self.environment,
+            stdin=-1,
+            stdout=-1,
+            stderr=-1,
+        )
+
+    def call(self, name: str, *options: str, folder: Path | None = None, **given: Any) -> str:
+        """What a call of a command answers, ``given`` its further facts."""
+        with self.start(*options, folder=folder) as process:
+            out, err = process.communicate(event(name, **given), 30)
+        assert (process.returncode, err) == (0, b"")
+        return out.decode()
+
+    def daemons(self) -> list[int]:
+        found = [int(one.read_text() or 0) for one in self.folder.glob("*.lock")]
+        return [pid for pid in found if pid and not is_gone(pid)]
+
+    def kill(self) -> None:
+        for pid in self.daemons():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            wait_for(lambda pid=pid: is_gone(pid))
+
+    def log(self) -> list[tuple[str, set[str]]]:
+        """Tools and files of what was done, oldest first."""
+        with open_workspace(
+            str(self.root), state_dir=str(self.state), settings=Settings()
+        ) as workspace:
+            return [
+                (one.tool, {change.path.path for change in one.changes.changes})
+                for one in workspace.log()[::-1]
+            ]
+
+
+def event(name: str, tool: str = "Bash", **given: Any) -> bytes:
+    facts = {"session_id": "s", "prompt_id": "t", "hook_event_name": name}
+    given = given or {"command": "true"}
+    return json.dumps(
+        {**facts, "tool_name": tool, "tool_use_id": "1", "tool_input": given}
+    ).encode()
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended; one that nobody has waited for has."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def wait_for(condition: Any) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        os.sched_yield()
+
+
+@pytest.fixture
+def hooks(tmp_path: Path) -> Iterator[Hooks]:
+    made = Hooks(tmp_path)
+    yield made
+    made.kill()
+
+
+def test_a_command_is_recorded_by_a_daemon_that_the_first_event_starts(hooks):
+    assert hooks.call("PreToolUse") == ""
+    (pid,) = hooks.daemons()
+    (hooks.root / "a.txt").write_text("two\n")
+    assert hooks.call("PostToolUse") == ""
+    assert hooks.daemons() == [pid]
+    assert '"deny"' in hooks.call("PreToolUse", tool="Read", file_path=str(hooks.root / ".env"))
+    assert hooks.log() == [("Bash", {"a.txt"})]
+
+
+def test_the_root_is_the_repository_around_the_folder_in_which_the_host_works(hooks):
+    (hooks.root / "sub").mkdir()
+    hooks.call("PreToolUse", folder=hooks.root / "sub")
+    (hooks.root / "a.txt").write_text("two\n")
+    hooks.call("PostToolUse", "--root", str(hooks.root), folder=hooks.root.parent)
+    assert len(hooks.daemons()) == 1
+    assert hooks.log() == [("Bash", {"a.txt"})]
+
+
+def test_all_who_come_at_once_start_one_daemon(hooks):
+    processes = [hooks.start() for _ in range(8)]
+    for process in processes:
+        with process:
+            assert process.communicate(event("PreToolUse"), 60) == (b"", b"")
+    assert len(hooks.daemons()) == 1
+
+
+def test_the_socket_is_for_this_person_alone(hooks):
+    hooks.call("PreToolUse")
+    assert hooks.folder.stat().st_mode & 0o777 == 0o700
+    assert all(one.stat().st_mode & 0o077 == 0 for one in hooks.folder.iterdir())
+
+
+def test_a_daemon_that_is_killed_during_a_call_loses_nothing(hooks):
+    hooks.call("PreToolUse")
+    (hooks.root / "a.txt").write_text("before the kill\n")
+    hooks.kill()
+    (hooks.root / "b.txt").write_text("after it\n")
+    assert hooks.call("PostToolUse") == ""
+    assert hooks.log() == [("Bash", {"a.txt", "b.txt"})]
+
+
+def test_a_daemon_ends_when_nobody_asks_and_the_next_one_goes_on(hooks, tmp_path):
+    settings = tmp_path / "filepact.toml"
+    settings.write_text("[hooks]\nidle = 1\n")
+    hooks.environment["FILEPACT_CONFIG"] = str(settings)
+    hooks.call("SessionStart")
+    (pid,) = hooks.daemons()
+    wait_for(lambda: is_gone(pid))
+    assert not list(hooks.folder.glob("*.sock"))
+    (hooks.root / "a.txt").write_text("two\n")
+    hooks.call("SessionStart")
+    assert hooks.log() == [("unknown", {"a.txt"})]
+
+
+def test_a_daemon_that_is_asked_to_end_does_so(hooks):
+    hooks.call("SessionStart")
+    (pid,) = hooks.daemons()
+    os.kill(pid, signal.SIGTERM)
+    wait_for(lambda: is_gone(pid))
+    assert not list(hooks.folder.glob("*.sock"))
+
+
+@pytest.mark.parametrize("what", ["file", "link", "folder"])
+def test_what_stands_in_the_place_of_the_socket_is_not_used(hooks, tmp_path, monkeypatch, what):
+    hooks.call("SessionStart")
+    (place,) = hooks.folder.glob("*.sock")
+    hooks.kill()
+    place.unlink()
+    other = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    if what == "file":
+        place.write_text("in the way")
+    elif what == "folder":
+        place.mkdir()
+    else:
+        monkeypatch.chdir(tmp_path)
+        other.bind("s")
+        other.listen()
+        place.symlink_to(tmp_path / "s")
+    with other:
+        assert "systemMessage" in hooks.call("PreToolUse")
+        assert '"deny"' in hooks.call("PreToolUse", "--strict")
+        assert "deny" not in hooks.call("Stop", "--strict")
+    assert hooks.daemons() == []
+
+
+@pytest.mark.parametrize("what", ["open to others", "link", "file"])
+def test_a_folder_of_sockets_that_others_may_use_is_not_used(hooks, tmp_path, what):
+    hooks.state.mkdir(mode=0o700)
+    if what == "link":
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        hooks.folder.symlink_to(tmp_path / "elsewhere")
+    elif what == "file":
+        hooks.folder.write_text("")
+    else:
+        hooks.folder.mkdir()
+        hooks.folder.chmod(0o777)
+    assert '"deny"' in hooks.call("PreToolUse", "--strict")
+    assert "systemMessage" in hooks.call("PreToolUse")
+
+
+def test_who_says_nothing_or_nonsense_keeps_nobody_from_an_answer(hooks, monkeypatch):
+    hooks.call("SessionStart")
+    (place,) = hooks.folder.glob("*.sock")
+    monkeypatch.chdir(place.parent)
+    silent = [socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(5)]
+    for number, one in enumerate(silent):
+        one.connect(place.name)
+        one.send([b"", b"99999999999\n", b"x\n", b"5\nabcde0\n", b"3\na\0b-1\n"][number])
+    assert hooks.call("PreToolUse") == ""
+    for one in silent:
+        one.close()
+    assert hooks.call("PreToolUse") == ""
+
+
+def test_an_event_that_is_too_large_has_an_answer(hooks, monkeypatch):
+    large = event("PreToolUse", tool="Write", file_path="a.txt", content="x" * 8_000_000)
+    with hooks.start() as process:
+        assert process.communicate(large, 60) == (b"", b"")
+    monkeypatch.setattr(client, "_LARGEST", 1_000)
+    read, written = os.pipe()
+    os.write(written, b"x" * 2_000)
+    os.close(written)
+    monkeypatch.setattr(os, "read", lambda _descriptor, size, real=os.read: real(read, size))
+    with pytest.raises(client._NoDaemonError):
+        client._standard_input()
+
+
+def test_words_that_are_not_understood_are_explained_and_never_exit_with_two(hooks):
+    done = forked.run(
+        ["hook", "nobody"], cwd=hooks.root, env=hooks.environment, capture_output=True, input=b""
+    )
+    assert done.returncode == 1
+    assert b"usage" in done.stderr
+    assert done.stdout == b""
+
+
+def test_the_state_folder_is_where_the_usual_package_says(tmp_path, monkeypatch):
+    from platformdirs import user_state_dir  # noqa: PLC0415
+
+    monkeypatch.delenv("FILEPACT_STATE_DIR", raising=False)
+    for base in ("", " ", str(tmp_path)):
+        monkeypatch.setenv("XDG_STATE_HOME", base)
+        assert state_folder() == user_state_dir("filepact", appauthor=False)
+    assert state_folder("x/") == str(Path.cwd() / "x")
+
+
+def test_a_hook_loads_next_to_nothing(hooks):
+    import subprocess  # noqa: PLC0415
+
+    program = "import sys; from filepact.faces.cli import run; run(['hook', 'claude']); "
+    program += "print(sorted(name for name in sys.modules if name.startswith('filepact.')))"
+    hooks.call("SessionStart")
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=hooks.root,
+        env=hooks.environment,
+        input=event("PreToolUse"),
+        capture_output=True,
+        check=True,
+    )
+    assert ast.literal_eval(done.stdout.decode()) == [
+        "filepact.config",
+        "filepact.config.folders",
+        "filepact.faces",
+        "filepact.faces.cli",
+        "filepact.faces.hooks",
+        "filepact.faces.hooks.client",
+    ]

@@ -1,0 +1,479 @@
+"""Agents' own tools are judged before and recorded after, by what really changed on the disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from filepact.app import open_workspace
+from filepact.config.settings import Settings
+from filepact.domain.operation import BY_NOBODY, Actor, Session
+from filepact.errors import FilepactError, StateFailedError
+from filepact.faces.hooks.agents import AGENTS, FileAccess, read_event
+from filepact.faces.hooks.service import HookDaemon
+from filepact.workspace.external import ExternalChanges
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from filepact.domain.operation import Operation
+
+PERSON = Session("p", Actor("person", "p"))
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("CONFIG_HOME", "CONFIG_DIRS"):
+        monkeypatch.setenv(f"XDG_{name}", str(tmp_path / name))
+    monkeypatch.delenv("FILEPACT_CONFIG", raising=False)
+    made = tmp_path / "root"
+    made.mkdir()
+    (made / "a.txt").write_text("one\ntwo\nthree\nfour\nfive\n")
+    (made / "gone.txt").write_text("gone\n")
+    (made / ".env").write_text("TOKEN=SECRET\n")
+    return made
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def daemon(root: Path, tmp_path: Path, clock: Clock) -> Iterator[HookDaemon]:
+    with closing(HookDaemon((str(root),), str(tmp_path / "state"), clock=clock)) as made:
+        yield made
+
+
+def event(name: str, tool: str = "", call: str = "t1", session: str = "s1", **given: Any) -> bytes:
+    facts = {"session_id": session, "prompt_id": "turn-1", "hook_event_name": name}
+    return json.dumps(
+        {**facts, "tool_name": tool, "tool_use_id": call, "tool_input": given}
+    ).encode()
+
+
+@pytest.fixture
+def before(daemon: HookDaemon) -> Callable[..., tuple[str, str]]:
+    def ask(tool: str, *, call: str = "t1", session: str = "s1", **given: Any) -> tuple[str, str]:
+        answer = daemon.answer("claude", event("PreToolUse", tool, call, session, **given))
+        said = json.loads(answer.out or "{}").get("hookSpecificOutput", {})
+        return said.get("permissionDecision", ""), said.get("permissionDecisionReason", "")
+
+    return ask
+
+
+@pytest.fixture
+def after(daemon: HookDaemon) -> Callable[..., None]:
+    def tell(tool: str, *, call: str = "t1", session: str = "s1", **given: Any) -> None:
+        answer = daemon.answer("claude", event("PostToolUse", tool, call, session, **given))
+        assert answer == ("", "")
+
+    return tell
+
+
+def log(root: Path, tmp_path: Path) -> list[Operation]:
+    """Oldest first."""
+    with open_workspace(
+        str(root), state_dir=str(tmp_path / "state"), settings=Settings()
+    ) as workspace:
+        return list(workspace.log())[::-1]
+
+
+def undo(root: Path, tmp_path: Path, *operations: Operation) -> None:
+    with open_workspace(
+        str(root), state_dir=str(tmp_path / "state"), settings=Settings()
+    ) as workspace:
+        for operation in operations:
+            workspace.undo(PERSON, operation.id)
+
+
+def kinds(operation: Operation) -> dict[str, str]:
+    return {one.path.path: one.kind for one in operation.changes.changes}
+
+
+# -- before --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [".env", "./.env", "sub/../.env", "sub/.env", "link"])
+def test_what_the_rules_keep_from_agents_is_not_read(root, before, path):
+    (root / "sub").mkdir()
+    (root / "link").symlink_to(".env")
+    verdict, reason = before("Read", file_path=str(root / path))
+    assert verdict == "deny"
+    assert "PATH_BLOCKED" in reason
+    assert "SECRET" not in reason
+
+
+def test_whether_a_hidden_file_is_there_is_not_told(root, before):
+    there = before("Read", file_path=str(root / ".env"))
+    (root / ".env").unlink()
+    assert before("Read", file_path=str(root / ".env")) == there
+
+
+def test_what_a_person_has_to_permit_is_asked(root, before):
+    assert before("Write", file_path=str(root / ".env.local"), content="X=1")[0] == "ask"
+
+
+def test_of_what_no_rule_covers_the_host_decides_by_its_own(root, before):
+    assert before("Write", file_path=str(root / "a.txt"), content="x") == ("", "")
+    assert before("Bash", command="ls -la")[0] == ""
+
+
+def test_what_a_person_allows_by_a_rule_is_allowed(root, before, tmp_path):
+    settings = tmp_path / "CONFIG_HOME" / "filepact" / "filepact.toml"
+    settings.parent.mkdir(parents=True)
+    path = str(root / ".env.local")
+    assert before("Write", file_path=path, content="x")[0] == "ask"
+    settings.write_text(
+        '[[allow]]\nname = "mine"\npaths = [".env.local"]\nwhy = "harmless"\n'
+        'lifts = ["project secrets"]\n'
+    )
+    assert before("Write", file_path=path, content="x")[0] == "allow"
+    settings.write_text('[[deny]]\nname = "mine"\npaths = [".env.*"]\nwhy = "mine"\n')
+    assert before("Write", file_path=path, content="x")[0] == "deny"
+
+
+def test_a_rule_of_the_root_itself_counts_from_the_next_event_on(root, before):
+    assert before("Edit", file_path=str(root / "a.txt"))[0] == ""
+    (root / ".filepact.toml").write_text('[[deny]]\nname = "a"\npaths = ["a.txt"]\nwhy = "mine"\n')
+    assert before("Edit", file_path=str(root / "a.txt"))[0] == "deny"
+
+
+def test_relative_paths_count_from_the_folder_of_the_event(root, daemon):
+    (root / "sub").mkdir()
+    data = json.loads(event("PreToolUse", "Read", file_path="../.env"))
+    answer = daemon.answer("claude", json.dumps({**data, "cwd": str(root / "sub")}).encode())
+    assert '"deny"' in answer.out
+
+
+def test_outside_the_root_only_names_count(root, before, tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "through").symlink_to(root)
+    assert before("Write", file_path=str(tmp_path / "other" / "a.txt"))[0] == ""
+    assert before("Read", file_path=str(tmp_path / "other" / ".env"))[0] == "deny"
+    (tmp_path / "other" / "plain").symlink_to(root / ".env")
+    assert before("Read", file_path=str(tmp_path / "other" / "plain"))[0] == "deny"
+    assert before("Read", file_path=str(tmp_path / "through" / ".env"))[0] == "deny"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["cat .env", "grep x ./.env", "cat <.env", "sed -n p sub/.env | head", "A=.env", 'cat ".env'],
+)
+def test_a_command_that_names_a_hidden_file_is_refused(before, command):
+    assert before("Bash", command=command)[0] == "deny"
+
+
+@pytest.mark.parametrize(
+    "command", ["git status", "npm run build", "python -m pytest -k env", "git commit -m 'on .env'"]
+)
+def test_other_commands_are_not(before, command):
+    assert before("Bash", command=command)[0] == ""
+
+
+PATCH = """*** Begin Patch
+*** Update File: a.txt
+@@
+-two
++TWO
+*** Add File: .env.production
++X=1
+*** End Patch"""
+
+
+@pytest.mark.parametrize(
+    ("agent", "facts"),
+    [
+        ("codex", {"tool_name": "apply_patch", "tool_input": {"command": PATCH}}),
+        (
+            "codex",
+            {"tool_name": "Bash", "tool_input": {"command": f"apply_patch <<'E'\n{PATCH}\nE"}},
+        ),
+        ("opencode", {"tool": "apply_patch", "args": {"patchText": PATCH}}),
+        ("copilot", {"toolName": "apply_patch", "toolArgs": PATCH}),
+        ("copilot", {"toolName": "create", "toolArgs": json.dumps({"path": ".env.production"})}),
+    ],
+)
+def test_every_file_of_a_patch_is_judged(root, daemon, agent, facts):
+    names = {"codex": "PreToolUse", "opencode": "tool.execute.before", "copilot": "preToolUse"}
+    data = json.dumps({"session_id": "s", "cwd": str(root), **facts}).encode()
+    said = json.loads(daemon.answer(agent, data, names[agent]).out)
+    said = said.get("hookSpecificOutput", said)
+    assert said.get("permissionDecision", said.get("decision")) in ("deny", "ask")
+
+
+def test_a_patch_that_cannot_be_read_is_judged_by_the_names_in_it():
+    data = event("PreToolUse", "apply_patch", command="*** Update File: x/.env\nnonsense")
+    found = read_event(AGENTS["codex"], data)
+    assert found.uses == (FileAccess("x/.env", "write", "create"),)
+    assert not found.open_ended
+
+
+# -- after ---------------------------------------------------------------------------------
+
+
+def test_what_a_command_changed_is_one_operation_that_can_be_undone(
+    root, tmp_path, daemon, before, after
+):
+    before("Bash", command="make", call="t7")
+    (root / "a.txt").write_text("ONE\ntwo\nthree\nfour\nfive\n")
+    (root / "gone.txt").unlink()
+    (root / "new").mkdir()
+    (root / "new" / "b.bin").write_bytes(b"\0\1")
+    after("Bash", command="make", call="t7")
+    daemon.close()
+    (operation,) = log(root, tmp_path)
+    assert kinds(operation) == {"a.txt": "modify", "gone.txt": "delete", "new/b.bin": "create"}
+    session = operation.session
+    assert (session.actor.kind, session.actor.name) == ("agent", "claude-code")
+    assert (session.id, session.turn, session.call) == ("s1", "turn-1", "t7")
+    assert operation.tool == "Bash"
+    (root / "a.txt").write_text("ONE\ntwo\nthree\nfour\nfive by hand\n")
+    undo(root, tmp_path, operation)
+    assert (root / "a.txt").read_text() == "one\ntwo\nthree\nfour\nfive by hand\n"
+    assert (root / "gone.txt").read_text() == "gone\n"
+    assert not (root / "new").exists()
+
+
+def test_what_a_person_did_between_two_calls_is_nobodys(root, tmp_path, daemon, before, after):
+    before("Edit", file_path=str(root / "gone.txt"))
+    (root / "gone.txt").write_text("gone by the agent\n")
+    after("Edit", file_path=str(root / "gone.txt"))
+    (root / "a.txt").write_text("by hand\n")
+    before("Bash", call="t2", command="true")
+    after("Bash", call="t2", command="true")
+    daemon.close()
+    agents, nobodys = log(root, tmp_path)
+    assert kinds(agents) == {"gone.txt": "modify"}
+    assert kinds(nobodys) == {"a.txt": "modify"}
+    assert nobodys.tool == BY_NOBODY
+    with open_workspace(
+        str(root), state_dir=str(tmp_path / "state"), settings=Settings()
+    ) as workspace:
+        workspace.undo(PERSON)
+    assert (root / "gone.txt").read_text() == "gone\n"
+    assert (root / "a.txt").read_text() == "by hand\n"
+
+
+def test_of_two_sessions_each_has_what_it_did(root, tmp_path, daemon, before, after):
+    before("Bash", command="make", call="t1", session="s1")
+    before("Write", file_path=str(root / "b.txt"), call="t1", session="s2")
+    (root / "a.txt").write_text("by the command\n")
+    (root / "b.txt").write_text("by the tool\n")
+    after("Write", file_path=str(root / "b.txt"), call="t1", session="s2")
+    after("Bash", command="make", call="t1", session="s1")
+    daemon.close()
+    told = [(one.session.id, kinds(one)) for one in log(root, tmp_path)]
+    assert told == [("s2", {"b.txt": "create"}), ("s1", {"a.txt": "modify"})]
+
+
+def test_a_call_of_which_nothing_more_is_heard_is_settled_when_its_turn_ends(
+    root, tmp_path, daemon, before
+):
+    before("Bash", command="make")
+    (root / "a.txt").write_text("by the command\n")
+    daemon.answer("claude", event("Stop"))
+    (root / "gone.txt").write_text("by hand\n")
+    daemon.answer("claude", event("SessionEnd"))
+    daemon.close()
+    told = [(one.tool, kinds(one)) for one in log(root, tmp_path)]
+    assert told == [("Bash", {"a.txt": "modify"}), (BY_NOBODY, {"gone.txt": "modify"})]
+
+
+def test_a_patch_by_a_command_is_settled_by_the_next_call(root, tmp_path, daemon):
+    start = {"session_id": "s", "cwd": str(root), "hook_event_name": "PreToolUse", "turn_id": "t"}
+    patch = {"command": "apply_patch <<'E'\n" + PATCH.replace(".env.production", "b.txt") + "\nE"}
+    given = {"tool_name": "Bash", "tool_use_id": "1", "tool_input": patch}
+    assert daemon.answer("codex", json.dumps({**start, **given}).encode()) == ("", "")
+    (root / "a.txt").write_text("one\nTWO\nthree\nfour\nfive\n")
+    given = {"tool_name": "Bash", "tool_use_id": "2", "tool_input": {"command": "ls"}}
+    daemon.answer("codex", json.dumps({**start, **given}).encode())
+    daemon.close()
+    (operation,) = log(root, tmp_path)
+    assert (operation.session.call, operation.session.agent) == ("1", "codex")
+
+
+def test_a_call_that_began_an_hour_ago_is_over(root, tmp_path, daemon, before, clock):
+    before("Bash", command="sleep 9999")
+    assert daemon.busy
+    clock.now += 3_601
+    assert not daemon.busy
+    (root / "a.txt").write_text("by hand\n")
+    daemon.answer("claude", event("SessionStart", session="s2"))
+    daemon.close()
+    (operation,) = log(root, tmp_path)
+    assert operation.tool == BY_NOBODY
+
+
+def test_what_changed_while_no_process_ran_belongs_to_the_call_that_ends_then(
+    root, tmp_path, daemon, before
+):
+    before("Bash", command="make")
+    daemon.close()
+    (root / "a.txt").write_text("by the command\n")
+    with closing(HookDaemon((str(root),), str(tmp_path / "state"))) as other:
+        other.answer("claude", event("PostToolUse", "Bash", command="make"))
+    (operation,) = log(root, tmp_path)
+    assert (operation.tool, operation.session.call) == ("Bash", "t1")
+
+
+def test_a_hosts_turns_have_names_of_their_own_where_it_gives_them_none(root, tmp_path, daemon):
+    def tell(name: str, **more: object) -> None:
+        data = {"sessionId": "s", "cwd": str(root), **more}
+        daemon.answer("copilot", json.dumps(data).encode(), name)
+
+    for number in range(2):
+        tell("userPromptSubmitted", prompt="go")
+        for name in ("preToolUse", "postToolUse"):
+            tell(name, toolName="bash", toolArgs={"command": f"make {number}"})
+            (root / "a.txt").write_text(f"{number}\n")
+        tell("agentStop")
+    daemon.close()
+    turns = [one.session.turn for one in log(root, tmp_path) if one.tool == "bash"]
+    assert len(turns) == len(set(turns)) == 2
+    assert all(turns)
+
+
+# -- what goes wrong -----------------------------------------------------------------------
+
+
+BAD = [
+    b"",
+    b"{",
+    b"null",
+    b"[1]",
+    b'"PreToolUse"',
+    b"\xff\xfe",
+    b"[" * 100_000,
+    b'{"hook_event_name": 7}',
+    b'{"tool_name": "Write"}',
+]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("data", BAD, ids=range(len(BAD)))
+def test_what_is_no_event_is_refused_when_strict_and_passed_with_a_word_else(daemon, agent, data):
+    passed = daemon.answer(agent, data)
+    assert "deny" not in passed.out
+    assert "INVALID" not in passed.out + passed.remark
+    assert passed.out or passed.remark
+    assert "deny" in daemon.answer(agent, data, strict=True).out
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"tool_name": 7, "tool_input": 3},
+        {"tool_name": "Write"},
+        {"tool_name": "Write", "tool_input": {"file_path": {"a": 1}}},
+        {"tool_name": "Nobody'sTool", "tool_input": {"path": ["a", 1, None, {"path": "b"}]}},
+        {"tool_name": "Write", "tool_input": {"file_path": ""}},
+        {"tool_name": "Bash", "tool_input": {"command": "'" * 1_001}},
+        {"tool_name": "Bash", "tool_input": {"command": "x " * 100_000}},
+        {"tool_name": "x" * 10_000, "tool_use_id": "y" * 10_000},
+        {"session_id": None, "cwd": 9, "tool_name": "Read", "tool_input": {"file_path": "a.txt"}},
+    ],
+    ids=range(9),
+)
+def test_an_event_in_a_form_that_nobody_expects_has_an_answer(daemon, facts):
+    data = json.dumps({"session_id": "s", "hook_event_name": "PreToolUse", **facts}).encode()
+    answer = daemon.answer("claude", data, strict=True)
+    assert not answer.out or json.loads(answer.out)["hookSpecificOutput"]
+    data = data.replace(b"PreToolUse", b"PostToolUse")
+    assert daemon.answer("claude", data, strict=True) == ("", "")
+
+
+@pytest.mark.parametrize("path", ["a\0b", "x" * 5_000, "a/" * 3_000, "\udcff", "~/.ssh/id_rsa"])
+def test_a_path_that_is_none_is_refused_or_left_to_the_host(daemon, before, path):
+    verdict, _ = before("Write", file_path=path)
+    assert verdict in ("", "deny", "ask")
+
+
+def test_of_a_tool_that_nobody_knows_hidden_files_stay_unread(root, before):
+    assert before("FancyTool", path=str(root / ".env"))[0] == "deny"
+    assert before("FancyTool", path=str(root / "a.txt"))[0] == ""
+
+
+def test_random_objects_break_nothing(daemon):
+    dice = random.Random(17)
+    values: list[Any] = ["a.txt", "", None, 7, ["b"], {"path": "c"}, "../x", "/etc", "PreToolUse"]
+    keys = [
+        "hook_event_name",
+        "tool_name",
+        "tool_input",
+        "cwd",
+        "session_id",
+        "args",
+        "path",
+        "tool",
+    ]
+    for _ in range(300):
+        found = {key: dice.choice(values) for key in dice.sample(keys, dice.randrange(8))}
+        for name in ("", "PreToolUse", "PostToolUse"):
+            daemon.answer("claude", json.dumps(found).encode(), name)
+
+
+def test_an_event_that_is_none_of_ours_is_passed(daemon):
+    assert daemon.answer("claude", event("Notification")) == ("", "")
+
+
+def test_settings_that_are_wrong_stop_strict_calls_and_are_told_else(root, daemon, tmp_path):
+    settings = tmp_path / "CONFIG_HOME" / "filepact" / "filepact.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("nonsense = [")
+    data = event("PreToolUse", "Write", file_path=str(root / "a.txt"))
+    assert "systemMessage" in json.loads(daemon.answer("claude", data).out)
+    assert '"deny"' in daemon.answer("claude", data, strict=True).out
+    settings.unlink()
+    assert daemon.answer("claude", data) == ("", "")
+
+
+def test_what_the_rules_deny_stays_denied_when_nothing_can_be_recorded(
+    root, daemon, before, monkeypatch
+):
+    before("Bash", command="true")
+
+    def full(*_: object, **__: object) -> None:
+        raise StateFailedError("no room", hint="Make room.")
+
+    monkeypatch.setattr(ExternalChanges, "detect", full)
+    assert before("Read", file_path=str(root / ".env"))[0] == "deny"
+    assert before("Write", file_path=str(root / ".env.local"))[0] == "ask"
+
+
+def test_a_root_that_moves_is_another_folder(root, tmp_path, daemon, before):
+    before("Bash", command="true")
+    root.rename(tmp_path / "moved")
+    answer = daemon.answer("claude", event("PostToolUse", "Bash", command="true"))
+    assert "systemMessage" in json.loads(answer.out)
+    root.mkdir()
+    (root / "other.txt").write_text("other")
+    daemon.answer("claude", event("SessionStart"))
+    (root / "other.txt").write_text("changed")
+    daemon.answer("claude", event("PostToolUse", "Bash", command="true", call="t9"))
+    daemon.close()
+    (operation,) = log(root, tmp_path)
+    assert kinds(operation) == {"other.txt": "modify"}
+    assert sorted(os.listdir(tmp_path / "moved")) == [".env", "a.txt", "gone.txt"]
+
+
+def test_a_folder_that_holds_the_state_is_no_root(tmp_path):
+    (tmp_path / "state").mkdir(mode=0o700)
+    with closing(HookDaemon((str(tmp_path),), str(tmp_path / "state"))) as daemon:
+        answer = daemon.answer("claude", event("PreToolUse", "Bash"), strict=True)
+    assert '"deny"' in answer.out
+    with pytest.raises(FilepactError):
+        open_workspace(str(tmp_path), state_dir=str(tmp_path / "state"), settings=Settings())
