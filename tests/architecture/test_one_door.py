@@ -141,8 +141,10 @@ ALLOWED: dict[str, dict[str, str]] = {
         "shutil.which": "how this very program is called",
     },
     "faces.cli.setup": {
-        "os.path.realpath": "the folder that hosts are connected to; names only",
-        "pathlib.": "the same",
+        **dict.fromkeys(
+            ("os.environ.", "os.path.lexists", "os.path.realpath", "pathlib."),
+            "the folder that hosts are connected to; names only",
+        ),
     },
     "faces.cli.main": {
         "os.environ.": "the person's wishes about colours and debugging",

@@ -121,6 +121,7 @@ def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             "--remove takes away all that was put in, whichever --guard it was",
             hint="Leave --guard out.",
         )
+    _name_root(arguments)
     context = find_context(arguments)
     project = Path(os.path.normpath(Path(context.roots[0]).expanduser().absolute()))
     if not names:
@@ -139,6 +140,17 @@ def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     if asked and changing:
         _write(changing, files, arguments, screen, record)
     return _answer(chosen, guards, files, arguments, entry, screen, written=asked)
+
+
+def _name_root(arguments: Namespace) -> None:
+    """Take the repository that we are in as the root, which an agent's program does too.
+
+    Only where there is none is the journal asked: to open it takes longer than all the rest.
+    """
+    if not arguments.root and not os.environ.get("FILEPACT_ROOT"):
+        folder = Path.cwd()
+        top = (str(one) for one in (folder, *folder.parents) if os.path.lexists(one / ".git"))
+        arguments.root = list(top)[:1]
 
 
 def _guard_of(host: Host, wanted: Guarding | None) -> Guarding | None:

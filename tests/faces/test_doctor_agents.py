@@ -1,0 +1,57 @@
+"""What `filepact doctor` says of the agents and editors that are here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.faces.cli.doctor import check_agents
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.faces.command_line import CommandLine
+
+
+@pytest.fixture(autouse=True)
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home without settings, and a search path with nothing but one agent's program."""
+    for name in ("CODEX_HOME", "COPILOT_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    home, programs = tmp_path / "home", tmp_path / "programs"
+    home.mkdir()
+    programs.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    (programs / "claude").write_text("#!/bin/sh\n")
+    (programs / "claude").chmod(0o755)
+    return programs
+
+
+def level(cli: CommandLine, name: str) -> str:
+    """How a check of an agent came out; empty where there is none."""
+    found = check_agents(cli.root, ("--state", str(cli.state)))
+    return next((one.level for one in found if one.name == f"agent {name}"), "")
+
+
+def test_an_agent_that_is_installed_and_not_connected_is_told(cli: CommandLine) -> None:
+    assert level(cli, "claude") == "none"
+    assert level(cli, "codex") == ""
+
+
+def test_an_agent_whose_own_tools_are_unguarded_is_told(cli: CommandLine) -> None:
+    (cli.root / ".mcp.json").write_text('{"mcpServers": {"filepact": {"command": "filepact"}}}')
+    assert level(cli, "claude") == "warn"
+    cli("setup", "claude-desktop", "--write", "--unattended")
+    assert level(cli, "claude-desktop") == "ok"
+    (cli.root / ".mcp.json").write_text("{")
+    assert level(cli, "claude") == "warn"
+
+
+def test_a_hook_of_another_command_is_told_and_never_run(cli: CommandLine, tmp_path: Path) -> None:
+    cli("setup", "claude", "--write", "--unattended")
+    file = cli.root / ".claude" / "settings.local.json"
+    file.write_text(file.read_text().replace('"command": "', f'"command": "touch {tmp_path}/ran; '))
+    assert level(cli, "claude") == "warn"
+    assert not (tmp_path / "ran").exists()
