@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from filepact.config.person import state_folder
-from filepact.domain.operation import Actor, Session
+from filepact.config.folders import state_folder
 from filepact.errors import FilepactError, InvalidParamsError
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
+    from filepact.domain.operation import Session
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
@@ -106,6 +106,8 @@ def person(*, how: str = "", program: bool = False) -> Session:
         how: Where the word was given, and through which programs.
         program: Whether a program of theirs gave it, and nobody was there.
     """
+    from filepact.domain.operation import Actor, Session  # noqa: PLC0415 - loads what changes are
+
     actor = Actor("program" if program else "person", _login_name(), how)
     return Session(f"cli-{secrets.token_hex(4)}", actor)
 

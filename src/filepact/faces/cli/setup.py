@@ -14,6 +14,7 @@ import shlex
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import FilepactError, InvalidParamsError, StaleFileError
@@ -356,7 +357,7 @@ def _answer(
         spans.append(TerminalText("Nothing is written yet. To do it:\n"))
         spans.append(TerminalText(f"  {_again(arguments)}\n", "strong"))
     if not arguments.remove:
-        spans += [TerminalText(f"{text}\n", style) for text, style in notes]
+        spans += [TerminalText(f"{fill(text, 80)}\n", style) for text, style in notes]
     waiting = _waiting(arguments, entry) if written and not arguments.remove else []
     if waiting:
         spans.append(
