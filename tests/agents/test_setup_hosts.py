@@ -165,10 +165,13 @@ class Machine:
             f"#!{sys.executable}\nimport os, sys, tempfile\nsys.path[:0] = {sys.path!r}\n"
             f"number, _ = tempfile.mkstemp(dir={str(self.log)!r})\n"
             "os.write(number, ' '.join(sys.argv[1:]).encode())\n"
-            "if sys.argv[1:2] == ['hook']:\n    sys.stdin.read()\n    raise SystemExit\n"
             "from filepact.faces.cli import run\nraise SystemExit(run())\n"
         )
         self.program.chmod(0o755)
+        # The process that answers hooks ends soon after the agent.
+        settings = self.home / ".config" / "filepact" / "filepact.toml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text("[hooks]\nidle = 2\n")
 
     def run(self, words: Sequence[str], url: str = "") -> subprocess.CompletedProcess[str]:
         values = {"ADDRESS": url, "HOME": str(self.home), "ROOT": str(self.root)}

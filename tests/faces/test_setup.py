@@ -14,6 +14,7 @@ import pytest
 from filepact.faces.cli import setup as command
 from filepact.faces.cli.connections import connections
 from filepact.faces.cli.hosts import HOSTS, host_place, own_command
+from filepact.faces.hooks.agents import AGENTS
 from filepact.text import json_edit
 
 if TYPE_CHECKING:
@@ -171,6 +172,16 @@ def test_a_file_that_is_broken_is_left_as_it_is(cli: CommandLine, name: str) -> 
             file.write_bytes(data)
             assert refused(cli, name, "--write") in ("INVALID_PARAMS", "ENCODING_UNSAFE")
             file.unlink()
+
+
+@pytest.mark.parametrize("name", [host.name for host in HOSTS if host.hooks])
+def test_the_events_of_a_host_are_those_that_the_hook_knows(name: str) -> None:
+    (hooks,) = (host.hooks for host in HOSTS if host.name == name and host.hooks)
+    known = AGENTS[name].events
+    asked = {event for event in hooks.before if known[event] == "before"}
+    assert asked == set(hooks.before)
+    assert {known[event] for event in hooks.after} >= {"after", "prompt", "start", "stop"}
+    assert "before" not in {known[event] for event in hooks.after}
 
 
 # -- forms of files ----------------------------------------------------------------------------------
