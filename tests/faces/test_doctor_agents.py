@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,8 +11,6 @@ import pytest
 from filepact.faces.cli.doctor import check_agents
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.faces.command_line import CommandLine
 
 
@@ -55,3 +55,16 @@ def test_a_hook_of_another_command_is_told_and_never_run(cli: CommandLine, tmp_p
     file.write_text(file.read_text().replace('"command": "', f'"command": "touch {tmp_path}/ran; '))
     assert level(cli, "claude") == "warn"
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["claude", "opencode"])
+def test_the_hook_of_an_agent_is_run_and_answers(cli: CommandLine, name: str) -> None:
+    settings = Path(os.environ["XDG_CONFIG_HOME"], "filepact", "filepact.toml")
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    cli("setup", name, "--write", "--unattended")
+    settings.write_text("[hooks\n")
+    assert level(cli, name) == "warn"
+    settings.write_text("[hooks]\nidle = 1\n")
+    for guard in ("own-tools", "only-filepact", "record"):
+        cli("setup", name, "--write", "--guard", guard, "--unattended")
+        assert level(cli, name) == "ok"

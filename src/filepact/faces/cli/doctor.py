@@ -203,18 +203,27 @@ def _fire(words: Sequence[str], lines: Sequence[str], agent: str) -> str:
     names = {"gemini": "BeforeTool", "copilot": "preToolUse", "cursor": "preToolUse"}
     named = names.get(agent, "tool.execute.before" if agent == "opencode" else "PreToolUse")
     try:
+        # Strict, so that what goes wrong is a refusal and not a remark.
         done = subprocess.run(  # noqa: S603 - this very program
-            [*words, "--event", named],
+            [*firm, "--event", named],
             input=json.dumps({**event, "hook_event_name": named}).encode(),
             capture_output=True,
             timeout=_PATIENCE,
             check=False,
         )
-        if done.stdout.strip():
-            json.loads(done.stdout)
+        said = json.loads(done.stdout or b"{}")
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return "gives no answer"
-    return "" if done.returncode == 0 and not done.stderr.strip() else "fails"
+    if done.returncode or done.stderr.strip():
+        return "fails"
+    return "refuses every call" if "deny" in _values(said) else ""
+
+
+def _values(value: object) -> list[object]:
+    """All plain values in an answer."""
+    if isinstance(value, dict):
+        return [one for each in value.values() for one in _values(each)]
+    return [value]
 
 
 def check_settings(named: str, roots: Sequence[str]) -> Iterator[CheckResult]:
