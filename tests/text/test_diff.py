@@ -56,6 +56,7 @@ def test_a_slide_stops_before_the_neighbouring_region():
 
 
 @cache
+@cache
 def hostile_texts() -> dict[str, tuple[list[str], list[str]]]:
     rng = random.Random(3)
     few = [str(rng.randrange(101)) for _ in range(64_000)]

@@ -397,6 +397,7 @@ def test_a_large_patch_with_wrong_numbers_applies():
     assert run(before, patch) == after
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     ("unit", "count", "tail"),

@@ -92,6 +92,13 @@ class Crash:
         )
         return self.workspace._store.begin(operation, contents)
 
+    def leave(self, aside: bytes | None, own: bytes | None) -> None:
+        """Leave a text under the first temporary name, and one in ``a.txt``; None for no file."""
+        for name, data in ((temporary(0), aside), ("a.txt", own)):
+            if data is not None:
+                half = name != "a.txt" and data not in (OLD, NEW)
+                put(self.root, name, data, 0o600 if half else 0o644)
+
 
 @pytest.fixture
 def crash(open_here: Callable[..., Workspace], session: Session, root: Path) -> Crash:
@@ -138,10 +145,7 @@ def test_what_a_replacement_left_tells_what_became_of_it(
     own: bytes | None,
     state: str,
 ) -> None:
-    if own is not None:
-        put(root, "a.txt", own)
-    if aside is not None:
-        put(root, temporary(0), aside, 0o644 if aside in (OLD, NEW) else 0o600)
+    crash.leave(aside, own)
     crash.begin(("a.txt", OLD, NEW))
     (settled,) = open_here().recovered
     assert settled.state == state
@@ -173,9 +177,7 @@ def test_what_a_creation_left_tells_what_became_of_it(
     state: str,
     then: bytes | None,
 ) -> None:
-    for name, data in ((temporary(0), aside), ("a.txt", own)):
-        if data is not None:
-            put(root, name, data)
+    crash.leave(aside, own)
     crash.begin(("a.txt", None, NEW))
     (settled,) = open_here().recovered
     assert settled.state == state
@@ -201,9 +203,7 @@ def test_what_a_removal_left_tells_what_became_of_it(
     own: bytes | None,
     state: str,
 ) -> None:
-    for name, data in ((temporary(0), aside), ("a.txt", own)):
-        if data is not None:
-            put(root, name, data)
+    crash.leave(aside, own)
     crash.begin(("a.txt", OLD, None))
     (settled,) = open_here().recovered
     assert settled.state == state

@@ -31,6 +31,7 @@ from filepact.fs.read import (
     check_regular,
     kind_of,
     open_regular,
+    read_umask,
     read_whole,
     unreadable,
 )
@@ -74,6 +75,7 @@ class RootReader:
         self.boundary = boundary
         self._secrets = secrets
         self._descriptor = descriptor
+        self._mask = read_umask()  # now, since a sandbox may hide it later
         self._resolver = choose_resolver(path, resolver, boundary)
         self.resolver = self._resolver.name
         self.trees = WorkTrees(path, self._bytes, self.glance)

@@ -17,16 +17,12 @@ from typing import TYPE_CHECKING
 from filepact.domain.document import LINK, Revision
 from filepact.errors import FilepactError, NotAFileError, StaleFileError, WriteFailedError
 from filepact.fs import atomic, staged
-from filepact.fs.read import FileContents, read_umask, write_failed
+from filepact.fs.read import FileContents, write_failed
 from filepact.fs.read_only_root import FOLDER, MOVED, RootReader, root_gone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Literal
 
-    from filepact.domain.document import RootId
-    from filepact.fs.home_secrets import SecretIndex
-    from filepact.fs.mounts import RootMounts
     from filepact.fs.staged import StagedChange, WriteResult
 
 __all__ = ["Root", "replace_outside"]
@@ -35,24 +31,12 @@ _LARGEST_OUTSIDE = 1 << 24
 
 
 class Root(RootReader):
-    """A directory that is held open, and may be changed.
+    """A directory that is held open, and may be changed."""
 
-    Attributes:
-        new_mode: Permission bits of a new file.
-    """
-
-    def __init__(
-        self,
-        path: RootId,
-        descriptor: int,
-        resolver: Literal["auto", "openat2", "walk"],
-        boundary: RootMounts,
-        secrets: SecretIndex | None = None,
-    ) -> None:
-        super().__init__(path, descriptor, resolver, boundary, secrets)
-        mask = read_umask()
-        self.new_mode = 0o666 & ~mask
-        self._new_folder_mode = 0o777 & ~mask
+    @property
+    def new_mode(self) -> int:
+        """Permission bits of a new file."""
+        return 0o666 & ~self._mask
 
     # -- changing one file ----------------------------------------------------------------
 
@@ -195,7 +179,7 @@ class Root(RootReader):
         made = True
         try:
             try:
-                os.mkdir(name, self._new_folder_mode, dir_fd=parent)
+                os.mkdir(name, 0o777 & ~self._mask, dir_fd=parent)
             except FileExistsError:
                 made = False  # Somebody else made it just now, which is as good, but theirs.
             atomic.sync(parent)
