@@ -627,3 +627,23 @@ def test_what_came_past_the_doors_is_named_in_the_log_and_can_be_undone(cli: Com
     assert cli.json("undo", "--unattended")["status"] == "applied"
     assert (cli.root / "src" / "app.py").read_text() != "other\n"
     assert cli.json("undo", "--unattended", looked.lost.id, code=1)["error"]["code"] == "NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("words", "named", "tool"),
+    [
+        (("write", "new/deep/a.txt", "--content", "x"), "--create-dirs", "createDirs"),
+        (("read", "."), "filepact tree", "directory_tree"),
+        (("edit", "none.txt", "--old", "a", "--new", "b"), "filepact write", "write_file"),
+        (("edit", "twice.txt", "--old", "a", "--new", "b"), "--all", "replace_all"),
+    ],
+)
+def test_hints_name_commands_and_their_options_and_no_tools_of_agents(
+    cli: CommandLine, words: tuple[str, ...], named: str, tool: str
+) -> None:
+    (cli.root / "twice.txt").write_text("a\na\n")
+    said = cli(*words)
+    hint = cli.json(*words, code=1)["error"]["hint"]
+    assert named in said.err
+    assert named in hint
+    assert tool not in said.err + hint

@@ -177,7 +177,33 @@ def _explain_misuse(misuse: CommandError, *, json: bool) -> int:
     return USAGE
 
 
+_IN_COMMANDS = {
+    "createDirs: true": "--create-dirs",
+    "create_dir of manage_files": "`filepact mkdir`",
+    "manage_files": "`filepact mv` or `filepact rm`",
+    "directory_tree": "`filepact tree`",
+    "search_files": "`filepact find`",
+    "read_file": "`filepact read`",
+    "write_file": "`filepact write`",
+    "edit_file": "`filepact edit`",
+    "patch_apply": "`filepact patch`",
+    "expected_revision": "--expect",
+    "replace_all": "--all",
+    "old_string": "--old",
+    "new_string": "--new",
+}
+"""What tools and their parameters are called on the command line."""
+
+
+def _for_people(hint: str) -> str:
+    """A hint in the words of the command line, where it is in those of an agent's tools."""
+    for words, ours in _IN_COMMANDS.items():
+        hint = hint.replace(words, ours)
+    return hint
+
+
 def _explain(error: FilepactError, screen: Terminal) -> int:
+    error.hint = _for_people(error.hint)
     if screen.json:
         screen.object(_facts(error))
     else:
