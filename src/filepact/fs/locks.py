@@ -77,7 +77,7 @@ class FileLocks:
             holder.close()
 
     def try_hold(self, keys: Iterable[str]) -> ExitStack | None:
-        """Hold the locks if all are free at this moment; else None.
+        """Hold the locks of all these keys if they are free now; else None.
 
         Returns:
             A context manager that frees them.
@@ -91,7 +91,7 @@ class FileLocks:
         return held
 
     def check(self) -> None:
-        """Refuse to go on when the file in which locks are held is not the one that others use.
+        """Refuse to go on if another lock file has taken the place of the one in use.
 
         Raises:
             StateFailedError: It was removed or replaced after they were taken.
@@ -178,7 +178,7 @@ class FileLocks:
 
 @contextmanager
 def keep_out(path: str, first: int, count: int) -> Iterator[bool]:
-    """Lock some bytes of a file that is no file of locks, unless another process has locked them.
+    """Lock some bytes of an ordinary file, unless another process has locked them.
 
     Args:
         path: The file, which is there.
@@ -335,7 +335,7 @@ _STATES = {"T": ", which is stopped", "t": ", which a debugger holds", "Z": ", w
 
 
 def described(pid: int) -> str:
-    """A process in words: its number, its command, and whether it is stopped."""
+    """Describe a process: its number, its command, and whether it is stopped."""
     command = state = ""
     # Inside the sandbox, and on systems without it, the number has to do.
     with suppress(OSError):

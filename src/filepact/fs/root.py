@@ -51,7 +51,7 @@ class Root(RootReader):
         folder: int = -1,
         early: bool = True,
     ) -> StagedChange:
-        """Prepare the change of one file, so that no room is needed any more to do it.
+        """Stage the change of one file: everything that needs disk space is done now.
 
         It is given to `apply`, then to `sync`, then to `settle`; or, at any point before that, to
         `take_back` if it was applied, and to `drop`.
@@ -106,7 +106,7 @@ class Root(RootReader):
             one.drop(parent)
 
     def sync(self, one: StagedChange) -> bool:
-        """Synchronise the folder of a change; whether the system confirmed it."""
+        """Synchronise the folder of a change to disk.  Returns whether the system confirmed it."""
         if one.folder >= 0:
             return atomic.sync(one.folder) == "applied"
         with self._folder(one) as parent:
@@ -194,7 +194,7 @@ class Root(RootReader):
         return below, made
 
     def remove_directory(self, path: str) -> bool:
-        """Remove a folder if it is empty; whether it was.
+        """Remove a folder if it is empty.  Returns whether it was.
 
         Raises:
             WriteFailedError: The system refused.
@@ -212,7 +212,7 @@ class Root(RootReader):
     # -- what a crash left ----------------------------------------------------------------
 
     def leftovers(self, directory: str, beginning: str) -> tuple[str, ...]:
-        """The tokens, of those with a beginning, of all temporary files in a folder; one listing."""
+        """List the tokens of the temporary files in a folder that begin with ``beginning``."""
         tokens = (atomic.token_of(name) for name in self.names(directory))
         return tuple(one for one in tokens if one is not None and one.startswith(beginning))
 
@@ -239,7 +239,7 @@ class Root(RootReader):
     def resume(
         self, path: str, *, before: Revision | None, after: Revision | None, token: str
     ) -> StagedChange:
-        """A change that a process that is gone has applied and not settled, to be taken back.
+        """Resume a change that another process applied and did not settle, to take it back.
 
         Args:
             path: Its canonical path.

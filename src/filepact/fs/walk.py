@@ -54,7 +54,7 @@ class EntryFilter:
         return self._allow(path, is_dir)
 
     def among(self, prefix: str, keys: list[str]) -> list[str]:
-        """Those of the names in one folder that may be seen.
+        """Select the names in one folder that may be seen.
 
         Args:
             prefix: The folder's path with a slash behind it; empty for the root.
@@ -135,7 +135,7 @@ _SPECIAL = frozenset({".git", ".git/", *_LAYERS})
 
 
 class EntryList(NamedTuple):
-    """Names of one folder that follow each other, up to the next folder in it.
+    """Consecutive names of one folder, up to the next subfolder.
 
     Attributes:
         prefix: The folder's path with a slash behind it; empty for the root.
@@ -223,17 +223,17 @@ class TreeReader:
 
     @property
     def complete(self) -> bool:
-        """Whether everything was seen that could be."""
+        """Whether everything below the base was seen."""
         return not (self.cut or self.cancelled or self.too_deep or self.unreadable)
 
     @property
     def looked_at(self) -> int:
-        """How many names were looked at so far."""
+        """The number of names looked at so far."""
         return self._most - self._left
 
     @property
     def refused(self) -> int:
-        """How many names the guard's rules have kept from being seen, whatever they are called."""
+        """The number of names that the guard's rules hid."""
         return self._allow.refused
 
     def __iter__(self) -> Iterator[Entry]:
@@ -245,7 +245,7 @@ class TreeReader:
                 yield Entry(prefix + folder, folder, "folder", depth, descriptor, self._root)
 
     def batches(self) -> Iterator[EntryList]:
-        """The same in batches, for callers that look at names only: many times as quick."""
+        """Yield the entries in batches, much faster, for callers that look at names only."""
         return self._batches
 
     def __enter__(self) -> Self:

@@ -35,11 +35,11 @@ class DiffRange:
 
 
 _Run = tuple[int, int, int]
-"""So many equal lines: (from this old line, from this new line, how many)."""
+"""A run of equal lines: (first old line, first new line, number of lines)."""
 
 
 def compare_lines(old: list[str], new: list[str]) -> list[DiffRange]:
-    """The regions that differ, in order; they never touch each other.
+    """Compare two lists of lines.  Returns the regions that differ, in order; no two touch.
 
     The lines between two regions are equal one by one.  Equal texts give an empty list.
     """

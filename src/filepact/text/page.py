@@ -43,7 +43,7 @@ def size_of(text: str) -> int:
 
 
 def beginning(text: str, most: int) -> str:
-    """As many of a text's first characters as take no more of a page than that."""
+    """Cut a text to its first characters that fit into a size."""
     most = max(most, 0)
     shown = text[:most]
     while (size := size_of(shown)) > most:
@@ -52,7 +52,7 @@ def beginning(text: str, most: int) -> str:
 
 
 def cut_to(text: str, most: int) -> str:
-    """The beginning of a text, cut so that it takes so much of a page, with the cut said."""
+    """Cut a text to a size, with a note about the cut at its end."""
     if size_of(text) <= most:
         return text
     mark = "\n[the rest does not fit here]"
@@ -61,7 +61,7 @@ def cut_to(text: str, most: int) -> str:
 
 
 class LineWriter:
-    """Lines, one below the other, as long as there is room.
+    """Collects lines until a page is full.
 
     Args:
         most: What all of it may take, with its footer.
@@ -80,7 +80,7 @@ class LineWriter:
 
     @property
     def left(self) -> int:
-        """The room that is left on the page, without the footer."""
+        """The size that is left on the page, without the footer."""
         return self._most - self._used
 
     @property
@@ -89,7 +89,7 @@ class LineWriter:
         return len(self._rows)
 
     def add(self, row: str, worth: int = 1, size: int = 0) -> bool:
-        """Put a row on the page if there is room; for the first there always is.
+        """Add a row if there is room; the first is always added.
 
         Args:
             row: One line, or several that belong together.
@@ -111,7 +111,7 @@ class LineWriter:
         return True
 
     def fill(self, lines: Sequence[str], *, first: int = 0, width: int = 0) -> int:
-        """Put lines on the page, one thing on each, as many as there is room for.
+        """Add rows as long as there is room.
 
         Args:
             lines: None of them holds a line end.
@@ -142,7 +142,7 @@ class LineWriter:
         return fit
 
     def close(self, footer: Callable[[int], str]) -> str:
-        """The whole page; rows that the footer leaves no room for are taken off again.
+        """Finish the page: add the footer, and remove the rows that it leaves no room for.
 
         Args:
             footer: Given the worth of what is on the page, says what that is.
@@ -162,7 +162,7 @@ _NUMBERS: Final = 1_000  # that are written out together
 
 
 def numbered(number: int, width: int) -> str:
-    """What stands before a line, with its number."""
+    """The prefix of a line, with its number."""
     return f"{number:>{width}}\u2502"
 
 
@@ -194,7 +194,7 @@ def cut_mark(more: int) -> str:
 
 
 def left_in(text: str, there: str) -> str:
-    """The reader's mark that a new text still holds; empty when there is none.
+    """Name what a new text holds of the additions of read_file, such as line numbers; empty for none.
 
     Args:
         text: The new text.
@@ -217,7 +217,7 @@ def left_in(text: str, there: str) -> str:
 
 
 def _are_numbered(lines: list[str]) -> bool:
-    """Whether nearly every line has a number before it, and these ascend by one."""
+    """Whether nearly every line begins with a number, and the numbers ascend."""
     numbers = [int(found[1]) for line in lines if (found := _NUMBERED.match(line))]
     if not numbers or 10 * len(numbers) < 9 * len(lines):
         return False

@@ -35,11 +35,11 @@ _LEAST_LIKENESS = 0.5
 
 
 class RebaseError(Exception):
-    """The change cannot be carried over with certainty; says why, as the end of a sentence."""
+    """Raised if a change cannot be carried over with certainty; the message is the end of a sentence."""
 
 
 def carry(text: str, place: LineMatch, sent: list[str], new: list[str]) -> EditList:
-    """The edits of the file's text that do to its lines what was done to the author's.
+    """Compute the edits that change the file's lines as the author's copy was changed.
 
     Args:
         text: The file's text.
@@ -55,14 +55,14 @@ def carry(text: str, place: LineMatch, sent: list[str], new: list[str]) -> EditL
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """A line of the author's copy and the file's."""
+    """A line of the author's copy with the file's line that it stands for."""
 
     sent: str
     there: str
 
 
 class _Carrying:
-    """One change on its way."""
+    """Carries over one change."""
 
     __slots__ = ("indentation", "new", "pairs", "place", "regions", "sent", "text")
 
@@ -95,7 +95,7 @@ class _Carrying:
         return EditList(tuple(edits)).trim(self.text)
 
     def _distinct(self) -> bool:
-        """Whether every two lines that are the same in the copy are the same in the file."""
+        """Whether lines that are equal in the copy are also equal in the file."""
         known: dict[str, str] = {}
         return all(
             known.setdefault(pair.sent, pair.there) == pair.there
@@ -127,7 +127,7 @@ class _Carrying:
     # -- line for line ---------------------------------------------------------------------
 
     def _one(self, old: int, new: int) -> list[Edit]:
-        """One line in the place of one."""
+        """Replace one line by one."""
         line, pair, fresh = self.place.lines[old], self.pairs[old], self.new[new]
         if line is None or pair is None:
             raise RebaseError("a blank line that shall be changed is not in the file")
@@ -153,7 +153,7 @@ class _Carrying:
     # -- some lines for others -------------------------------------------------------------
 
     def _insertion(self, region: DiffRange) -> Edit:
-        """New lines between two."""
+        """Insert new lines between two."""
         at = region.old_start
         if at in self.place.missed:
             raise RebaseError("the file has a blank line where the new lines belong")
@@ -171,7 +171,7 @@ class _Carrying:
         return Edit(after.start, after.start, "".join(line + end for line in lines))
 
     def _replacement(self, region: DiffRange, lines: list[TextLine]) -> Edit:
-        """Lines in the place of a different number of lines."""
+        """Replace lines by a different number of lines."""
         for old in range(region.old_start, region.old_end):
             pair = self.pairs[old]
             if pair and region.new_end > region.new_start:
@@ -309,7 +309,7 @@ class _Indentation:
         return cls(tuple(known), same, tuple(indents), around)
 
     def tells_apart(self, sent: str) -> bool:
-        """Whether lines that the author indents so have one indentation in the file."""
+        """Whether the file gives this indentation of the author's exactly one indentation."""
         return len({there for one, there in self.known if one == sent}) < 2
 
     def file_indent(self, sent: str, neighbours: Iterable[tuple[str, str]]) -> str | None:
@@ -334,7 +334,7 @@ class _Indentation:
         return None
 
     def _from_one(self, sent: str) -> str | None:
-        """From one depth that is known."""
+        """Derive an indentation from a single known one."""
         if len(self.known) > 1:
             return None
         known, there = self.known[0]
@@ -359,7 +359,7 @@ class _Indentation:
         return None if rest or size < 0 else unit[0] * size
 
     def _line(self) -> _Straight | None:
-        """The one linear relation that all lines obey."""
+        """Find the linear relation between widths that holds for all lines."""
         if not _pure("".join(one for one, _ in self.known)):
             return None
         blank = "".join(there for _, there in self.known)
@@ -378,7 +378,7 @@ class _Indentation:
 
 @dataclass(frozen=True, slots=True)
 class _Straight:
-    """From the author's widths to the file's along a straight line."""
+    """Maps the author's indentation widths to the file's by a linear function."""
 
     x: int
     y: int
@@ -396,12 +396,12 @@ class _Straight:
 
 
 def _pure(indent: str) -> bool:
-    """Whether it consists of tabs only or of blanks only."""
+    """Whether an indentation consists of tabs only or of blanks only."""
     return not indent.strip(" ") or not indent.strip("\t")
 
 
 def _unit(around: str) -> str | None:
-    """A tab, or the blanks by which lines are indented more than the line before, mostly."""
+    """The usual step of indentation: a tab, or a number of blanks."""
     lines = around.replace("\r", "\n").split("\n")[1:-1]
     indents = [indent_of(line) for line in lines if line.strip()]
     tabbed = sum(indent.startswith("\t") for indent in indents)

@@ -146,7 +146,7 @@ def edit_file(
 def _replacements(
     old: str | None, new: str | None, edits: list[EditParameters] | None, *, replace_all: bool
 ) -> list[EditParameters]:
-    """The replacements asked for, whichever way."""
+    """Collect the replacements from either form of the parameters."""
     if edits is not None:
         if old is not None or new is not None:
             raise InvalidParamsError(
@@ -328,7 +328,7 @@ def _shown(past: SessionHistory, change: Operation | Proposal) -> str:
 
 
 def _line(change: Operation | Proposal, now: float) -> str:
-    """One change: id, what became of it, how long ago, and what it does."""
+    """Render one change as a line: id, state, age and summary."""
     seconds = max(0, int(now - change.created))
     ago = f"{seconds} s" if seconds < 120 else f"{seconds // 60:,} min"
     return f"{change.id} {_state(change)} | {ago} ago | {change.summary}"

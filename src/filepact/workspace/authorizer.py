@@ -31,7 +31,7 @@ _RUNS = 0o111
 
 
 class ChangePolicy:
-    """The verdicts about one agent's changes; what is denied is refused at once.
+    """Asks the rules about one agent's changes, and refuses at once what they deny.
 
     Args:
         guard: The rules.
@@ -44,7 +44,7 @@ class ChangePolicy:
         self._asking: dict[str, str] = {}
 
     def find(self, path: str, *, follow: bool = True) -> Location:
-        """The place that a path leads to, for a change; what is there need not be a file.
+        """Find the location of a path for a change; there may be a folder, or nothing.
 
         Args:
             path: The path as it was sent.
@@ -56,7 +56,7 @@ class ChangePolicy:
         return self._guard.find(path, "write", agent=self._agent, missing="create", follow=follow)
 
     def show(self, path: WorkspacePath) -> str:
-        """A path as it is shown, and as it can be sent."""
+        """The name of a path to show, which can also be sent."""
         return self._guard.show(path.root, path.path)
 
     def find_file(
@@ -82,7 +82,7 @@ class ChangePolicy:
         return now
 
     def hides(self, location: Location) -> bool:
-        """Whether the agent may write the file but not see what it holds."""
+        """Whether the agent may write the file but not see its content."""
         return self._guard.hides(location.path, self._agent)
 
     def check_held(
@@ -96,11 +96,11 @@ class ChangePolicy:
         self._guard.check_held(location.path, "write", held, agent=self._agent, like=like)
 
     def hides_all(self, path: WorkspacePath, held: Iterable[bytes | Document]) -> bool:
-        """Whether the agent may not see what a file holds, by its name or for a key in it."""
+        """Whether a file's content is hidden from the agent, for its name or for a private key in it."""
         return self._guard.hides(path, self._agent, held)
 
     def hides_key(self, path: WorkspacePath, held: Iterable[bytes | Document]) -> bool:
-        """Whether a private key in a file hides from the agent what it holds."""
+        """Whether a file's content is hidden from the agent for a private key in it."""
         return self._guard.hides_key(path, self._agent, held)
 
     @contextmanager
@@ -127,7 +127,7 @@ class ChangePolicy:
         source: Document | None = None,
         written: Document | None = None,
     ) -> None:
-        """Record one change, in place of an earlier one of the same file.
+        """Check one change against the rules, and record it; it replaces an earlier one of the file.
 
         Args:
             location: Where it is made.
@@ -149,7 +149,7 @@ class ChangePolicy:
             self._asking[location.shown] = asking[0].rule.name
 
     def drop(self, location: Location) -> None:
-        """Forget the change of one file, which came to nothing."""
+        """Forget the recorded change of one file, which will not be made."""
         self._asking.pop(location.shown, None)
 
     def require(self, rule: str) -> None:
@@ -158,7 +158,7 @@ class ChangePolicy:
 
     @property
     def asks(self) -> str:
-        """The names of the rules that want a person's approval; empty when none does."""
+        """The names of the rules that ask for a person's approval, joined by commas; empty for none."""
         return ", ".join(dict.fromkeys(self._asking.values()))
 
 

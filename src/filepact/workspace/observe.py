@@ -62,7 +62,7 @@ _UNKNOWN: Final = Stamp(0, 0, 0, 0, 0)
 
 
 def is_racy(stamp: Stamp, now: int) -> bool:
-    """Whether a file may change once more and keep its stamp.
+    """Whether a stamp is racy: the file may still change without changing its stamp.
 
     Args:
         stamp: The file's stamp.
@@ -72,7 +72,7 @@ def is_racy(stamp: Stamp, now: int) -> bool:
 
 
 def nested_roots(root: Root, guard: Guard) -> frozenset[str]:
-    """The folders of a root that are roots of their own, by path beneath it."""
+    """List the folders of a root that are roots themselves, by their path beneath it."""
     return frozenset(
         other.path[len(root.path) :].lstrip("/")
         for other in guard.roots
@@ -81,7 +81,7 @@ def nested_roots(root: Root, guard: Guard) -> frozenset[str]:
 
 
 class RootEvents(NamedTuple):
-    """What a `RootWatcher` has seen.
+    """The result of a check by a `RootWatcher`.
 
     Attributes:
         names: Files that were touched.  Without a scan, all others are unchanged.
@@ -144,12 +144,12 @@ class RootWatcher:
             notices.close()
 
     def distrust(self) -> None:
-        """A change has gone unnoticed: from now on every check scans."""
+        """Stop relying on events, since one was missed: from now on every check scans."""
         self._trusted = False
         self.close()
 
     def mark(self) -> bool:
-        """Have the next check tell what is touched from now on from what was touched before.
+        """Mark this moment: the next check separates the files touched before it from those touched after it.
 
         From any thread, and without waiting for a scan.
 
@@ -171,7 +171,7 @@ class RootWatcher:
         *,
         keep: bool = False,
     ) -> RootEvents:
-        """What was touched since the last check.
+        """Report the files touched since the last check.
 
         Args:
             knows: Whether the caller knows of a file, by its path beneath the root; others may be
@@ -211,7 +211,7 @@ class RootWatcher:
         *,
         anew: bool,
     ) -> RootEvents:
-        """The names that were touched, or a scan if they do not tell enough."""
+        """Return the touched names, or a scan if they are not enough."""
         if anew:
             self.close()
             return self._scanned(names, cancelled)
@@ -361,7 +361,7 @@ class FileSnapshot:
     # -- what is known --------------------------------------------------------------------
 
     def begin(self, seen: RootEvents) -> None:
-        """Take all files for known as a scan has seen them."""
+        """Replace all known stamps by those of a scan."""
         if seen.scan is None:
             raise ValueError("a snapshot begins with a scan")
         now = time.time_ns()
@@ -372,7 +372,7 @@ class FileSnapshot:
         self._racy = {name for name, stamp in stamps.items() if is_racy(stamp, now)}
 
     def put(self, name: str, stamp: Stamp | None, *, racy: bool = False) -> None:
-        """Know a file by its stamp; it stays suspect if that is None, or racy."""
+        """Set the known stamp of a file; it is checked again if that is None, or racy."""
         self.stamps[name] = stamp or _UNKNOWN
         self._doubtful.discard(name)
         self._racy.discard(name)
@@ -382,19 +382,19 @@ class FileSnapshot:
             self._racy.add(name)
 
     def settle(self, name: str, *, racy: bool) -> None:
-        """A suspect file is as it is known; `racy` if it may still change and keep its stamp."""
+        """Record that a suspect file has not changed; `racy` if it may still change without a new stamp."""
         self._doubtful.discard(name)
         if not racy:
             self._racy.discard(name)
 
     def drop(self, name: str) -> None:
-        """Know of no such file."""
+        """Forget the known stamp of a file."""
         self.stamps.pop(name, None)
         self._racy.discard(name)
         self._doubtful.discard(name)
 
     def doubt(self, name: str) -> None:
-        """Suspect a file the next time, whatever was noticed."""
+        """Have a file checked the next time, whatever the events say."""
         self._doubtful.add(name)
 
     # -- what is different ----------------------------------------------------------------
@@ -406,7 +406,7 @@ class FileSnapshot:
         )
 
     def compare(self, seen: RootEvents, *, racy: bool = True) -> RacyFiles:
-        """The files that may be other than they are known.
+        """List the files that may have changed since they became known.
 
         Args:
             seen: What was touched; its scan, if it has one, is complete.
@@ -486,7 +486,7 @@ def _every(_path: str, _is_folder: bool) -> bool:
 
 
 class ExternalFiles:
-    """The files of the roots as every other program finds them.
+    """Reads the files of the roots as they are on the disk, without buffers and proposals.
 
     What is read here is for programs that read the disk by themselves anyway; it goes to no agent.
 
@@ -549,7 +549,7 @@ class ExternalFiles:
         return False
 
     def text(self, path: WorkspacePath, data: bytes) -> str | None:
-        """The text that bytes stand for in a file; None where it is none."""
+        """Decode bytes of a file; None if they are not text."""
         try:
             return decode(data, name=path.path, given=self._given(path)).text
         except BinaryFileError:

@@ -1,4 +1,4 @@
-"""Proposals that wait for a person: each session's view of its own, and what it should hear of them.
+"""Pending proposals: each session's view of its own, and the notices about decisions on them.
 
 For the session that proposed it, what waits is what its files hold: it can go on with them.  For
 everybody else the files are what they are.
@@ -48,7 +48,7 @@ _DAY = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class ProposalFile:
-    """One file of a session's proposal, which replaces the disk's for that session."""
+    """One file of a session's proposal; for that session it takes the place of the file on the disk."""
 
     proposal: Proposal
     change: FileChange
@@ -64,7 +64,7 @@ class ProposalFile:
 
 
 class ProposalFiles:
-    """The files as one session wants them, for the time of one call.
+    """The files that one session proposes, loaded for the time of one call.
 
     Args:
         load: The session's proposals that wait, oldest first.
@@ -165,7 +165,7 @@ class _Covered:
 
 
 class PendingProposals:
-    """The proposals of sessions that wait, and what sessions have to hear of them.
+    """Keeps the pending proposals of sessions, and the notices about their decisions.
 
     The journal is asked, for a person decides in another process.
 
@@ -196,7 +196,7 @@ class PendingProposals:
         self._lock = Lock()
 
     def of(self, session: Session) -> ProposalFiles:
-        """A session's proposals that wait."""
+        """List a session's pending proposals."""
         return ProposalFiles(partial(self._waiting, session), self._store.content, self._given)
 
     def propose(
@@ -206,7 +206,7 @@ class PendingProposals:
         grows: Iterable[Proposal] = (),
         knows: Mapping[WorkspacePath, KnownText] | None = None,
     ) -> None:
-        """Keep a proposal for a person; its session knows what it has proposed.
+        """Store a proposal for a person, and record its text as known to the session.
 
         Args:
             proposal: What is proposed.
@@ -247,11 +247,11 @@ class PendingProposals:
         self._store.propose(proposal, contents, supersedes=[old])
 
     def expire(self) -> None:
-        """Let go of what has waited for too long."""
+        """Expire the proposals that have waited for too long."""
         self._store.expire(time.time() - self._limits.days * _DAY)
 
     def withdraw(self, proposals: Iterable[Proposal]) -> None:
-        """Take proposals back for the session that made them, to which that is no news.
+        """Withdraw proposals for the session that made them, without a notice to it.
 
         Raises:
             StaleFileError: Somebody has decided about one.
@@ -283,17 +283,17 @@ class PendingProposals:
         return tuple(SessionEvent(one, answer) for one, answer in answers.items() if answer)
 
     def acknowledge(self, session: str, news: Iterable[SessionEvent]) -> None:
-        """The session was told these."""
+        """Remove notices that the session has received."""
         self._forget(session, {one.key for one in news})
 
     def acknowledge_answer(self, session: str, change_id: ChangeId) -> None:
-        """The session is told in another way what was said to a proposal, or to what replaced it."""
+        """Remove the notice about a proposal, or its replacement, since the session is told in another way."""
         with suppress(NotFoundError):
             told = {change_id, self.newest(change_id)}
             self.acknowledge(session, [one for one in self.events(session) if one.key in told])
 
     def _later(self, waiting: Iterable[ChangeId]) -> tuple[ChangeId, ...]:
-        """The proposals that have superseded some others."""
+        """List the proposals that have superseded some others."""
         later: list[ChangeId] = []
         for one in waiting:
             with suppress(NotFoundError):
@@ -374,7 +374,7 @@ class PendingProposals:
         return change_id
 
     def _is_open(self, proposal: Proposal) -> bool:
-        """Whether it is not known yet what becomes of an operation that was approved."""
+        """Whether the outcome of an approved operation is not known yet."""
         return self._store.operation(proposal.id).state == "intended"
 
     def _answer(self, change_id: ChangeId) -> str | None:
@@ -439,10 +439,10 @@ _MOST_NEWS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class SessionEvent:
-    """Something that a session should hear.
+    """A notice for a session.
 
     Attributes:
-        key: What it is known by when it was heard; two with the same are one.
+        key: Identifies it when it is acknowledged; two with the same key are one.
         text: One sentence, or several lines that belong together.
     """
 
@@ -451,7 +451,7 @@ class SessionEvent:
 
 
 class SessionEvents:
-    """News of sessions, until they were heard; of very many only the last ones."""
+    """Keeps the notices of sessions until they are acknowledged; of very many only the last ones."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[SessionEvent]] = {}
@@ -470,7 +470,7 @@ class SessionEvents:
             return tuple(self._waiting.get(session, ()))
 
     def acknowledge(self, session: str, news: Iterable[SessionEvent]) -> None:
-        """An answer that told these was sent."""
+        """Remove notices that an answer has told."""
         about = {one.key for one in news}
         with self._lock:
             rest = [one for one in self._waiting.pop(session, ()) if one.key not in about]
