@@ -150,6 +150,7 @@ def edit(first: tuple[int, int], last: tuple[int, int], text: str) -> dict[str, 
 # -- real servers --------------------------------------------------------------------------
 
 
+@pytest.mark.timeout(600)  # a server reads all files, beside whatever else the machine does
 @pytest.mark.slow(after=3)
 @pytest.mark.parametrize("name", ["ty", "typescript", "basedpyright", "gopls"])
 def test_a_rename_over_many_files_is_right_afterwards_and_undone_to_the_byte(
