@@ -9,6 +9,7 @@ from filepact.config.layers import RuleSet
 from filepact.config.person import TRUST_FILE, home_folder, read_settings, state_folder
 from filepact.config.rule_files import read_project
 from filepact.domain.deadline import DEFAULT_SECONDS
+from filepact.domain.document import RootId
 from filepact.domain.policy import AccessRequest, Policy, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import InvalidParamsError, NoChangeError, StateFailedError
@@ -22,6 +23,7 @@ from filepact.store.snapshots import SqliteSnapshots
 from filepact.store.sqlite import SqliteStore
 from filepact.workspace.documents import PROJECT_FILE, EncodingSettings, read_project_file
 from filepact.workspace.guard import Guard
+from filepact.workspace.kept_files import KnownFileLimits
 from filepact.workspace.read_tracker import KnownTextWriter
 from filepact.workspace.workspace import Workspace
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from filepact.config.settings import Settings
     from filepact.domain.operation import JournalCheckResult, SalvageResult
     from filepact.domain.server_sandbox import ServerSandbox
+    from filepact.fs.locks import ProcessLock
     from filepact.fs.sandbox import SandboxMode, Trial
     from filepact.lsp.diagnostics import ServerStatus
     from filepact.lsp.forkserver import ForkServer
@@ -49,6 +52,7 @@ __all__ = [
     "SETUP_FILE",
     "check_state",
     "confines_servers",
+    "guarding",
     "journal_roots",
     "keep_before_setup",
     "open_observed",
@@ -245,16 +249,34 @@ def open_workspace(
         raise
 
 
-def open_observed(roots: Sequence[str], *, state_dir: str, settings: Settings) -> Workspace:
+def open_observed(
+    roots: Sequence[str],
+    *,
+    state_dir: str,
+    settings: Settings,
+    guards: bool = False,
+) -> Workspace:
     """Open folders as `open_workspace`, with a snapshot that outlasts the process.
 
-    Only one process at a time may do so with the same folders.
+    Only one process at a time may do so with the same folders; a guard has a snapshot of its own.
     """
     workspace = open_workspace(roots, state_dir=state_dir, settings=settings)
     state = open_state(state_dir)
-    place = state.snapshot(root.path for root in workspace.guard.roots)
-    workspace.external.keep(SqliteSnapshots(place))
+    folders = [root.path for root in workspace.guard.roots]
+    limits = None
+    if guards:
+        folders.append(RootId("guard"))
+        recording = settings.recording
+        room = recording.megabytes * _MEBIBYTE
+        limits = KnownFileLimits(memory=room, files=recording.files)
+    workspace.external.keep(SqliteSnapshots(state.snapshot(folders)), limits)
     return workspace
+
+
+def guarding(state_dir: str, root: str) -> ProcessLock:
+    """The lock of the one process that guards a folder, and what it tells of itself."""
+    with Root.open(root) as opened:
+        return open_state(state_dir, [opened.path]).guarding(opened.path)
 
 
 def check_state(state_dir: str, *, tell: Callable[[str], None]) -> JournalCheckResult | None:

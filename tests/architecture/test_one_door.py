@@ -120,6 +120,10 @@ ALLOWED: dict[str, dict[str, str]] = {
         "pathlib.": "folders and programs that a person names; names only",
         "shutil.which": "the agent's program, for the lines of editors",
     },
+    "faces.cli.guard": {
+        **dict.fromkeys(("os.kill", "os.pipe", "os.write", "subprocess."), "the guard's process"),
+        "pathlib.": "the folder that a person names; names only",
+    },
     "faces.cli.history": {
         "os.getppid": "which programs a person's decision came through",
         "pathlib.": "what the system says of these processes",

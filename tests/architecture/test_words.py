@@ -18,7 +18,18 @@ PUBLIC = ("src/filepact/__init__.py", "src/filepact/acp.py", "packages/acp-confo
 NOUNS = {
     # A request and what comes of it: of a function, of a protocol, for a person or an agent.
     *("request", "result", "response", "answer", "error", "problem", "call", "method", "parameter"),
-    *("selection", "message", "event", "connection", "protocol", "context", "step", "end"),
+    *(
+        "selection",
+        "recorder",
+        "recording",
+        "message",
+        "event",
+        "connection",
+        "protocol",
+        "context",
+        "step",
+        "end",
+    ),
     # What does something.
     *("reader", "writer", "parser", "handler", "watcher", "engine", "filter", "check", "update"),
     *("process", "thread", "program", "compiler", "lifecycle", "transaction", "sync"),

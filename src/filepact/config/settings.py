@@ -37,6 +37,7 @@ __all__ = [
     "GuardSettings",
     "HookSettings",
     "ProxySettings",
+    "RecordingSettings",
     "ServerSettings",
     "Settings",
     "parse_settings",
@@ -45,7 +46,16 @@ __all__ = [
 
 OTHER_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
     "administrator": DIAGNOSING_KEYS,
-    "person": ("encodings", "guard", "mcp", "acp", "hooks", "proposals", *DIAGNOSING_KEYS),
+    "person": (
+        "encodings",
+        "guard",
+        "mcp",
+        "acp",
+        "hooks",
+        "recording",
+        "proposals",
+        *DIAGNOSING_KEYS,
+    ),
     "project": (),
 }
 """What a file of each layer may hold besides rules."""
@@ -62,6 +72,12 @@ _SERVING: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
 }
 _HOOKS: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
     "idle": (1, 86_400, (int, float), "number of seconds"),
+}
+_RECORDING: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
+    "quiet": (0, 3_600, (int, float), "number of seconds"),
+    "longest": (1, 86_400, (int, float), "number of seconds"),
+    "files": (1_000, 2_000_000, (int,), "whole number"),
+    "megabytes": (1, 1_000_000, (int,), "whole number"),
 }
 _PROPOSALS: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
     "days": (1, 3_650, (int,), "whole number"),
@@ -121,6 +137,23 @@ class HookSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordingSettings:
+    """The settings of `filepact guard`.
+
+    Attributes:
+        quiet: Seconds without a change after which what was changed is one operation.
+        longest: Seconds after which it is one although changes go on.
+        files: Most files that are known.
+        megabytes: Most that the kept states of files take on the disk, and as much in the journal.
+    """
+
+    quiet: float = 1.0
+    longest: float = 30.0
+    files: int = 200_000
+    megabytes: int = 1_000
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """A person's settings.
 
@@ -132,6 +165,7 @@ class Settings:
         server: How agents' programs are served.
         proxy: What is done between editors and agents.
         hooks: How agents' own tools are watched over.
+        recording: How a guard records.
         limits: How much may wait for this person, and for how long.
         language_servers: What is said about language servers.
     """
@@ -142,6 +176,7 @@ class Settings:
     server: ServerSettings = ServerSettings()
     proxy: ProxySettings = ProxySettings()
     hooks: HookSettings = HookSettings()
+    recording: RecordingSettings = RecordingSettings()
     limits: ProposalLimits = field(default_factory=ProposalLimits)
     language_servers: LanguageServerOptions = field(default_factory=LanguageServerOptions)
 
@@ -220,6 +255,7 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
     encodings: tuple[tuple[Glob, str], ...] = ()
     guard, serving, proxying = GuardSettings(), ServerSettings(), ProxySettings()
     hooks, limits = HookSettings(), ProposalLimits()
+    recording = RecordingSettings()
     if "encodings" in found:
         encodings = _encodings(found["encodings"], text, name)
     if "guard" in found:
@@ -230,6 +266,9 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
         proxying = _proxying(found["acp"], text, name)
     if "hooks" in found:
         hooks = HookSettings(**_numbers(found["hooks"], "hooks", _HOOKS, text, name))
+    if "recording" in found:
+        chosen = _numbers(found["recording"], "recording", _RECORDING, text, name)
+        recording = RecordingSettings(**chosen)
     if "proposals" in found:
         limits = ProposalLimits(**_numbers(found["proposals"], "proposals", _PROPOSALS, text, name))
     wishes = read_wishes(found, text, name)
@@ -239,6 +278,7 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
         server=serving,
         proxy=proxying,
         hooks=hooks,
+        recording=recording,
         limits=limits,
         language_servers=wishes,
     )

@@ -21,6 +21,7 @@ __all__ = [
     "BY_NOBODY",
     "PARTLY",
     "PAST_THE_DOORS",
+    "UNOBSERVED",
     "Actor",
     "Approval",
     "ChangeId",
@@ -49,6 +50,9 @@ BY_EDITOR: Final = "editor"
 
 PAST_THE_DOORS: Final = "outside"
 """The tool of an operation that was seen on the disk afterwards: nobody asked for it here."""
+
+UNOBSERVED: Final = "unobserved"
+"""The tool of an operation that was found on the disk by a guard that had just been started."""
 
 BY_NOBODY: Final = "unknown"
 """The tool of an operation that was seen on the disk while no agent was at work: a person's, mostly."""

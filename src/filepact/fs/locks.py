@@ -26,13 +26,14 @@ from filepact.errors import StateFailedError, TimedOutError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["PATIENCE", "FileLocks", "described", "keep_out", "locked_by"]
+__all__ = ["PATIENCE", "FileLocks", "ProcessLock", "described", "keep_out", "locked_by"]
 
 PATIENCE: Final = 10.0
 """Seconds that are waited for locks."""
 
 _READ_ONLY: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 _NOTES: Final = 1_024
+_TOLD: Final = 4_096  # bytes of what the holder of a lock tells
 _NOTE: Final = struct.Struct("=q")
 _BEFORE: Final = ".before."
 
@@ -193,6 +194,79 @@ def keep_out(path: str, first: int, count: int) -> Iterator[bool]:
         yield _lock(descriptor, first, length=count)
     finally:
         os.close(descriptor)
+
+
+class ProcessLock:
+    """A lock that one process holds for as long as it lives, with a text that it tells others.
+
+    Args:
+        path: The file, made when the lock is taken; its folder as well.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def take(self) -> bool:
+        """Take the lock; False where another process holds it.
+
+        Raises:
+            StateFailedError: The file cannot be made.
+        """
+        import fcntl  # noqa: PLC0415 - does not exist on Windows, where roots are refused first
+
+        try:
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(self._path, flags, 0o600)
+        except OSError as error:
+            raise StateFailedError(
+                f"the state folder cannot be written ({error.strerror})",
+                hint="Make it writable, or room on its disk, and try again.",
+            ) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            return False
+        self._descriptor = descriptor
+        return True
+
+    def tell(self, text: str) -> None:
+        """Have others read a text, a line of it, for as long as the lock is held."""
+        if self._descriptor is not None:
+            with suppress(OSError):
+                os.pwrite(self._descriptor, text.encode().ljust(_TOLD)[:_TOLD], 0)
+
+    def told(self, *, after: bool = False) -> str | None:
+        """The text of the process that holds the lock; None where none does.
+
+        Args:
+            after: Whether that of one that has let go of it counts as well.
+        """
+        import fcntl  # noqa: PLC0415 - as above
+
+        try:
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            held = after
+            if not after:
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except OSError:
+                    held = True
+            text = os.pread(descriptor, _TOLD, 0)
+        finally:
+            os.close(descriptor)
+        return text.decode("utf-8", "replace").strip() if held else None
+
+    def release(self) -> None:
+        """Let go of it."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
 
 class _Holder:

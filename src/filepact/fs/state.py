@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filepact.errors import StateFailedError
-from filepact.fs.locks import FileLocks
+from filepact.fs.locks import FileLocks, ProcessLock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,6 +53,11 @@ class StateFolder:
         names = "\0".join(roots).encode("utf-8", "surrogateescape")
         name = hashlib.sha256(names).hexdigest()[:16]
         return os.path.join(self.path, "snapshots", f"{name}.db")
+
+    def guarding(self, root: RootId) -> ProcessLock:
+        """The lock of the one process that guards a root."""
+        name = hashlib.sha256(root.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        return ProcessLock(os.path.join(self.path, "guards", name))
 
     def keep_room(self) -> None:
         """Make sure, before an operation begins, that there is room to record its end.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import stat
 import struct
 import sys
@@ -37,6 +38,7 @@ __all__ = [
     "moment",
     "scan",
     "stamp_at",
+    "wait_for",
 ]
 
 _COARSE: Final = 5  # CLOCK_REALTIME_COARSE of <linux/time.h>
@@ -283,6 +285,10 @@ class InotifyWatcher:
                 self._closed = True
                 os.close(self._descriptor)
 
+    def fileno(self) -> int:
+        """The descriptor, which can be read once something was touched."""
+        return self._descriptor
+
     def watch(self, folders: Iterable[str]) -> bool:
         """Watch folders as well.
 
@@ -345,6 +351,23 @@ class InotifyWatcher:
             return os.read(self._descriptor, _BLOCK)
         except BlockingIOError:
             return b""
+
+
+def wait_for(descriptors: Iterable[int], seconds: float | None) -> frozenset[int]:
+    """Wait until any of some descriptors can be read, or is closed on its other side.
+
+    Args:
+        descriptors: Of watchers and pipes.
+        seconds: How long; None for as long as it takes.
+
+    Returns:
+        Which of them; none when the time was over.
+    """
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN)
+    found = poll.poll(None if seconds is None else max(0, int(seconds * 1_000)))
+    return frozenset(descriptor for descriptor, _ in found)
 
 
 class _Moves:

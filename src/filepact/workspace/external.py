@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from posixpath import dirname
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import zstandard
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Revision
-from filepact.domain.operation import BY_NOBODY, PAST_THE_DOORS, Operation
+from filepact.domain.operation import BY_NOBODY, PAST_THE_DOORS, UNOBSERVED, Operation
 from filepact.errors import FilepactError
+from filepact.fs.watch import wait_for
 from filepact.text.secrets import holds_private_key
 from filepact.workspace.journal import new_operation
 from filepact.workspace.kept_files import FileState, KnownFileLimits, KnownFiles
@@ -37,7 +39,11 @@ if TYPE_CHECKING:
 __all__ = ["ChangeList", "ExternalChanges", "KnownFileLimits", "SnapshotStatus"]
 
 _SAVED_TOGETHER: Final = 256  # files that are read, with a store
-_WAYS: Final = {PAST_THE_DOORS: "past the doors", BY_NOBODY: "outside of any call"}
+_WAYS: Final = {
+    PAST_THE_DOORS: "past the doors",
+    BY_NOBODY: "outside of any call",
+    UNOBSERVED: "while nothing looked",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +75,19 @@ class ChangeList:
         operation: What can be taken back, as it was put into the journal.
         lost: What cannot be: also in the journal, without contents.
         unkept: The files of the latter, as they are shown.
+        missed: What was written before a change of ours, which has covered it by now.
     """
 
     operation: Operation | None = None
     lost: Operation | None = None
     unkept: tuple[str, ...] = ()
+    missed: tuple[Operation, ...] = ()
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """Both, in the order of the journal."""
-        return tuple(one for one in (self.lost, self.operation) if one is not None)
+        """All of them, in the order of the journal."""
+        found = (self.lost, self.operation)
+        return (*self.missed, *(one for one in found if one is not None))
 
 
 class _Packed(Mapping[str, bytes]):
@@ -144,6 +153,7 @@ class ExternalChanges:
         self._unread: list[tuple[WorkspacePath, Stamp]] = []
         self._seq = 0
         self._applied: dict[ChangeId, int] = {}
+        self._missed: list[tuple[FileState, FileChange]] = []
 
     def close(self) -> None:
         """Stop watching the roots."""
@@ -153,12 +163,35 @@ class ExternalChanges:
 
     # -- what is known --------------------------------------------------------------------
 
-    def keep(self, snapshots: SnapshotStore) -> None:
+    def keep(self, snapshots: SnapshotStore, limits: KnownFileLimits | None = None) -> None:
         """Keep the snapshot for the next process, which finds what happened in between.
 
         Call it before there is one.
+
+        Args:
+            snapshots: Where it is kept.
+            limits: How much of it; None for as much as in memory.
         """
+        self._files = KnownFiles(self._guard, limits or self._files.limits)
         self._files.store = snapshots
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether the system tells of every change; else only a look finds them."""
+        return self._files.descriptors is not None
+
+    def wait(self, stop: int, seconds: float | None) -> Literal["touched", "quiet", "stopped"]:
+        """Wait until somebody may have changed something.
+
+        Args:
+            stop: A descriptor that can be read when it is time to end.
+            seconds: How long; None for as long as it takes.
+        """
+        watched = self._files.descriptors or ()
+        found = wait_for((stop, *watched), seconds)
+        if stop in found:
+            return "stopped"
+        return "touched" if found and self._files.collect() else "quiet"
 
     def mark(self) -> None:
         """Mark that an agent begins: what is changed from now on is not the person's.
@@ -212,6 +245,7 @@ class ExternalChanges:
 
     def _begin(self, cancelled: Callable[[], bool], *, anew: bool) -> None:
         self._catch_up()
+        self._missed.clear()  # whoever begins anew takes all until now for a person's
         unread = self._files.begin(cancelled, anew=anew)
         if unread is not None:
             self._unread += unread
@@ -345,7 +379,8 @@ class ExternalChanges:
                 del seen.states[path]
             else:
                 self._compare(path, state, seen)
-        looked = self._adopt(session, tool, seen)
+        missed = self._adopt_missed(session, tool)
+        looked = replace(self._adopt(session, tool, seen), missed=missed)
         for path, state in seen.states.items():
             if state is None:
                 self._files.drop(path)
@@ -435,12 +470,50 @@ class ExternalChanges:
             if change.path.root not in self._roots:
                 continue
             old = self._files.get(change.path)
+            if operation.state == "applied":
+                self._compare_with_door(old, change)
             if change.after is None:
                 self._files.drop(change.path)
                 self._files.doubt(change.path)
             elif old is None or old.revision != change.after:
                 after = change.after if change.after.was_read else None
                 self._files.put(change.path, FileState(None, after))
+
+    def _compare_with_door(self, old: FileState | None, change: FileChange) -> None:
+        """Note what was written before a change of ours began, and nobody has looked at."""
+        before = change.before and change.before.compared
+        known = old and old.revision
+        # One that is known already may be told of once more, by a snapshot that was stored before it.
+        if (
+            old
+            and known
+            and known not in (before, change.after)
+            and (not before or before.was_read)
+        ):
+            self._missed.append((old, FileChange(change.path, known, before)))
+
+    def _adopt_missed(self, session: Session, tool: str) -> tuple[Operation, ...]:
+        """Put into the journal what later changes of ours have covered."""
+        missed, self._missed = self._missed, []
+        made: list[Operation] = []
+        while missed:
+            seen = _Seen()
+            # Of one file as often as we changed it: an operation holds a file once.
+            once = {change.path: (old, change) for old, change in reversed(missed)}
+            missed = [one for one in missed if once[one[1].path] != one]
+            for path, (old, change) in once.items():
+                with suppress(FilepactError):
+                    if change.after is not None:
+                        data = self._store.content(change.after.content)
+                        seen.contents.add(change.after.content, zstandard.compress(data, 1))
+                    if self._may_return(path, old, change.before, change.after, seen):
+                        seen.changes.append(change)
+            if seen.changes:
+                note = "found when the same files had been changed once more"
+                operation = self._operation(session, tool, seen.changes, note, seen)
+                made.append(self._store.adopt(operation, seen.contents))
+                self._applied[made[-1].id] = made[-1].seq
+        return tuple(made)
 
     def _adopt(self, session: Session, tool: str, seen: _Seen) -> ChangeList:
         """Put changes into the journal that are on the disk already."""

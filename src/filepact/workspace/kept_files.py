@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import zstandard
 
 from filepact.domain.document import (
+    LINK,
     Revision,
     SnapshotFile,
     SnapshotRecord,
@@ -143,6 +144,17 @@ class KnownFiles:
 
     def __iter__(self) -> Iterator[tuple[WorkspacePath, FileState]]:
         return iter(self._states.items())
+
+    def collect(self) -> bool:
+        """Take in what was touched, for the next look; whether anything was that may matter."""
+        touched = [snapshot.watcher.collect() for snapshot in self._snapshots.values()]
+        return any(touched)
+
+    @property
+    def descriptors(self) -> tuple[int, ...] | None:
+        """What can be read once something was touched; None where a root has to be scanned."""
+        found = [snapshot.watcher.descriptor for snapshot in self._snapshots.values()]
+        return None if None in found else tuple(one for one in found if one is not None)
 
     @property
     def cut(self) -> bool:
@@ -372,8 +384,10 @@ class KnownFiles:
             limit: Most bytes; a larger file is not read, nor one that agents may not read.
         """
         root = self._guard.root_of(path.root)
+        if stamp.is_link:
+            return self._read_link(root, path, stamp)
         for _ in range(_TRIES):
-            if stamp.is_link or stamp.size > limit or self._guard.hides(path, ""):
+            if stamp.size > limit or self._guard.hides(path, ""):
                 return FileState(stamp)
             now = time.time_ns()
             try:
@@ -396,3 +410,17 @@ class KnownFiles:
                 return None
             stamp = again
         return None
+
+    def _read_link(self, root: Root, path: WorkspacePath, stamp: Stamp) -> FileState | None:
+        """A link, which holds the name that it leads to; nothing is looked at there."""
+        if self._guard.hides(path, ""):
+            return FileState(stamp)
+        now = time.time_ns()
+        try:
+            data = root.read_link(path.path)
+        except FilepactError:
+            return None
+        if stamp_at(root, path.path) != stamp:
+            return None
+        packed = zstandard.compress(data, _LEVEL)
+        return FileState(stamp, Revision.of(data, LINK), packed, racy=is_racy(stamp, now))

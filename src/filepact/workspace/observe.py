@@ -143,6 +143,27 @@ class RootWatcher:
         if notices is not None:
             notices.close()
 
+    @property
+    def descriptor(self) -> int | None:
+        """What can be read once something was touched; None where changes are found by scans alone."""
+        notices = self._notices
+        return None if notices is None else notices.fileno()
+
+    def collect(self) -> bool:
+        """Take in what was touched, for the next check.
+
+        Returns:
+            Whether anything was that may matter.
+        """
+        with self._marking:
+            if self._notices is None:
+                return False
+            noticed = self._notices.drain()
+            self._before = _joined(self._before, noticed)
+        return noticed.folders or any(
+            not _is_ours(name) and name not in self._ignored for name in noticed.names
+        )
+
     def distrust(self) -> None:
         """Stop relying on events, since one was missed: from now on every check scans."""
         self._trusted = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.operation import BY_EDITOR, BY_NOBODY
+from filepact.domain.operation import BY_EDITOR, BY_NOBODY, UNOBSERVED
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ NEWEST: Final = "newest"
 
 _NAMED: Final = 3  # turns that an error names
 _LEAST: Final = 4  # characters of a turn's name that stand for it
-_PEOPLES: Final = frozenset({BY_EDITOR, BY_NOBODY})
+_PEOPLES: Final = frozenset({BY_EDITOR, BY_NOBODY, UNOBSERVED})
 """What somebody typed in their own editor, or did while no agent was at work: not taken back unless
 it is named."""
 

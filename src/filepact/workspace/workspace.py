@@ -152,6 +152,12 @@ class Workspace:
         for root in self.guard.roots:
             root.close()
 
+    def prune(self, keep_bytes: int) -> None:
+        """Keep the journal below a size; the oldest contents are given up, however young."""
+        if self._store.statistics().bytes_on_disk > keep_bytes:
+            with suppress(FilepactError):
+                self._store.prune(keep_bytes=keep_bytes, keep_seconds=0)
+
     def show(self, path: WorkspacePath) -> str:
         """A path as people and agents see it."""
         return self.guard.show(path.root, path.path)

@@ -16,6 +16,7 @@ def add_journal_commands(group: CommandGroup) -> None:
     """Add them, in the order in which the help shows them."""
     _add_looking_back(group)
     _add_going_back(group)
+    _add_guard(group)
     _add_reviewing(group)
     _add_state(group)
 
@@ -70,6 +71,22 @@ def _add_looking_back(group: CommandGroup) -> None:
         "show the folders and the journal in use, and what happened last",
         "filepact status",
     )
+
+
+def _add_guard(group: CommandGroup) -> None:
+    add = group.add(
+        "guard",
+        "guard:guard",
+        "record whatever changes the files of a folder, so that it can be taken back",
+        "filepact guard ~/project --detach",
+        "Agents, scripts, formatters, Git: no program has to know of it. What is changed together, until nothing is "
+        "changed for a second, is one operation. Who did it is told where the system tells it. What filepact does itself "
+        "is not recorded twice. One guard for a folder; `[recording]` of the settings bounds it.",
+    )
+    add("directory", metavar="DIR", nargs="?", help="the folder (default: as everywhere)")
+    add("--detach", action="store_true", help="go on in the background")
+    add("--stop", action="store_true", help="end the guard of this folder")
+    add("--status", action="store_true", help="say whether one runs; the exit code is 3 if not")
 
 
 def _add_going_back(group: CommandGroup) -> None:

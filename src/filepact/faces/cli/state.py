@@ -29,6 +29,7 @@ _OURS: Final = {
     "known.db-wal": "its log",
     "known.db-shm": "its shared memory",
     "locks": "locks",
+    "guards": "locks of guards",
     "hooks": "sockets of hooks",
     "snapshots": "snapshots of roots",
     "contents": "large contents",

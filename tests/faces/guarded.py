@@ -1,0 +1,152 @@
+"""A guard over a folder that random programs work in, beside a person: by hand, and for `scripts/deep`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.faces.command_line import command
+from tests.forked import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PATIENCE = 60.0
+SLOTS = (2, 9, 16, 23, 30, 37)
+
+
+class Folder:
+    """A folder, and guards over it."""
+
+    def __init__(self, place: Path) -> None:
+        self.root = place / "root"
+        self.state = place / "state"
+        self.root.mkdir()
+        self.config = place / "settings.toml"
+        self.config.write_text("[recording]\nquiet = 0.5\nlongest = 2\n")
+        self.common = ("--state", str(self.state), "--config", str(self.config))
+
+    @contextmanager
+    def guard(self, *, kill: bool = False) -> Iterator[Command]:
+        """A guard that looks; in the end it is told to record what is left and to end."""
+        process = Command(
+            ["guard", str(self.root), *self.common], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        try:
+            while not (line := process.stdout.readline()).startswith(b"Guarding"):
+                assert line, "it has ended"
+            yield process
+        finally:
+            process.send_signal(signal.SIGKILL if kill else signal.SIGTERM)
+            process.communicate(timeout=PATIENCE)
+        assert kill or process.returncode == 0
+
+    def run(self, *words: str) -> Any:
+        said = command(*words, "--root", str(self.root), *self.common, "--json")
+        return json.loads(said.out)
+
+    def log(self) -> list[dict[str, Any]]:
+        return self.run("log", "--all")["operations"]
+
+    def wait_for(self, number: int) -> list[dict[str, Any]]:
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            if len(found := self.log()) >= number:
+                return found
+            time.sleep(0.05)
+        raise AssertionError(found)
+
+    def shell(self, script: str) -> None:
+        subprocess.run(["sh", "-ec", script], cwd=self.root, check=True, stdout=subprocess.DEVNULL)
+
+    def files(self) -> dict[str, bytes]:
+        return {
+            str(path.relative_to(self.root)): path.read_bytes()
+            for path in sorted(self.root.rglob("*"))
+            if path.is_file() and ".git" not in path.parts
+        }
+
+
+PROGRAMS = (
+    "echo {n} > new-{n}.txt",
+    "printf '%s\\n' {n} {n} > new-{k}.txt",
+    "mkdir -p deep/{n}/er; echo {n} > deep/{n}/er/file.txt",
+    "rm -rf deep",
+    "sed -i 's/^.*@{slot}$/program {n} @{slot}/' {name}",
+    "awk '/@{slot}$/ {{ print \"awk {n} @{slot}\"; next }} {{ print }}' {name} > .t && cat .t > {name}; rm .t",
+    # How editors save: a new file over the old one, a backup beside it, in place.
+    "sed 's/^.*@{slot}$/vim {n} @{slot}/' {name} > .{name}.swp && mv .{name}.swp {name}",
+    "cp -p {name} {name}~ && sed 's/^.*@{slot}$/emacs {n} @{slot}/' {name}~ > {name}; rm {name}~",
+    "ln -sf new-{k}.txt link-{k}",
+    "tar cf pack.tar new-*.txt 2>/dev/null || true; rm -f new-{k}.txt",
+    "if [ -f pack.tar ]; then tar xf pack.tar; fi",
+    "printf 'all:\\n\\techo {n} > made.txt\\n' > Makefile; if command -v make >/dev/null; then make -s; fi",
+    "mv new-{k}.txt moved-{k}.txt 2>/dev/null || true",
+    "git init -q . 2>/dev/null; git add -A 2>/dev/null; git stash -q 2>/dev/null || true; git stash pop -q 2>/dev/null || true",
+    "chmod +x new-{k}.txt 2>/dev/null || true",
+)
+
+
+def run_programs(folder: Folder, seed: int, *, steps: int) -> None:
+    """Random programs beside a person's edits, and all of the programs taken back in the end."""
+    choose = random.Random(seed)
+    names = ("a.txt", "b.txt")
+    texts = {name: [f"line {at} @{at}" for at in range(40)] for name in names}
+    for name in names:
+        (folder.root / name).write_text("\n".join(texts[name]) + "\n")
+    kept = [one for one in PROGRAMS if "git" not in one or shutil.which("git")]
+    with folder.guard():
+        for number in range(steps):
+            name = choose.choice(names)
+            if choose.random() < 0.3:
+                slot = choose.choice(SLOTS[3:])
+                (old,) = [line for line in texts[name] if line.endswith(f"@{slot}")]
+                new = f"person {number} @{slot}"
+                done = folder.run("edit", name, "--old", f"{old}\n", "--new", f"{new}\n")
+                assert done.get("status") == "applied", done
+                texts[name] = [new if line == old else line for line in texts[name]]
+            else:
+                program = choose.choice(kept)
+                given = {"n": number, "k": choose.randrange(steps), "name": name}
+                folder.shell(program.format(slot=choose.choice(SLOTS[:3]), **given))
+            time.sleep(choose.choice((0, 0, 0.2)))
+    found = folder.log()
+    guards = {one["session"] for one in found if one["session"].startswith("guard-")}
+    for guard in guards:
+        done = folder.run("undo", "--unattended", "--session", guard)
+        assert done.get("status") == "applied", (seed, done)
+    expected = {name: ("\n".join(texts[name]) + "\n").encode() for name in names}
+    with suppress(FileNotFoundError):
+        shutil.rmtree(folder.root / ".git")
+    assert folder.files() == expected, seed
+    assert not [path for path in folder.root.iterdir() if path.is_symlink()]
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="tests.faces.guarded", description=__doc__)
+    parser.add_argument("--tries", type=int, default=200, help="how many folders")
+    parser.add_argument("--seed", type=int, default=0, help="the first of the seeds")
+    given = parser.parse_args(arguments)
+    for seed in range(given.seed, given.seed + given.tries):
+        with tempfile.TemporaryDirectory() as place:
+            try:
+                run_programs(Folder(Path(place)), seed, steps=20)
+            except AssertionError as error:
+                print(f"WRONG with --seed {seed}: {error}")
+                return 1
+    print(f"{given.tries} folders, 0 wrong")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,156 @@
+"""`filepact guard`: what programs of all kinds do to a folder is recorded, and can be taken back."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.faces.command_line import command
+from tests.faces.guarded import Folder, run_programs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def test_what_a_program_does_is_one_operation_and_can_be_taken_back(folder: Folder) -> None:
+    (folder.root / "a.txt").write_text("one\n")
+    (folder.root / "old.txt").write_text("old\n")
+    before = folder.files()
+    with folder.guard():
+        folder.shell("sed -i s/one/two/ a.txt; rm old.txt; mkdir -p x/y; echo new > x/y/new.txt")
+        (made,) = folder.wait_for(1)
+    assert {one["path"]: one["change"] for one in made["files"]} == {
+        "a.txt": "modify",
+        "old.txt": "delete",
+        "x/y/new.txt": "create",
+    }
+    assert (made["actor"]["name"], made["session"][:6]) == ("unknown", "guard-")
+    assert folder.run("undo", "--unattended")["status"] == "applied"
+    assert folder.files() == before
+    assert not (folder.root / "x").exists()
+
+
+def test_what_filepact_does_itself_is_not_recorded_twice(folder: Folder) -> None:
+    with folder.guard():
+        folder.run("write", "a.txt", "--content", "mine\n")
+        folder.shell("echo more > b.txt")
+        folder.wait_for(2)
+        folder.run("undo", "--unattended")
+        folder.shell("echo more > c.txt")
+        found = folder.wait_for(4)
+    assert [(one["kind"], one["actor"]["name"] == "unknown") for one in found] == [
+        ("change", True),
+        ("undo", False),
+        ("change", True),
+        ("change", False),
+    ]
+
+
+def test_what_was_written_just_before_a_change_of_ours_is_recorded_too(folder: Folder) -> None:
+    lines = "".join(f"line {number}\n" for number in range(40))
+    (folder.root / "a.txt").write_text(lines)
+    folder.config.write_text("[recording]\nquiet = 600\nlongest = 600\n")
+    with folder.guard():
+        folder.shell("sed -i 's/^line 3$/by a program/' a.txt")
+        folder.run("edit", "a.txt", "--old", "line 30\n", "--new", "by hand\n")
+    found = folder.log()
+    (guard,) = {one["session"] for one in found if one["session"].startswith("guard-")}
+    folder.run("undo", "--unattended", "--session", guard)
+    assert (folder.root / "a.txt").read_text() == lines.replace("line 30\n", "by hand\n")
+
+
+def test_one_guard_is_enough_for_a_folder_and_can_be_asked_and_stopped(folder: Folder) -> None:
+    name = str(folder.root)
+    assert json.loads(command("guard", name, *folder.common, "--status", "--json").out) == {
+        "root": name,
+        "running": False,
+    }
+    started = json.loads(command("guard", name, *folder.common, "--detach", "--json").out)
+    try:
+        again = json.loads(command("guard", name, *folder.common, "--json").out)
+        assert again["error"]["code"] == "NO_CHANGE"
+        folder.shell("echo one > a.txt")
+        folder.wait_for(1)
+        told = json.loads(command("guard", name, *folder.common, "--status", "--json").out)
+        assert (told["pid"], told["operations"], told["running"]) == (started["pid"], 1, True)
+        folder.shell("echo two > a.txt")
+    finally:
+        ended = json.loads(command("guard", name, *folder.common, "--stop", "--json").out)
+    assert (ended["pid"], ended["operations"]) == (started["pid"], 2)
+    assert command("guard", name, *folder.common, "--stop", "--json").code == 3
+
+
+def test_a_folder_that_holds_the_state_or_is_not_there_is_refused(folder: Folder) -> None:
+    place = str(folder.root.parent)
+    for words in ((place,), (f"{place}/nothing",), (f"{place}/nothing", "--detach")):
+        said = command("guard", *words, *folder.common, "--json")
+        assert said.code == 1
+        assert json.loads(said.out)["error"]["code"] in ("STATE_ERROR", "NOT_FOUND")
+
+
+def test_what_happened_while_no_guard_ran_is_told_apart(folder: Folder) -> None:
+    (folder.root / "a.txt").write_text("one\n")
+    with folder.guard():
+        folder.shell("echo two > a.txt")
+        folder.wait_for(1)
+    folder.shell("echo three > a.txt; echo b > b.txt")
+    with folder.guard():
+        newest = folder.wait_for(2)[0]
+    assert newest["tool"] == "unobserved"
+    # Nobody means that who says `undo`.
+    folder.run("undo", "--unattended")
+    assert (folder.root / "b.txt").exists()
+    folder.run("undo", "--unattended", newest["id"])
+    assert not (folder.root / "b.txt").exists()
+
+
+def test_a_move_of_git_says_that_it_was_git(folder: Folder) -> None:
+    who = "-c user.name=ada -c user.email=ada@example.org"
+    (folder.root / "a.txt").write_text("one\n")
+    folder.shell(
+        f"git init -q -b main .; git add .; git {who} commit -qm one; git checkout -qb next"
+    )
+    (folder.root / "a.txt").write_text("two\n")
+    folder.shell(f"git {who} commit -qam two")
+    with folder.guard():
+        folder.shell("git checkout -q main")
+        (made,) = folder.wait_for(1)
+    assert made["actor"]["name"] == "git"
+    assert "moving from next to main" in made["summary"]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.slow(after=1)
+def test_a_kill_loses_nothing_that_was_recorded(folder: Folder, seed: int) -> None:
+    choose = random.Random(seed)
+    for number in range(30):
+        (folder.root / f"{number}.txt").write_text(f"{number}\n")
+    before = folder.files()
+    for _ in range(3):
+        with folder.guard(kill=True):
+            for number in choose.sample(range(30), 5):
+                folder.shell(f"echo {choose.random()} > {number}.txt")
+                time.sleep(choose.random() * 0.1)
+    with folder.guard():
+        pass
+    assert folder.run("state", "check")["sound"]
+    ids = [one["id"] for one in folder.log()]
+    folder.run("undo", "--unattended", *ids)
+    assert folder.files() == before
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.slow(after=1)
+def test_programs_are_taken_back_and_what_a_person_did_meanwhile_stays(
+    folder: Folder, seed: int
+) -> None:
+    run_programs(folder, seed, steps=10)
