@@ -193,7 +193,7 @@ def test_two_entry_points_are_told_with_the_files_that_have_them(shop: Talk) -> 
         ("Shop.App/Program.cs", ["Shop.App"]),
         (LATER, []),
         ("Shop.Core/NotThere.cs", ["Shop.Core"]),
-        (CORE, []),
+        (CORE, ["Shop.Core"]),
     ],
 )
 def test_the_projects_of_a_file(shop: Talk, name: str, projects: list[str]) -> None:

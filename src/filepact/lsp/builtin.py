@@ -265,7 +265,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
     },
     "filepact-csharp": {
         "command": ["filepact-csharp", "serve", "--root", "{root}"],
-        "files": _CSHARP,
+        "files": {**_CSHARP, "*.{csproj,sln,slnx,props,targets}": "xml"},
         "needs": ["filepact-csharp doctor --json"],
         "install": "pip install filepact[csharp], then filepact install csharp or a .NET SDK",
         "first": 30,

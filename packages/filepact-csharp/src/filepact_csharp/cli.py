@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Mapping, Sequence
 
-    from filepact_csharp.server import LanguageServer
+    from filepact_csharp.rpc import LanguageServer
 
 __all__ = ["main", "run"]
 

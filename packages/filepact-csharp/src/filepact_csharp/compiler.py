@@ -13,7 +13,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact_csharp.diagnostics import WARNING, CompilerDiagnostic, findings
+from filepact_csharp.diagnostics import (
+    ENTRY_CODES,
+    WARNING,
+    CompilerDiagnostic,
+    entry_point,
+    findings,
+)
 from filepact_csharp.doubts import GLOBAL_USING, DiagnosticsFilter
 from filepact_csharp.roslyn import parse_options, project_options
 from filepact_csharp.strong_names import read_key
@@ -27,18 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["Compiler", "DiagnosticsLimits"]
 
 _HALVES: Final = re.compile("[\ud800-\udfff]")
-_NO_MAIN: Final = (
-    "CS5001",
-    "Program does not contain a static 'Main' method suitable for an entry point",
-)
-_MANY_MAINS: Final = (
-    "CS0017",
-    (
-        "Program has more than one entry point defined. "
-        "Compile with /main to specify the type that contains the entry point."
-    ),
-)
-_USUAL_START: Final = "program.cs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +50,17 @@ class DiagnosticsLimits:
     notes: tuple[str, ...] = ()
 
 
-_CHANGING: Final = ("compilation", "current", "doubts", "entry", "main")
-_FILLED: Final = ("trees", "speaking", "seen")
+_CHANGING: Final = (
+    *("compilation", "current", "doubts", "entry", "main", "surface"),
+    *("needs", "lacking", "unnamed"),
+)
+_FILLED: Final = ("trees", "speaking", "seen", "texts", "faces")
+_MOST_FACES: Final = 6
+_MOST_TABLES: Final = 8
+_PARTIAL: Final = re.compile(r"\bpartial\b")
+
+_Result = tuple[int, set[CompilerDiagnostic]]
+"""What is wrong with a file that has the text of a number."""
 
 
 class _Unit:
@@ -93,6 +96,12 @@ class _Unit:
         self.doubts: tuple[Any, DiagnosticsFilter | None] = (None, None)
         self.entry: tuple[Any, dict[str, set[CompilerDiagnostic]]] = (None, {})
         """Of a compilation, what is wrong with its entry point, by file."""
+        self.texts: dict[str, int] = {}
+        """By file, a number for its text."""
+        self.faces: dict[str, int] = {}
+        """By file, a number for what others see of it: the same where only bodies differ."""
+        self.surface = 0
+        """A number for what its files see of each other; 0 where it is to be counted anew."""
 
     def kept(self) -> dict[str, Any]:
         """What a change of its files or of others' may change here."""
@@ -127,6 +136,9 @@ class Compiler:
         self._never = roslyn.threading.CancellationToken(False)
         self.state = 0
         """Rises with everything that may change what is found."""
+        self._faces: dict[str, list[tuple[Any, int, int]]] = {}
+        self._last_face = 0
+        self._tables: dict[tuple[str, tuple[int, ...]], dict[str, _Result]] = {}
 
     def load(self, projects: Sequence[Project]) -> None:
         """Take other projects, or the same as they are now; files that stay are not read again."""
@@ -214,22 +226,54 @@ class Compiler:
             yield self._compiled(unit), unit.trees
 
     @contextlib.contextmanager
-    def supposing(self, texts: Mapping[str, str]) -> Iterator[None]:
+    def supposing(
+        self, texts: Mapping[str, str], projects: Sequence[Project] | None = None
+    ) -> Iterator[None]:
         """Everything as if files held other texts, until it is left; nothing of it stays.
 
         Args:
             texts: By path; of files that belong to projects.
+            projects: Other projects; None for those that there are.
         """
         units, state = list(self._units.values()), self.state
         kept = [unit.kept() for unit in units]
+        all_units, by_file = self._units, self._by_file
         try:
+            if projects is not None:
+                self.load(projects)
             for path, text in texts.items():
                 self._put(path, text)
             yield
         finally:
             for unit, before in zip(units, kept, strict=True):
                 unit.restore(before)
-            self.state = state
+            self._units, self._by_file, self.state = all_units, by_file, state
+
+    def surfaces(self) -> dict[str, tuple[int, ...]]:
+        """By project file, numbers that differ where more differs than bodies of members.
+
+        Of the project and those that it refers to: where they are the same, a file with the same text
+        has the same errors.
+        """
+        return {path: self._surface(unit) for path, unit in self._units.items()}
+
+    def _surface(self, unit: _Unit) -> tuple[int, ...]:
+        return tuple(
+            self._own_surface(one) for one in (unit, *(self._units[path] for path in unit.needs))
+        )
+
+    def _own_surface(self, unit: _Unit) -> int:
+        if not unit.surface:
+            libraries = tuple(map(id, unit.libraries))
+            unit.surface = hash(
+                (unit.project, unit.friends, libraries, frozenset(unit.faces.items()))
+            )
+        return unit.surface
+
+    def sources_of(self, projects: Iterable[str]) -> list[str]:
+        """The files of some projects, which are named by their project files."""
+        units = (self._units[one] for one in projects if one in self._units)
+        return list(dict.fromkeys(path for unit in units for path in unit.trees))
 
     def check(
         self, path: str, stops: Callable[[Callable[[], None] | None], None]
@@ -243,11 +287,29 @@ class Compiler:
         found: set[CompilerDiagnostic] = set()
         with self._token(stops) as token:
             for unit in self._by_file.get(path, ()):
-                found |= self._weighed(
-                    unit, unit.trees[path], self._found_in(unit, unit.trees[path], token)
-                )
-                found |= self._entry_errors(unit, token).get(path, set())
+                found |= self._result(unit, path, token)
+                found |= self._entry_errors(unit).get(path, set())
         return found
+
+    def check_project(
+        self, path: str, stops: Callable[[Callable[[], None] | None], None]
+    ) -> set[CompilerDiagnostic]:
+        """What is wrong with a project and lies in none of its files; by its project file."""
+        unit = self._units.get(path)
+        if unit is None:
+            return set()
+        with self._token(stops) as token:
+            compilation = self._compiled(unit)
+            found = findings(self._roslyn, compilation.GetDeclarationDiagnostics(token))
+            whole = {one for tree, one in found if tree is None}
+            if unit.own is not None:
+                whole |= self._found_in(unit, unit.own, token)
+        return self._whole(unit, whole)
+
+    def _whole(self, unit: _Unit, found: set[CompilerDiagnostic]) -> set[CompilerDiagnostic]:
+        """What no file is to blame for, as it is told with the project file."""
+        whole = {replace(one, start=0, end=0) for one in found if one.code not in ENTRY_CODES}
+        return self._doubts(unit).weigh_whole(whole)
 
     def samples(self) -> tuple[str, ...]:
         """One file of each project, with which to begin."""
@@ -260,10 +322,10 @@ class Compiler:
         for unit in list(self._units.values()):
             with self._token(stops) as token:
                 told = findings(self._roslyn, self._compiled(unit).GetDiagnostics(token))
-                entry = self._entry_errors(unit, token)
+                entry = self._entry_errors(unit)
             by_name: dict[str, set[CompilerDiagnostic]] = {}
             for tree, one in told:
-                if one.code in (_NO_MAIN[0], _MANY_MAINS[0]):
+                if one.code in ENTRY_CODES:
                     continue  # told with the files that they are about
                 by_name.setdefault("" if tree is None else str(tree.FilePath), set()).add(one)
             places = {str(tree.FilePath): path for path, tree in unit.trees.items()}
@@ -271,14 +333,24 @@ class Compiler:
             for name, several in by_name.items():
                 path = places.get(name)
                 if path is None:
-                    whole = {replace(one, start=0, end=0) for one in several}
-                    whole = self._doubts(unit).weigh_whole(whole)
-                    found.setdefault(unit.project.path, set()).update(whole)
+                    found.setdefault(unit.project.path, set()).update(self._whole(unit, several))
                 else:
                     found[path] = self._weighed(unit, unit.trees[path], several)
             for path, more in entry.items():
                 found.setdefault(path, set()).update(more)
             yield found
+
+    def _result(self, unit: _Unit, path: str, token: Any) -> set[CompilerDiagnostic]:
+        """What is wrong with a file in a project, looked for once for each state of it."""
+        key = (unit.project.path, self._surface(unit))
+        table = self._tables.pop(key, {})
+        self._tables[key] = table
+        while len(self._tables) > _MOST_TABLES * len(self._units):
+            del self._tables[next(iter(self._tables))]
+        text, tree = unit.texts[path], unit.trees[path]
+        if path not in table or table[path][0] != text:
+            table[path] = (text, self._weighed(unit, tree, self._found_in(unit, tree, token)))
+        return table[path][1]
 
     def _found_in(self, unit: _Unit, tree: Any, token: Any) -> set[CompilerDiagnostic]:
         model = self._compiled(unit).GetSemanticModel(tree, False)
@@ -308,7 +380,7 @@ class Compiler:
             unit.doubts = (compilation, doubts)
         return doubts
 
-    def _entry_errors(self, unit: _Unit, token: Any) -> dict[str, set[CompilerDiagnostic]]:
+    def _entry_errors(self, unit: _Unit) -> dict[str, set[CompilerDiagnostic]]:
         """What is wrong with the entry point of a program, by the file that it is told with.
 
         No file is to blame for a missing one; it is told with the file that had it last.
@@ -317,43 +389,12 @@ class Compiler:
             return {}
         compilation = self._compiled(unit)
         if unit.entry[0] is not compilation:
-            unit.entry = (compilation, self._find_entry(unit, compilation, token))
+            severity = WARNING if unit.lacking or unit.project.generators else 1
+            found, unit.main = entry_point(
+                self._roslyn, compilation, unit.trees, unit.project.startup, unit.main, severity
+            )
+            unit.entry = (compilation, found)
         return unit.entry[1]
-
-    def _find_entry(
-        self, unit: _Unit, compilation: Any, token: Any
-    ) -> dict[str, set[CompilerDiagnostic]]:
-        places = {str(tree.FilePath): path for path, tree in unit.trees.items()}
-        entry = compilation.GetEntryPoint(token)
-        if entry is not None:
-            (where,) = [str(one.SyntaxTree.FilePath) for one in entry.DeclaringSyntaxReferences][:1]
-            unit.main = places.get(where, "")
-            return {}
-        member = self._roslyn.core.SymbolFilter.Member
-        named = compilation.GetSymbolsWithName("Main", member, token)
-        kind = self._roslyn.core.IMethodSymbol
-        mains = [kind(one) for one in named if str(one.Kind) == "Method"]
-        mains = [one for one in mains if _is_entry(one, unit.project.startup)]
-        mains = [one for one in mains if str(one.ReturnType.Name) != "Task"] or mains
-        severity = WARNING if unit.lacking or unit.project.generators else 1
-        if mains:
-            found: dict[str, set[CompilerDiagnostic]] = {}
-            for one in mains:
-                span, tree = one.Locations[0].SourceSpan, one.Locations[0].SourceTree
-                path = places.get(str(tree.FilePath), unit.project.path)
-                finding = CompilerDiagnostic(span.Start, span.End, severity, *_MANY_MAINS)
-                found.setdefault(path, set()).add(finding)
-            return found if len(mains) > 1 else {}
-        if any(
-            type(one).__name__ == "GlobalStatementSyntax"
-            for tree in unit.trees.values()
-            for one in tree.GetRoot(token).Members
-        ):
-            return {}  # they are the entry point, and what is wrong with them is told with them
-        if unit.main not in unit.trees:
-            usual = [one for one in unit.trees if one.lower().endswith(f"/{_USUAL_START}")]
-            unit.main = min(usual or unit.trees, key=lambda one: (one.count("/"), one))
-        return {unit.main: {CompilerDiagnostic(0, 0, severity, *_NO_MAIN)}}
 
     def _all_lead_nowhere(self, unit: _Unit) -> bool:
         """Whether one of the usings that hold for a whole project leads nowhere.
@@ -391,6 +432,7 @@ class Compiler:
             if keep is not None and path in keep.trees:
                 unit.trees[path] = keep.trees[path]
                 unit.speaking |= {path} & keep.speaking
+                unit.texts[path], unit.faces[path] = keep.texts[path], keep.faces[path]
             else:
                 text = self._text(path)
                 if text is None:
@@ -404,11 +446,27 @@ class Compiler:
             unit.own = self._tree(self._source(generated), unit.parsing, name)
 
     def _take(self, unit: _Unit, path: str, tree: Any, text: str) -> None:
-        unit.trees[path] = tree
+        unit.trees[path], unit.texts[path] = tree, hash(text)
+        unit.faces[path], unit.surface = self._face(path, tree, text), 0
         if GLOBAL_USING.search(text):
             unit.speaking.add(path)
         else:
             unit.speaking.discard(path)
+
+    def _face(self, path: str, tree: Any, text: str) -> int:
+        """A number for what other files see of one: that of an earlier text from which only bodies differ."""
+        known, mark = self._faces.setdefault(path, []), hash(text)
+        # What one part of a type assigns counts for the constructors in others.
+        whole = _PARTIAL.search(text) is not None
+        for other, its_mark, number in known:
+            if mark == its_mark or (
+                not whole and self._roslyn.csharp.SyntaxFactory.AreEquivalent(other, tree, True)
+            ):
+                return number
+        self._last_face += 1
+        known.append((tree, mark, self._last_face))
+        del known[:-_MOST_FACES]
+        return self._last_face
 
     def _needs(self, unit: _Unit) -> Iterator[str]:
         """The projects that one refers to and that are there, without those that refer to it."""
@@ -486,23 +544,6 @@ def _supposed_friends(project: Project, projects: Sequence[Project]) -> tuple[st
             name = one.assembly or one.name
             found.append(f"{name}, PublicKey={key.hex()}" if key else name)
     return tuple(found)
-
-
-def _is_entry(method: Any, startup: str) -> bool:
-    """Whether a method called Main may be where a program starts."""
-    if not method.IsStatic or method.Arity:
-        return False
-    holder = method.ContainingType
-    if startup and str(holder) != startup:
-        return False
-    while holder is not None:
-        if holder.Arity:
-            return False
-        holder = holder.ContainingType
-    returned = str(method.ReturnType)
-    takes = [str(one.Type).replace("?", "") for one in method.Parameters]
-    task = "System.Threading.Tasks.Task"
-    return returned in ("void", "int", task, f"{task}<int>") and takes in ([], ["string[]"])
 
 
 def _generated(project: Project, friends: Iterable[str]) -> str:

@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 from filepact.text.lines import LineIndex, Position
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from filepact.text.lines import Unit
     from filepact_csharp.roslyn import Roslyn
 
-__all__ = ["WARNING", "CompilerDiagnostic", "TextPlaces", "findings", "published"]
+__all__ = [
+    "ENTRY_CODES",
+    "WARNING",
+    "CompilerDiagnostic",
+    "TextPlaces",
+    "entry_point",
+    "findings",
+    "published",
+]
 
 WARNING: Final = 2
 """The severity of a warning; errors have a smaller one."""
@@ -129,3 +137,89 @@ class TextPlaces:
                 break
             found += 1
         return found
+
+
+# -- entry points ----------------------------------------------------------------------------------
+
+_NO_MAIN: Final = (
+    "CS5001",
+    "Program does not contain a static 'Main' method suitable for an entry point",
+)
+_MANY_MAINS: Final = (
+    "CS0017",
+    (
+        "Program has more than one entry point defined. "
+        "Compile with /main to specify the type that contains the entry point."
+    ),
+)
+_USUAL_START: Final = "program.cs"
+
+ENTRY_CODES: Final = (_NO_MAIN[0], _MANY_MAINS[0])
+"""Codes of what `entry_point` finds, and the compiler only when it is asked about everything."""
+
+
+def entry_point(
+    roslyn: Roslyn,
+    compilation: Any,
+    trees: Mapping[str, Any],
+    startup: str,
+    last: str,
+    severity: int,
+) -> tuple[dict[str, set[CompilerDiagnostic]], str]:
+    """What is wrong with the entry point of a program, and the file in which it is, or was last.
+
+    No file is to blame for a missing one; it is told with the file that had it last.
+
+    Args:
+        roslyn: The compiler.
+        compilation: The program.
+        trees: Its files.
+        startup: The type that has to have the entry point; empty for any.
+        last: The file in which it was last; may be empty.
+        severity: Of what is found.
+    """
+    never = roslyn.threading.CancellationToken(False)
+    places = {str(tree.FilePath): path for path, tree in trees.items()}
+    entry = compilation.GetEntryPoint(never)
+    if entry is not None:
+        (where,) = [str(one.SyntaxTree.FilePath) for one in entry.DeclaringSyntaxReferences][:1]
+        return {}, places.get(where, "")
+    named = compilation.GetSymbolsWithName("Main", roslyn.core.SymbolFilter.Member, never)
+    mains = [roslyn.core.IMethodSymbol(one) for one in named if str(one.Kind) == "Method"]
+    mains = [one for one in mains if _is_entry(one, startup)]
+    mains = [one for one in mains if str(one.ReturnType.Name) != "Task"] or mains
+    if mains:
+        found: dict[str, set[CompilerDiagnostic]] = {}
+        for one in mains:
+            span, tree = one.Locations[0].SourceSpan, one.Locations[0].SourceTree
+            path = places.get(str(tree.FilePath), last)
+            finding = CompilerDiagnostic(span.Start, span.End, severity, *_MANY_MAINS)
+            found.setdefault(path, set()).add(finding)
+        return (found if len(mains) > 1 else {}), last
+    if any(
+        type(one).__name__ == "GlobalStatementSyntax"
+        for tree in trees.values()
+        for one in tree.GetRoot(never).Members
+    ):
+        return {}, last  # they are the entry point, and what is wrong with them is told with them
+    if last not in trees:
+        usual = [one for one in trees if one.lower().endswith(f"/{_USUAL_START}")]
+        last = min(usual or trees, key=lambda one: (one.count("/"), one))
+    return {last: {CompilerDiagnostic(0, 0, severity, *_NO_MAIN)}}, last
+
+
+def _is_entry(method: Any, startup: str) -> bool:
+    """Whether a method called Main may be where a program starts."""
+    if not method.IsStatic or method.Arity:
+        return False
+    holder = method.ContainingType
+    if startup and str(holder) != startup:
+        return False
+    while holder is not None:
+        if holder.Arity:
+            return False
+        holder = holder.ContainingType
+    returned = str(method.ReturnType)
+    takes = [str(one.Type).replace("?", "") for one in method.Parameters]
+    task = "System.Threading.Tasks.Task"
+    return returned in ("void", "int", task, f"{task}<int>") and takes in ([], ["string[]"])

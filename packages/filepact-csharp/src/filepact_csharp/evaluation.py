@@ -120,7 +120,9 @@ class ProjectReader:
         """The project's folder."""
         return posixpath.dirname(self.path)
 
-    def say(self, text: str, path: str = "", line: int = 0, *, harmless: bool = False) -> None:
+    def say(
+        self, text: str, path: str = "", line: int = 0, *, harmless: bool = False, code: str = ""
+    ) -> None:
         """Tell the reader something.
 
         Args:
@@ -128,8 +130,9 @@ class ProjectReader:
             path: The file that it is about; the project's own if empty.
             line: The line there, if it is about one.
             harmless: Whether the model is as good as without it.
+            code: Under which a build says the same; empty where it says nothing.
         """
-        message = ProjectMessage(path or self.path, line, " ".join(text.split()))
+        message = ProjectMessage(path or self.path, line, " ".join(text.split()), code)
         self.approximate = self.approximate or not harmless
         if len(self.messages) < _MAX_MESSAGES and message not in self.messages:
             self.messages.append(message)
@@ -146,7 +149,7 @@ class ProjectReader:
         found = self._parsed[path]
         if isinstance(found, XmlElement):
             return found
-        self.say(found.text, found.path, found.line)
+        self.say(found.text, found.path, found.line, code=found.code)
         return None
 
     def _read(self, path: str) -> XmlElement | ProjectMessage:
@@ -158,11 +161,11 @@ class ProjectReader:
         except FilepactError as error:
             return ProjectMessage(path, 0, error.message)
         except XmlError as error:
-            return ProjectMessage(path, error.line, str(error))
+            return ProjectMessage(path, error.line, str(error), error.code)
         if element.name == "Project":
             return element
         start = f"it starts with <{element.name[:40]}> and not with <Project>"
-        return ProjectMessage(path, element.line, start)
+        return ProjectMessage(path, element.line, start, "MSB4068")
 
     def take_above(self, name: str) -> str:
         """Import the nearest file of a name at or above the project's folder, within the root.
@@ -321,9 +324,8 @@ class ProjectReader:
         self._imported.add(path)
         if not self.files.has(path):
             self.inputs.append(path)
-            self.say(
-                f"the imported file {posixpath.basename(path)[:80]} is not there", importer, line
-            )
+            name = posixpath.basename(path)[:80]
+            self.say(f"the imported file {name} is not there", importer, line, code="MSB4019")
             return
         element = self.load(path)
         if element is not None:

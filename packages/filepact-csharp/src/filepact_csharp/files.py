@@ -19,7 +19,7 @@ from filepact.text.lines import LineIndex, Position
 from filepact.wire.uris import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from filepact.text.lines import Unit
 
@@ -213,15 +213,21 @@ class SourceTree:
     Args:
         root: The folder, absolute.
         open_texts: The texts of open documents, by absolute path.
+        gone: Files that are not there, whatever the disk says.
     """
 
-    def __init__(self, root: str, open_texts: Mapping[str, str]) -> None:
+    def __init__(
+        self, root: str, open_texts: Mapping[str, str], gone: Collection[str] = ()
+    ) -> None:
         self._disk = DiskTree(root)
         self._open = open_texts
+        self._gone = gone
 
     def text(self, path: str, most: int) -> str | None:
         """The text of a file; see `filepact_csharp.projects.FileTree`."""
         shown = self._open.get(path)
+        if path in self._gone:
+            return None
         return self._disk.text(path, most) if shown is None else shown
 
     def below(self, folder: str, ending: str) -> Iterator[str]:
@@ -232,17 +238,18 @@ class SourceTree:
         }
         for one in self._disk.below(folder, ending):
             extra.discard(one)
-            yield one
+            if one not in self._gone:
+                yield one
         yield from sorted(extra)
 
     def has(self, path: str) -> bool:
         """Whether there is such a file; see `filepact_csharp.projects.FileTree`."""
-        return path in self._open or self._disk.has(path)
+        return path in self._open or (path not in self._gone and self._disk.has(path))
 
     def source(self, path: str) -> str | None:
         """The text of a source, in whatever encoding; None if it is not there or is no text."""
         shown = self._open.get(path)
-        if shown is not None:
+        if shown is not None or path in self._gone:
             return shown
         try:
             content = self._disk.content(path, _MAX_SOURCE)

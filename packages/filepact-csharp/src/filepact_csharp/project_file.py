@@ -282,7 +282,7 @@ class _ProjectReader:
                 if self.files.has(pattern.folder):
                     found.add(pattern.folder)
                 else:
-                    evaluation.say(f"the source {name} is not there", harmless=True)
+                    evaluation.say(f"the source {name} is not there", harmless=True, code="CS2001")
             elif place not in listed:
                 listed.add(place)
                 places = set(self.files.below(*place)) - found
@@ -310,7 +310,8 @@ class _ProjectReader:
                 )
                 found.absent.append(path)
             elif not self.files.has(path):
-                evaluation.say(f"the project {name[:100]} is not there", item.path, item.line)
+                said = f"the project {name[:100]} is not there"
+                evaluation.say(said, item.path, item.line, code="MSB9008")
                 evaluation.inputs.append(path)
                 found.absent.append(path)
             else:
@@ -337,7 +338,8 @@ class _ProjectReader:
             evaluation.say("code from XAML files is not seen")
         if self.sdk and not framework.identifier:
             name = framework.moniker[:40] or "none"
-            evaluation.say(f"the target framework ({name}) is not known")
+            code = "" if evaluation.approximate else "NETSDK1013"
+            evaluation.say(f"the target framework ({name}) is not known", code=code)
 
     def _absolute(self, name: str) -> str:
         folder = posixpath.dirname(self.path)

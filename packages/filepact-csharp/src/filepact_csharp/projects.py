@@ -270,11 +270,13 @@ class ProjectMessage:
         path: The file that it is about.
         line: The line there, from 1; 0 where it is about the whole file.
         text: One sentence without a full stop.
+        code: Under which a build says the same; empty where it says nothing.
     """
 
     path: str
     line: int
     text: str
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,8 +396,9 @@ class Solution:
     messages: tuple[ProjectMessage, ...] = ()
 
     def including(self, path: str) -> tuple[Project, ...]:
-        """The projects to which a file belongs, or would if it were there."""
-        return tuple(one for one in self.projects if one.includes(path))
+        """The projects to which a file belongs, or would if it were there; of a project file, that project."""
+        found = tuple(one for one in self.projects if path == one.path or one.includes(path))
+        return found or (self.projects if path in self.inputs else ())
 
     def all_messages(self) -> tuple[ProjectMessage, ...]:
         """Its own and those of its projects."""

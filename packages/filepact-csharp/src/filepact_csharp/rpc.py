@@ -32,11 +32,13 @@ from filepact.wire.messages import (
 )
 from filepact.wire.pending_requests import PendingRequests
 from filepact.wire.pipes import read_some, write_all
+from filepact.wire.uris import path_of
+from filepact_csharp.files import OpenDocuments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Connection", "RequestContext", "RequestError"]
+__all__ = ["Connection", "LanguageServer", "RequestContext", "RequestError"]
 
 
 class RequestError(Exception):
@@ -260,6 +262,66 @@ class Connection:
     def _send(self, message: Message) -> None:
         with self._writing:
             write_all(self._sink, frame(message))
+
+
+class LanguageServer:
+    """The common part of all servers: the folder, the open documents, the first messages.
+
+    Attributes:
+        name: By which the server is known to clients.
+        root: The folder that is served; empty until the client has named it.
+        documents: What the client has open.
+        requests: What is done for each request, by its method.
+        notifications: What is done for each notification.
+
+    Args:
+        root: The folder to serve; empty for the one that the client names.
+    """
+
+    name = "filepact-csharp"
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.documents = OpenDocuments()
+        self.requests: dict[str, Callable[[Any, RequestContext], Any]] = {
+            "initialize": self._initialize
+        }
+        self.notifications: dict[str, Callable[[Any], object]] = {
+            "textDocument/didOpen": self.documents.open,
+            "textDocument/didChange": self.documents.change,
+            "textDocument/didClose": self.documents.close,
+        }
+        self._connection: Connection | None = None
+
+    def talk(self, source: int, sink: int) -> int:
+        """Serve one client over two file descriptors; the answer is the process's status."""
+        self._connection = Connection(source, sink, self.requests, self.notifications, self.warm)
+        return self._connection.run()
+
+    def warm(self, _context: RequestContext) -> bool:
+        """Do a part of what the first question would have to wait for; whether there is more."""
+        return False
+
+    def begin(self, _able: Any) -> dict[str, Any]:
+        """Make ready, and tell what the server can do, to a client that can do something itself."""
+        raise NotImplementedError
+
+    @property
+    def version(self) -> str:
+        """Of what the server looks with; empty if that is not known."""
+        return ""
+
+    def _initialize(self, params: Any, _context: RequestContext) -> Any:
+        able, root = params.get("capabilities") or {}, params.get("rootUri")
+        self.root = self.root or path_of(root) or ""
+        offered = (able.get("general") or {}).get("positionEncodings") or []
+        self.documents.unit = "utf-8" if "utf-8" in offered else "utf-16"
+        said = self.begin(able)
+        version = {"version": self.version} if self.version else {}
+        return {
+            "capabilities": {"positionEncoding": self.documents.unit, **said},
+            "serverInfo": {"name": self.name, **version},
+        }
 
 
 def _complain(what: str, error: Exception) -> None:

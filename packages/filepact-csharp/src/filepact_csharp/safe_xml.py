@@ -13,6 +13,8 @@ __all__ = ["MAX_DEPTH", "MAX_ELEMENTS", "XmlElement", "XmlError", "parse"]
 
 MAX_ELEMENTS: Final = 50_000
 MAX_DEPTH: Final = 100
+MALFORMED: Final = "MSB4025"
+"""The code of a project file that is no XML."""
 
 
 class XmlError(Exception):
@@ -20,11 +22,13 @@ class XmlError(Exception):
 
     Attributes:
         line: Where, from 1.
+        code: Under which a build says the same; empty where it would read it.
     """
 
-    def __init__(self, message: str, line: int) -> None:
+    def __init__(self, message: str, line: int, code: str = "") -> None:
         super().__init__(message)
         self.line = line
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +131,12 @@ def parse(text: str) -> XmlElement:
         reader.parser.Parse(text.encode("utf-8", "surrogatepass"), True)
     except expat.ExpatError as error:
         raise XmlError(
-            f"it is no well-formed XML: {expat.errors.messages[error.code]}", error.lineno
+            f"it is no well-formed XML: {expat.errors.messages[error.code]}",
+            error.lineno,
+            MALFORMED,
         ) from error
     if reader.root is None:
-        raise XmlError("it is empty", 1)
+        raise XmlError("it is empty", 1, MALFORMED)
     return reader.root
 
 

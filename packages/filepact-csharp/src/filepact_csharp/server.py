@@ -8,30 +8,35 @@ from __future__ import annotations
 import hashlib
 import json
 import posixpath
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from filepact.errors import FilepactError
 from filepact.wire.uris import path_of, uri_of
 from filepact_csharp.compiler import Compiler
-from filepact_csharp.diagnostics import TextPlaces, published
-from filepact_csharp.files import OpenDocuments, SourceTree, document_path
+from filepact_csharp.diagnostics import WARNING, CompilerDiagnostic, TextPlaces, published
+from filepact_csharp.files import SourceTree, document_path
 from filepact_csharp.roslyn import Libraries
-from filepact_csharp.rpc import Connection, RequestError
+from filepact_csharp.rpc import LanguageServer, RequestError
 from filepact_csharp.solution import read_solution
 from filepact_csharp.symbols import SymbolSearch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from filepact_csharp.diagnostics import CompilerDiagnostic
     from filepact_csharp.projects import Project, Solution
     from filepact_csharp.roslyn import Roslyn
     from filepact_csharp.rpc import RequestContext
     from filepact_csharp.symbols import SymbolEntry
 
-__all__ = ["PROJECTS", "WATCHED", "CompilerServer", "LanguageServer", "ProjectServer"]
+__all__ = ["DEPENDENTS", "PROJECTS", "WATCHED", "CompilerServer", "ProjectServer"]
 
 PROJECTS: Final = "filepact.projects"
 """The command that tells the projects of a file."""
+
+DEPENDENTS: Final = "filepact.dependents"
+"""The command that tells in which other files something is found anew, or no more, with a change."""
 
 WATCHED: Final = (
     "**/*.cs",
@@ -39,69 +44,14 @@ WATCHED: Final = (
     "**/global.json",
     "**/obj/project.assets.json",
 )
+_PROJECT_FILES: Final = (".csproj", ".sln", ".slnx", ".props", ".targets", ".projitems")
+_MAX_PROJECT_FILE: Final = 4_000_000
+_MILD: Final = frozenset({"MSB9008"})
+"""What a build says of project files as a warning."""
 _WARMED: Final = 10
+_MOST_WARMED: Final = 2_000
 _MOST_NOTES: Final = 8
 _WRITTEN: Final = 2
-
-
-class LanguageServer:
-    """The common part of all servers: the folder, the open documents, the first messages.
-
-    Attributes:
-        name: By which the server is known to clients.
-        root: The folder that is served; empty until the client has named it.
-        documents: What the client has open.
-        requests: What is done for each request, by its method.
-        notifications: What is done for each notification.
-
-    Args:
-        root: The folder to serve; empty for the one that the client names.
-    """
-
-    name = "filepact-csharp"
-
-    def __init__(self, root: str) -> None:
-        self.root = root
-        self.documents = OpenDocuments()
-        self.requests: dict[str, Callable[[Any, RequestContext], Any]] = {
-            "initialize": self._initialize
-        }
-        self.notifications: dict[str, Callable[[Any], object]] = {
-            "textDocument/didOpen": self.documents.open,
-            "textDocument/didChange": self.documents.change,
-            "textDocument/didClose": self.documents.close,
-        }
-        self._connection: Connection | None = None
-
-    def talk(self, source: int, sink: int) -> int:
-        """Serve one client over two file descriptors; the answer is the process's status."""
-        self._connection = Connection(source, sink, self.requests, self.notifications, self.warm)
-        return self._connection.run()
-
-    def warm(self, _context: RequestContext) -> bool:
-        """Do a part of what the first question would have to wait for; whether there is more."""
-        return False
-
-    def begin(self, _able: Any) -> dict[str, Any]:
-        """Make ready, and tell what the server can do, to a client that can do something itself."""
-        raise NotImplementedError
-
-    @property
-    def version(self) -> str:
-        """Of what the server looks with; empty if that is not known."""
-        return ""
-
-    def _initialize(self, params: Any, _context: RequestContext) -> Any:
-        able, root = params.get("capabilities") or {}, params.get("rootUri")
-        self.root = self.root or path_of(root) or ""
-        offered = (able.get("general") or {}).get("positionEncodings") or []
-        self.documents.unit = "utf-8" if "utf-8" in offered else "utf-16"
-        said = self.begin(able)
-        version = {"version": self.version} if self.version else {}
-        return {
-            "capabilities": {"positionEncoding": self.documents.unit, **said},
-            "serverInfo": {"name": self.name, **version},
-        }
 
 
 class ProjectServer(LanguageServer):
@@ -120,6 +70,7 @@ class ProjectServer(LanguageServer):
         self.newest = newest
         self._entry = solution
         self._solution: Solution | None = None
+        self._supposed: SourceTree | None = None
         self._watches = False
         self.requests["workspace/executeCommand"] = self._execute
         self.notifications |= {
@@ -172,7 +123,7 @@ class ProjectServer(LanguageServer):
 
     @property
     def _sources(self) -> SourceTree:
-        return SourceTree(self.root, self.documents.texts)
+        return self._supposed or SourceTree(self.root, self.documents.texts)
 
     def _read(self) -> Solution:
         """All projects as they are now."""
@@ -239,6 +190,7 @@ class CompilerServer(ProjectServer):
         self._answers: dict[str, tuple[int, str, list[Any]]] = {}
         self._told = False
         self._cold: list[str] | None = None
+        self._exact = False
         self.requests |= {
             "textDocument/diagnostic": self._diagnose,
             "workspace/diagnostic": self._survey,
@@ -266,6 +218,7 @@ class CompilerServer(ProjectServer):
         self.newest = int(roslyn.system.Environment.Version.Major)
         self._compiler = Compiler(roslyn, Libraries(roslyn), self._text)
         self._roslyn = roslyn
+        said["executeCommandProvider"]["commands"].append(DEPENDENTS)
         return {
             **said,
             "textDocumentSync": {"openClose": True, "change": 2, "save": False},
@@ -287,7 +240,9 @@ class CompilerServer(ProjectServer):
             return False  # what is read now might change without being told
         compiler = self._present()
         if self._cold is None:
-            self._cold = list(compiler.samples()[:_WARMED])
+            # Whoever asks what a change concerns is answered from what was found before it.
+            rest = compiler.files[:_MOST_WARMED] if self._exact else ()
+            self._cold = [*reversed(rest), *compiler.samples()[:_WARMED]]
         if not self._cold:
             return False
         # The most of it is done once for all files, which are not of interest here.
@@ -312,11 +267,15 @@ class CompilerServer(ProjectServer):
         """A text may have changed; it is looked at before the next answer."""
         self._behind[path] = None
         solution, compiler = self._solution, self._compiler
-        if path in self._inputs or (
-            solution is not None
-            and compiler is not None
-            and not compiler.projects(path)
-            and any(one.includes(path) for one in solution.projects)
+        if (
+            path in self._inputs
+            or path.lower().endswith(_PROJECT_FILES)
+            or (
+                solution is not None
+                and compiler is not None
+                and not compiler.projects(path)
+                and any(one.includes(path) for one in solution.projects)
+            )
         ):
             self._solution = None
 
@@ -368,19 +327,44 @@ class CompilerServer(ProjectServer):
         compiler = self._known()
         state, number, items = self._answers.get(path, (-1, "", []))
         if state != compiler.state:
-            found = compiler.check(path, context.stops)
-            number, items = self._keep(compiler, path, found)
+            if path.lower().endswith(_PROJECT_FILES):
+                text, found = self._project_file(compiler, path, context)
+            else:
+                text, found = compiler.shown(path), compiler.check(path, context.stops)
+            number, items = self._keep(compiler, path, text, found)
         caveats = self._caveats(compiler, path)
         number = f"{number}-{_digest([caveats])}"
         if params.get("previousResultId") == number:
             return {"kind": "unchanged", "resultId": number}
         return {"kind": "full", "resultId": number, "items": items, "filepact": caveats}
 
+    def _project_file(
+        self, compiler: Compiler, path: str, context: RequestContext
+    ) -> tuple[str, set[CompilerDiagnostic]]:
+        """The text of a project file, and what is wrong with it or with what it sets."""
+        try:
+            text = self._sources.text(path, _MAX_PROJECT_FILE) or ""
+        except FilepactError:
+            text = ""
+        places, found = TextPlaces(text, self.documents.unit), set[CompilerDiagnostic]()
+        lines = text.split("\n")
+        for one in self._read().all_messages():
+            if one.path == path and one.code:
+                line = min(max(one.line, 1), len(lines)) - 1
+                start, end = places.offset(line, 0), places.offset(line, len(lines[line]) * 2)
+                severity = WARNING if one.code in _MILD else 1
+                found.add(CompilerDiagnostic(start, end, severity, one.code, one.text))
+        return text, found | compiler.check_project(path, context.stops)
+
     def _caveats(self, compiler: Compiler, path: str) -> dict[str, Any]:
         """How far the answer about a file goes; see the distribution's README."""
         caveats = compiler.caveats(path)
         notes = list(caveats.notes)
         solution = self._read()
+        if path in solution.inputs:
+            said = [one for one in solution.all_messages() if one.path == path and not one.code]
+            caveats = replace(caveats, known=True, approximate=bool(said))
+            notes += [one.text for one in said]
         approximate = caveats.approximate or bool(solution.messages)
         if not caveats.known:
             notes.append(f"no project includes {posixpath.basename(path)[:80]}")
@@ -396,6 +380,59 @@ class CompilerServer(ProjectServer):
             "approximate": approximate or not caveats.known,
             "notes": list(dict.fromkeys(notes))[:_MOST_NOTES],
         }
+
+    def _execute(self, params: Any, context: RequestContext) -> Any:
+        if params["command"] != DEPENDENTS:
+            return super()._execute(params, context)
+        (asked,) = params["arguments"]
+        changes = {document_path(one): one for one in asked["changes"]}
+        files = self._dependents(changes, context.stops)
+        return {"files": [uri_of(path) for path in sorted(files - changes.keys())]}
+
+    def _dependents(
+        self,
+        changes: dict[str, Any],
+        stops: Callable[[Callable[[], None] | None], None],
+    ) -> set[str]:
+        """The files in which something else is found after some changes than before."""
+        compiler = self._known()
+        if not self._exact:
+            self._exact, self._cold = True, None
+        with self._supposing(compiler, changes, "after") as solution:
+            surfaces, told = compiler.surfaces(), solution.all_messages()
+        with self._supposing(compiler, changes, "before") as solution:
+            now = compiler.surfaces()
+            other = [one for one in now if now[one] != surfaces.get(one)]
+            seen = {path: compiler.check(path, stops) for path in compiler.sources_of(other)}
+            told_of = {one.path for one in {*told} ^ {*solution.all_messages()} if one.code}
+        other = [one for one in surfaces if surfaces[one] != now.get(one)]
+        if not other:
+            return told_of
+        with self._supposing(compiler, changes, "after"):
+            found = {path: compiler.check(path, stops) for path in compiler.sources_of(other)}
+        return told_of | {path for path, some in found.items() if some != seen.get(path, set())}
+
+    @contextmanager
+    def _supposing(
+        self, compiler: Compiler, changes: dict[str, Any], side: str
+    ) -> Iterator[Solution]:
+        """Everything as it is on one side of some changes; the solution as it is then."""
+        texts = {path: one[side] for path, one in changes.items() if one[side] is not None}
+        sources = {path: text for path, text in texts.items() if path.endswith(".cs")}
+        stays = all(None not in (one["before"], one["after"]) for one in changes.values())
+        if stays and sources.keys() == changes.keys():
+            with compiler.supposing(sources):
+                yield self._read()
+            return
+        shown = {path: text for path, text in self.documents.texts.items() if path not in changes}
+        self._supposed = SourceTree(self.root, shown | texts, changes.keys() - texts.keys())
+        try:
+            entry = self._entry or self.root
+            solution = read_solution(entry, self.root, self._supposed, self.newest)
+            with compiler.supposing(sources, solution.projects):
+                yield solution
+        finally:
+            self._supposed = None
 
     def _survey(self, params: Any, context: RequestContext) -> Any:
         compiler = self._known()
@@ -433,9 +470,9 @@ class CompilerServer(ProjectServer):
         return {**told, "kind": "full", "items": items}
 
     def _keep(
-        self, compiler: Compiler, path: str, found: set[CompilerDiagnostic]
+        self, compiler: Compiler, path: str, text: str, found: set[CompilerDiagnostic]
     ) -> tuple[str, list[Any]]:
-        items = published(compiler.shown(path), found, self.documents.unit)
+        items = published(text, found, self.documents.unit)
         number = _digest(items)
         if len(self._answers) > 1_000:
             self._answers.clear()

@@ -135,7 +135,9 @@ class _SolutionReader:
             if not self.files.has(project_path):
                 self.inputs.append(project_path)
                 name = posixpath.basename(project_path)[:80]
-                self.messages.append(ProjectMessage(by, line, f"the project {name} is not there"))
+                self.messages.append(
+                    ProjectMessage(by, line, f"the project {name} is not there", "MSB3202")
+                )
                 continue
             if len(found) >= MAX_PROJECTS:
                 self.messages.append(
@@ -205,6 +207,7 @@ _ENTRY = re.compile(
     r'\s*Project\("\{[0-9A-Fa-f-]{36}\}"\)\s*=\s*"(?P<name>[^"]*)"\s*,\s*"(?P<path>[^"]*)"'
 )
 _PROJECT: Final = ".csproj"
+_HEADER: Final = "Microsoft Visual Studio Solution File"
 
 
 def is_solution(path: str) -> bool:
@@ -226,7 +229,7 @@ def projects_of(path: str, text: str) -> tuple[list[tuple[str, int]], list[Proje
     try:
         entries = list(_elements(text) if path.lower().endswith(".slnx") else _lines(text))
     except XmlError as error:
-        return [], [ProjectMessage(path, error.line, str(error))]
+        return [], [ProjectMessage(path, error.line, str(error), error.code)]
     found: dict[str, int] = {}
     folder = posixpath.dirname(path)
     for name, line in entries:
@@ -234,7 +237,9 @@ def projects_of(path: str, text: str) -> tuple[list[tuple[str, int]], list[Proje
             place = posixpath.normpath(posixpath.join(folder, name.replace("\\", "/")))
             found.setdefault(place, line)
     if not found:
-        messages.append(ProjectMessage(path, 0, "the solution names no C# project"))
+        headed = path.lower().endswith(".slnx") or _HEADER in text
+        code = "" if headed else "MSB5010"
+        messages.append(ProjectMessage(path, 0, "the solution names no C# project", code))
     return list(found.items()), messages
 
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from filepact.errors import NotFoundError
 from filepact_csharp.diagnostics import CompilerDiagnostic, published
 from filepact_csharp.files import SourceTree, document_path
-from filepact_csharp.rpc import RequestError
-from filepact_csharp.server import LanguageServer
+from filepact_csharp.rpc import LanguageServer, RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
