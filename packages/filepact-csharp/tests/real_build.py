@@ -92,7 +92,7 @@ def _compiling(folder: Path, environment: Mapping[str, str], home: Path) -> Iter
 
 
 def errors_of_build(tree: ProjectTree, home: Path) -> dict[str, set[tuple[str, str]]]:
-    """The errors of a build of all projects of a tree: files beneath its root, and codes, by project."""
+    """The errors of a build of all projects of a tree: files in the project's folder, and codes, by project."""
     folder = sdk_or_skip()
     environment = {
         "PATH": os.environ["PATH"],
@@ -131,6 +131,6 @@ def errors_of_build(tree: ProjectTree, home: Path) -> dict[str, set[tuple[str, s
     found: dict[str, set[tuple[str, str]]] = {}
     told = re.findall(r"(?m)^(.*?)(?:\(.*?\))?: error (\w+): .*\[.*/([^/]+)\.csproj\]", done.stdout)
     for place, code, project in told:
-        found.setdefault(project, set()).add((place.strip().removeprefix(f"{tree.root}/"), code))
+        found.setdefault(project, set()).add((place.strip(), code))
     assert found or done.returncode == 0, done.stdout[-2000:]
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,14 @@ from tests.tools.solution_world import World, served
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+MANY = 200
+GIVEN = """public class Shared { }
+class Given
+{
+    internal int Size => Count();
+    int Count() { return 1; }
+}
+"""
 _PACKAGE = '<ItemGroup><PackageReference Include="Pack" Version="1" /></ItemGroup>'
 
 
@@ -31,6 +40,19 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
                 "App/App.csproj", sdk("<PropertyGroup><OutputType>Exe</OutputType></PropertyGroup>")
             )
             made.put("App/Program.cs", "public class Program { static void Main() { } }\n")
+            made.put("Many/Many.csproj", sdk())
+            made.put("Many/Given.cs", GIVEN)
+            made.put(
+                "Many/Between.cs", "static class Between { internal static Given It() => new(); }\n"
+            )
+            for number in range(MANY):
+                made.put(
+                    f"Many/User{number}.cs",
+                    f"class User{number} {{ int n = Between.It().Size; }}\n",
+                )
+            reference = '<ItemGroup><ProjectReference Include="../Many/Many.csproj" /></ItemGroup>'
+            made.put("Near/Near.csproj", sdk(reference))
+            made.put("Near/Uses.cs", "class Uses { Shared s = new(); }\n")
             made.put("Lacking/Lacking.csproj", sdk(_PACKAGE))
             made.put("Lacking/One.cs", "using Pack;\nclass One : FromPack { }\n")
             yield made
@@ -73,3 +95,39 @@ def test_what_was_not_restored_is_said_with_each_answer(world: World) -> None:
     loaded = world.data("load")
     assert loaded["approximate"]
     assert any("Pack" in one for one in loaded["messages"])
+
+
+@pytest.mark.slow(after=2)
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("return 1;", "return 1 + 1;", []),
+        ("return 1;", 'return "1";', ["Many/Given.cs"]),
+        ("int Size", "int Extent", [f"Many/User{number}.cs" for number in range(MANY)]),
+        ("public class Shared", "class Shared", ["Near/Uses.cs"]),
+    ],
+)
+def test_an_answer_about_a_large_project_is_complete_without_asking_about_each_file(
+    world: World, old: str, new: str, told: list[str]
+) -> None:
+    world.data("get_diagnostics", filePath="Many/Given.cs")  # the server runs
+    text = GIVEN.replace(old, new)
+    data = world.data("write_file", filePath="Many/Given.cs", content=text)
+    found = data["workspaceUpdate"]["diagnostics"]
+    assert found["complete"] is (len(told) < MANY)
+    files = sorted({os.path.relpath(one["filePath"], world.root) for one in found["new"]})
+    assert files == told if len(told) < MANY else set(files) < set(told)
+
+
+def test_a_project_file_is_judged_with_the_files_of_its_projects(world: World) -> None:
+    data = world.data("write_file", filePath="Near/Near.csproj", content=sdk())
+    update = data["workspaceUpdate"]
+    assert update["inWorkspaceAfter"]
+    found = update["diagnostics"]
+    assert found["complete"]
+    assert [(Path(one["filePath"]).name, one["id"]) for one in found["new"]] == [
+        ("Uses.cs", "CS0246")
+    ]
+    broken = world.data("write_file", filePath="Near/Near.csproj", content="<Project>")
+    new = broken["workspaceUpdate"]["diagnostics"]["new"]
+    assert ("Near.csproj", "MSB4025") in [(Path(one["filePath"]).name, one["id"]) for one in new]

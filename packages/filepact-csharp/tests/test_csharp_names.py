@@ -181,6 +181,7 @@ def test_unsaved_texts_are_renamed_as_they_are(talk: Talk) -> None:
         talk.close("Lib/Lib.cs")
 
 
+@pytest.mark.slow
 def test_a_project_of_many_files_is_renamed_in_all(tmp_path: Path) -> None:
     talk = Talk(copy_shop(tmp_path / "shop"))
     try:

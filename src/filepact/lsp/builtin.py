@@ -271,6 +271,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "first": 30,
         "sync": {"unsaved_new": "change"},
         "announce": [{"method": "solution/open", "params": {"solution": "{opened_uri}"}}],
+        "dependents": "filepact.dependents",
     },
     "csharp-syntax": {
         "command": ["filepact-csharp", "syntax", "--root", "{root}"],

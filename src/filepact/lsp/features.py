@@ -13,7 +13,7 @@ from filepact.lsp.documents import position_value
 from filepact.lsp.failures import RequestFailedError, ServerError
 from filepact.text.lines import LineIndex, Position
 from filepact.wire.messages import METHOD_NOT_FOUND
-from filepact.wire.uris import path_of
+from filepact.wire.uris import path_of, uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ActionsQuery",
     "CodeAction",
+    "DependentsQuery",
     "FileStep",
     "FormattingQuery",
     "LanguageQuery",
@@ -367,6 +368,32 @@ class FormattingQuery:
             return (_text_step(self.path, answer),)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ServerError(_NO_EDITS) from error
+
+
+@dataclass(frozen=True, slots=True)
+class DependentsQuery:
+    """Which other files a change concerns, by a command of the server's; answered by absolute paths.
+
+    Attributes:
+        command: Its name.
+        changes: The changed files, absolute, with their texts before and after; None for no file.
+    """
+
+    command: str
+    changes: tuple[tuple[str, str | None, str | None], ...]
+
+    async def ask(
+        self, client: LanguageClient, _documents: OpenDocuments, deadline: float
+    ) -> tuple[str, ...]:
+        changes = [
+            {"uri": uri_of(path), "before": before, "after": after}
+            for path, before, after in self.changes
+        ]
+        answer = await client.execute(self.command, [{"changes": changes}], deadline)
+        try:
+            return tuple(_path(one) for one in answer["files"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ServerError("its files are not as they have to be") from error
 
 
 def _offered(client: LanguageClient, method: str, provider: str) -> Mapping[str, Any]:

@@ -136,6 +136,8 @@ class ServerSpec:
             sandbox.
         toolchain: Folders that it may read in a sandbox, besides what belongs to its program; a
             variable's name in braces stands for its value.
+        dependents: A command of the server's that tells which other files a change concerns; empty
+            where that is guessed.
         configured: What lies in a project that has settings for it, so that it is used before
             others: a file's name, and after a blank what stands in it.
     """
@@ -163,6 +165,7 @@ class ServerSpec:
     confined: bool = False
     toolchain: tuple[str, ...] = ()
     configured: tuple[str, ...] = ()
+    dependents: str = ""
     _named: bool = False
     _globs: tuple[tuple[Glob, str], ...] = field(default=(), compare=False, repr=False)
 
@@ -312,6 +315,7 @@ def _server(table: _Table, old: ServerSpec | None, *, named: bool) -> ServerSpec
         False,
         table.words("toolchain", old.toolchain),
         table.words("configured", old.configured),
+        table.text("dependents", old.dependents),
         named,
         globs,
     )

@@ -35,6 +35,8 @@ _LAST_QUESTION: Final = 5.0
 _PATIENCE: Final = 180.0
 _MOST_DEFERRED: Final = 20
 _MOST_LEFT: Final = 200
+_TELLING: Final = 7.5
+_MOST_TRIES: Final = 6
 _PART: Final = 8
 _PART_SECONDS: Final = 3.0
 
@@ -104,7 +106,8 @@ class ChangeDiagnostics:
         there = [
             one.path for one in self.changes if one.kind == "changed" and one.absolute in proposed
         ]
-        asked = self.servers.propose(proposed, [*there, *self._dependents(tally)[0]], deadline)
+        also, _ = self._dependents(tally, deadline)
+        asked = self.servers.propose(proposed, [*there, *also], deadline)
         if not asked.answers:
             tally.miss()
             return self._unanswered("preview", asked.reason)
@@ -148,7 +151,8 @@ class ChangeDiagnostics:
         ]
         if self.servers.disk.started:
             self.servers.baseline(
-                [*there, *self._dependents(DiagnosticsSummary("dependents"))[0]], deadline
+                [*there, *self._dependents(DiagnosticsSummary("dependents"), deadline)[0]],
+                deadline,
             )
 
     # -- afterwards -----------------------------------------------------------------------
@@ -175,7 +179,7 @@ class ChangeDiagnostics:
             one.path for one in self.changes if one.after is not None and self.may_see(one.path)
         ]
         quick = rest is not None and not deadline.patient
-        also, whole = self._dependents(tally, quick=quick)
+        also, whole = self._dependents(tally, deadline, quick=quick)
         gone = [one.path for one in self.changes if one.kind == "deleted"]
         witness = servers.witness(gone[0].path) if gone and not paths else []
         wanted = kind_of(self.changes)
@@ -221,7 +225,8 @@ class ChangeDiagnostics:
         ]
         rest_of = tuple(one for one in also if one.absolute in left)
         answered = {one.path for each in asked.answers for one in each.reports} - left.keys()
-        unsure = not whole and (quick or not servers.indexed)
+        told_later = servers.teller(self.changes) is not None
+        unsure = not whole and (quick or told_later or not servers.indexed)
         return UpdateResult(updates, rest_of, unsure, frozenset(answered))
 
     @property
@@ -321,10 +326,10 @@ class ChangeDiagnostics:
     # -- both -----------------------------------------------------------------------------
 
     def _dependents(
-        self, tally: DiagnosticsSummary, *, quick: bool = False
+        self, tally: DiagnosticsSummary, deadline: CallDeadline, *, quick: bool = False
     ) -> tuple[list[WorkspacePath], bool]:
         """Files in which the change may cause diagnostics, the likeliest first, and whether these are all."""
-        found, whole = self.servers.dependents(self.changes, quick=quick)
+        found, whole = self.servers.dependents(self.changes, deadline, quick=quick)
         seen = [path for path in found if self.may_see(path)]
         if not whole or len(seen) < len(found):
             tally.miss()
@@ -353,6 +358,7 @@ class _Waiting:
         answered: The files that were answered about after the last of the changes, absolute.
         before: What was found before the first of the changes.
         found: What is found now.
+        tries: How often a server was asked which files the changes concern.
     """
 
     session: str
@@ -365,6 +371,7 @@ class _Waiting:
     answered: frozenset[str] = frozenset()
     before: _Found = field(default_factory=dict)
     found: dict[tuple[str, str], FileDiagnostics] = field(default_factory=dict)
+    tries: int = 0
 
 
 class PendingDiagnostics:
@@ -481,9 +488,14 @@ class PendingDiagnostics:
         if one.unsure:
             if not servers.indexed:
                 return None
+            wait = CallDeadline.after(_TELLING, never, patient=True)
+            found, whole = servers.dependents(analysis.changes, wait)
+            one.tries += 1
+            if not whole and one.tries < _MOST_TRIES and servers.teller(analysis.changes):
+                return None  # The server goes on from where it was.
             more = [
                 path
-                for path in servers.dependents(analysis.changes)[0]
+                for path in found
                 if path.absolute not in one.answered and analysis.may_see(path)
             ]
             with self._lock:

@@ -26,9 +26,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from filepact.domain.document import RootId
+    from filepact.semantic.updates import TextChange
     from filepact.workspace.observe import ExternalFiles, Stamp
 
-__all__ = ["DependentIndex", "changed_names", "flowing_names"]
+__all__ = [
+    "DependentIndex",
+    "changed_names",
+    "changed_texts",
+    "flowing_names",
+    "names_of_changes",
+]
 
 _WORD: Final = re.compile(r"\w+")
 _LONGEST: Final = 262_144
@@ -241,6 +248,28 @@ _NO_NAMES: Final = frozenset(
     {"catch", "elif", "else", "except", "for", "foreach", "if", "lock", "match", "return", "switch"}
     | {"try", "while", "with", "yield"}
 )
+
+
+def changed_texts(changes: Iterable[TextChange]) -> tuple[tuple[str, str | None, str | None], ...]:
+    """Files by absolute path, with their texts before and after; none if a text is not known."""
+    found: list[tuple[str, str | None, str | None]] = []
+    for one in changes:
+        if one.old is not None:
+            found += [(one.old.absolute, one.before, None), (one.absolute, None, one.after)]
+        elif one.kind == "changed" and None in (one.before, one.after):
+            return ()
+        else:
+            found.append((one.absolute, one.before, one.after))
+    return tuple(found)
+
+
+def names_of_changes(changes: Iterable[TextChange]) -> dict[str, float]:
+    """The identifiers that changes are about, with how much each counts."""
+    names: dict[str, float] = {}
+    for one in changes:
+        for name, weight in changed_names(one.before, one.after).items():
+            names[name] = max(weight, names.get(name, 0.0))
+    return names
 
 
 def changed_names(before: str | None, after: str | None) -> dict[str, float]:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError
 from filepact.lsp.diagnostics import FileDiagnostics
-from filepact.semantic.dependents import DependentIndex, changed_names
+from filepact.lsp.features import DependentsQuery
+from filepact.semantic.dependents import DependentIndex, changed_texts, names_of_changes
 from filepact.semantic.disk_sync import DiskSync
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from filepact.lsp.diagnostics import Diagnostic, ServerDiagnostics
     from filepact.lsp.features import LanguageQuery, QueryAnswer
     from filepact.lsp.pool import ServerPool
+    from filepact.lsp.spec import ServerSpec
     from filepact.semantic.updates import TextChange
     from filepact.workspace.observe import ExternalFiles, Stamp
 
@@ -57,6 +59,9 @@ say how quick a server is; and how long all of them may take it."""
 _AT_ONCE: Final = 12
 _MOST_AT_ONCE: Final = 48
 _QUICK: Final = 1.0
+_TOLD_SHARE: Final = 0.4
+_TOLD_AT_ONCE: Final = 0.2
+"""The share of the time in which a server has to tell what a change concerns; seconds for a receipt."""
 _SETTINGS: Final = (".json", ".jsonc", ".toml", ".mod", ".work", ".ini", ".cfg")
 """Endings of files that say what others mean, or are used by them, and have servers of their own."""
 
@@ -224,18 +229,47 @@ class RootServers:
                 wanted = int(_ALL_SECONDS * count / max(one.seconds, 0.001))
                 self._most = min(max((self._most + wanted) // 2, _FEWEST), _MOST_ASKED)
 
+    def teller(self, changes: Sequence[TextChange]) -> ServerSpec | None:
+        """The one server of changed files, if it runs and tells which others a change concerns."""
+        paths = [one for each in changes for one in (each.path, each.old) if one is not None]
+        across = {server for path in paths for server in self._across(path.absolute)}
+        found = [one for one in self._pool.servers if one.name in across]
+        if len(found) != 1 or not found[0].dependents:
+            return None
+        ready = (found[0].name, self.root, "ready")
+        running = ((one.server, one.root, one.state) for one in self._pool.status())
+        return found[0] if ready in running else None
+
+    def _told_dependents(
+        self, changes: Sequence[TextChange], deadline: CallDeadline, *, quick: bool
+    ) -> list[WorkspacePath] | None:
+        """The files that a change concerns as its server tells them; None if it does not, in time."""
+        server, sides = self.teller(changes), changed_texts(changes)
+        if server is None or not sides:
+            return None
+        seconds = min(deadline.rest * _TOLD_SHARE, _TOLD_AT_ONCE if quick else deadline.rest)
+        wait = CallDeadline.after(seconds, deadline.cancelled, patient=False)
+        question = DependentsQuery(server.dependents, sides)
+        answer, _ = self.query(server.name, question, (), {}, wait)
+        if answer is None or answer.state != "answered":
+            return None
+        start = f"{self.root.rstrip('/')}/"
+        found = (one for one in answer.value if one.startswith(start))
+        return self.paths(filter(self.claimed, found))
+
     def dependents(
-        self, changes: Sequence[TextChange], *, quick: bool = False
+        self, changes: Sequence[TextChange], deadline: CallDeadline, *, quick: bool = False
     ) -> tuple[list[WorkspacePath], bool]:
         """Files in which changes may cause diagnostics, the likeliest first.
 
         Args:
             changes: What becomes of files.
+            deadline: How long the question takes, of which this may take a part.
             quick: Whether to leave out those that types may flow on to.
 
         Returns:
-            The files, and whether no other file can be concerned: there are so few that these are
-            all, or the servers look at one file at a time.
+            The files, and whether no other can be concerned: a server has told these, they are all
+            that there are, or the servers look at one file at a time.
         """
         self.disk.begin()
         paths = [one for each in changes for one in (each.path, each.old) if one is not None]
@@ -245,13 +279,13 @@ class RootServers:
             typed = all(self._is_typed(path.absolute) for path in paths)
             settings = any(path.path.endswith(_SETTINGS) for path in paths)
             return [], typed and not (settings and self._looks_across(files))
-        self._dependents.learn(files, _INDEXING)
         most = self._most
+        told = self._told_dependents(changes, deadline, quick=quick)
+        if told is not None:
+            return told[:most], len(told) <= most
+        self._dependents.learn(files, _INDEXING)
         changed = {path.path for path in paths}
-        names: dict[str, float] = {}
-        for one in changes:
-            for name, weight in changed_names(one.before, one.after).items():
-                names[name] = max(weight, names.get(name, 0.0))
+        names = names_of_changes(changes)
         ranked = dict.fromkeys(self._dependents.candidates(names, changed, quick=quick))
         rest = [name for name, _ in files if name not in ranked and name not in changed]
         every = (WorkspacePath(self.root, name) for name in (*ranked, *rest))
