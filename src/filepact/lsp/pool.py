@@ -403,7 +403,7 @@ class ServerPool:
         async def every() -> tuple[ServerDiagnostics, ...]:
             work = [ask(self._session(name, root), some) for name, some in shares.items()]
             # A single one needs no task of its own.
-            answers = await asyncio.gather(*work) if len(work) > 1 else [await work[0]]
+            answers = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
             return tuple(
                 self._without_protected(root, one, shares[one.server], others)
                 if self._servers[one.server].is_confined(root)
