@@ -259,3 +259,160 @@ def test_twenty_names_over_twenty_files_are_changed_so_that_it_builds_and_taken_
             assert _bytes(tree.root) == states.pop()
             world.workspace.undo(_PERSON, operation)
         assert [_bytes(tree.root)] == states
+
+
+# -- edits -----------------------------------------------------------------------------------------
+
+_PARTS = """namespace Made
+{
+    public interface IPart { int Size { get; } string Name(int at); }
+    public abstract class Part : IPart
+    {
+        public abstract int Size { get; }
+        public virtual string Name(int at) { return "part"; }
+        protected int inner;
+        internal static int Hidden = 1;
+    }
+    public class Wheel : Part
+    {
+        public Wheel(int size) { Size = size; }
+        public override int Size { get; }
+        public Wheel Turn(double by = 1) { return this; }
+    }
+    public enum Kind { One, Two }
+    public struct Spot { public int X; public Spot(int x) { X = x; } }
+    public static class Parts
+    {
+        public const int Most = 3;
+        public static T Last<T>(this T[] all) where T : IPart { return all[0]; }
+    }
+    public delegate int Told(Part part);
+}
+"""
+_USES = """namespace Uses
+{
+    using Made;
+    class Rim : Wheel
+    {
+        public Rim() : base(2) { inner = Parts.Most; }
+        public override string Name(int at) { return base.Name(at); }
+    }
+    class Own : IPart { public int Size => 1; public string Name(int at) => "own"; }
+}
+"""
+_FLOWS = """using Made;
+class Flows
+{
+    const int N = Parts.Most;
+    readonly Told told = part => part.Size;
+    int M(Kind kind) { switch (kind) { case Kind.One: return 1; default: return N; } }
+    int Far() { var wheel = new Wheel(1); return told(wheel.Turn().Turn(2)) + wheel.Name(1).Length; }
+    int Deep() { var all = new[] { new Uses.Rim() }; return all.Last().Size; }
+    Spot At() { return new Spot(1) { X = 3 }; }
+}
+"""
+
+
+_OF_AN_OLDER = {"CS0115", "CS0534"}
+"""What the compiler of that SDK says besides, of a type whose base is wrong, and later ones do not."""
+
+
+def _nth(text: str, old: str, new: str, number: int) -> str:
+    at = [one.start() for one in re.finditer(old, text)][number]
+    return text[:at] + re.sub(old, new, text[at:], count=1)
+
+
+def _edits() -> list[tuple[str, str]]:
+    """Fifty edits: the name of a file, and its text afterwards."""
+    names = ("IPart", "Part", "Wheel", "Kind", "Spot", "Parts", "Told", "Size", "Name", "inner")
+    names += ("Turn", "Last", "Most", "One", "X", "Hidden")
+    texts = [_nth(_PARTS, rf"\b{name}\b", f"{name}2", 0) for name in names]
+    texts += [_nth(_PARTS, r"\bpublic\b", word, number)
+              for number, word in enumerate(["internal"] * 4 + ["private", "protected internal"] * 4)]  # fmt: skip
+    texts += [_nth(_PARTS, r"\bint\b", "string", number) for number in range(6)]
+    texts += [
+        _PARTS.replace(old, new)
+        for old, new in {
+            "struct Spot": "class Spot",
+            "abstract class": "class",
+            "virtual ": "",
+            " = 1)": ")",
+            "const int Most": "static readonly int Most",
+            "where T : IPart": "where T : struct",
+            "delegate int": "delegate void",
+            'return "part"': "return 1",
+            "this T[] all": "T[] all",
+            "class Wheel": "sealed class Wheel",
+        }.items()
+    ]
+    reference = '<ItemGroup><ProjectReference Include="../L/L.csproj" /></ItemGroup>'
+    setting = "<PropertyGroup><{0}>{1}</{0}></PropertyGroup>"
+    settings = {"LangVersion": "5", "AssemblyName": "Other", "Nullable": "enable"}
+    settings["OutputType"] = "Exe"
+    projects = [
+        sdk(framework=FRAMEWORK),
+        sdk(reference + '<ItemGroup><Compile Remove="Uses.cs" /></ItemGroup>', framework=FRAMEWORK),
+        *(sdk(reference + setting.format(*one), framework=FRAMEWORK) for one in settings.items()),
+    ]
+    found = [("L/Parts.cs", text) for text in texts] + [("A/A.csproj", text) for text in projects]
+    assert len(found) == 50
+    assert all(text != _PARTS for _, text in found)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_what_is_told_of_an_edit_before_it_is_done_is_what_a_build_says_afterwards(
+    tmp_path: Path,
+) -> None:
+    sdk_or_skip()
+    toolchain_or_skip()
+    tree = ProjectTree(tmp_path / "root")
+    places = {}
+    for number, (name, text) in enumerate(_edits()):
+        files = {
+            "L/L.csproj": sdk(framework=FRAMEWORK),
+            "L/Parts.cs": _PARTS,
+            "A/A.csproj": sdk(
+                '<ItemGroup><ProjectReference Include="../L/L.csproj" /></ItemGroup>',
+                framework=FRAMEWORK,
+            ),
+            "A/Uses.cs": _USES,
+            "A/Flows.cs": _FLOWS,
+        }
+
+        def own(given: str, number: int = number) -> str:
+            return re.sub(r"\b([LA])(?=/|\.csproj)", rf"\g<1>{number}", given)
+
+        for each, content in files.items():
+            tree.put(own(each), own(content))
+        places[number] = (own(name), own(text))
+    told: dict[int, set[tuple[str, str]]] = {}
+    talk = Talk(tree.root)
+    try:
+        for number, (name, text) in places.items():
+            asked = {"uri": talk.uri(name), "before": talk.text(name), "after": text}
+            command = {"command": "filepact.dependents", "arguments": [{"changes": [asked]}]}
+            others = talk.ask("workspace/executeCommand", command)["files"]
+            concerned = [name, *(one.removeprefix(talk.uri("x")[:-1]) for one in others)]
+            talk.open(name, text)
+            told[number] = {
+                (one.partition("/")[2], each["code"])
+                for one in concerned
+                for each in talk.items(one)
+                if each["severity"] == 1
+            }
+            talk.close(name)
+    finally:
+        talk.kill()
+    for name, text in places.values():
+        tree.put(name, text)
+    built = errors_of_build(tree, tmp_path / "home")
+    for number, (name, _) in places.items():
+        library, user = built.get(f"L{number}", set()), built.get(f"A{number}", set())
+        # What refers to a project with errors is not compiled, and bodies are not where a
+        # declaration is wrong: more may be told then, and else nothing else.
+        said = {(place if code != "CS5001" else "CSC", code) for place, code in told[number]}
+        missing = {one for one in library | user if one not in said and one[1] not in _OF_AN_OLDER}
+        assert not missing, (name, sorted(said), sorted(missing))
+        assert bool(said) is bool(library | user), (name, sorted(said))
