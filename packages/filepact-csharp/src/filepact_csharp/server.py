@@ -365,6 +365,8 @@ class CompilerServer(ProjectServer):
             said = [one for one in solution.all_messages() if one.path == path and not one.code]
             caveats = replace(caveats, known=True, approximate=bool(said))
             notes += [one.text for one in said]
+        elif path.lower().endswith(_PROJECT_FILES) and not path.lower().endswith(".csproj"):
+            caveats = replace(caveats, known=True)  # nothing is built by it
         approximate = caveats.approximate or bool(solution.messages)
         if not caveats.known:
             notes.append(f"no project includes {posixpath.basename(path)[:80]}")
