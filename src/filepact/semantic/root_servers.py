@@ -237,8 +237,8 @@ class RootServers:
         if len(found) != 1 or not found[0].dependents:
             return None
         ready = (found[0].name, self.root, "ready")
-        running = ((one.server, one.root, one.state) for one in self._pool.status())
-        return found[0] if ready in running else None
+        running = any(ready == (one.server, one.root, one.state) for one in self._pool.status())
+        return found[0] if running else None
 
     def _told_dependents(
         self, changes: Sequence[TextChange], deadline: CallDeadline, *, quick: bool
