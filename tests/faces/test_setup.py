@@ -180,6 +180,7 @@ def test_the_events_of_a_host_are_those_that_the_hook_knows(name: str) -> None:
     known = AGENTS[name].events
     asked = {event for event in hooks.before if known[event] == "before"}
     assert asked == set(hooks.before)
+    assert known[hooks.after[0]] == "after"
     assert {known[event] for event in hooks.after} >= {"after", "prompt", "start", "stop"}
     assert "before" not in {known[event] for event in hooks.after}
 

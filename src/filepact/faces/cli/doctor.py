@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from filepact.config.settings import GuardSettings, Settings
+    from filepact.faces.cli.hosts import HostEvents
     from filepact.faces.cli.screen import Style, Terminal
     from filepact.workspace.workspace import Workspace
 
@@ -173,9 +174,9 @@ def check_agents(root: Path, options: Sequence[str]) -> Iterator[CheckResult]:
             said = f"{host.title} is connected, and its own tools are not guarded"
             after = f"filepact setup {host.name}" if host.hooks or host.only else host.by_hand
             yield CheckResult(name, "warn", said, after, facts)
-        elif one.hooks:
+        elif one.hooks and host.hooks:
             words = hook_words(host, project, options)
-            wrong = _fire(words, one.hooks, host.name)
+            wrong = _fire(words, one.hooks, host.hooks)
             said = f"{host.title}: {one.said}, and its hook {wrong or 'answers'}"
             after = f"filepact setup {host.name} --write" if wrong else host.trust
             yield CheckResult(name, "warn" if wrong else "ok", said, after, facts)
@@ -183,7 +184,7 @@ def check_agents(root: Path, options: Sequence[str]) -> Iterator[CheckResult]:
             yield CheckResult(name, "ok", f"{host.title}: {one.said}", host.trust, facts)
 
 
-def _fire(words: Sequence[str], lines: Sequence[str], agent: str) -> str:
+def _fire(words: Sequence[str], lines: Sequence[str], hooks: HostEvents) -> str:
     """Run the hook of an agent, as its program would; what is wrong with it, empty for nothing.
 
     What is run is what `setup` writes, and never a line of a file that agents may change.
@@ -193,30 +194,32 @@ def _fire(words: Sequence[str], lines: Sequence[str], agent: str) -> str:
     usual = [written(one) for written in (shlex.join, json.dumps) for one in ([*words], firm)]
     if not all(line.partition(" --event ")[0] in usual for line in lines):
         return "is not the one of this filepact"
-    event = {
-        "hook_event_name": "PreToolUse",
+    call = {
         "session_id": "filepact-doctor",
+        "tool_use_id": "filepact-doctor",
         "tool_name": "Read",
         "tool_input": {"file_path": "filepact-doctor"},
         "cwd": str(Path.cwd()),
     }
-    names = {"gemini": "BeforeTool", "copilot": "preToolUse", "cursor": "preToolUse"}
-    named = names.get(agent, "tool.execute.before" if agent == "opencode" else "PreToolUse")
-    try:
-        # Strict, so that what goes wrong is a refusal and not a remark.
-        done = subprocess.run(  # noqa: S603 - this very program
-            [*firm, "--event", named],
-            input=json.dumps({**event, "hook_event_name": named}).encode(),
-            capture_output=True,
-            timeout=_PATIENCE,
-            check=False,
-        )
-        said = json.loads(done.stdout or b"{}")
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return "gives no answer"
-    if done.returncode or done.stderr.strip():
-        return "fails"
-    return "refuses every call" if "deny" in _values(said) else ""
+    # The call ends as well: one that goes on would be the author of what changes meanwhile.
+    for event in (hooks.before[0], hooks.after[0]):
+        try:
+            # Strict, so that what goes wrong is a refusal and not a remark.
+            done = subprocess.run(  # noqa: S603 - this very program
+                [*firm, "--event", event],
+                input=json.dumps({**call, "hook_event_name": event}).encode(),
+                capture_output=True,
+                timeout=_PATIENCE,
+                check=False,
+            )
+            said = json.loads(done.stdout or b"{}")
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            return "gives no answer"
+        if done.returncode or done.stderr.strip():
+            return "fails"
+        if "deny" in _values(said):
+            return "refuses every call"
+    return ""
 
 
 def _values(value: object) -> list[object]:

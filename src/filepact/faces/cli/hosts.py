@@ -67,8 +67,8 @@ class HostEvents:
 
     Attributes:
         path: The settings file, as for `HostFile`.
-        before: Events before something is done, which can be refused.
-        after: Other events.
+        before: Events before something is done, which can be refused; first that of any tool.
+        after: Other events; first the one after any tool.
         entry: What stands in the list of each event, where ``{event}`` is its name; or the whole
             text of a program that calls the hook, where ``{events}`` are the names of all.
         beside: What else that file has to hold.
@@ -307,7 +307,7 @@ HOSTS: Final = (
         hooks=HostEvents(
             ".opencode/plugin/filepact.js",
             before=("tool.execute.before",),
-            after=("chat.message", "tool.execute.after", "session.created", "session.idle"),
+            after=("tool.execute.after", "chat.message", "session.created", "session.idle"),
             entry=_PLUGIN,
         ),
         only=(
