@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["FileState", "KnownFileLimits", "KnownFiles", "SnapshotStore"]
 
 _TRIES: Final = 3
+_FEW: Final = 20  # new files of which one by one is asked whether they are ignored
 _LEVEL: Final = 1  # of compression: somebody waits until the files are known
 
 
@@ -127,7 +128,10 @@ class KnownFiles:
         self._since: int | None = None
         self._snapshots = {
             root.path: FileSnapshot(
-                root, nested_roots(root, guard), most=limits.files, overlooks=is_agent_log
+                *(root, nested_roots(root, guard)),
+                most=limits.files,
+                overlooks=is_agent_log,
+                few=_FEW,
             )
             for root in guard.roots
         }
@@ -222,6 +226,7 @@ class KnownFiles:
                 unread.append((path, stamp))
         for root, snapshot in self._snapshots.items():
             snapshot.folders = frozenset(found.folders.get(root, ()))
+            snapshot.watcher.expected = snapshot.folders
             snapshot.end = found.ends.get(root)
         self._unsaved.clear()
         self.started = True

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -113,6 +114,11 @@ class RootWatcher:
         skip: Folders in it that are roots of their own.
         clock: A steady clock, in seconds.
         most: Most files that a scan looks at.
+        few: Up to so many files that the caller does not know are looked up one by one, to tell
+            whether they are ignored; for more there is a scan.
+
+    Attributes:
+        expected: Folders that are probably there: watched before a scan, they need no second one.
     """
 
     def __init__(
@@ -122,11 +128,14 @@ class RootWatcher:
         clock: Callable[[], float] = time.monotonic,
         *,
         most: int = _MOST_FILES,
+        few: int = 0,
     ) -> None:
         self._root = root
         self._skip = skip
         self._clock = clock
         self._most = most
+        self._few = few
+        self.expected: Collection[str] = ()
         self._marking = threading.Lock()
         self._before = _NOTHING
         self._marked: InotifyWatcher | None = None
@@ -244,7 +253,9 @@ class RootWatcher:
             for name in names - self._ignored
             if not knows(name) and stamp_at(self._root, name) is not None
         }
-        if strange:
+        if len(strange) <= self._few:
+            self._ignored |= {name for name in strange if _is_ignored(self._root, name)}
+        elif strange:
             seen = self._scanned(names, cancelled)
             # Only what is there, and was not touched meanwhile, is known to be ignored.
             late = self._drain_later()
@@ -264,6 +275,9 @@ class RootWatcher:
         """Scan, with every folder watched before it is looked into."""
         if self._notices is None and self._trusted:
             self._notices = InotifyWatcher.open(self._root)
+            if self._notices is not None:
+                with suppress(OSError):  # that there cannot be so many is found below
+                    self._notices.watch([".", *self.expected])
         try:
             found = self._scan(cancelled)
         except FilepactError:
@@ -283,6 +297,7 @@ class RootWatcher:
             self.close()  # folders come faster than they can be watched
         if found.cancelled or found.end is not None:
             self.close()
+        self.expected = found.folders
         self._last = self._clock()
         return RootEvents(names, found, watched=self._notices is not None)
 
@@ -317,6 +332,23 @@ def _is_ours(name: str) -> bool:
     return is_temporary(name.rpartition("/")[2])
 
 
+def _is_ignored(root: Root, path: str) -> bool:
+    """Whether ignore files name a file, or a folder above it; it need not be there."""
+    above = "."
+    for part in path.split("/"):
+        here = part if above == "." else f"{above}/{part}"
+        with TreeReader(root, above, allow=_every, max_depth=1) as entries:
+            try:
+                seen = any(entry.name == part for entry in entries)
+            except FilepactError:
+                return False
+        if not seen:
+            # What is there and is not seen is ignored; what is not there cannot be asked about.
+            return root.glance(here) is not None
+        above = here
+    return False
+
+
 class RacyFiles(NamedTuple):
     """Files that may differ from what is known of them.
 
@@ -342,6 +374,7 @@ class FileSnapshot:
         skip: Folders in it that are roots of their own.
         most: Most files that are known.
         overlooks: Whether a file is not looked at unless it is known.
+        few: As for `RootWatcher`; without a scan such files are not `listed`.
 
     Attributes:
         watcher: Watches the root.
@@ -357,13 +390,14 @@ class FileSnapshot:
         *,
         most: int = _MOST_FILES,
         overlooks: Callable[[str], bool] | None = None,
+        few: int = 0,
     ) -> None:
         self._root = root
         self._overlooks = overlooks or (lambda _name: False)
         self._listed: Collection[str] = ()
         self._racy: set[str] = set()
         self._doubtful: set[str] = set()
-        self.watcher = RootWatcher(root, skip, most=most)
+        self.watcher = RootWatcher(root, skip, most=most, few=few)
         self.stamps: dict[str, Stamp] = {}
         self.folders: frozenset[str] = frozenset()
         self.end: str | None = None
@@ -555,19 +589,7 @@ class ExternalFiles:
 
     def ignored(self, path: WorkspacePath) -> bool:
         """Whether ignore files name a file, or a folder above it; it need not be there."""
-        root, above = self._guard.root_of(path.root), "."
-        for part in path.path.split("/"):
-            here = part if above == "." else f"{above}/{part}"
-            with TreeReader(root, above, allow=_every, max_depth=1) as entries:
-                try:
-                    seen = any(entry.name == part for entry in entries)
-                except FilepactError:
-                    return False
-            if not seen:
-                # What is there and is not seen is ignored; what is not there cannot be asked about.
-                return root.glance(here) is not None
-            above = here
-        return False
+        return _is_ignored(self._guard.root_of(path.root), path.path)
 
     def text(self, path: WorkspacePath, data: bytes) -> str | None:
         """Decode bytes of a file; None if they are not text."""
