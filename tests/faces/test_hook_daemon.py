@@ -175,6 +175,23 @@ def test_a_daemon_ends_when_nobody_asks_and_the_next_one_goes_on(hooks, tmp_path
     assert hooks.log() == [("unknown", {"a.txt"})]
 
 
+def test_a_daemon_that_nobody_can_reach_any_more_ends(hooks, monkeypatch):
+    from filepact.faces.hooks import daemon  # noqa: PLC0415
+
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    monkeypatch.chdir(hooks.root)
+    listening.bind("s")
+    listening.listen()
+    monkeypatch.setattr(daemon, "_LOOK", 0.01)
+    roots = (str(hooks.root),)
+    request = client.HookRequest("claude", "", False, str(hooks.state), "", roots)
+    listener = daemon._Listener(request, listening)
+    (hooks.root / "s").unlink()
+    listener.run()
+    listener.close()
+    listening.close()
+
+
 def test_a_daemon_that_is_asked_to_end_does_so(hooks):
     hooks.call("SessionStart")
     (pid,) = hooks.daemons()

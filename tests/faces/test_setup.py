@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,8 @@ from filepact.faces.hooks.agents import AGENTS
 from filepact.text import json_edit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.faces.command_line import CommandLine
 
 NAMES = tuple(host.name for host in HOSTS)
@@ -26,14 +30,18 @@ BROKEN = {".json": b'{"a": 1,, }', ".toml": b"a = = 1\n"}
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A home folder with nothing in it, where every host has its usual places."""
     place = tmp_path / "home"
     place.mkdir()
     monkeypatch.setenv("HOME", str(place))
     for name in ("CODEX_HOME", "COPILOT_HOME", "CLAUDE_CONFIG_DIR", "UV_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)
-    return place
+    yield place
+    for lock in tmp_path.glob("*/hooks/*.lock"):
+        # A hook that was tried has started a daemon.
+        with suppress(ProcessLookupError, ValueError):
+            os.kill(int(lock.read_text()), signal.SIGTERM)
 
 
 def files_of(name: str, root: Path) -> dict[str, Path]:

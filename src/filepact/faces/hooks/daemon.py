@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,8 @@ __all__ = ["serve"]
 
 _BEFORE_US: Final = 15  # seconds that a daemon which is about to end may take
 _PATIENCE: Final = 10.0  # seconds for a client to say what it wants
+_LOOK: Final = 60.0  # seconds after which it looks whether anybody can still reach it
+_AGAIN: Final = 1.0  # seconds, where it should have ended and something is under way
 _HEAD: Final = 65_536
 _BLOCK: Final = 1 << 16
 _BACKLOG: Final = 64
@@ -83,22 +86,27 @@ class _Listener:
     def __init__(self, request: HookRequest, listening: socket.socket) -> None:
         self._request = request
         self._listening = listening
+        self._place = Path(listening.getsockname())
         self._service = HookDaemon(request.roots, request.state, request.config)
         self._threads: list[threading.Thread] = []
 
     def run(self) -> None:
-        """Answer until nothing was asked for a while and no call is under way."""
+        """Answer until nothing was asked for a while and no call is under way, or the socket is gone."""
+        asked = time.monotonic()
         while True:
-            self._listening.settimeout(self._idle())
+            left = asked + self._idle() - time.monotonic()
+            self._listening.settimeout(max(0.0, min(left, _LOOK)) or _AGAIN)
             try:
                 connection, _ = self._listening.accept()
             except TimeoutError:
                 self._threads = [one for one in self._threads if one.is_alive()]
-                if not self._threads and not self._service.busy:
+                over = left <= _LOOK and not self._service.busy
+                if not self._threads and (over or not self._place.exists()):
                     return
                 continue
             except _InterruptedError:
                 return
+            asked = time.monotonic()
             thread = threading.Thread(target=self._let_in, args=(connection,), name="event")
             thread.daemon = True
             thread.start()
