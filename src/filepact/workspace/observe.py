@@ -114,8 +114,7 @@ class RootWatcher:
         skip: Folders in it that are roots of their own.
         clock: A steady clock, in seconds.
         most: Most files that a scan looks at.
-        few: Up to so many files that the caller does not know are looked up one by one, to tell
-            whether they are ignored; for more there is a scan.
+        few: So many unknown files are looked up one by one, if ignored; for more there is a scan.
 
     Attributes:
         expected: Folders that are probably there: watched before a scan, they need no second one.
@@ -275,9 +274,8 @@ class RootWatcher:
         """Scan, with every folder watched before it is looked into."""
         if self._notices is None and self._trusted:
             self._notices = InotifyWatcher.open(self._root)
-            if self._notices is not None:
-                with suppress(OSError):  # that there cannot be so many is found below
-                    self._notices.watch([".", *self.expected])
+            with suppress(OSError):  # that there cannot be so many is found below
+                _ = self._notices and self._notices.watch([".", *self.expected])
         try:
             found = self._scan(cancelled)
         except FilepactError:
