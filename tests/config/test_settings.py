@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from filepact.config.settings import GuardSettings, Settings, parse_settings
+from filepact.config.settings import GuardSettings, RunSettings, Settings, parse_settings
 from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.errors import InvalidParamsError
 
@@ -62,6 +62,12 @@ def test_what_is_no_toml_is_refused(text: str) -> None:
         parse_settings(text, name="f.toml")
 
 
+def test_what_runs_may_do_is_set() -> None:
+    assert parse_settings("", name="f.toml").run == RunSettings()
+    text = '[run]\nbuilds = "discard"\nwritable = ["/srv/x", "~/y"]\n'
+    assert parse_settings(text, name="f.toml").run == RunSettings("discard", ("/srv/x", "~/y"))
+
+
 def test_how_far_the_guard_goes_is_set() -> None:
     assert parse_settings("", name="f.toml").guard == GuardSettings()
     text = '[guard]\nmounts = true\ncontent = false\nlandlock = "required"\n'
@@ -74,6 +80,9 @@ def test_how_far_the_guard_goes_is_set() -> None:
     ("text", "line", "key"),
     [
         ("guard = 1\n", 1, "guard"),
+        ('[run]\nbuilds = "keep"\n', 2, "run.builds"),
+        ('[run]\nwritable = ["x"]\n', 2, "run.writable"),
+        ("[run]\nmode = 1\n", 2, "run.mode"),
         ("\n[guard]\nmount = true\n", 3, "guard.mount"),
         ("[guard]\nmounts = 1\n", 2, "guard.mounts"),
         ('[guard]\ncontent = "no"\n', 2, "guard.content"),

@@ -255,6 +255,13 @@ def test_a_program_that_is_not_there_is_said_and_leaves_nothing(place: Place) ->
     assert place.facts("runs") == {"runs": []}
 
 
+def test_a_folder_in_which_secrets_cannot_all_be_found_is_refused(place: Place) -> None:
+    (place.root / "/".join(["d"] * 402)).mkdir(parents=True)
+    done = place.command("run", "--json", "--", "true")
+    assert json.loads(done.stdout)["error"]["code"] == "FILE_TOO_LARGE"
+    assert place.facts("runs") == {"runs": []}
+
+
 def test_a_signal_that_is_sent_to_filepact_reaches_the_program(place: Place) -> None:
     words = (
         "run",
@@ -315,9 +322,43 @@ def test_when_filepact_is_killed_the_program_ends_and_its_changes_can_be_committ
         assert process.stdout.read() == ""
     assert place.state() == {"a.txt": TEXT}
     (left,) = place.facts("runs")["runs"]
+    # A program that is not there takes nothing away.
+    assert place.command("run", "--resume", left["run"], "--", "no-such-program").returncode == 127
     assert place.command("runs", "--commit", left["run"]).returncode == 0
     assert place.state() == {"a.txt": "x\n"}
     assert place.facts("runs") == {"runs": []}
+
+
+def test_folders_that_programs_fill_are_moved_without_a_record(place: Place) -> None:
+    place.file("node_modules/a/index.js", "old\n")
+    place.file("node_modules/b/index.js", "old\n")
+    place.run(
+        "echo new > node_modules/a/index.js; rm -r node_modules/b; mkdir node_modules/c; "
+        "echo '{}' > node_modules/c/package.json; mkdir -p x/__pycache__; echo c > x/__pycache__/y.pyc; "
+        "mkdir dist; echo mine > dist/page; echo x > a"
+    )
+    assert place.state() == {
+        "a": "x\n",
+        "dist": None,
+        "dist/page": "mine\n",
+        "node_modules": None,
+        "node_modules/a": None,
+        "node_modules/a/index.js": "new\n",
+        "node_modules/c": None,
+        "node_modules/c/package.json": "{}\n",
+        "x": None,
+        "x/__pycache__": None,
+        "x/__pycache__/y.pyc": "c\n",
+    }
+    (operation,) = place.facts("log")["operations"]
+    assert sorted(one["path"] for one in operation["files"]) == ["a", "dist/page", "x"]
+    assert place.waiting() == []
+    before = place.state()
+    place.run("rm -r node_modules; echo x > x/__pycache__/z.pyc", "--mode", "review")
+    assert place.state() == before
+    place.run("rm -r node_modules")
+    assert "node_modules" not in place.state()
+    assert len(place.operations()) == 1
 
 
 def test_a_run_can_be_gone_on_with(place: Place) -> None:

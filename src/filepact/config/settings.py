@@ -38,6 +38,7 @@ __all__ = [
     "HookSettings",
     "ProxySettings",
     "RecordingSettings",
+    "RunSettings",
     "ServerSettings",
     "Settings",
     "parse_settings",
@@ -53,6 +54,7 @@ OTHER_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
         "acp",
         "hooks",
         "recording",
+        "run",
         "proposals",
         *DIAGNOSING_KEYS,
     ),
@@ -154,6 +156,20 @@ class RecordingSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RunSettings:
+    """The settings of `filepact run`.
+
+    Attributes:
+        builds: What becomes of folders that programs fill, such as ``node_modules``, when the program
+            has ended: moved into the root as they are, judged and recorded file by file, or thrown away.
+        writable: What programs may change as it is, absolute or beginning with ``~/``.
+    """
+
+    builds: Literal["move", "record", "discard"] = "move"
+    writable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """A person's settings.
 
@@ -166,6 +182,7 @@ class Settings:
         proxy: What is done between editors and agents.
         hooks: How agents' own tools are watched over.
         recording: How a guard records.
+        run: How programs are run.
         limits: How much may wait for this person, and for how long.
         language_servers: What is said about language servers.
     """
@@ -177,6 +194,7 @@ class Settings:
     proxy: ProxySettings = ProxySettings()
     hooks: HookSettings = HookSettings()
     recording: RecordingSettings = RecordingSettings()
+    run: RunSettings = RunSettings()
     limits: ProposalLimits = field(default_factory=ProposalLimits)
     language_servers: LanguageServerOptions = field(default_factory=LanguageServerOptions)
 
@@ -271,6 +289,7 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
         recording = RecordingSettings(**chosen)
     if "proposals" in found:
         limits = ProposalLimits(**_numbers(found["proposals"], "proposals", _PROPOSALS, text, name))
+    run = _running(found["run"], text, name) if "run" in found else RunSettings()
     wishes = read_wishes(found, text, name)
     return Settings(
         encodings,
@@ -279,6 +298,7 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
         proxy=proxying,
         hooks=hooks,
         recording=recording,
+        run=run,
         limits=limits,
         language_servers=wishes,
     )
@@ -314,6 +334,19 @@ def _proxying(table: Any, text: str, name: str) -> ProxySettings:
         if type(value) is not bool:
             raise refusal(text, name, ("acp", key), "has to be one of true, false")
     return ProxySettings(**table)
+
+
+def _running(table: Any, text: str, name: str) -> RunSettings:
+    chosen = _table(table, ("run",), ("builds", "writable"), text, name)
+    if chosen.get("builds", "move") not in ("move", "record", "discard"):
+        raise refusal(text, name, ("run", "builds"), "has to be one of move, record, discard")
+    paths = chosen.get("writable", [])
+    if not isinstance(paths, list) or not all(
+        isinstance(one, str) and one.startswith(("/", "~/")) for one in paths
+    ):
+        problem = "has to be a list of paths that begin with / or ~/"
+        raise refusal(text, name, ("run", "writable"), problem)
+    return RunSettings(chosen.get("builds", "move"), tuple(paths))
 
 
 def _table(

@@ -13,10 +13,12 @@ import fcntl
 import json
 import os
 import secrets
+import shutil
 import stat
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self
 
 from filepact.errors import NotFoundError, StateFailedError
@@ -25,13 +27,15 @@ from filepact.fs.state import write_note
 from filepact.fs.watch import moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 __all__ = [
     "LayerEntry",
     "LayerKind",
     "RunFolder",
     "RunRecord",
+    "build_folders",
+    "carry",
     "existing",
     "is_going_on",
     "layer_entries",
@@ -172,6 +176,116 @@ def _settle(folder: int, prefix: str, keep: frozenset[str]) -> None:
                 os.close(below)
         else:
             _remove_folder(folder, name)
+
+
+def build_folders(
+    upper: str, is_one: Callable[[str, Callable[[], list[str]]], bool]
+) -> tuple[str, ...]:
+    """The folders that programs fill and that a layer has, or removes; each without those in it.
+
+    Args:
+        upper: The layer's folder.
+        is_one: Whether a folder is one, by its name and, if it needs them, the names in it.
+    """
+    found: list[str] = []
+    for entry in layer_entries(upper):
+        if found and entry.path.startswith(f"{found[-1]}/"):
+            continue
+        name, place = os.path.basename(entry.path), os.path.join(upper, entry.path)
+        if entry.kind in ("folder", "opaque"):
+            if is_one(name, partial(os.listdir, place)):
+                found.append(entry.path)
+        elif entry.kind == "whiteout" and is_one(name, list):
+            found.append(entry.path)
+    return tuple(found)
+
+
+def carry(layer: LayerMount, path: str) -> None:
+    """Move what a layer holds of one folder into the root, file by file and unrecorded.
+
+    What is neither file, link nor folder is left out.  No program may use the layer meanwhile.
+
+    Args:
+        layer: The layer.
+        path: The folder, relative to the root.
+
+    Raises:
+        OSError: The system refused, or a folder above is none in the root; some of it may be moved.
+    """
+    source, target = os.open(layer.upper, _FOLDER), os.open(layer.root, _FOLDER)
+    try:
+        *above, name = path.split("/")
+        for part in above:
+            with suppress(FileExistsError):
+                os.mkdir(part, dir_fd=target)
+            source, target = _below(source, part), _below(target, part)
+        _carry(source, target, name)
+    finally:
+        os.close(source)
+        os.close(target)
+
+
+def _below(folder: int, name: str) -> int:
+    """Open a folder in another, which is closed."""
+    below = os.open(name, _FOLDER, dir_fd=folder)
+    os.close(folder)
+    return below
+
+
+def _carry(source: int, target: int, name: str) -> None:
+    status = os.stat(name, dir_fd=source, follow_symlinks=False)
+    kind = _kind(status)
+    there = _kind_at(target, name)
+    if kind == "other":
+        return
+    if kind != "folder":
+        if there is not None and (kind == "whiteout" or there == "folder"):
+            _remove_at(target, name)
+        if kind == "file" and status.st_mode & 0o7000:
+            os.chmod(name, stat.S_IMODE(status.st_mode) & 0o777, dir_fd=source)
+        if kind != "whiteout":
+            _move(source, target, name)
+        return
+    below = _open_folder(name, source)
+    try:
+        if there is not None and (there != "folder" or _is_opaque(below)):
+            _remove_at(target, name)
+            there = None
+        if there is None:
+            os.mkdir(name, stat.S_IMODE(status.st_mode) & 0o777 | 0o700, dir_fd=target)
+        inside = os.open(name, _FOLDER, dir_fd=target)
+        try:
+            for one in os.listdir(below):
+                _carry(below, inside, one)
+        finally:
+            os.close(inside)
+    finally:
+        os.close(below)
+
+
+def _kind_at(folder: int, name: str) -> LayerKind | None:
+    try:
+        return _kind(os.stat(name, dir_fd=folder, follow_symlinks=False))
+    except FileNotFoundError:
+        return None
+
+
+def _remove_at(folder: int, name: str) -> None:
+    if _kind_at(folder, name) == "folder":
+        _remove_folder(folder, name)
+    else:
+        os.unlink(name, dir_fd=folder)
+
+
+def _move(source: int, target: int, name: str) -> None:
+    """Move a file or link over whatever has its name; another file system gets a copy."""
+    try:
+        os.rename(name, name, src_dir_fd=source, dst_dir_fd=target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        places = (f"/proc/self/fd/{folder}/{name}" for folder in (source, target))
+        shutil.copy2(*places, follow_symlinks=False)
 
 
 def existing(paths: Iterable[str]) -> tuple[str, ...]:

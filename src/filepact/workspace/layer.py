@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from filepact.fs.watch import Stamp
     from filepact.workspace.external import ExternalChanges
     from filepact.workspace.guard import Guard
+    from filepact.workspace.journal import JournalStore
     from filepact.workspace.pending import PendingProposals
     from filepact.workspace.rebase import Rebase
     from filepact.workspace.writer import ChangeWriter
@@ -56,6 +57,7 @@ _REVIEW: Final = "review mode"
 _OVERLAP: Final = "changed meanwhile"
 _LINKS: Final = "links out"
 _BITS: Final = 0o777
+_OPERATIONS: Final = 100
 _NOTHING: Final = content_id(b"")
 _REPOSITORY: Final = "hooks and settings in there run code when version control is used"
 REPOSITORIES: Final = frozenset({".git", ".hg", ".svn", ".jj"})
@@ -85,6 +87,7 @@ class _Found:
         unclear: Those of them of which the base is not known, so that they start from the present.
         contents: The bytes of every state.
         left: See `LayerResult`.
+        own: What an earlier commit of the same layers, which was cut off, started from and made.
     """
 
     first: list[FileChange] = field(default_factory=list)
@@ -92,6 +95,7 @@ class _Found:
     unclear: set[WorkspacePath] = field(default_factory=set)
     contents: dict[str, bytes] = field(default_factory=lambda: {_NOTHING: b""})
     left: dict[str, str] = field(default_factory=dict)
+    own: dict[WorkspacePath, set[Revision | None]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -110,6 +114,7 @@ class LayerCommitter:
 
     Args:
         guard: The roots and the rules.
+        store: The journal, which has what an earlier commit of the same layers has tried.
         waiting: Where proposals are put.
         fitting: Fits change sets to what files hold.
         writer: Shows change sets, and writes them.
@@ -119,6 +124,7 @@ class LayerCommitter:
     def __init__(
         self,
         guard: Guard,
+        store: JournalStore,
         waiting: PendingProposals,
         *,
         fitting: Rebase,
@@ -126,6 +132,7 @@ class LayerCommitter:
         external: ExternalChanges,
     ) -> None:
         self._guard = guard
+        self._store = store
         self._waiting = waiting
         self._fitting = fitting
         self._writer = writer
@@ -158,7 +165,7 @@ class LayerCommitter:
             StateFailedError: The journal cannot be written.
             WriteFailedError: The system refused; the message says what is on disk.
         """
-        found = _Found()
+        found = _Found(own=self._own_states(session))
         for layer in layers:
             _Reader(self._guard, self._external, found, began, layer, skip).read()
         if mode == "review" and found.first:
@@ -176,6 +183,14 @@ class LayerCommitter:
             if changes:
                 receipts += self._commit(session, tool, changes, found, mode)
         return LayerResult(tuple(receipts), found.left)
+
+    def _own_states(self, session: Session) -> dict[WorkspacePath, set[Revision | None]]:
+        """The states between which operations of this run have changed files, or were to."""
+        states: dict[WorkspacePath, set[Revision | None]] = {}
+        for operation in self._store.operations(session=session, limit=_OPERATIONS):
+            for change in operation.changes.changes:
+                states.setdefault(change.path, set()).update((change.before, change.after))
+        return states
 
     def _commit(
         self,
@@ -483,9 +498,11 @@ class _Reader:
             return known[1]
         if stamp is None:
             return None
-        # Somebody made or changed it since, and nobody kept what it was.
-        self._found.unclear.add(path)
-        return _state_of(self._root, path, self._found.contents)
+        present = _state_of(self._root, path, self._found.contents)
+        if present not in self._found.own.get(path, ()):
+            # Somebody made or changed it since, and nobody kept what it was.
+            self._found.unclear.add(path)
+        return present
 
     def _add(self, known: tuple[Stamp, Revision | None, bytes | None]) -> bool:
         stamp, revision, data = known

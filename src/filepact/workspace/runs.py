@@ -6,14 +6,17 @@ import threading
 from contextlib import suppress
 from posixpath import basename
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from filepact.domain.document import RootId, WorkspacePath
 from filepact.domain.operation import Actor, Session
-from filepact.errors import FilepactError, InvalidParamsError, StateFailedError
+from filepact.errors import FilepactError, InvalidParamsError, StateFailedError, TooLargeError
 from filepact.fs.namespace import NamespaceProgram, NamespaceSettings, ProgramFailed
 from filepact.fs.overlay import (
     RunFolder,
     RunRecord,
+    build_folders,
+    carry,
     existing,
     is_going_on,
     list_runs,
@@ -22,11 +25,13 @@ from filepact.fs.overlay import (
 )
 from filepact.fs.path_form import is_beneath
 from filepact.fs.walk import EntryFilter, TreeReader
+from filepact.text.gitignore import DEFAULT_IGNORED, MACHINE_FOLDERS, is_build
 from filepact.workspace.layer import REPOSITORIES, LayerResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from filepact.fs.namespace import LayerMount
     from filepact.fs.root import Root
     from filepact.workspace.guard import Guard
     from filepact.workspace.layer import RunMode
@@ -100,6 +105,15 @@ _CACHES: Final = (".cache", ".npm")
 _PACKAGES: Final = frozenset({"node_modules/"})
 """Not looked through for secrets: others' packages by the ten thousands."""
 
+Builds = Literal["move", "record", "discard"]
+"""What becomes of folders that programs fill: they go into the root unrecorded, are judged and recorded
+as any other files, or are thrown away."""
+
+_FILLED: Final = MACHINE_FOLDERS - REPOSITORIES
+_MAYBE_FILLED: Final = (DEFAULT_IGNORED - MACHINE_FOLDERS) | {
+    *("target", ".tox", ".nox", ".gradle", ".mypy_cache", ".pytest_cache", ".ruff_cache"),
+}
+
 _SOCKETS: Final = (".docker/run", ".docker/desktop", ".local/share/containers/podman/machine")
 _SYSTEM_SECRETS: Final = (
     *("/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/sudoers.d"),
@@ -119,6 +133,7 @@ class Run:
         home: The person's home folder; None for nobody's.
         secrets: The secrets below that, by absolute path.
         writable: What the person lets the program change as it is, by absolute path.
+        builds: What becomes of folders that programs fill.
     """
 
     def __init__(
@@ -129,12 +144,14 @@ class Run:
         home: str | None,
         secrets: Sequence[str],
         writable: Sequence[str],
+        builds: Builds = "move",
     ) -> None:
         self._workspace = workspace
         self.folder = folder
         self._home = home
         self._secrets = secrets
         self._writable = writable
+        self._builds = builds
         self._missing: tuple[str, ...] = ()
         self._begun = False
         self.full = False
@@ -234,17 +251,21 @@ class Run:
             # It steers the agent the next time, and was not there before.
             with suppress(OSError):
                 apart[path] = f"kept apart as {self.folder.keep_apart(path)}"
-        return commit_run(self._workspace, self.folder, apart)
+        return commit_run(self._workspace, self.folder, self._builds, apart)
 
 
 def commit_run(
-    workspace: Workspace, folder: RunFolder, apart: Mapping[str, str] = MappingProxyType({})
+    workspace: Workspace,
+    folder: RunFolder,
+    builds: Builds,
+    apart: Mapping[str, str] = MappingProxyType({}),
 ) -> LayerResult:
     """Commit the layers of a run, and remove them where nothing is left in them.
 
     Args:
         workspace: The roots of the run, in any order.
         folder: The run.
+        builds: What becomes of folders that programs fill; in review ``move`` means ``discard``.
         apart: What else is kept in its folder, by absolute path, with the reason.
 
     Raises:
@@ -252,14 +273,31 @@ def commit_run(
     """
     record = folder.record
     mode: RunMode = "review" if record.mode == "review" else "auto"
+    passed: dict[str, tuple[LayerMount, str]] = {}
+    if builds != "record":
+        for layer in folder.layers():
+            for path in build_folders(layer.upper, _is_build):
+                passed[f"{layer.root.rstrip('/')}/{path}"] = (layer, path)
     result = workspace.layers().commit(
         Session(f"run-{record.id[1:]}", Actor("agent", record.agent)),
         folder.layers(),
         began=record.began,
         mode=mode,
         tool=" ".join(record.command)[:60],
+        skip=frozenset(passed),
     )
     result.left.update(apart)
+    if builds == "move" and mode == "auto":
+        for whole, (layer, path) in passed.items():
+            try:
+                workspace.guard.permit(
+                    WorkspacePath(RootId(layer.root), path), "create", agent=record.agent
+                )
+                carry(layer, path)
+            except FilepactError as error:
+                result.left[whole] = error.message
+            except OSError as error:
+                result.left[whole] = f"it could not be moved: {error.strerror}"
     if result.left:
         folder.settle(
             {
@@ -270,6 +308,10 @@ def commit_run(
     else:
         folder.discard()
     return result
+
+
+def _is_build(name: str, names: Callable[[], list[str]]) -> bool:
+    return name in _FILLED or (name in _MAYBE_FILLED and is_build(names()))
 
 
 def agent_of(command: Sequence[str]) -> str:
@@ -303,6 +345,11 @@ class _HiddenNames(EntryFilter):
         with TreeReader(root, allow=self, ignore=False) as entries:
             for _batch in entries.batches():
                 pass
+            if entries.cut or entries.too_deep:
+                raise TooLargeError(
+                    f"{root.path}: too many files, or folders too deep, to find the secrets that are to be hidden",
+                    hint="Name a folder below it as the root: `filepact run --root DIR -- CMD`.",
+                )
 
     def among(self, prefix: str, keys: list[str]) -> list[str]:
         inside = {key for key in keys if key.rstrip("/").lower() in REPOSITORIES}

@@ -172,7 +172,7 @@ class Workspace:
         from filepact.workspace.layer import LayerCommitter  # noqa: PLC0415 - one command needs it
 
         return LayerCommitter(
-            *(self.guard, self._waiting),
+            *(self.guard, self._store, self._waiting),
             fitting=self._fitting,
             writer=self._writer,
             external=self.external,

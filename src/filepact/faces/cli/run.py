@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filepact.config.person import home_folder, state_folder
+from filepact.config.person import home_folder, read_settings, state_folder
 from filepact.domain.operation import moment
 from filepact.errors import FilepactError, InvalidParamsError
 from filepact.faces.cli.context import CommandContext, find_context, opened
@@ -85,19 +85,21 @@ def _carry_out(
 ) -> CommandAnswer:
     from filepact.app import secret_places  # noqa: PLC0415 - loads the database
 
-    home = home_folder()
+    home, settings = home_folder(), read_settings(arguments.config).run
+    listed = [f"{home}{one[1:]}" if one[0] == "~" else one for one in settings.writable]
     run_ = Run(
         workspace,
         folder,
         home=home,
         secrets=() if home is None else secret_places(home),
-        writable=[os.path.realpath(one) for one in arguments.writable],
+        writable=[os.path.realpath(one) for one in (*arguments.writable, *listed)],
+        builds=settings.builds,
     )
     environment = {**os.environ, "FILEPACT_RUN": folder.record.id}
     try:
         program = run_.start(environment, words)
     except ProgramFailed as refused:
-        if folder.record.ended is None:
+        if not arguments.resume:
             folder.discard()
         if not refused.namespaces:
             return _not_started(words[0], refused)
@@ -111,6 +113,10 @@ def _carry_out(
             "and what it changes is recorded afterwards\n"
         )
         return _observe(workspace, words)
+    except FilepactError:
+        if not arguments.resume:
+            folder.discard()
+        raise
     status = run_.attend(program)
     if run_.full:
         remark("filepact: the program was ended: the disk with its layers is nearly full\n")
@@ -215,7 +221,7 @@ def runs(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         with RunFolder.open(state, arguments.commit) as folder:
             context = CommandContext(folder.record.roots, state, "journal")
             with opened(arguments, context) as workspace:
-                result = commit_run(workspace, folder)
+                result = commit_run(workspace, folder, read_settings(arguments.config).run.builds)
         _tell(result, folder, screen)
         code = FAILED if result.left else 0
         return CommandAnswer((), _facts(result, folder), code)
