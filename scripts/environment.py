@@ -86,6 +86,8 @@ def _wanted() -> dict[str, str]:
     for one in distributions(PROJECT):
         declared.update(f"{one.relative_to(PROJECT)}\0".encode())
         declared.update((one / "pyproject.toml").read_bytes())
+        for source in sorted(one.glob("native/*")):
+            declared.update(source.read_bytes())
     return {
         "python": f"{'.'.join(map(str, sys.version_info[:3]))} for {PROJECT}",
         "project": declared.hexdigest(),

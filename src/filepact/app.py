@@ -14,6 +14,7 @@ from filepact.domain.policy import AccessRequest, Policy, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import InvalidParamsError, NoChangeError, StateFailedError
 from filepact.fs.home_secrets import SecretIndex
+from filepact.fs.kernel import most_watches
 from filepact.fs.locks import keep_out, locked_by
 from filepact.fs.root import Root, replace_outside
 from filepact.fs.state import journal_in, open_state, write_note
@@ -225,6 +226,7 @@ def open_workspace(
             # Before the journal and the roots are looked into.
             from filepact.fs.sandbox import confine  # noqa: PLC0415 - only servers need it
 
+            most_watches()  # what the system says of it is not within reach later
             confine(landlock, opened, state.path)
         in_force = settings.rules
         for root in opened:

@@ -70,7 +70,13 @@ PROPER = {
     *("framework", "global", "using", "roslyn", "toolchain", "xml"),  # C# and MSBuild
     *("config", "glob", "toml", "work"),  # EditorConfig, TOML; Git's work tree
     *("action", "code", "formatting", "reference", "rename", "symbol"),  # LSP
-    *("inotify", "openat2", "short", "sqlite"),  # systems; short names are those of Windows
+    *(
+        "inotify",
+        "openat2",
+        "short",
+        "sqlite",
+        "trigram",
+    ),  # systems; short names are those of Windows
 }
 """Names of things that others have named."""
 

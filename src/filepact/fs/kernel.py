@@ -25,6 +25,7 @@ __all__ = [
     "file_system",
     "inotify_add_watch",
     "inotify_init",
+    "most_watches",
     "mount",
     "mount_of",
     "openat2",
@@ -285,3 +286,13 @@ def _done(function: Any, *arguments: Any) -> None:
     if function(*arguments) < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
+
+
+@lru_cache
+def most_watches() -> int:
+    """How many folders all programs of one user may watch at a time."""
+    try:
+        with open("/proc/sys/fs/inotify/max_user_watches", encoding="ascii") as setting:
+            return int(setting.read())
+    except (OSError, ValueError):
+        return 8_192

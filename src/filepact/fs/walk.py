@@ -7,32 +7,37 @@ opened the same way, so a name that is exchanged for a link during the walk lead
 from __future__ import annotations
 
 import os
-from functools import cache, partial
-from itertools import islice
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self
+from contextlib import contextmanager
+from copy import copy
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from filepact.errors import FilepactError, ReadFailedError, TooLargeError
+from filepact.fs.folder_entries import (
+    IGNORE_FILES,
+    MAX_ENTRIES,
+    list_folder,
+    open_folder,
+    with_ignore_files,
+)
 from filepact.fs.read import read_regular
-from filepact.text.gitignore import IgnoreRules, IgnoreRuleSet, is_build
+from filepact.text.gitignore import IgnoreRuleSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterator
+    from collections.abc import Callable, Generator, Hashable, Iterator
 
+    from filepact.fs.folder_entries import FolderEntries, Kind, Unlisted
     from filepact.fs.root import Root
-    from filepact.text.gitignore import IgnoredFolder, IgnoreResult, Layer
+    from filepact.text.gitignore import IgnoredFolder
 
 __all__ = [
     "MAX_DEPTH",
-    "MAX_ENTRIES",
     "Entry",
     "EntryFilter",
     "EntryList",
-    "Kind",
+    "FileRecord",
     "TreeReader",
+    "open_batch",
 ]
-
-Kind = Literal["file", "folder", "link", "other"]
-"""``link`` is any symbolic link, wherever it leads; ``other`` a device, pipe or socket."""
 
 
 class EntryFilter:
@@ -49,6 +54,11 @@ class EntryFilter:
 
     def __init__(self, allow: Callable[[str, bool], bool]) -> None:
         self._allow = allow
+
+    @property
+    def key(self) -> Hashable:
+        """What has the same value for filters that give the same answers; None where nobody knows."""
+        return None
 
     def __call__(self, path: str, is_dir: bool) -> bool:
         return self._allow(path, is_dir)
@@ -86,7 +96,8 @@ class Entry(NamedTuple):
     Attributes:
         path: Relative to the root.
         depth: 1 for what lies directly in the base.
-        folder: Descriptor of the folder it lies in, open until the walk is asked for the next.
+        folder: Descriptor of the folder it lies in, open until the walk is asked for the next; -1
+            where the folder was known and not opened.
         root: Where the walk began.
     """
 
@@ -108,30 +119,46 @@ class Entry(NamedTuple):
             ReadFailedError: It is gone, no regular file any more, or the system refused.
             PathBlockedError: It is another name of a secret.
         """
+        if self.folder < 0:
+            return self.root.read(self.path, limit=limit, follow=False).data
+        return self.sample(limit=limit).data
+
+    def sample(self, *, limit: int) -> FileRecord:
+        """The bytes of a file whose folder is open, and what the system says of it; errors as `read`."""
+        found: list[os.stat_result] = []
+
+        def check(descriptor: int, status: os.stat_result) -> None:
+            self.root.check_file(self.path, descriptor, status)
+            found.append(status)
+
         try:
-            data = read_regular(
-                self.folder, self.name, limit, partial(self.root.check_file, self.path)
-            )
+            data = read_regular(self.folder, self.name, limit, check)
         except OSError as error:
             raise ReadFailedError(
                 f"{self.path}: cannot be read: {os.strerror(error.errno or 0)}", path=self.path
             ) from None
         if data is None:
             raise TooLargeError(f"{self.path}: over {limit:,} bytes", path=self.path)
-        return data
+        (status,) = found
+        stamp = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        return FileRecord(data, stamp, status.st_nlink)
+
+
+class FileRecord(NamedTuple):
+    """A file as it was read.
+
+    Attributes:
+        stamp: Inode, size in bytes, and both times, as `Root.glance` has them.
+        links: How many names it has.
+    """
+
+    data: bytes
+    stamp: tuple[int, ...]
+    links: int
 
 
 MAX_DEPTH: Final = 400
 """Deepest folder that is entered, counted from the base."""
-
-MAX_ENTRIES: Final = 200_000
-"""Most names that one walk looks at, ignored ones included."""
-
-_MAX_IGNORE_BYTES = 262_144
-_MOST_MARKS = 1_000
-_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_LAYERS: dict[str, Layer] = {".gitignore": "gitignore", ".ignore": "ignore"}
-_SPECIAL = frozenset({".git", ".git/", *_LAYERS})
 
 
 class EntryList(NamedTuple):
@@ -143,7 +170,7 @@ class EntryList(NamedTuple):
         other_kinds: Which names of the folder are no files, and what they are.
         folder: The name of the folder that follows them; empty at the end.
         depth: 1 for what lies directly in the base.
-        descriptor: The folder, open until the walk is asked for the next batch.
+        descriptor: The folder, open until the walk is asked for the next batch; -1 if it was known.
     """
 
     prefix: str
@@ -157,8 +184,7 @@ class EntryList(NamedTuple):
 class _Frame(NamedTuple):
     descriptor: int
     batches: Iterator[EntryList]
-    stack: IgnoreRuleSet | None
-    bare: frozenset[str]
+    listing: FolderEntries
 
 
 class TreeReader:
@@ -176,6 +202,7 @@ class TreeReader:
         ignore: Whether ignore files and the default names leave entries out.
         max_depth: Deepest entries wanted; 1 is what lies directly in the base.
         most: Most names that are looked at, if fewer than ``MAX_ENTRIES``.
+        known: Gives the listings of folders that are known, so that the disk is not asked.
         cancelled: Asked before each folder; true ends the walk.
         progress: Told at each folder how many entries were seen, and its path.
 
@@ -192,7 +219,7 @@ class TreeReader:
         cancelled: Whether it ended because the caller said so.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a walk has many sides
         self,
         root: Root,
         base: str = ".",
@@ -201,6 +228,7 @@ class TreeReader:
         ignore: bool = True,
         max_depth: int | None = None,
         most: int | None = None,
+        known: Callable[[str], FolderEntries | Unlisted] | None = None,
         cancelled: Callable[[], bool] = lambda: False,
         progress: Callable[[int, str], None] = lambda _seen, _path: None,
     ) -> None:
@@ -217,6 +245,7 @@ class TreeReader:
         self._ignore = ignore
         self._allow = allow if isinstance(allow, EntryFilter) else EntryFilter(allow)
         self._max_depth = max_depth
+        self._known = known
         self._asked = cancelled
         self._tell = progress
         self._batches = self._run()
@@ -248,6 +277,16 @@ class TreeReader:
         """Yield the entries in batches, much faster, for callers that look at names only."""
         return self._batches
 
+    def replay(self, batches: list[EntryList]) -> Self:
+        """The same walk once more, when it is over.
+
+        Args:
+            batches: What it has found.
+        """
+        again = copy(self)
+        again._batches = (batch for batch in batches)  # noqa: SLF001 - its own
+        return again
+
     def __enter__(self) -> Self:
         return self
 
@@ -255,38 +294,44 @@ class TreeReader:
         self._batches.close()
 
     def _run(self) -> Generator[EntryList, None, None]:
-        stack = self._inherited() if self._ignore else None
         frames: list[_Frame] = []
         try:
-            descriptor = self._root.open_directory(self._base, follow=False)
-            frame = self._list(descriptor, self._base, stack, 1)
+            frame = self._first()
             if frame is None:
                 return
             frames.append(frame)
             while frames:
-                descriptor, batches, stack, bare = frames[-1]
+                descriptor, batches, listing = frames[-1]
                 for batch in batches:
                     yield batch
                     if not batch.folder:
                         continue
                     path = batch.prefix + batch.folder
-                    below = stack.within(batch.folder, bare) if stack and bare else stack
-                    inside = self._enter(descriptor, batch.folder, path, below, batch.depth)
+                    inside = self._enter(descriptor, batch, path, listing)
                     if inside is not None:
                         frames.append(inside)
                         break
                     if self.cancelled:
                         return
                 else:
-                    os.close(frames.pop().descriptor)
+                    _close(frames.pop().descriptor)
         finally:
             for frame in frames:
-                os.close(frame.descriptor)
+                _close(frame.descriptor)
+
+    def _first(self) -> _Frame | None:
+        """The base, which is entered whatever ignore rules say of it."""
+        if self._known is not None:
+            return self._frame(-1, self._base, self._known(self._base), 1)
+        stack = self._inherited() if self._ignore else None
+        descriptor = self._root.open_directory(self._base, follow=False)
+        return self._list(descriptor, self._base, stack, 1)
 
     def _enter(
-        self, above: int, name: str, path: str, stack: IgnoreRuleSet | None, depth: int
+        self, above: int, batch: EntryList, path: str, listing: FolderEntries
     ) -> _Frame | None:
         """Open and list a folder; None where a limit, the caller or the system forbids it."""
+        depth = batch.depth
         if self._max_depth is not None and depth >= self._max_depth:
             return None
         if depth >= MAX_DEPTH:
@@ -299,65 +344,51 @@ class TreeReader:
             self.cancelled = True
             return None
         self._tell(self.looked_at, path)
-        try:
-            descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=above)
-        except OSError:
-            self.unreadable.append(path)
-            return None
-        if not self._root.boundary.encloses(descriptor, os.fstat(descriptor)):
-            os.close(descriptor)
-            self.beyond += 1
-            return None
-        return self._list(descriptor, path, stack, depth + 1)
+        if self._known is not None:
+            return self._frame(-1, path, self._known(path), depth + 1)
+        descriptor = open_folder(self._root, above, batch.folder)
+        if not isinstance(descriptor, int):
+            return self._frame(-1, path, descriptor, depth + 1)
+        return self._list(descriptor, path, listing.below(batch.folder), depth + 1)
 
     def _list(
         self, descriptor: int, path: str, stack: IgnoreRuleSet | None, depth: int
     ) -> _Frame | None:
-        """Read the names of an open folder; it is closed again when that fails.
-
-        A folder's name is kept with a slash behind it: sorted so, names come in the order of the
-        whole paths that begin with them.
-        """
-        names: list[str] = []
-        odd: dict[str, Kind] = {}
-        try:
-            with os.scandir(descriptor) as listing:
-                for found in islice(listing, max(self._left, 1)):
-                    if found.is_dir(follow_symlinks=False):
-                        names.append(found.name + "/")
-                        continue
-                    names.append(found.name)
-                    if not found.is_file(follow_symlinks=False):
-                        odd[found.name] = "link" if found.is_symlink() else "other"
-        except OSError:
+        """Read the names of an open folder; it is closed again when that fails."""
+        listing = list_folder(self._root, descriptor, path, stack, most=max(self._left, 1))
+        if isinstance(listing, str):
             os.close(descriptor)
-            self.unreadable.append(path)
-            return None
-        self._left -= len(names)
-        self.cut = self.cut or self._left <= 0
-        prefix = "" if path == "." else f"{path}/"
-        bare: frozenset[str] = frozenset()
-        if stack is not None:
-            if not _SPECIAL.isdisjoint(names):
-                stack = self._with_files(stack, descriptor, path, names)
-            sifted = stack.sift(prefix, names, lambda name: _is_build(descriptor, name))
-            names, bare = sifted.kept, sifted.bare
-            if sifted.folders or sifted.files:
-                self._note(prefix, sifted)
-        names = self._allow.among(prefix, names)
-        names.sort()
-        return _Frame(descriptor, _cut(prefix, names, odd, depth, descriptor), stack, bare)
+        return self._frame(descriptor, path, listing, depth)
 
-    def _note(self, prefix: str, sifted: IgnoreResult) -> None:
+    def _frame(
+        self, descriptor: int, path: str, listing: FolderEntries | Unlisted, depth: int
+    ) -> _Frame | None:
+        """Take in a listing: what may be seen of it."""
+        if isinstance(listing, str):
+            if listing == "beyond":
+                self.beyond += 1
+            else:
+                self.unreadable.append(path)
+            return None
+        self._left -= listing.size
+        self.cut = self.cut or self._left <= 0
+        self.unreadable += listing.unreadable
+        prefix = "" if path == "." else f"{path}/"
+        if listing.left_out or listing.ignored:
+            self._note(prefix, listing)
+        names = self._allow.among(prefix, listing.names)
+        return _Frame(
+            descriptor, _cut(prefix, names, listing.other_kinds, depth, descriptor), listing
+        )
+
+    def _note(self, prefix: str, listing: FolderEntries) -> None:
         """Remember what was ignored, as far as it may be seen at all."""
-        folders = {found.path: found for found in sifted.folders}
+        folders = {found.path: found for found in listing.left_out}
         keys = [f"{path[len(prefix) :]}/" for path in folders]
         seen = self._allow.quietly(prefix, keys)
         self.left_out += [folders[prefix + key[:-1]] for key in seen]
-        names = [path[len(prefix) :] for path in sifted.files]
+        names = [path[len(prefix) :] for path in listing.ignored]
         self.ignored += [prefix + name for name in self._allow.quietly(prefix, names)]
-
-    # -- ignore files -------------------------------------------------------------------------
 
     def _inherited(self) -> IgnoreRuleSet:
         """The rules that reach the base from above, but for those that would hide the base."""
@@ -371,38 +402,32 @@ class TreeReader:
             except FilepactError:
                 continue
             try:
-                stack = self._with_files(stack, descriptor, above, (".git/", *_LAYERS))
+                stack, _ = with_ignore_files(self._root, stack, descriptor, above, IGNORE_FILES)
             finally:
                 os.close(descriptor)
         return stack.sparing(self._base)
 
-    def _with_files(
-        self, stack: IgnoreRuleSet, folder: int, path: str, names: Collection[str]
-    ) -> IgnoreRuleSet:
-        """The stack with the ignore files of one folder, as far as they are among the names."""
-        if ".git/" in names or ".git" in names:
-            exclude = _exclude_file(folder)
-            if exclude is not None:
-                stack = stack.repository(cache(partial(self._root.trees.at, path)))
-                stack = stack.with_rules("exclude", IgnoreRules.parse(exclude, path))
-        for name, layer in _LAYERS.items():
-            if name in names:
-                text = self._text(folder, name, path)
-                if text:
-                    stack = stack.with_rules(layer, IgnoreRules.parse(text, path))
-        return stack
 
-    def _text(self, folder: int, name: str, path: str) -> str:
-        try:
-            data = read_regular(folder, name, _MAX_IGNORE_BYTES)
-        except FileNotFoundError:
-            return ""
-        except OSError:
-            data = None
-        if data is None:
-            self.unreadable.append(name if path == "." else f"{path}/{name}")
-            return ""
-        return os.fsdecode(data)
+@contextmanager
+def open_batch(root: Root, batch: EntryList) -> Iterator[int]:
+    """The open folder of a batch; -1 where it was only known, and cannot be opened any more."""
+    if batch.descriptor >= 0:
+        yield batch.descriptor
+        return
+    try:
+        descriptor = root.open_directory(batch.prefix[:-1] or ".", follow=False)
+    except FilepactError:
+        descriptor = -1
+    try:
+        yield descriptor
+    finally:
+        _close(descriptor)
+
+
+def _close(descriptor: int) -> None:
+    """Close a folder; one that is only known has no descriptor."""
+    if descriptor >= 0:
+        os.close(descriptor)
 
 
 def _cut(
@@ -416,38 +441,3 @@ def _cut(
             start = at + 1
     if start < len(keys):
         yield EntryList(prefix, keys[start:] if start else keys, odd, "", depth, descriptor)
-
-
-def _is_build(above: int, name: str) -> bool:
-    """Whether a folder carries the marks of a build; what cannot be looked into carries none."""
-    try:
-        folder = os.open(name, _FOLDER_FLAGS, dir_fd=above)
-    except OSError:
-        return False
-    try:
-        with os.scandir(folder) as listing:
-            return is_build({found.name for found in islice(listing, _MOST_MARKS)})
-    except OSError:
-        return False
-    finally:
-        os.close(folder)
-
-
-def _exclude_file(folder: int) -> str | None:
-    """The text of ``.git/info/exclude``, or None when the folder is no repository's top."""
-    try:
-        descriptor = os.open(".git", _FOLDER_FLAGS, dir_fd=folder)
-    except NotADirectoryError:
-        return ""  # the .git file of a worktree or a submodule
-    except OSError:
-        return None
-    try:
-        info = os.open("info", _FOLDER_FLAGS, dir_fd=descriptor)
-        try:
-            return os.fsdecode(read_regular(info, "exclude", _MAX_IGNORE_BYTES) or b"")
-        finally:
-            os.close(info)
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)

@@ -222,6 +222,7 @@ _ONLY_FOLDERS, _NOT_UNLINKED, _IS_FOLDER = 0x0100_0000, 0x0400_0000, 0x4000_0000
 _CONTENTS: Final = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE
 _WANTED: Final = _CONTENTS | _DELETE_SELF | _MOVE_SELF | _ONLY_FOLDERS | _NOT_UNLINKED
 _STRUCTURE: Final = _DELETE_SELF | _MOVE_SELF | _UNMOUNT | _OVERFLOW
+_LOST: Final = _UNMOUNT | _OVERFLOW
 _COMING_AND_GOING: Final = _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE
 
 _HEAD: Final = struct.Struct("iIII")
@@ -238,12 +239,16 @@ class FileEvents(NamedTuple):
         added: Those of them that were made, or moved there; they may have gone again.
         folders: Whether folders came, went or moved, or there was too much to tell: then everything
             has to be looked at, and watched anew.
+        moved: The folders that came, went, moved or got other permissions, by path.
+        lost: Whether there was too much to tell, or the root itself went.
     """
 
     names: frozenset[str]
     removed: frozenset[str]
     added: frozenset[str]
     folders: bool
+    moved: frozenset[str] = frozenset()
+    lost: bool = False
 
 
 class InotifyWatcher:
@@ -308,17 +313,32 @@ class InotifyWatcher:
             except FilepactError:
                 continue  # Gone again; the folder above it says so.
             try:
-                if file_system(descriptor) not in _OWN:
-                    raise OSError(errno.ENOSYS, "a file system that others write to")
-                with self._lock:  # so that what is read about it is known to be about it
-                    if self._closed:
-                        return True
-                    number = inotify_add_watch(self._descriptor, descriptor, _WANTED)
-                    self._folders[number] = "" if folder == "." else f"{folder}/"
+                if not self.watch_open(folder, descriptor):
+                    return True
             finally:
                 os.close(descriptor)
-            self._watched.add(folder)
         return bool(new)
+
+    def watch_open(self, folder: str, descriptor: int) -> bool:
+        """Watch one open folder as well, by this path from now on; errors as for `watch`.
+
+        Returns:
+            False once the watch has ended.
+        """
+        if file_system(descriptor) not in _OWN:
+            raise OSError(errno.ENOSYS, "a file system that others write to")
+        with self._lock:  # so that what is read about it is known to be about it
+            if self._closed:
+                return False
+            number = inotify_add_watch(self._descriptor, descriptor, _WANTED)
+            self._folders[number] = "" if folder == "." else f"{folder}/"
+            self._watched.add(folder)
+        return True
+
+    def forget(self, folders: Iterable[str]) -> None:
+        """Folders are gone, or elsewhere: watch them anew when they are named again."""
+        with self._lock:
+            self._watched.difference_update(folders)
 
     def drain(self) -> FileEvents:
         """Read all events since the last call."""
@@ -327,8 +347,9 @@ class InotifyWatcher:
 
     def _drain(self) -> FileEvents:
         names: set[str] = set()
+        moved: set[str] = set()
         moves = _Moves()
-        structure = False
+        structure = lost = False
         while data := self._read():
             at = 0
             while at < len(data):
@@ -336,13 +357,22 @@ class InotifyWatcher:
                 at += _HEAD.size
                 name = data[at : at + length].rstrip(b"\0")
                 at += length
-                moved = bool(mask & _IS_FOLDER and mask & _COMING_AND_GOING)
-                structure |= moved or bool(mask & _STRUCTURE)
-                if name and not mask & _IS_FOLDER:
-                    path = self._folders.get(number, "") + os.fsdecode(name)
+                path = self._folders.get(number, "") + os.fsdecode(name)
+                # Of other folders the one above says that they went.
+                lost |= bool(mask & _LOST) or (not path and bool(mask & _STRUCTURE))
+                structure |= bool(mask & _STRUCTURE)
+                if name and mask & _IS_FOLDER:
+                    structure |= bool(mask & _COMING_AND_GOING)
+                    moved.add(path)
+                elif name:
                     names.add(path)
                     moves.follow(path, mask, cookie)
-        return FileEvents(frozenset(names), frozenset(moves.gone), frozenset(moves.come), structure)
+        return FileEvents(
+            *(frozenset(names), frozenset(moves.gone), frozenset(moves.come)),
+            folders=structure,
+            moved=frozenset(moved),
+            lost=lost,
+        )
 
     def _read(self) -> bytes:
         if self._closed:

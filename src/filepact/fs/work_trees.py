@@ -99,6 +99,12 @@ class WorkTrees:
         self._known[top] = stamp, tracked
         return tracked
 
+    def stamp(self, top: str) -> tuple[tuple[int, ...] | None, ...]:
+        """A stamp that differs once what the tree with this top folder tracks or excludes may."""
+        folder = self._folder(top, ".git" if top == "." else f"{top}/.git")
+        names = () if folder is None else (f"{folder}/index", f"{folder}/info/exclude")
+        return tuple(map(self._glance, names))
+
     def _read(self, folder: str, prefix: str) -> WorkTreeIndex | None:
         try:
             data = self._bytes(f"{folder}/index", MAX_INDEX_BYTES)

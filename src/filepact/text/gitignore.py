@@ -26,6 +26,7 @@ __all__ = [
     "IgnoreRuleSet",
     "IgnoreRules",
     "IgnoredFolder",
+    "Tracking",
     "Why",
     "is_build",
 ]
@@ -292,12 +293,14 @@ class IgnoreResult(NamedTuple):
         bare: Folders among them of which only what is tracked is kept.
         folders: Folders that are left out, but for those of which nobody needs to know.
         files: Paths of files that are left out.
+        doubtful: Whether rules said something of a name, so that it may depend on what Git tracks.
     """
 
     kept: list[str]
     bare: frozenset[str] = frozenset()
     folders: tuple[IgnoredFolder, ...] = ()
     files: tuple[str, ...] = ()
+    doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,4 +453,4 @@ class IgnoreRuleSet:
                 files.append(path)
             elif name not in _SILENT:
                 folders.append(IgnoredFolder(path, why))
-        return IgnoreResult(kept, frozenset(bare), tuple(folders), tuple(files))
+        return IgnoreResult(kept, frozenset(bare), tuple(folders), tuple(files), doubtful=True)

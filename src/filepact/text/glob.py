@@ -23,6 +23,7 @@ __all__ = [
     "Glob",
     "GlobError",
     "compile_filter",
+    "compile_selection",
     "literal_length",
     "translate",
 ]
@@ -198,6 +199,19 @@ def compile_filter(pattern: str) -> Callable[[str], bool]:
         unwanted = Glob.parse_unwanted(pattern[1:])
         return lambda path: not unwanted.matches(path)
     return Glob.parse(pattern, braces=True).matches
+
+
+def compile_selection(pattern: str) -> Callable[[str, list[str]], list[str]]:
+    """The same for the files of one folder at once; see :meth:`Glob.among`."""
+    if not pattern.startswith("!"):
+        return Glob.parse(pattern, braces=True).among
+    unwanted = Glob.parse_unwanted(pattern[1:])
+
+    def others(folder: str, names: list[str]) -> list[str]:
+        found = frozenset(unwanted.among(folder, names))
+        return [name for name in names if name not in found]
+
+    return others
 
 
 def _alternation(sources: list[str]) -> re.Pattern[str] | None:

@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import BinaryFileError, EncodingUnsafeError, SearchFailedError, TimedOutError
 from filepact.text.codec import decode
+from filepact.text.literals import needs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from filepact.text.codec import NamedEncoding
+    from filepact.text.literals import Needs
 
 __all__ = ["MAX_PATTERN", "Query", "QueryMatch", "searchable"]
 
@@ -67,7 +69,11 @@ class QueryMatch:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A compiled query; make it with :meth:`compile`."""
+    """A compiled query; make it with :meth:`compile`.
+
+    Attributes:
+        needs: The literals without which it matches nowhere, as far as that is known.
+    """
 
     pattern: str
     multiline: bool
@@ -75,6 +81,7 @@ class Query:
     _re2: Any
     _fallback: Any
     _step: int
+    needs: Needs = ()
 
     @classmethod
     def compile(
@@ -136,7 +143,8 @@ class Query:
         if compiled.programsize > _MOST_INSTRUCTIONS:
             raise _too_large()
         step = max(_STEPS // max(compiled.programsize, 1), 4_096)
-        return cls(pattern, multiline, keeps_cr, compiled, None, step)
+        needs = needs_of(pattern, literal=literal, case_sensitive=case_sensitive)
+        return cls(pattern, multiline, keeps_cr, compiled, None, step, needs)
 
     def prepare(self, data: bytes) -> bytes:
         """The bytes that are searched: CRLF as LF, so that ``$`` matches before both."""

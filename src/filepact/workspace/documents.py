@@ -273,6 +273,13 @@ class Documents:
                     found[path] = text
         return found
 
+    def held_in(self, root: RootId) -> frozenset[str]:
+        """The files of a root that a buffer or a proposal may hold a text of, by path beneath it."""
+        found = {one.path.path for one in self._buffers.unsaved if one.path.root == root}
+        if self.proposed is not None:
+            found |= {layer.path.path for layer in self.proposed.below(root, ".")}
+        return frozenset(found)
+
     def stored(
         self, location: Location, *, limit: int = EDIT_LIMIT, like: Document | None = None
     ) -> Document:

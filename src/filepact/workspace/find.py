@@ -14,15 +14,15 @@ from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import FilepactError
 from filepact.fs.walk import TreeReader
 from filepact.text.confusables import shown_name
-from filepact.text.glob import Glob, compile_filter
+from filepact.text.glob import Glob, compile_filter, compile_selection
 from filepact.text.page import PAGE, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from filepact.domain.deadline import Stopped
+    from filepact.fs.folder_entries import Kind
     from filepact.fs.root import Root
-    from filepact.fs.walk import Kind
     from filepact.text.gitignore import Why
 
 __all__ = [
@@ -101,7 +101,7 @@ class NameSearchResult:
     unsearched: SkippedFiles = ALL_SEARCHED
 
 
-def find_files(
+def find_files(  # noqa: PLR0913 - as of the tool
     root: Root,
     base: str,
     pattern: str,
@@ -111,6 +111,7 @@ def find_files(
     deadline: Deadline = FOREVER,
     progress: Callable[[int, str], None] = lambda _seen, _path: None,
     limit: int = 100,
+    walk: Callable[..., TreeReader] = TreeReader,
 ) -> NameSearchResult:
     """Files and links below a folder whose path matches; ignored entries are left out.
 
@@ -124,6 +125,7 @@ def find_files(
         deadline: Asked before each folder; ends the search with what it has.
         progress: Told now and then how many entries were seen, and where.
         limit: Most paths to return; the rest is only counted.
+        walk: Walks through the folder; takes what `TreeReader` takes.
 
     Raises:
         SearchFailedError: The pattern cannot be understood.
@@ -132,22 +134,18 @@ def find_files(
     glob = Glob.parse_unwanted(pattern[1:]) if inverted else Glob.parse(pattern, braces=True)
     folders = glob.finds_folders and not inverted
     accepts = (lambda _path: True) if folders else compile_filter(pattern)
+    select = compile_selection(pattern)
     skip = 0 if base == "." else len(base) + 1
     paths: list[str] = []
     total = looked_at = 0
     come = [path for path in more if not folders and glob.matches(path[skip:]) != inverted]
     if root.place(base).kind == "missing":
         return NameSearchResult(pattern, tuple(sorted(come)[:limit]), len(come), False)
-    with TreeReader(
-        root, base, allow=allow, cancelled=deadline.passed, progress=progress
-    ) as entries:
+    with walk(root, base, allow=allow, cancelled=deadline.passed, progress=progress) as entries:
         for prefix, names, odd, folder, _depth, _descriptor in entries.batches():
             looked_at += len(names)
             files = [name for name in names if odd.get(name) != "other"] if odd else names
-            found = glob.among(prefix[skip:], files)
-            if inverted:
-                unwanted = frozenset(found)
-                found = [name for name in files if name not in unwanted]
+            found = select(prefix[skip:], files)
             total += len(found)
             paths += [prefix + name for name in found[: limit - len(paths)]]
             if folder:
@@ -278,6 +276,7 @@ def tree(  # noqa: PLR0913 - as of the tool
     pattern: str | None = None,
     budget: int = 1_000,
     page: int = PAGE,
+    walk: Callable[..., TreeReader] = TreeReader,
 ) -> FolderTree:
     """Draw what lies below a folder; ignored entries are left out.
 
@@ -295,6 +294,7 @@ def tree(  # noqa: PLR0913 - as of the tool
             that hold none within the depth are left out.
         budget: Most entries drawn.
         page: What the drawing may take; entries are left out until it fits.
+        walk: Walks through the folder; takes what `TreeReader` takes.
 
     Raises:
         SearchFailedError: The pattern cannot be understood.
@@ -308,7 +308,7 @@ def tree(  # noqa: PLR0913 - as of the tool
     stopped: Stopped = ""
     left_out: list[str] = []
     if root.place(base).kind != "missing":
-        with TreeReader(
+        with walk(
             root, base, allow=allow, max_depth=depth, cancelled=deadline.passed, progress=progress
         ) as entries:
             for prefix, names, odd, folder, level, _descriptor in entries.batches():

@@ -5,31 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import FilepactError, PathBlockedError, TimedOutError, TooLargeError
-from filepact.fs.walk import TreeReader
+from filepact.fs.walk import Entry, EntryFilter, open_batch
 from filepact.text.confusables import MAX_WIDTH, shown_line
-from filepact.text.glob import compile_filter
+from filepact.text.glob import compile_filter, compile_selection
 from filepact.text.query import searchable
 from filepact.text.secrets import find_secrets, holds_private_key, redact
 from filepact.workspace.find import ALL_SEARCHED, SkippedFiles, unsearched
+from filepact.workspace.search_index import FILE_LIMIT, NO_INDEX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from filepact.domain.deadline import Stopped
     from filepact.fs.root import Root
+    from filepact.fs.walk import EntryList
     from filepact.text.codec import NamedEncoding
     from filepact.text.query import Query, QueryMatch
+    from filepact.workspace.search_index import RootSearch
 
 __all__ = ["FILE_LIMIT", "FileMatches", "GrepMode", "MatchLine", "TextSearchResult", "grep"]
 
-FILE_LIMIT: Final = 64 << 20
-"""Largest file that is searched, in bytes."""
-
-_COUNT_SECONDS = 1.0
+_COUNT_SECONDS = 0.03
 _COUNT_BYTES = 64 << 20
 _COUNT_HITS = 1_000
 """How far it is counted on when there is enough to show."""
@@ -135,10 +135,12 @@ def grep(  # noqa: PLR0913 - as of the tool
     net: bool = True,
     given: Callable[[str], NamedEncoding | None] = lambda _path: None,
     kept: Callable[[str, bytes], None] = lambda _path, _text: None,
+    index: RootSearch = NO_INDEX,
+    held: Collection[str] = (),
 ) -> TextSearchResult:
     """Search a file, or the files below a folder, in path order.
 
-    When ``limit`` is reached the search goes on for a moment only to count.
+    When ``limit`` is reached the search goes on for a moment, only to count.
 
     Args:
         root: Where the names begin.
@@ -157,12 +159,15 @@ def grep(  # noqa: PLR0913 - as of the tool
         net: Whether files that hold private keys are left out, and tokens are not shown.
         given: What is said about a file's encoding outside the file.
         kept: Told the text, as UTF-8, of each file of which lines are returned.
+        index: What is known of the root's files.
+        held: The files that ``overlay`` has newer bytes of.
 
     Raises:
         SearchFailedError: The glob cannot be understood.
         PathBlockedError: The base is a file that ``allow`` refuses.
     """
     accepts = compile_filter(glob)
+    allow = allow if isinstance(allow, EntryFilter) else EntryFilter(allow)
     run = _Run(query, mode, limit, offset, context, net, given, kept, deadline)
     if root.place(base).kind == "file":
         if not allow(base, False):
@@ -174,15 +179,18 @@ def grep(  # noqa: PLR0913 - as of the tool
     if root.place(base).kind == "missing":
         run.come(come, overlay)
         return run.answer()
-    with TreeReader(root, base, allow=allow, cancelled=run.ended) as entries:
-        for entry in entries:
-            if entry.kind != "file" or not accepts(entry.path[skip:]):
-                continue
-            if run.ended():
+    known, select = index.known(query.needs), compile_selection(glob)
+    with index.walk(root, base, allow=allow, cancelled=run.ended) as entries:
+        for batch in entries.batches():
+            prefix, names, odd, *_ = batch
+            files = [name for name in names if name not in odd] if odd else names
+            wanted = select(prefix[skip:], files)
+            if known is not None and wanted:
+                wanted, passed, binary = known.among(prefix, wanted, held)
+                run.searched += passed
+                run.binary += binary
+            if wanted and not run.batch(batch, root, wanted, overlay, progress):
                 break
-            run.file(entry.path, overlay, partial(entry.read, limit=FILE_LIMIT))
-            if run.searched % _PROGRESS_EVERY == 0:
-                progress(run.searched, entry.path)
         run.unreadable += entries.unreadable
         run.floor = run.floor or not entries.complete
     run.come(come, overlay)
@@ -244,6 +252,25 @@ class _Run:
         for path in paths:
             if not self.ended():
                 self.file(path, overlay, lambda: b"")
+
+    def batch(
+        self,
+        batch: EntryList,
+        root: Root,
+        names: list[str],
+        overlay: Callable[[str], bytes | None],
+        progress: Callable[[int, str], None],
+    ) -> bool:
+        """Search some files of one folder; whether the search goes on."""
+        with open_batch(root, batch) as folder:
+            for name in names:
+                if self.ended():
+                    return False
+                entry = Entry(batch.prefix + name, name, "file", batch.depth, folder, root)
+                self.file(entry.path, overlay, partial(entry.read, limit=FILE_LIMIT))
+                if self.searched % _PROGRESS_EVERY == 0:
+                    progress(self.searched, entry.path)
+        return True
 
     def file(
         self, path: str, overlay: Callable[[str], bytes | None], read: Callable[[], bytes]

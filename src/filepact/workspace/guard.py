@@ -29,7 +29,7 @@ from filepact.text.confusables import shown_name
 from filepact.workspace.find import near_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Sequence
     from contextlib import ExitStack
 
     from filepact.domain.change import ChangeSet
@@ -404,7 +404,7 @@ class Guard:
 
         A walk asks for each folder on its way down, so only the last part of a name is new.
         """
-        narrowed = [inside for id_, inside in self._narrowed if id_ == root.path]
+        narrowed = tuple(inside for id_, inside in self._narrowed if id_ == root.path)
         return _Listing(
             self.policy,
             AccessRequest(root.path, ".", action, agent),
@@ -509,38 +509,36 @@ class _Listing(EntryFilter):
     """
 
     def __init__(
-        self, policy: Policy, asked: AccessRequest, narrowed: Sequence[str] | None
+        self, policy: Policy, asked: AccessRequest, narrowed: tuple[str, ...] | None
     ) -> None:
         self._policy = policy
         self._asked = asked
         self._suspicion = policy.suspicion(asked.action)
         self._narrowed = narrowed
 
+    @property
+    def key(self) -> Hashable:
+        return id(self._policy), self._asked.action, self._asked.agent, self._narrowed
+
     def __call__(self, path: str, is_dir: bool) -> bool:
         if self._suspicion(path.rpartition("/")[2]) and not self._permits(path):
             return False
-        return self._narrowed is None or any(
-            _reaches(path, inside, is_dir=is_dir) for inside in self._narrowed
-        )
+        return self._shares(path, is_dir)
 
     def among(self, prefix: str, keys: list[str]) -> list[str]:
         names = [key[:-1] if key[-1] == "/" else key for key in keys]
-        hidden = {
-            at for at in self._suspicion.among(names) if not self._permits(prefix + names[at])
-        }
+        asked = self._suspicion.among(names)
+        hidden = {at for at in asked if not self._permits(prefix + names[at])}
         if hidden:
             self.refused += len(hidden)
             keys = [key for at, key in enumerate(keys) if at not in hidden]
         if self._narrowed is None:
             return keys
-        return [
-            key
-            for key in keys
-            if any(
-                _reaches((prefix + key).rstrip("/"), inside, is_dir=key[-1] == "/")
-                for inside in self._narrowed
-            )
-        ]
+        return [key for key in keys if self._shares((prefix + key).rstrip("/"), key[-1] == "/")]
+
+    def _shares(self, path: str, is_dir: bool) -> bool:
+        inside = self._narrowed
+        return inside is None or any(_reaches(path, one, is_dir=is_dir) for one in inside)
 
     def _permits(self, path: str) -> bool:
         asked = self._asked

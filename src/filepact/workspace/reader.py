@@ -27,15 +27,17 @@ from filepact.workspace.excerpt import excerpt_of, stream_excerpt, window
 from filepact.workspace.find import find_files, tree
 from filepact.workspace.grep import grep
 from filepact.workspace.guard import check_is_file, not_there
+from filepact.workspace.search_index import NO_INDEX
 from filepact.workspace.target import proposed_gone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
     from typing import Literal
 
     from filepact.domain.deadline import Deadline
     from filepact.domain.document import Document, RootId
     from filepact.domain.operation import Session
+    from filepact.fs.root import Root
     from filepact.text.picture import Image
     from filepact.text.query import Query
     from filepact.workspace.documents import Documents
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from filepact.workspace.pending import ProposalFile
     from filepact.workspace.permission_log import PermissionLog
     from filepact.workspace.read_tracker import KnownTextCache, Span
+    from filepact.workspace.search_index import RootSearch, SearchIndexes
 
 __all__ = ["MAX_PICTURE", "ByteExcerpt", "Reader"]
 
@@ -84,7 +87,7 @@ class Reader:
         page: What one answer may take to reach the reader uncut, in bytes as UTF-8.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that one call needs
         self,
         guard: Guard,
         seen: KnownTextCache,
@@ -95,6 +98,7 @@ class Reader:
         deadline: Deadline,
         progress: Callable[[int, str], None],
         page: int,
+        indexes: Callable[[], SearchIndexes] | None = None,
     ) -> None:
         waits = documents.proposed is not None and documents.proposed.waits
         self.page = max(page - _MARK, page // 2) if waits else page
@@ -105,6 +109,7 @@ class Reader:
         self._asked = asked
         self._deadline = deadline
         self._progress = progress
+        self._indexes = indexes
         self._opened: dict[str, Document] = {}
         self._texts: dict[str, bytes] = {}
         self._marked: dict[WorkspacePath, ProposalFile] = {}
@@ -348,16 +353,18 @@ class Reader:
         """Files whose path matches a glob, in path order."""
         location = self._folder(directory)
         allow, more = self._sight(location)
-        found = find_files(
-            location.root,
-            location.place.path,
-            pattern,
-            limit=limit,
-            allow=allow,
-            more=more,
-            deadline=self._deadline,
-            progress=self._progress,
-        )
+        with self._index(location.root) as index:
+            found = find_files(
+                location.root,
+                location.place.path,
+                pattern,
+                limit=limit,
+                allow=allow,
+                more=more,
+                deadline=self._deadline,
+                progress=self._progress,
+                walk=index.walk,
+            )
         self._mark(location, (path for path in found.paths if path in more))
         return found
 
@@ -376,24 +383,27 @@ class Reader:
         location = self._there(path)
         self._asked.read(self._session, join(location.root.path, location.place.path))
         allow, more = self._sight(location)
-        found = grep(
-            location.root,
-            location.place.path,
-            query,
-            glob=glob,
-            limit=limit,
-            offset=offset,
-            context=context,
-            mode=mode,
-            allow=allow,
-            more=more,
-            overlay=self._documents.newer_bytes(location.root),
-            net=self._guard.net,
-            given=self._documents.given_in(location.root),
-            kept=self._texts.__setitem__,
-            deadline=self._deadline,
-            progress=self._progress,
-        )
+        with self._index(location.root) as index:
+            found = grep(
+                location.root,
+                location.place.path,
+                query,
+                glob=glob,
+                limit=limit,
+                offset=offset,
+                context=context,
+                mode=mode,
+                allow=allow,
+                more=more,
+                overlay=self._documents.newer_bytes(location.root),
+                net=self._guard.net,
+                given=self._documents.given_in(location.root),
+                kept=self._texts.__setitem__,
+                deadline=self._deadline,
+                progress=self._progress,
+                index=index,
+                held=self._documents.held_in(location.root.path),
+            )
         self._mark(location, (file.path for file in found.files))
         return found
 
@@ -427,20 +437,31 @@ class Reader:
         location = self._folder(path)
         allow, more = self._sight(location)
         self._mark(location, more)
-        return tree(
-            location.root,
-            location.place.path,
-            depth=depth,
-            include_files=include_files,
-            pattern=pattern,
-            budget=budget,
-            page=self.page,
-            name=location.shown,
-            allow=allow,
-            more=more,
-            deadline=self._deadline,
-            progress=self._progress,
-        )
+        with self._index(location.root) as index:
+            return tree(
+                location.root,
+                location.place.path,
+                depth=depth,
+                include_files=include_files,
+                pattern=pattern,
+                budget=budget,
+                page=self.page,
+                name=location.shown,
+                allow=allow,
+                more=more,
+                deadline=self._deadline,
+                progress=self._progress,
+                walk=index.walk,
+            )
+
+    @contextmanager
+    def _index(self, root: Root) -> Iterator[RootSearch]:
+        """What is known of a root's files, for one search."""
+        if self._indexes is None:
+            yield NO_INDEX
+            return
+        with self._indexes().search(root) as index:
+            yield index
 
     def naming(self, path: str) -> Callable[[str], str]:
         """The function that shows paths of the root that holds this one."""
@@ -515,6 +536,11 @@ class _Without(EntryFilter):
         super().__init__(allow)
         self._inner = allow
         self._gone = gone
+
+    @property
+    def key(self) -> Hashable:
+        inner = self._inner.key
+        return None if inner is None else (inner, self._gone)
 
     def __call__(self, path: str, is_dir: bool) -> bool:
         return path not in self._gone and self._inner(path, is_dir)

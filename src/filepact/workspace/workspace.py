@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from filepact.workspace.read_tracker import KnownTextWriter
     from filepact.workspace.reader import Reader
     from filepact.workspace.receipt import ChangeDiff
+    from filepact.workspace.search_index import SearchIndexes
     from filepact.workspace.selection import Selection
 
 __all__ = ["Mode", "Workspace"]
@@ -129,6 +131,9 @@ class Workspace:
             *(guard, store, self._waiting), fitting=self._fitting, writer=self._writer
         )
         self._plans = UndoExecutor(guard, self._waiting, fitting=self._fitting, writer=self._writer)
+        self._remembers = False
+        self._indexes: SearchIndexes | None = None
+        self._making = threading.Lock()
         self._recovery = Recovery(store, state, guard.root_of, self.show, self._approving.renew)
         self._mend = partial(self._recovery.mend, self._committer)
         self.recovered = self._recovery.run()
@@ -141,6 +146,8 @@ class Workspace:
 
     def close(self) -> None:
         """Look once more for late writes, then close journal and roots."""
+        if self._indexes is not None:
+            self._indexes.close()
         self._committer.close()
         self.external.close()
         self.asked.close()
@@ -211,7 +218,21 @@ class Workspace:
             deadline=deadline,
             progress=progress,
             page=page,
+            indexes=self._search_indexes if self._remembers else None,
         )
+
+    def keep_search_index(self) -> None:
+        """Remember what files hold, from the first search on, for the searches that come; for servers."""
+        self._remembers = True
+
+    def _search_indexes(self) -> SearchIndexes:
+        """The search indexes, made with the first search."""
+        from filepact.workspace.search_index import SearchIndexes  # noqa: PLC0415 - as the reader
+
+        with self._making:
+            if self._indexes is None:
+                self._indexes = SearchIndexes(self.guard, self._documents.given_in)
+            return self._indexes
 
     # -- changing -------------------------------------------------------------------------
 

@@ -95,6 +95,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             landlock=settings.guard.landlock,
         )
         stack.callback(workspace.close)
+        workspace.keep_search_index()
         if sys.stdin.isatty():
             remark(
                 "filepact: waiting for an agent's program on standard input; `filepact setup` "

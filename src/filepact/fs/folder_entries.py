@@ -1,0 +1,233 @@
+"""The names in one folder, as ignore rules leave them, and how a folder is opened to list it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from functools import cache, partial
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from filepact.fs.read import read_regular
+from filepact.text.gitignore import IgnoreRules, is_build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from filepact.fs.root import Root
+    from filepact.text.gitignore import IgnoredFolder, IgnoreRuleSet, Layer, Tracking
+
+__all__ = [
+    "IGNORE_FILES",
+    "MAX_ENTRIES",
+    "FolderEntries",
+    "Kind",
+    "Unlisted",
+    "list_folder",
+    "open_folder",
+    "opened_folder",
+    "with_ignore_files",
+]
+
+Kind = Literal["file", "folder", "link", "other"]
+"""``link`` is any symbolic link, wherever it leads; ``other`` a device, pipe or socket."""
+
+MAX_ENTRIES: Final = 200_000
+"""Most names that one walk looks at, ignored ones included."""
+
+_MAX_IGNORE_BYTES = 262_144
+_MOST_MARKS = 1_000
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LAYERS: dict[str, Layer] = {".gitignore": "gitignore", ".ignore": "ignore"}
+IGNORE_FILES: Final = (".git/", *_LAYERS)
+"""Names in a folder that say what is ignored below it."""
+
+_SPECIAL = frozenset({".git", ".git/", *_LAYERS})
+
+
+class FolderEntries(NamedTuple):
+    """The names in one folder that ignore rules leave, before anybody's rules about them.
+
+    Attributes:
+        names: In path order; those of folders with a slash behind them.
+        other_kinds: Which names are neither files nor folders, and what they are.
+        size: How many names the folder has, ignored ones included.
+        stack: The ignore rules in force in it; None where nothing is ignored.
+        bare: Folders in it of which only what is tracked is kept.
+        left_out: Folders that are ignored, as far as somebody may miss what is in them.
+        ignored: Paths of files that are ignored.
+        unreadable: Ignore files that could not be read.
+        asks_git: Whether it may depend on what Git tracks.
+    """
+
+    names: list[str]
+    other_kinds: dict[str, Kind]
+    size: int
+    stack: IgnoreRuleSet | None = None
+    bare: frozenset[str] = frozenset()
+    left_out: tuple[IgnoredFolder, ...] = ()
+    ignored: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    asks_git: bool = False
+
+    def below(self, folder: str) -> IgnoreRuleSet | None:
+        """The ignore rules for a folder in it."""
+        stack, bare = self.stack, self.bare
+        return stack.within(folder, bare) if stack and bare else stack
+
+
+Unlisted = Literal["unreadable", "beyond"]
+"""Why a folder is not listed: the system refuses, or another file system is mounted there."""
+
+
+def open_folder(root: Root, above: int, name: str) -> int | Unlisted:
+    """A descriptor of a folder in an open one, which the caller closes, or why there is none."""
+    try:
+        descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=above)
+    except OSError:
+        return "unreadable"
+    if not root.boundary.encloses(descriptor, os.fstat(descriptor)):
+        os.close(descriptor)
+        return "beyond"
+    return descriptor
+
+
+@contextmanager
+def opened_folder(root: Root, path: str) -> Iterator[int | Unlisted]:
+    """A folder of a root while it is listed, as a walk would open it.
+
+    Raises:
+        PathBlockedError: The root is no longer there.
+    """
+    above, _, name = path.rpartition("/")
+    found: int | Unlisted = root.open_directory(above or ".", follow=False)
+    try:
+        if path != "." and not isinstance(found, str):
+            folder, found = found, "unreadable"
+            try:
+                found = open_folder(root, folder, name)
+            finally:
+                os.close(folder)
+        yield found
+    finally:
+        if not isinstance(found, str):
+            os.close(found)
+
+
+def list_folder(
+    root: Root,
+    descriptor: int,
+    path: str,
+    stack: IgnoreRuleSet | None,
+    *,
+    most: int = MAX_ENTRIES,
+    tracking: Callable[[str], Tracking] | None = None,
+) -> FolderEntries | Unlisted:
+    """List an open folder.
+
+    A folder's name is kept with a slash behind it: sorted so, names come in the order of the
+    whole paths that begin with them.
+
+    Args:
+        root: The root that it lies in.
+        descriptor: The folder; it stays open.
+        path: Its path.
+        stack: The ignore rules that reach it from above; None to ignore nothing.
+        most: Most names that are read.
+        tracking: What tells what Git tracks in the work tree at a folder; None asks its index once.
+    """
+    names: list[str] = []
+    odd: dict[str, Kind] = {}
+    try:
+        with os.scandir(descriptor) as listing:
+            for found in islice(listing, most):
+                if found.is_dir(follow_symlinks=False):
+                    names.append(found.name + "/")
+                    continue
+                names.append(found.name)
+                if not found.is_file(follow_symlinks=False):
+                    odd[found.name] = "link" if found.is_symlink() else "other"
+    except OSError:
+        return "unreadable"
+    size = len(names)
+    if stack is None:
+        names.sort()
+        return FolderEntries(names, odd, size)
+    unreadable: tuple[str, ...] = ()
+    if not _SPECIAL.isdisjoint(names):
+        stack, unreadable = with_ignore_files(root, stack, descriptor, path, names, tracking)
+    prefix = "" if path == "." else f"{path}/"
+    sifted = stack.sift(prefix, names, lambda name: _is_build(descriptor, name))
+    sifted.kept.sort()
+    return FolderEntries(
+        *(sifted.kept, odd, size, stack, sifted.bare, sifted.folders, sifted.files),
+        unreadable=unreadable,
+        asks_git=sifted.doubtful,
+    )
+
+
+def with_ignore_files(
+    root: Root,
+    stack: IgnoreRuleSet,
+    folder: int,
+    path: str,
+    names: Collection[str],
+    tracking: Callable[[str], Tracking] | None = None,
+) -> tuple[IgnoreRuleSet, tuple[str, ...]]:
+    """The stack with the ignore files of one folder, and those of them that cannot be read."""
+    unreadable: list[str] = []
+    if ".git/" in names or ".git" in names:
+        exclude = _exclude_file(folder)
+        if exclude is not None:
+            tracked = cache(partial(root.trees.at, path)) if tracking is None else tracking(path)
+            stack = stack.repository(tracked)
+            stack = stack.with_rules("exclude", IgnoreRules.parse(exclude, path))
+    for name, layer in _LAYERS.items():
+        if name not in names:
+            continue
+        try:
+            data = read_regular(folder, name, _MAX_IGNORE_BYTES)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            data = None
+        if data is None:
+            unreadable.append(name if path == "." else f"{path}/{name}")
+        elif data:
+            stack = stack.with_rules(layer, IgnoreRules.parse(os.fsdecode(data), path))
+    return stack, tuple(unreadable)
+
+
+def _is_build(above: int, name: str) -> bool:
+    """Whether a folder carries the marks of a build; what cannot be looked into carries none."""
+    try:
+        folder = os.open(name, _FOLDER_FLAGS, dir_fd=above)
+    except OSError:
+        return False
+    try:
+        with os.scandir(folder) as listing:
+            return is_build({found.name for found in islice(listing, _MOST_MARKS)})
+    except OSError:
+        return False
+    finally:
+        os.close(folder)
+
+
+def _exclude_file(folder: int) -> str | None:
+    """The text of ``.git/info/exclude``, or None when the folder is no repository's top."""
+    try:
+        descriptor = os.open(".git", _FOLDER_FLAGS, dir_fd=folder)
+    except NotADirectoryError:
+        return ""  # the .git file of a worktree or a submodule
+    except OSError:
+        return None
+    try:
+        info = os.open("info", _FOLDER_FLAGS, dir_fd=descriptor)
+        try:
+            return os.fsdecode(read_regular(info, "exclude", _MAX_IGNORE_BYTES) or b"")
+        finally:
+            os.close(info)
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)

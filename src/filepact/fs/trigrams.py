@@ -1,0 +1,100 @@
+"""An inverted index of trigrams over many texts: which of them cannot hold a literal.
+
+It is a small library in C (``native/trigram.c``), built with the package where there is a compiler, and
+shipped in the wheels; without it `TrigramIndex.open` returns None, and everything is searched.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+if TYPE_CHECKING:
+    from filepact.text.literals import Needs
+
+__all__ = ["TrigramIndex"]
+
+_LIBRARY = Path(__file__).resolve().parent.parent / "_trigram.so"
+_KELVIN: Final = b"\xe2\x84\xaa"
+_LONG_S: Final = b"\xc5\xbf"
+
+
+@cache
+def _library() -> Any:
+    """The library in C; None where there is none."""
+    try:
+        library = ctypes.CDLL(str(_LIBRARY))
+    except OSError:
+        return None
+    pointer, number = ctypes.c_void_p, ctypes.c_uint32
+    library.trigram_new.restype = pointer
+    library.trigram_free.argtypes = [pointer]
+    library.trigram_add.argtypes = [pointer, number, ctypes.c_char_p, ctypes.c_size_t]
+    library.trigram_find.argtypes = [pointer, ctypes.c_char_p, ctypes.c_size_t, pointer, number]
+    library.trigram_find.restype = ctypes.c_int64
+    library.trigram_memory.argtypes = [pointer]
+    library.trigram_memory.restype = ctypes.c_uint64
+    return library
+
+
+class TrigramIndex:
+    """Which numbers stand for texts with given trigrams; for one thread at a time.
+
+    Attributes:
+        size: The number of the next text.
+    """
+
+    def __init__(self, library: Any, handle: int) -> None:
+        self._library = library
+        self._handle = handle
+        self.size = 0
+
+    @classmethod
+    def open(cls) -> Self | None:
+        """An empty index; None without the library in C."""
+        library = _library()
+        handle = None if library is None else library.trigram_new()
+        return None if handle is None else cls(library, handle)
+
+    def close(self) -> None:
+        """Give the memory back; may be called twice."""
+        handle, self._handle = self._handle, 0
+        self._library.trigram_free(handle or None)
+
+    def add(self, text: bytes) -> int:
+        """Take in a text, and return its number.
+
+        Raises:
+            MemoryError: There is no room.
+        """
+        number = self.size
+        if _KELVIN in text or _LONG_S in text:
+            # Where case does not matter, these are letters of ASCII.
+            text += b"\n" + text.replace(_KELVIN, b"k").replace(_LONG_S, b"s")
+        if not self._library.trigram_add(self._handle, number, text, len(text)):
+            raise MemoryError("no room for the index of trigrams")
+        self.size += 1
+        return number
+
+    def find(self, needs: Needs) -> set[int] | None:
+        """The numbers of the texts that may match; None where all of them may."""
+        found: set[int] | None = None
+        for group in needs:
+            some: set[int] = set()
+            for literal in group:
+                some.update(self._with(literal))
+            found = some if found is None else found & some
+        return found
+
+    def _with(self, literal: bytes) -> list[int]:
+        room = max(self.size, 1)
+        out = (ctypes.c_uint32 * room)()
+        count = self._library.trigram_find(self._handle, literal, len(literal), out, room)
+        return list(range(self.size)) if count < 0 else out[:count]
+
+    @property
+    def memory(self) -> int:
+        """Bytes that it takes, about."""
+        return int(self._library.trigram_memory(self._handle))

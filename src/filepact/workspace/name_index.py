@@ -1,0 +1,396 @@
+"""The index of a root's names: what a walk has listed, kept right by what the kernel notices.
+
+A walk of thousands of folders costs more than all that searches do with the names.  So its listings are
+kept, and before each search the kernel's notices are drained: a notice is there before the call returns
+that caused it.  Where there are no notices, or too many, there is no index, and the disk is walked.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from filepact.errors import FilepactError
+from filepact.fs.folder_entries import MAX_ENTRIES, list_folder, opened_folder
+from filepact.fs.kernel import most_watches
+from filepact.fs.walk import MAX_DEPTH, TreeReader
+from filepact.fs.watch import InotifyWatcher
+from filepact.text.gitignore import IgnoreRuleSet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Hashable
+
+    from filepact.fs.folder_entries import FolderEntries, Unlisted
+    from filepact.fs.root import Root
+    from filepact.fs.walk import EntryFilter, EntryList
+    from filepact.fs.watch import FileEvents
+    from filepact.fs.work_trees import WorkTreeIndex
+
+__all__ = ["IndexChanges", "NameIndex"]
+
+_IGNORE_FILES: Final = frozenset({".git", ".gitignore", ".ignore"})
+"""Names that say what is ignored below the folder that they stand in."""
+
+_MOST_VIEWS: Final = 4
+_SETTLING: Final = 20
+"""How often it is looked again for changes that came while the index was being brought up to date."""
+
+_MOST_MOVED: Final = 200
+"""Folders that come and go at once; to list everything anew is quicker for more."""
+
+_WATCH_SHARE: Final = 8
+"""One index watches at most this fraction of the folders that all programs of a user may watch."""
+
+
+class IndexChanges(NamedTuple):
+    """What has changed since the last time.
+
+    Attributes:
+        names: Files that were touched, made or removed, by path beneath the root.
+        folders: Folders of which everything may have changed.
+    """
+
+    names: frozenset[str]
+    folders: frozenset[str]
+
+
+class _View(NamedTuple):
+    """The names that one reader may see: a finished walk, and what it has found."""
+
+    walked: TreeReader
+    batches: list[EntryList]
+
+
+class _TooManyError(Exception):
+    """There are more folders or names than a index takes."""
+
+
+class NameIndex:
+    """The names beneath one root; for all threads.
+
+    Args:
+        root: The root.
+        most: Most names that it takes, ignored ones included.
+
+    Attributes:
+        unusable: Whether this root can have no index; then nobody needs to try again.
+    """
+
+    def __init__(self, root: Root, *, most: int = MAX_ENTRIES) -> None:
+        self.unusable = False
+        self._root = root
+        self._most = most
+        self._lock = threading.RLock()
+        self._watcher: InotifyWatcher | None = None
+        self._listings: dict[str, FolderEntries | Unlisted] = {}
+        self._names = 0
+        self._stamps: dict[str, tuple[tuple[int, ...] | None, ...]] = {}
+        self._tracked: dict[str, WorkTreeIndex | None] = {}
+        self._views: OrderedDict[Hashable, _View] = OrderedDict()
+        self._cancelled: Callable[[], bool] = lambda: False
+
+    @property
+    def ready(self) -> bool:
+        """Whether there are names in it."""
+        return self._watcher is not None
+
+    def close(self) -> None:
+        """Forget everything; the index can be built again."""
+        with self._lock:
+            watcher, self._watcher = self._watcher, None
+            if watcher is not None:
+                watcher.close()
+            self._listings = {}
+            self._names = 0
+            self._stamps.clear()
+            self._tracked.clear()
+            self._views.clear()
+
+    def build(self, cancelled: Callable[[], bool] = lambda: False) -> bool:
+        """List everything, each folder watched before it is looked into; whether that went well.
+
+        Args:
+            cancelled: Asked before each folder.
+        """
+        with self._lock:
+            self.close()
+            watcher = InotifyWatcher.open(self._root)
+            if watcher is None:
+                self.unusable = True
+                return False
+            self._watcher, self._cancelled = watcher, cancelled
+            try:
+                self._list(".", IgnoreRuleSet(), deep=True)
+                self._settle()
+            except (FilepactError, OSError, _TooManyError):
+                self.unusable = not cancelled()
+                self.close()
+            return self.ready
+
+    def refresh(self) -> IndexChanges | None:
+        """Bring the index up to date with everything that has happened before the call.
+
+        Returns:
+            What has changed since the last time; None where the index cannot be relied on any more,
+            and is empty now.
+        """
+        with self._lock:
+            if self._watcher is None:
+                return None
+            try:
+                return self._settle()
+            except (FilepactError, OSError, _TooManyError):
+                self.close()
+                return None
+
+    def walk(
+        self,
+        base: str,
+        allow: EntryFilter,
+        *,
+        max_depth: int | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> TreeReader | None:
+        """A walk through what is known; None where the disk has to be walked.
+
+        Args:
+            base: A folder, as a canonical path.
+            allow: The guard's question.
+            max_depth: Deepest entries wanted, as for `TreeReader`.
+            cancelled: Asked before each folder.
+        """
+        with self._lock:
+            listings = self._listings
+            if not self.ready or not self._holds(base):
+                return None
+            key = allow.key
+            whole = base == "." and max_depth is None and key is not None
+            view = self._views.get(key) if whole else None
+            if view is None:
+                walked = TreeReader(
+                    self._root,
+                    base,
+                    allow=allow,
+                    max_depth=max_depth,
+                    known=listings.__getitem__,
+                    cancelled=cancelled,
+                )
+                if not whole:
+                    return walked
+                view = _View(walked, list(walked.batches()))
+                if not walked.cancelled:
+                    self._views[key] = view
+                    while len(self._views) > _MOST_VIEWS:
+                        self._views.popitem(last=False)
+        return view.walked.replay(view.batches)
+
+    def _holds(self, base: str) -> bool:
+        """Whether a walk from a folder would find what the index has below it.
+
+        Rules that would hide the folder say nothing once it was named, nor does Git of one in which
+        it tracks nothing.
+        """
+        listing = self._listings.get(base)
+        if listing is None or isinstance(listing, str):
+            return False
+        if base == ".":
+            return True
+        here, names = ".", base.split("/")
+        for name in names:
+            above = self._listings[here]
+            if isinstance(above, str) or name in above.bare:
+                return False
+            here = name if here == "." else f"{here}/{name}"
+        tracked = None if listing.stack is None else listing.stack.tracked()
+        return tracked is None or tracked(base)
+
+    # -- listing --------------------------------------------------------------------------
+
+    def _settle(self) -> IndexChanges:
+        """Take in what was noticed, until nothing more is."""
+        names: set[str] = set()
+        folders: set[str] = set()
+        for _ in range(_SETTLING):
+            noticed = self._drain()
+            if not noticed.names and not noticed.moved and not self._git_moved(folders):
+                return IndexChanges(frozenset(names), frozenset(folders))
+            names |= noticed.names
+            self._take(noticed, folders)
+        raise _TooManyError
+
+    def _drain(self) -> FileEvents:
+        if self._watcher is None:
+            raise _TooManyError
+        noticed = self._watcher.drain()
+        if noticed.lost or len(noticed.moved) > _MOST_MOVED:
+            raise _TooManyError
+        return noticed
+
+    def _git_moved(self, folders: set[str]) -> bool:
+        """Whether what Git tracks or excludes has changed; the names that depend on it are listed anew."""
+        moved = False
+        for top, known in list(self._stamps.items()):
+            stamp = self._root.trees.stamp(top)
+            if stamp != known:
+                moved = True
+                self._stamps[top] = stamp
+                self._tracked.pop(top, None)
+                if known[1:] == stamp[1:]:
+                    self._relist(self._asking(top), folders)
+                else:
+                    self._relist_all(top, folders)
+        return moved
+
+    def _asking(self, top: str) -> list[str]:
+        """The folders of a work tree of which the names depend on what Git tracks."""
+        inside = "" if top == "." else f"{top}/"
+        return [
+            path
+            for path, listing in self._listings.items()
+            if not isinstance(listing, str)
+            and listing.asks_git
+            and (path == top or path.startswith(inside))
+        ]
+
+    def _take(self, noticed: FileEvents, folders: set[str]) -> None:
+        """List those folders anew in which something came or went."""
+        for path in noticed.moved:
+            self._drop(path)
+        stale = {_above(path) for path in noticed.moved}
+        stale |= {_above(path) for path in noticed.added | noticed.removed}
+        touched = noticed.names | noticed.moved
+        rules = {_above(path) for path in touched if _name(path) in _IGNORE_FILES}
+        folders |= noticed.moved
+        for path in sorted(rules):
+            self._relist_all(path, folders)
+        self._relist(sorted(stale - rules), folders)
+
+    def _relist(self, paths: Collection[str], folders: set[str]) -> None:
+        for path in paths:
+            listing = self._listings.get(path)
+            if listing is not None:
+                self._list(path, self._stack(path), deep=False, folders=folders)
+
+    def _relist_all(self, path: str, folders: set[str]) -> None:
+        """List a folder and all below it, after its rules have changed."""
+        if path in self._listings:
+            folders.add(path)
+            self._list(path, self._stack(path), deep=True)
+
+    def _stack(self, path: str) -> IgnoreRuleSet | None:
+        """The ignore rules that reach a folder from above."""
+        if path == ".":
+            return IgnoreRuleSet()
+        above = self._listings.get(_above(path))
+        return None if above is None or isinstance(above, str) else above.below(_name(path))
+
+    def _list(
+        self,
+        path: str,
+        stack: IgnoreRuleSet | None,
+        *,
+        deep: bool,
+        folders: set[str] | None = None,
+    ) -> None:
+        """List a folder, and those below it that are new.
+
+        Args:
+            path: The folder.
+            stack: The ignore rules that reach it from above.
+            deep: Whether all below it are listed anew.
+            folders: Takes the folders that are new.
+        """
+        self._views.clear()
+        self._listings = dict(self._listings)  # walks may still use the old ones
+        pending = [(path, stack)]
+        while pending:
+            path, stack = pending.pop()
+            if self._cancelled():
+                raise _TooManyError
+            listing = self._read(path, stack)
+            before = self._listings.get(path)
+            self._put(path, listing)
+            inside = _folders_in(listing)
+            prefix = "" if path == "." else f"{path}/"
+            for name in _folders_in(before) - inside:
+                self._drop(prefix + name)
+            if isinstance(listing, str) or path.count("/") >= MAX_DEPTH:
+                continue
+            for name in inside:
+                below, known = listing.below(name), self._listings.get(prefix + name)
+                same = known is not None and _bare(before, name) == _bare(listing, name)
+                if deep or not same:
+                    pending.append((prefix + name, below))
+                    if folders is not None:
+                        folders.add(prefix + name)
+
+    def _read(self, path: str, stack: IgnoreRuleSet | None) -> FolderEntries | Unlisted:
+        """Watch a folder, then list it."""
+        try:
+            with opened_folder(self._root, path) as folder:
+                if isinstance(folder, str):
+                    return folder
+                if self._watcher is None or len(self._listings) > most_watches() // _WATCH_SHARE:
+                    raise _TooManyError
+                self._watcher.watch_open(path, folder)
+                return list_folder(self._root, folder, path, stack, tracking=self._tracking)
+        except FilepactError:
+            if path == ".":
+                raise
+            return "unreadable"
+
+    def _tracking(self, top: str) -> Callable[[], Callable[[str], bool] | None]:
+        """What tells what Git tracks in a work tree: asked once for each state of its index."""
+        self._stamps[top] = self._root.trees.stamp(top)
+        return partial(self._tracked_at, top)
+
+    def _tracked_at(self, top: str) -> WorkTreeIndex | None:
+        if top not in self._tracked:
+            self._tracked[top] = self._root.trees.at(top)
+        return self._tracked[top]
+
+    def _put(self, path: str, listing: FolderEntries | Unlisted) -> None:
+        self._names += _size(listing) - _size(self._listings.get(path))
+        if self._names > self._most:
+            raise _TooManyError
+        self._listings[path] = listing
+
+    def _drop(self, path: str) -> None:
+        """Know nothing of a folder any more, nor of what lay in it."""
+        inside = f"{path}/"
+        gone = [one for one in self._listings if one == path or one.startswith(inside)]
+        if gone:
+            self._views.clear()
+            self._listings = dict(self._listings)
+        for one in gone:
+            self._names -= _size(self._listings.pop(one))
+            self._stamps.pop(one, None)
+            self._tracked.pop(one, None)
+        if self._watcher is not None:
+            self._watcher.forget(gone)
+
+
+def _folders_in(listing: FolderEntries | Unlisted | None) -> set[str]:
+    if listing is None or isinstance(listing, str):
+        return set()
+    return {name[:-1] for name in listing.names if name[-1] == "/"}
+
+
+def _bare(listing: FolderEntries | Unlisted | None, name: str) -> bool:
+    """Whether only what is tracked is kept of a folder in another."""
+    below = None if listing is None or isinstance(listing, str) else listing.below(name)
+    return below is not None and below.bare
+
+
+def _size(listing: FolderEntries | Unlisted | None) -> int:
+    return 0 if listing is None or isinstance(listing, str) else listing.size
+
+
+def _above(path: str) -> str:
+    return path.rpartition("/")[0] or "."
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -1,0 +1,392 @@
+"""Searches with an index answer as searches without one, whatever happened to the files a moment ago."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import random
+import shutil
+import subprocess
+import threading
+
+import pytest
+
+from filepact.domain.operation import Actor, Session
+from filepact.fs.trigrams import TrigramIndex
+from filepact.text.query import Query
+from filepact.workspace import name_index, search_index
+
+AGENT = Session("s1", Actor("agent", "somebody"))
+WORDS = ["alpha", "beta", "gamma", "delta", "render", "commit", "createdAt", "handle_error", "TODO"]
+WORDS += ["K\u212a", "\u017ftone", "\u00e9t\u00e9"]
+PATTERNS = (
+    "createdAt",
+    "alpha beta",
+    "gamma.*delta",
+    r"handle_\w+",
+    "TODO|render",
+    "k",
+    "stone",
+    "\u00e9t\u00e9",
+)
+
+
+def reader(workspace, *, indexed=True):
+    one = workspace.reader(AGENT, page=100_000)
+    if not indexed:
+        one._indexes = None
+    return one
+
+
+def answers(workspace, *, indexed, base=".", patterns=PATTERNS):
+    one = reader(workspace, indexed=indexed)
+    found = [
+        one.grep(
+            base, Query.compile(pattern), glob=glob, limit=10_000, offset=0, context=1, mode=mode
+        )
+        for pattern, glob, mode in (
+            *((pattern, "**/*", "content") for pattern in patterns),
+            (patterns[0], "**/*.txt", "files"),
+            (patterns[0], "!**/*.py", "count"),
+        )
+    ]
+    names = [one.find(base, glob, limit=10_000) for glob in ("**/*", "**/*.py", "!*.txt", "**/")]
+    drawn = one.tree(base, depth=4, include_files=True, pattern=None, budget=1_000)
+    return found, names, drawn
+
+
+def check(workspace, base="."):
+    """Compare the answers, and the totals in them, at this very moment."""
+    assert answers(workspace, indexed=True, base=base) == answers(
+        workspace, indexed=False, base=base
+    )
+
+
+@pytest.fixture
+def indexed(open_here):
+    """Opens the root; its index is as full as it gets."""
+
+    def start(**options):
+        workspace = open_here(**options)
+        workspace.keep_search_index()
+        reader(workspace).find(".", "**/*", limit=1)
+        workspace._indexes.settle()
+        return workspace
+
+    return start
+
+
+def known(workspace):
+    (index,) = workspace._indexes._roots.values()
+    return index
+
+
+def plant(folder, dice, files=30):
+    folders = [folder]
+    for number in range(files // 4):
+        made = dice.choice(folders) / f"f{number}"
+        made.mkdir()
+        folders.append(made)
+    for number in range(files):
+        name = f"{dice.choice('abc')}{number}.{dice.choice(['py', 'txt', 'md'])}"
+        (dice.choice(folders) / name).write_text(line(dice))
+
+
+def line(dice):
+    return "".join(
+        " ".join(dice.choice(WORDS) for _ in range(dice.randint(0, 6)))
+        + dice.choice(["\n", "\r\n"])
+        for _ in range(dice.randint(0, 12))
+    )
+
+
+def files_in(folder):
+    return sorted(one for one in folder.rglob("*") if one.is_file() and not one.is_symlink())
+
+
+def folders_in(folder):
+    return sorted(one for one in folder.rglob("*") if one.is_dir() and ".git" not in one.parts)
+
+
+def disturb(folder, dice):
+    """Something that people and programs do to files; its name."""
+    files, folders = files_in(folder), [folder, *folders_in(folder)]
+    file, other = dice.choice(files or [folder / "first"]), dice.choice(folders)
+    what = dice.choice(
+        [
+            *("write", "write", "append", "same stamp", "new", "new folder", "rename", "replace"),
+            *(
+                "delete",
+                "move folder",
+                "delete folder",
+                "ignore",
+                "binary",
+                "link",
+                "many",
+                "charset",
+            ),
+            *("copy tree", "truncate", "folder again"),
+        ]
+    )
+    if what == "write":
+        file.write_text(line(dice))
+    elif what == "append":
+        with file.open("a") as stream:
+            stream.write("createdAt\n")
+    elif what == "same stamp":
+        before = file.stat()
+        file.write_bytes(bytes(dice.choice(b"abc\n") for _ in range(before.st_size)))
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    elif what == "new":
+        (other / f"new{dice.randrange(50)}.py").write_text(line(dice))
+    elif what == "new folder":
+        made = other / f"n{dice.randrange(50)}" / "deep"
+        made.mkdir(parents=True, exist_ok=True)
+        (made / "x.txt").write_text(line(dice))
+    elif what == "rename":
+        file.rename(other / f"r{dice.randrange(50)}.txt")
+    elif what == "replace":
+        temporary = other / "saving.tmp"
+        temporary.write_text(line(dice))
+        temporary.replace(file)
+    elif what == "delete":
+        file.unlink(missing_ok=True)
+    elif what == "move folder" and other != folder:
+        other.rename(folder / f"m{dice.randrange(1_000_000)}")
+    elif what == "delete folder" and other != folder:
+        shutil.rmtree(other)
+    elif what == "ignore":
+        rules = [f"{dice.choice('abc')}*.txt\n", "f1/\n", "*.md\n!*1.md\n", ""]
+        (other / dice.choice([".gitignore", ".ignore"])).write_text(dice.choice(rules))
+    elif what == "binary":
+        file.write_bytes(b"createdAt\0\1\2")
+    elif what == "link":
+        link = other / f"l{dice.randrange(50)}"
+        link.unlink(missing_ok=True)
+        link.symlink_to(file)
+    elif what == "many":
+        for number in range(40):
+            (other / f"many{number}.txt").write_text(line(dice))
+    elif what == "charset":
+        (other / ".editorconfig").write_text(
+            f"root = true\n[*]\ncharset = {dice.choice(['latin1', 'utf-8'])}\n"
+        )
+    elif what == "copy tree":
+        shutil.copytree(other, folder.parent / "copied", symlinks=True)
+        (folder.parent / "copied").rename(folder / f"c{dice.randrange(1_000_000)}")
+    elif what == "truncate":
+        file.write_bytes(b"")
+    elif what == "folder again" and other != folder:
+        inside = [(one.name, one.read_bytes()) for one in other.iterdir() if one.is_file()]
+        shutil.rmtree(other)
+        other.mkdir()
+        for name, data in inside[1:]:
+            (other / name).write_bytes(data)
+    return what
+
+
+def history(workspace, root, seed, steps):
+    dice = random.Random(seed)
+    done = []
+    for _ in range(steps):
+        if len(files_in(root)) > 250:
+            for one in folders_in(root)[:1]:
+                shutil.rmtree(one)
+        done.append(disturb(root, dice))
+        if dice.random() < 0.3:
+            workspace._indexes.settle()
+        if dice.random() < 0.3:
+            done.append(disturb(root, dice))
+        base = "."
+        if dice.random() < 0.2:
+            base = str(dice.choice([root, *folders_in(root)]).relative_to(root))
+        assert answers(workspace, indexed=True, base=base) == answers(
+            workspace, indexed=False, base=base
+        ), (seed, done)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_whatever_happens_an_index_is_never_behind(indexed, root, seed):
+    plant(root, random.Random(seed))
+    history(indexed(), root, seed, 12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 102))
+def test_whatever_happens_an_index_is_never_behind_for_long_histories(indexed, root, seed):
+    plant(root, random.Random(seed), files=80)
+    if seed % 2:
+        subprocess.run(["git", "init", "-q", root], check=True)
+    history(indexed(), root, seed, 80)
+
+
+def test_files_that_cannot_match_are_not_opened(indexed, root, monkeypatch):
+    for number in range(20):
+        (root / f"{number}.txt").write_text(f"word{number} and more\n")
+    workspace = indexed()
+    opened = []
+    plain = search_index.KnownTexts.among
+
+    def among(self, *asked):
+        look = plain(self, *asked)
+        opened.extend(look[0])
+        return look
+
+    monkeypatch.setattr(search_index.KnownTexts, "among", among)
+    found = reader(workspace).grep(
+        ".", Query.compile("word7 and"), glob="**/*", limit=5, offset=0, context=0, mode="content"
+    )
+    assert (found.total, found.searched) == (1, 20)
+    assert opened == ["7.txt"]
+
+
+def test_git_says_anew_what_is_tracked(indexed, root):
+    subprocess.run(["git", "init", "-q", root], check=True)
+    (root / ".gitignore").write_text("*.log\nout/\n")
+    (root / "out").mkdir()
+    for name in ("a.log", "b.log", "out/c.txt"):
+        (root / name).write_text("createdAt\n")
+    workspace = indexed()
+    check(workspace)
+    subprocess.run(["git", "-C", root, "add", "-f", "a.log", "out/c.txt"], check=True)
+    check(workspace)
+    assert reader(workspace).find(".", "**/*.log", limit=9).total == 1
+    subprocess.run(["git", "-C", root, "rm", "-q", "--cached", "a.log"], check=True)
+    check(workspace)
+    (root / ".git" / "info" / "exclude").write_text("*.txt\n")
+    check(workspace)
+
+
+def test_a_repository_that_is_made_in_a_folder_has_its_own_rules(indexed, root):
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "sub").mkdir()
+    (root / "sub" / "a.log").write_text("createdAt\n")
+    workspace = indexed()
+    check(workspace)
+    subprocess.run(["git", "init", "-q", root / "sub"], check=True)
+    check(workspace)
+
+
+def test_a_file_that_has_another_name_outside_is_searched_each_time(indexed, root, tmp_path):
+    outside = tmp_path / "outside.txt"
+    outside.write_text("nothing\n")
+    os.link(outside, root / "inside.txt")
+    workspace = indexed()
+    outside.write_text("createdAt\n")
+    check(workspace)
+
+
+def test_a_write_through_a_memory_map_is_found_when_the_index_is_checked(
+    indexed, root, monkeypatch
+):
+    monkeypatch.setattr(search_index, "_VERIFY_EVERY", -1.0)
+    file = root / "mapped.txt"
+    file.write_text("x" * 100)
+    workspace = indexed()
+    with file.open("r+b") as stream, mmap.mmap(stream.fileno(), 0) as bytes_:
+        bytes_[:9] = b"createdAt"
+        bytes_.flush()
+    reader(workspace).find(".", "**/*", limit=1)
+    workspace._indexes.settle()
+    check(workspace)
+
+
+def test_a_folder_that_one_agent_may_not_see_is_seen_by_none_of_its_searches(indexed, root):
+    (root / ".env").write_text("createdAt = 1\n")
+    (root / "keys").mkdir()
+    (root / "keys" / "id_rsa").write_text("createdAt\n")
+    (root / "seen.txt").write_text("createdAt\n")
+    workspace = indexed()
+    check(workspace)
+    found = reader(workspace).grep(
+        ".", Query.compile("createdAt"), glob="**/*", limit=9, offset=0, context=0, mode="content"
+    )
+    assert [one.path for one in found.files] == ["seen.txt"]
+    assert ".env" not in known(workspace).texts._numbers
+
+
+def test_a_private_key_that_comes_into_a_known_file_is_refused(indexed, root):
+    (root / "notes.txt").write_text("createdAt\n")
+    workspace = indexed()
+    key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 3
+    (root / "notes.txt").write_text(f"createdAt\n{key}-----END PRIVATE KEY-----\n")
+    check(workspace)
+
+
+@pytest.mark.parametrize("lacking", ["trigrams", "notices", "watches"])
+def test_what_a_system_lacks_changes_no_answer(indexed, root, monkeypatch, lacking):
+    plant(root, random.Random(5))
+    if lacking == "trigrams":
+        monkeypatch.setattr(TrigramIndex, "open", lambda: None)
+        monkeypatch.setattr(search_index.TextIndex.__init__, "__defaults__", (lambda: None,))
+    elif lacking == "notices":
+        monkeypatch.setattr(name_index.InotifyWatcher, "open", lambda _root: None)
+    else:
+        monkeypatch.setattr(name_index, "most_watches", lambda: 8)
+    history(indexed(), root, 5, 4)
+
+
+def test_lost_notices_empty_the_table_until_it_is_made_anew(indexed, root, monkeypatch):
+    plant(root, random.Random(6))
+    workspace = indexed()
+    table = known(workspace).names
+    plain = table._watcher.drain
+    monkeypatch.setattr(table._watcher, "drain", lambda: plain()._replace(lost=True))
+    (root / "late.txt").write_text("createdAt\n")
+    check(workspace)
+    workspace._indexes.settle()
+    assert table.ready
+    check(workspace)
+
+
+def test_a_budget_that_is_used_up_leaves_the_rest_to_be_searched(indexed, root, monkeypatch):
+    monkeypatch.setattr(search_index, "_BUDGET", 1)
+    plant(root, random.Random(7))
+    workspace = indexed()
+    assert 0 < len(known(workspace).texts._numbers) < 25
+    check(workspace)
+
+
+def test_an_index_that_is_mostly_out_of_date_is_made_anew(indexed, root, monkeypatch):
+    monkeypatch.setattr(search_index, "_FEW", 5)
+    (root / "a.txt").write_text("first\n")
+    workspace = indexed()
+    for number in range(12):
+        (root / "a.txt").write_text(f"createdAt {number}\n")
+        check(workspace)
+        workspace._indexes.settle()
+    assert known(workspace).texts._trigrams.size <= 7
+
+
+def test_searches_in_many_threads_are_right_while_files_change(indexed, root):
+    plant(root, random.Random(8), files=60)
+    workspace = indexed()
+    wrong = []
+
+    def look(number):
+        mine = root / f"mine{number}.txt"
+        for turn in range(15):
+            mine.write_text(f"unique{number}x{turn}y\n")
+            found = reader(workspace).grep(
+                *(".", Query.compile(f"unique{number}x{turn}y")),
+                glob="**/*",
+                limit=5,
+                offset=0,
+                context=0,
+                mode="content",
+            )
+            if found.total != 1:
+                wrong.append((number, turn))
+
+    threads = [threading.Thread(target=look, args=(number,)) for number in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not wrong
+
+
+def test_a_command_that_searches_once_keeps_no_index(open_here, root):
+    workspace = open_here()
+    reader(workspace).find(".", "**/*", limit=1)
+    assert workspace._indexes is None
