@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filepact.config.layers import RuleSet
 from filepact.config.person import TRUST_FILE, home_folder, read_settings, state_folder
@@ -17,7 +19,7 @@ from filepact.fs.home_secrets import SecretIndex
 from filepact.fs.kernel import most_watches
 from filepact.fs.locks import keep_out, locked_by
 from filepact.fs.root import Root, replace_outside
-from filepact.fs.state import journal_in, open_state, write_note
+from filepact.fs.state import journal_in, open_state, read_note, write_note
 from filepact.store.connection import IN_USE
 from filepact.store.known_texts import SqliteKnownTexts
 from filepact.store.snapshots import SqliteSnapshots
@@ -62,6 +64,7 @@ __all__ = [
     "open_toolbox",
     "open_workspace",
     "project_files",
+    "read_answers",
     "repair_state",
     "replace_outside",
     "secret_places",
@@ -69,6 +72,7 @@ __all__ = [
     "state_user",
     "try_sandbox",
     "try_server",
+    "write_answers",
     "write_trust",
 ]
 
@@ -76,6 +80,8 @@ SETUP_FILE = "setup.json"
 """In the state folder: what `filepact setup` has put into settings files."""
 
 _MEBIBYTE = 1_048_576
+_ANSWERS = "programs.json"
+_MOST_ANSWERS = 50
 
 
 def open_toolbox(
@@ -423,6 +429,28 @@ def _server_sandbox(workspace: Workspace) -> ServerSandbox:
     rules = (guard.policy.rules, guard.policy.fallbacks)
     roots = tuple(root.path for root in guard.roots)
     return ServerSandbox("", roots, (), rules=rules, content=guard.net)
+
+
+def read_answers(state_dir: str) -> dict[str, Any]:
+    """What programs that language servers need have answered within the last day, by what they were."""
+    try:
+        kept = json.loads(read_note(state_dir, _ANSWERS))
+        return {
+            str(key): (float(when), bool(well), dict(said))
+            for key, (when, well, said) in kept.items()
+        }
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def write_answers(state_dir: str, answers: Mapping[str, Any] | None) -> None:
+    """Keep these besides for the next starts, or none at all; what cannot be kept is asked again."""
+    if answers == {}:
+        return
+    kept = {} if answers is None else {**read_answers(state_dir), **answers}
+    latest = sorted(kept.items(), key=lambda pair: pair[1][0])[-_MOST_ANSWERS:]
+    with suppress(StateFailedError):
+        write_note(state_dir, _ANSWERS, json.dumps(dict(latest)).encode())
 
 
 def write_trust(state_dir: str, trust: ServerTrust) -> None:

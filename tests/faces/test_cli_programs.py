@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from filepact.app import journal_roots, open_workspace
+from filepact.app import journal_roots, open_workspace, read_answers, write_answers
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
 from filepact.faces.cli.hosts import own_command
@@ -258,3 +258,42 @@ def test_no_module_of_the_folder_that_one_stands_in_is_taken_for_ours(
         check=False,
     )
     assert (done.returncode, "theirs" in done.stderr) == (0, False)
+
+
+def test_a_program_that_has_answered_is_not_run_again_until_it_or_its_surroundings_change(
+    root: Path, tmp_path: Path
+) -> None:
+    ran = tmp_path / "ran"
+    asked = program(
+        tmp_path / "bin", text=f'#!/bin/sh\necho >> {ran}\necho \'{{"said": "here"}}\'\n'
+    )
+
+    def found(kept: dict[str, list[object]], **more: str) -> dict[str, list[object]]:
+        some = Programs([str(root)], {"PATH": f"{asked.parent}:/usr/bin:/bin", **more}, kept)
+        assert some("server --ask") == str(asked)
+        assert some.facts(["server --ask"]) == {"said": "here"}
+        return {**kept, **some.answers}
+
+    kept = found({})
+    assert found(kept) == kept
+    assert len(ran.read_text()) == 1
+    kept = found(kept, DOTNET_ROOT="/elsewhere")
+    asked.write_text(asked.read_text() + "\n")
+    kept = found(kept)
+    assert len(ran.read_text()) == 3
+    assert found({key: [when - 1e6, well, said] for key, (when, well, said) in kept.items()})
+    assert len(ran.read_text()) == 4
+
+
+def test_answers_are_kept_in_the_state_folder_and_nonsense_in_it_is_none(tmp_path: Path) -> None:
+    state = str(tmp_path)
+    assert read_answers(state) == {}
+    write_answers(state, {"a": [1.0, True, {"said": "here"}]})
+    write_answers(state, {"b": [2.0, False, {}]})
+    assert read_answers(state) == {"a": (1.0, True, {"said": "here"}), "b": (2.0, False, {})}
+    for nonsense in ("[1]", "{", '{"a": 3}', '{"a": ["x", true, {}]}'):
+        (tmp_path / "programs.json").write_text(nonsense)
+        assert read_answers(state) == {}
+    write_answers(state, {"a": [1.0, True, {}]})
+    write_answers(state, None)
+    assert read_answers(state) == {}

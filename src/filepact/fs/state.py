@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import RootId
 
-__all__ = ["StateFolder", "journal_in", "open_state", "write_note"]
+__all__ = ["StateFolder", "journal_in", "open_state", "read_note", "write_note"]
 
 _JOURNAL = "journal.db"
 
+_LONGEST_NOTE = 1 << 20
 _ROOM = 1 << 18
 """Bytes that are kept free for the end of operations."""
 
@@ -165,6 +166,18 @@ def _holds(outer: str, inner: str) -> bool:
         if above == inner:
             return False
         inner = above
+
+
+def read_note(folder: str, name: str) -> bytes:
+    """A small file of the state folder; nothing where it is not there or cannot be read."""
+    try:
+        descriptor = os.open(
+            os.path.join(folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        )
+    except OSError:
+        return b""
+    with os.fdopen(descriptor, "rb") as stream:
+        return stream.read(_LONGEST_NOTE)
 
 
 def write_note(folder: str, name: str, data: bytes) -> None:

@@ -12,8 +12,9 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import NotFoundError
 
@@ -31,6 +32,9 @@ CHANGEABLE: Final = "FILEPACT_CHANGEABLE"
 
 _OURS: Final = "filepact-"
 _PATIENCE: Final = 20.0
+_KEPT_WELL: Final = 86_400.0
+_KEPT_ILL: Final = 600.0
+"""Seconds for which an answer counts; somebody may mend a bad one at any time."""
 
 _PASSED: Final = frozenset(
     {
@@ -48,6 +52,9 @@ _PASSED: Final = frozenset(
         *("SYSTEMDRIVE", "SYSTEMROOT", "WINDIR"),
     }
 )
+_MATTERS: Final = frozenset({"HOME", "PATH", "DOTNET_ROOT", "XDG_CACHE_HOME", CHANGEABLE})
+"""Variables by which a program may answer otherwise."""
+
 _FOLDERS: Final = frozenset(
     {"PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"}
 )
@@ -62,9 +69,15 @@ class Programs:
     Args:
         roots: The folders that agents may change.
         environment: All variables; None takes those of this process.
+        kept: What programs that a server needs have answered earlier, as `answers` has it.
     """
 
-    def __init__(self, roots: Iterable[str], environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        roots: Iterable[str],
+        environment: Mapping[str, str] | None = None,
+        kept: Mapping[str, Any] | None = None,
+    ) -> None:
         self._roots = tuple(Path(os.path.realpath(root)) for root in roots)
         self._all = dict(os.environ if environment is None else environment)
         self._found: dict[str, str | None] = {}
@@ -72,6 +85,9 @@ class Programs:
         changeable = os.pathsep.join(map(str, self._roots))
         self.environment = {**dict(self._chosen()), CHANGEABLE: changeable}
         """The variables that servers see."""
+        self._kept = dict(kept or {})
+        self.answers: dict[str, list[Any]] = {}
+        """What programs that were run have answered, to be kept: when, whether well, and facts."""
         self.refused: dict[str, str] = {}
         """Programs that are there and are not started, because of the folder that they lie in."""
 
@@ -117,7 +133,29 @@ class Programs:
         return {key: value for name in names for key, value in self._said.get(name, {}).items()}
 
     def _answers(self, name: str, program: str, words: Sequence[str]) -> bool:
-        """Whether a program ends well; what it prints is kept."""
+        """Whether a program ends well; what it prints is kept.
+
+        One that has answered not long ago, and is the same since, is not run again.
+        """
+        key = self._mark(program, words)
+        when, well, facts = self._kept.get(key, (0.0, False, {}))
+        if not 0 <= time.time() - when < (_KEPT_WELL if well else _KEPT_ILL):
+            well, facts = self._run(program, words)
+            self.answers[key] = [time.time(), well, facts]
+        self._said[name] = facts
+        return bool(well)
+
+    def _mark(self, program: str, words: Sequence[str]) -> str:
+        """What an answer depends on: the program, what it is given, and where others are found."""
+        try:
+            status = Path(program).stat()
+        except OSError:
+            return ""
+        seen = [value for name, value in sorted(self.environment.items()) if name in _MATTERS]
+        return json.dumps([program, *words, status.st_mtime_ns, status.st_size, *seen])
+
+    def _run(self, program: str, words: Sequence[str]) -> tuple[bool, dict[str, object]]:
+        """Whether a program ends well, and the facts that it prints."""
         try:
             done = subprocess.run(  # noqa: S603 - a program that may be started, as a server needs it
                 [program, *words],
@@ -129,13 +167,12 @@ class Programs:
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired):
-            return False
+            return False, {}
         try:
             facts = json.loads(done.stdout)
         except ValueError:
             facts = None
-        self._said[name] = facts if isinstance(facts, dict) else {}
-        return done.returncode == 0
+        return done.returncode == 0, facts if isinstance(facts, dict) else {}
 
     def _search(self, name: str) -> str | None:
         if os.sep in name and not Path(name).is_absolute():
@@ -175,7 +212,7 @@ class Programs:
         return any(place.is_relative_to(root) for place in places for root in self._roots)
 
 
-def install(_arguments: Namespace, screen: Terminal) -> None:
+def install(arguments: Namespace, screen: Terminal) -> None:
     """Run the set-up of the C# language server, and end with its status.
 
     Raises:
@@ -187,5 +224,10 @@ def install(_arguments: Namespace, screen: Terminal) -> None:
             "the program filepact-csharp is not installed",
             hint="Run: pip install 'filepact[csharp]'",
         )
+    from filepact.app import write_answers  # noqa: PLC0415 - loads the database
+    from filepact.config.person import state_folder  # noqa: PLC0415 - with it
+
     command = [program, "setup", *(["--json"] if screen.json else [])]
-    raise SystemExit(subprocess.run(command, check=False).returncode)  # noqa: S603 - what the extra installs
+    status = subprocess.run(command, check=False).returncode  # noqa: S603 - what the extra installs
+    write_answers(state_folder(arguments.state), None)  # it answers otherwise now
+    raise SystemExit(status)

@@ -51,7 +51,9 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         open_solution,
         open_toolbox,
         open_workspace,
+        read_answers,
         start_fork_server,
+        write_answers,
     )
     from filepact.config.person import (  # noqa: PLC0415 - with it
         read_settings,
@@ -80,7 +82,8 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         confines = confines_servers(settings)
         servers = settings.agents_servers(read_trust(state), confines=confines)
     with ExitStack() as stack:
-        programs = Programs((*roots, *(journal_roots(state) if servers else ())))
+        changeable = (*roots, *(journal_roots(state) if servers else ()))
+        programs = Programs(changeable, kept=read_answers(state))
         fork_server = None
         if settings.guard.landlock != "off":
             # What is inside the sandbox starts no programs any more.
@@ -113,6 +116,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         )
         if semantics is not None:
             stack.callback(semantics.close)
+        write_answers(state, programs.answers)
         shown = {
             "semantics": semantics,
             "tier": arguments.tier,
