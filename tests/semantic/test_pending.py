@@ -97,6 +97,20 @@ def test_a_server_that_was_too_late_twice_is_not_waited_for(tmp_path: Path) -> N
     assert ["nobody waits" in one for one in said] == [False, False, True, True]
 
 
+def test_a_server_that_took_long_twice_is_not_waited_for_though_it_was_in_time(
+    tmp_path: Path,
+) -> None:
+    scene = Scene(tmp_path, [fake({"slow": 0.4})], {"a.x": "fine\n"}, mode="auto", budget=60.0)
+    try:
+        scene.semantics.look(["a.x"], session=AGENT, seconds=LONG)
+        updates = [scene.write({"a.x": f"wrong {one}\n"}, brief=True) for one in range(3)]
+        assert "a.x:1:1 error" in news(scene)
+    finally:
+        scene.close()
+    assert [one.kind for one in updates] == ["updated", "updated", "pending"]
+    assert "nobody waits" in updates[2].servers[0].message
+
+
 def test_a_server_that_hangs_is_replaced_within_one_call(tmp_path: Path) -> None:
     scene = Scene(tmp_path, ["ty"])
     try:

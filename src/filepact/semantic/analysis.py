@@ -31,6 +31,8 @@ __all__ = ["ChangeDiagnostics", "PendingDiagnostics", "UpdateResult"]
 _PAST_COSTS: Final = 3
 _PAUSE: Final = 0.2
 _SLICE: Final = 0.3
+_PROMPT: Final = 0.25
+"""Seconds in which a server answers about changed files for which receipts wait."""
 _LAST_QUESTION: Final = 5.0
 _PATIENCE: Final = 180.0
 _MOST_DEFERRED: Final = 20
@@ -200,7 +202,8 @@ class ChangeDiagnostics:
             only_new = servers.only_new(answer.server)
             own = [one for one in answer.reports if one.path in changed]
             if own and answer.server not in slow and answer.state != "failed":
-                servers.record_timeliness(answer.server, in_time=all(one.fresh for one in own))
+                in_time = all(one.fresh and one.seconds <= _PROMPT for one in own)
+                servers.record_timeliness(answer.server, in_time=in_time, waited=True)
             for report in answer.reports:
                 if any(report.path == one.absolute for one in witness if one not in also):
                     continue
@@ -359,6 +362,7 @@ class _Waiting:
         before: What was found before the first of the changes.
         found: What is found now.
         tries: How often a server was asked which files the changes concern.
+        asked: Whether servers were asked since the last of the changes.
     """
 
     session: str
@@ -372,6 +376,7 @@ class _Waiting:
     before: _Found = field(default_factory=dict)
     found: dict[tuple[str, str], FileDiagnostics] = field(default_factory=dict)
     tries: int = 0
+    asked: bool = False
 
 
 class PendingDiagnostics:
@@ -425,6 +430,7 @@ class PendingDiagnostics:
             else:
                 return
             one.own |= own
+            one.asked = False
             one.told += told.new if told is not None else ()
             one.unsure |= verified.unsure
             one.answered = verified.answered
@@ -502,15 +508,18 @@ class PendingDiagnostics:
                 one.unsure = False
                 one.left |= dict.fromkeys(more)
         wait = CallDeadline.after(_SLICE, never, patient=True)
+        first, one.asked = not one.asked, True
         own = servers.ask(analysis.visible_paths, (), wait, background=True)
         failed = {each.server for each in own.answers if each.state == "failed"}
         if not own.answers or any(
             not each.fresh for each in own.answers if each.server not in failed and each.reports
         ):
             return None
-        for each in own.answers:
+        # An answer that it had been working at since an earlier question says nothing.
+        for each in own.answers if first else ():
             if each.reports and each.server not in failed:
-                servers.record_timeliness(each.server, in_time=each.seconds < _SLICE)
+                in_time = each.seconds < _PROMPT - _PAUSE / 2
+                servers.record_timeliness(each.server, in_time=in_time, waited=False)
         with self._lock:
             part = list(islice(one.left, _PART))
         if part:

@@ -445,9 +445,19 @@ class RootServers:
         """The servers that were too late the last times, and are not waited for."""
         return frozenset(name for name, count in self._misses.items() if count >= _MOST_MISSES)
 
-    def record_timeliness(self, server: str, *, in_time: bool) -> None:
-        """Record whether a server has answered about changed files in the time of a receipt."""
-        self._misses[server] = 0 if in_time else self._misses.get(server, 0) + 1
+    def record_timeliness(self, server: str, *, in_time: bool, waited: bool) -> None:
+        """Record whether a server has answered about changed files in the time of a receipt.
+
+        Args:
+            server: Its name.
+            in_time: Whether it has.
+            waited: Whether a receipt waited for that.  If none did, it is waited for again, once.
+        """
+        misses = self._misses.get(server, 0)
+        if not waited:
+            self._misses[server] = min(misses, _MOST_MISSES - 1) if in_time else misses
+        else:
+            self._misses[server] = 0 if in_time else misses + 1
 
     def propose(
         self, proposed: Mapping[str, str], paths: Sequence[WorkspacePath], deadline: CallDeadline
