@@ -134,6 +134,8 @@ def diagnose(message):
     uri = message["params"]["textDocument"]["uri"]
     text = documents.get(uri, (0, ""))[1]
     result = {"kind": "full", "resultId": str(hash(text)), "items": found(uri)}
+    if "limits" in ORDERS:
+        result["filepact"] = ORDERS["limits"]
     if message["params"].get("previousResultId") == result["resultId"]:
         result = {"kind": "unchanged", "resultId": result["resultId"]}
     if "answer" in ORDERS:

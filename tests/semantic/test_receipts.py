@@ -212,3 +212,19 @@ def test_errors_in_files_that_depend_on_a_change_are_refused_too(tmp_path: Path)
         assert not both.failed, both.text
     finally:
         scene.close()
+
+
+def test_how_far_an_answer_goes_is_told_once(desk_with: Callable[..., Desk]) -> None:
+    desk = desk_with({"limits": {"notes": ["packages were not restored"], "approximate": True}})
+    first = desk.edit("a.x", "fine", "wrong").text
+    assert "  fake: packages were not restored." in first
+    again = desk.edit("a.x", "wrong", "fine").text
+    assert "1 fixed" in again
+    assert "restored" not in again
+
+
+def test_a_file_that_a_server_cannot_judge_is_not_known(desk_with: Callable[..., Desk]) -> None:
+    desk = desk_with({"limits": {"notes": ["no project has it"], "known": False}})
+    (line,) = said(desk.edit("b.x", "fine", "fine too"))
+    assert line == "Diagnostics: not known."
+    assert "no project has it" in desk.edit("b.x", "fine too", "fine").text

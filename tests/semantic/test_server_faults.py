@@ -120,7 +120,7 @@ def test_without_a_server_nothing_is_said(scene_with: Callable[..., Scene]) -> N
     update = scene.write({"notes.txt": "wrong\n"})
     assert update.kind == "none"
     assert update.servers == ()
-    assert scene.semantics.line(update) == ""
+    assert scene.semantics.line(update, session=AGENT) == ""
     assert not scene.semantics.claims(scene.path("notes.txt"))
     assert scene.semantics.claims(scene.path("a.x"))
     assert scene.pool.status() == ()

@@ -28,16 +28,24 @@ _SINGULARS: Final[dict[Severity, str]] = {**_PLURALS, "error": "error", "warning
 }
 
 
-def describe(update: WorkspaceUpdate, show: Callable[[str], str], *, warnings: bool = False) -> str:
+def describe(
+    update: WorkspaceUpdate,
+    show: Callable[[str], str],
+    *,
+    warnings: bool = False,
+    told: set[str] | None = None,
+) -> str:
     """The lines of a receipt about a change; empty where no server knows the files.
 
-    Only errors are told, and how many were fixed.
+    Only errors are told, how many were fixed, and what servers say of how far their answers go.
 
     Args:
         update: How the servers took it.
         show: A file's absolute path as a reader knows it.
         warnings: Whether warnings are told as well.
+        told: What was said before of how far answers go, and is not said again; what is said now is added.
     """
+    told = set() if told is None else told
     said: list[str] = []
     findings = update.findings
     answered = [one.server for one in update.servers if one.confirmed_by != "none"]
@@ -45,6 +53,15 @@ def describe(update: WorkspaceUpdate, show: Callable[[str], str], *, warnings: b
         before = "Diagnostics" if update.kind != "preview" else "Diagnostics if it is done"
         said.append(f"{before} ({', '.join(answered)}): {_counts(findings, warnings=warnings)}")
         said += list_found(_told(findings.new, warnings=warnings), show)
+    for one in update.servers:
+        if one.confirmed_by == "none" or not one.message:
+            continue
+        note = f"  {one.server}: {_cut(one.message)}."
+        if findings is None:
+            said.append(f"Diagnostics: not known.\n{note}")
+        elif note not in told:
+            said.append(note)
+        told.add(note)
     waits = [one for one in update.servers if one.confirmed_by == "none"]
     said += [
         f"Diagnostics: {one.server} {_silence(one.kind, one.message, update.kind)}" for one in waits
@@ -79,11 +96,14 @@ def describe_late(
 
 def place_of(one: Diagnostic, show: Callable[[str], str]) -> str:
     """A diagnostic on one line; lines and columns count from 1."""
-    words = " ".join(one.message.split())
-    if len(words) > _MOST_CHARACTERS:
-        words = f"{words[:_MOST_CHARACTERS]}…"
+    words = _cut(one.message)
     where = f"{show(one.path)}:{one.start.line + 1}:{one.start.column + 1}"
     return " ".join(part for part in (where, one.severity, one.code, words) if part)
+
+
+def _cut(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _MOST_CHARACTERS else f"{words[:_MOST_CHARACTERS]}…"
 
 
 def _told(found: Iterable[Diagnostic], *, warnings: bool) -> list[Diagnostic]:

@@ -53,6 +53,7 @@ _log = logging.getLogger(__name__)
 _OURS: Final = "a mistake of filepact's own, of which its log has the details"
 _GOES: Final = "what becomes of other files when one goes cannot be foreseen"
 _EVERY_FILE: Final = 300
+_MOST_SESSIONS: Final = 1_000
 _OWN_SHARE: Final = 0.25
 _REST_SHARE: Final = 0.05
 """Of the time that a question may take, what a receipt waits for the changed files and for others."""
@@ -107,6 +108,7 @@ class SemanticWorkspace:
             for root, servers in self._servers.items()
         }
         self._deferred = PendingDiagnostics(self._late)
+        self._told: dict[str, set[str]] = {}
 
     def close(self) -> None:
         """End all servers."""
@@ -243,9 +245,15 @@ class SemanticWorkspace:
             return self._failed(error)
         return combine(servers, findings, self._membership(changes))
 
-    def line(self, update: WorkspaceUpdate) -> str:
-        """The lines of a receipt about an update; empty where no server knows the files."""
-        return describe(update, self._show, warnings=self._warnings)
+    def line(self, update: WorkspaceUpdate, *, session: Session) -> str:
+        """The lines of a receipt about an update; empty where no server knows the files.
+
+        How far a server's answers go is told to a session once.
+        """
+        told = self._told.setdefault(session.id, set())
+        while len(self._told) > _MOST_SESSIONS:
+            del self._told[next(iter(self._told))]
+        return describe(update, self._show, warnings=self._warnings, told=told)
 
     def _late(
         self, servers: Iterable[str], findings: UpdateDiagnostics, paths: Iterable[str]

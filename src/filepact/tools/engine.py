@@ -234,7 +234,7 @@ def verified_line(
         seconds: How long it may take; None for as long as is set.
     """
     if receipt.status == "preview" and previewed is not None:
-        return semantics.line(previewed)
+        return semantics.line(previewed, session=call.session)
     if receipt.status != "applied":
         return ""
     update = semantics.verify(
@@ -245,4 +245,4 @@ def verified_line(
         cancelled=call.cancelled,
         brief=True,
     )
-    return semantics.line(update)
+    return semantics.line(update, session=call.session)
