@@ -181,13 +181,20 @@ class ChangeDiagnostics:
             one.path for one in self.changes if one.after is not None and self.may_see(one.path)
         ]
         quick = rest is not None and not deadline.patient
-        also, whole = self._dependents(tally, deadline, quick=quick)
+        slow = frozenset[str]() if rest is None or deadline.patient else servers.slow
+        also: list[WorkspacePath] = []
+        whole = False
+        across = [servers.looking_across(one.path) for one in self.changes] if slow else []
+        if across and all(some and some <= slow for some in across):
+            # Nobody would wait for what is found in other files: they are looked for later.
+            tally.miss()
+        else:
+            also, whole = self._dependents(tally, deadline, quick=quick)
         gone = [one.path for one in self.changes if one.kind == "deleted"]
         witness = servers.witness(gone[0].path) if gone and not paths else []
         wanted = kind_of(self.changes)
         if not paths and not also and not witness:
             return UpdateResult(self._unanswered(wanted, ""))
-        slow = frozenset[str]() if rest is None or deadline.patient else servers.slow
         asked = servers.ask(paths or witness, also, deadline, rest=rest, slow=slow)
         if not asked.answers:
             tally.miss()

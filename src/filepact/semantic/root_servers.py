@@ -206,14 +206,14 @@ class RootServers:
         across = {
             server
             for name in names
-            for server in self._across(WorkspacePath(self.root, name).absolute)
+            for server in self.looking_across(WorkspacePath(self.root, name))
         }
         if not across:
             return [], True
         whole = self._dependents.learn(self.disk.files, _INDEXING)
         found = (WorkspacePath(self.root, name) for name in self._dependents.of(names))
         return list(
-            islice((one for one in found if across & self._across(one.absolute)), most)
+            islice((one for one in found if across & self.looking_across(one)), most)
         ), whole
 
     @property
@@ -273,7 +273,7 @@ class RootServers:
         """
         self.disk.begin()
         paths = [one for each in changes for one in (each.path, each.old) if one is not None]
-        across = {server for path in paths for server in self._across(path.absolute)}
+        across = {server for path in paths for server in self.looking_across(path)}
         files = self.disk.files
         if not across:
             typed = all(self._is_typed(path.absolute) for path in paths)
@@ -290,7 +290,7 @@ class RootServers:
         rest = [name for name, _ in files if name not in ranked and name not in changed]
         every = (WorkspacePath(self.root, name) for name in (*ranked, *rest))
         fit = (path for path in every if self._dependents.fits(path))
-        found = list(islice((one for one in fit if across & self._across(one.absolute)), most + 1))
+        found = list(islice((one for one in fit if across & self.looking_across(one)), most + 1))
         if len(found) <= most:
             return found, self.disk.complete
         return [path for path in found[:most] if path.path in ranked], False
@@ -303,11 +303,11 @@ class RootServers:
     def _looks_across(self, files: Sequence[tuple[str, Stamp]]) -> bool:
         """Whether a server that looks from one file at another knows some of them."""
         kinds = {splitext(name)[1]: name for name, _ in files}
-        return any(self._across(WorkspacePath(self.root, name).absolute) for name in kinds.values())
+        return any(self.looking_across(WorkspacePath(self.root, name)) for name in kinds.values())
 
-    def _across(self, path: str) -> set[str]:
+    def looking_across(self, path: WorkspacePath) -> set[str]:
         """The servers of a file that look from one file at another."""
-        servers = self._pool.servers_for(self.root, path)
+        servers = self._pool.servers_for(self.root, path.absolute)
         return {one.name for one in servers if one.sync.unsaved != "alone"}
 
     def witness(self, gone: str) -> list[WorkspacePath]:
