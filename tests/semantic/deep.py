@@ -3,7 +3,8 @@
 Trees are generated to the shape of real ones: packages that hand on what their modules declare,
 modules that use those of other packages by name, and chains whose types are inferred.  Each round
 makes one edit that breaks something, asks as a preview, as a write and as a receipt, and compares
-with what the language's own command line finds new in the whole tree.
+with what the language's own command line finds new in the whole tree.  It is wrong if an answer that
+said to be complete lacked an error, or if any answer told one that is none.
 """
 
 from __future__ import annotations
@@ -295,15 +296,17 @@ def _drop(scene: Scene) -> None:
     scene.semantics.acknowledge(AGENT.id, scene.semantics.events(AGENT.id))
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("shape", nargs="*", choices=[[], *SHAPES], help="only these")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--times", action="store_true", help="no comparison with a compiler")
     given = parser.parse_args()
+    wrong = 0
     print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors")
     for name in given.shape or list(SHAPES):
         found = measure(name, given.rounds, compare=not given.times)
+        wrong += found.missed + found.invented
         own = sorted(found.own) or [0.0]
         print(
             f"{name}: {found.rounds} edits, {found.errors} errors; complete answers {found.complete}, "
@@ -314,6 +317,7 @@ def main() -> None:
             f"load {os.getloadavg()[0]:.1f}",
             flush=True,
         )
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
