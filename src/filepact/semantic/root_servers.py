@@ -232,7 +232,7 @@ class RootServers:
     def teller(self, changes: Sequence[TextChange]) -> ServerSpec | None:
         """The one server of changed files, if it runs and tells which others a change concerns."""
         paths = [one for each in changes for one in (each.path, each.old) if one is not None]
-        across = {server for path in paths for server in self._across(path.absolute)}
+        across = {server for path in paths for server in self.looking_across(path)}
         found = [one for one in self._pool.servers if one.name in across]
         if len(found) != 1 or not found[0].dependents:
             return None
