@@ -357,7 +357,11 @@ class RootServers:
         while True:
             turn = self.disk.turn
             if self._swept_turn != turn:
-                self._wrong_first = [path for path, some in self._swept.items() if _wrong(some)]
+                self._wrong_first = [
+                    path
+                    for path, some in self._swept.items()
+                    if any(one.severity == "error" for each in some for one in each.diagnostics)
+                ]
                 self._swept, self._swept_turn, late = {}, turn, {}
             known = self._swept.keys() | late.keys()
             left = [path for path in files if path.absolute not in known]
@@ -446,18 +450,10 @@ class RootServers:
         return frozenset(name for name, count in self._misses.items() if count >= _MOST_MISSES)
 
     def record_timeliness(self, server: str, *, in_time: bool, waited: bool) -> None:
-        """Record whether a server has answered about changed files in the time of a receipt.
-
-        Args:
-            server: Its name.
-            in_time: Whether it has.
-            waited: Whether a receipt waited for that.  If none did, it is waited for again, once.
-        """
+        """Record whether a server was in time for a receipt, which has waited or will, once, if it was."""
         misses = self._misses.get(server, 0)
-        if not waited:
-            self._misses[server] = min(misses, _MOST_MISSES - 1) if in_time else misses
-        else:
-            self._misses[server] = 0 if in_time else misses + 1
+        later = min(misses, _MOST_MISSES - 1) if in_time else misses
+        self._misses[server] = later if not waited else 0 if in_time else misses + 1
 
     def propose(
         self, proposed: Mapping[str, str], paths: Sequence[WorkspacePath], deadline: CallDeadline
@@ -604,7 +600,3 @@ class RootServers:
         except FilepactError:
             # The root itself is gone, and nothing of it is certain any more.
             return True
-
-
-def _wrong(reports: Iterable[FileDiagnostics]) -> bool:
-    return any(one.severity == "error" for each in reports for one in each.diagnostics)
