@@ -45,10 +45,7 @@ _SLICE: Final = 0.05
 _MARGIN: Final = 0.03
 _MOST_MISSES: Final = 2
 _MOST_KNOWN: Final = 5_000
-_RESTLESS: Final = "files went on changing while the servers were asked"
 _LATE: Final = "no answer in time"
-_CLOSED: Final = "all servers were ended"
-_CANCELLED: Final = "cancelled"
 _ASKED: Final = 40
 _FEWEST: Final = 8
 _MOST_ASKED: Final = 150
@@ -573,18 +570,18 @@ class RootServers:
                     turn = disk.turn
                     future, texts = question()
             except RuntimeError:
-                return FreshDiagnostics(reason=_CLOSED)
+                return FreshDiagnostics(reason="all servers were ended")
             found = self._found_others(deadline, any_file=not asked)
             answers = deadline.wait(future)
             with disk.lock:
                 moved = found or disk.is_outdated(texts) or disk.moved(turn, start)
             if answers is None:
-                return FreshDiagnostics(reason=_CANCELLED if deadline.cancelled() else _LATE)
+                return FreshDiagnostics(reason="cancelled" if deadline.cancelled() else _LATE)
             if not moved:
                 return FreshDiagnostics(answers, "", texts)
             if not deadline.rest:
                 break
-        return FreshDiagnostics((), _RESTLESS)
+        return FreshDiagnostics((), "files went on changing while the servers were asked")
 
     def _found_others(self, deadline: CallDeadline, *, any_file: bool) -> bool:
         """Whether others have written something that counts; the servers are told in any case.
