@@ -16,7 +16,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-LIBRARY = "src/filepact/_trigram.so"
+LIBRARY = "src/filepact/libtrigram.so.1"
 FLAGS = ("-O2", "-std=c11", "-shared", "-fPIC", "-fvisibility=default", "-s")
 
 

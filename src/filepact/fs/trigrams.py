@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TrigramIndex"]
 
-_LIBRARY = Path(__file__).resolve().parent.parent / "_trigram.so"
+_LIBRARY = Path(__file__).resolve().parent.parent / "libtrigram.so.1"
 _KELVIN: Final = b"\xe2\x84\xaa"
 _LONG_S: Final = b"\xc5\xbf"
 
