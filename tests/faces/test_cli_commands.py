@@ -455,7 +455,9 @@ def test_the_doctor_sees_a_damaged_journal(cli: CommandLine) -> None:
 def test_setup_prints_the_lines_for_editors_that_start_agents(cli: CommandLine) -> None:
     known = cli.json("setup", "acp", "--agent", f"{sys.executable} -m agent 'two words'")
     agent = [sys.executable, "-m", "agent", "two words"]
-    assert known["command"][-6:] == ["acp", "--", *agent]
+    command, after = known["command"], known["command"].index("acp")
+    assert command[after + 1] == "--state"  # the folder that this very command was given
+    assert command[after + 3 :] == ["--", *agent]
     settings = {one["host"]: one["settings"] for one in known["hosts"]}
     assert set(settings) == {"zed", "jetbrains", "emacs", "codecompanion", "avante"}
     for host in ("zed", "jetbrains"):
