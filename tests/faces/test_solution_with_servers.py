@@ -275,8 +275,8 @@ def test_a_rename_over_many_files_is_one_operation_that_a_person_undoes(tmp_path
     assert {one.name: one.read_text() for one in root.iterdir() if one.is_file()} == PYTHON
 
 
-def test_where_no_server_renames_in_a_language_it_is_said(project: Served, root: Path) -> None:
-    (root / "page.zig").write_text("const Page = 1;\n")
+def test_where_no_server_renames_in_a_language_it_is_said(project: Served) -> None:
+    (project.root / "page.zig").write_text("const Page = 1;\n")
     sent = {"filePath": "page.zig", "name": "Page", "newName": "Other"}
     refused = project.answer("rename_symbol", **sent)["error"]
     assert refused["code"] == "NO_SERVER"
