@@ -184,7 +184,7 @@ def test_a_daemon_that_nobody_can_reach_any_more_ends(hooks, monkeypatch):
     listening.listen()
     monkeypatch.setattr(daemon, "_LOOK", 0.01)
     roots = (str(hooks.root),)
-    request = client.HookRequest("claude", "", False, str(hooks.state), "", roots)
+    request = client.HookRequest("claude", "", "", str(hooks.state), "", roots)
     listener = daemon._Listener(request, listening)
     (hooks.root / "s").unlink()
     listener.run()

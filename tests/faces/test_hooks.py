@@ -370,7 +370,7 @@ def test_what_is_no_event_is_refused_when_strict_and_passed_with_a_word_else(dae
     assert "deny" not in passed.out
     assert "INVALID" not in passed.out + passed.remark
     assert passed.out or passed.remark
-    assert "deny" in daemon.answer(agent, data, strict=True).out
+    assert "deny" in daemon.answer(agent, data, mode="strict").out
 
 
 @pytest.mark.parametrize(
@@ -390,10 +390,10 @@ def test_what_is_no_event_is_refused_when_strict_and_passed_with_a_word_else(dae
 )
 def test_an_event_in_a_form_that_nobody_expects_has_an_answer(daemon, facts):
     data = json.dumps({"session_id": "s", "hook_event_name": "PreToolUse", **facts}).encode()
-    answer = daemon.answer("claude", data, strict=True)
+    answer = daemon.answer("claude", data, mode="strict")
     assert not answer.out or json.loads(answer.out)["hookSpecificOutput"]
     data = data.replace(b"PreToolUse", b"PostToolUse")
-    assert daemon.answer("claude", data, strict=True) == ("", "")
+    assert daemon.answer("claude", data, mode="strict") == ("", "")
 
 
 @pytest.mark.parametrize("path", ["a\0b", "x" * 5_000, "a/" * 3_000, "\udcff", "~/.ssh/id_rsa"])
@@ -436,7 +436,7 @@ def test_settings_that_are_wrong_stop_strict_calls_and_are_told_else(root, daemo
     settings.write_text("nonsense = [")
     data = event("PreToolUse", "Write", file_path=str(root / "a.txt"))
     assert "systemMessage" in json.loads(daemon.answer("claude", data).out)
-    assert '"deny"' in daemon.answer("claude", data, strict=True).out
+    assert '"deny"' in daemon.answer("claude", data, mode="strict").out
     settings.unlink()
     assert daemon.answer("claude", data) == ("", "")
 
@@ -473,7 +473,22 @@ def test_a_root_that_moves_is_another_folder(root, tmp_path, daemon, before):
 def test_a_folder_that_holds_the_state_is_no_root(tmp_path):
     (tmp_path / "state").mkdir(mode=0o700)
     with closing(HookDaemon((str(tmp_path),), str(tmp_path / "state"))) as daemon:
-        answer = daemon.answer("claude", event("PreToolUse", "Bash"), strict=True)
+        answer = daemon.answer("claude", event("PreToolUse", "Bash"), mode="strict")
     assert '"deny"' in answer.out
     with pytest.raises(FilepactError):
         open_workspace(str(tmp_path), state_dir=str(tmp_path / "state"), settings=Settings())
+
+
+def test_who_only_records_asks_no_rules_and_knows_what_a_person_did_between(root, tmp_path, daemon):
+    def use(moment: str, tool: str, **given: Any) -> None:
+        assert daemon.answer("claude", event(moment, tool, **given), mode="record") == ("", "")
+
+    use("PreToolUse", "Write", file_path=str(root / ".env"))
+    use("PostToolUse", "Write", file_path=str(root / ".env"))
+    (root / "a.txt").write_text("a person's\n")
+    use("PreToolUse", "Bash", command="true")
+    (root / "gone.txt").unlink()
+    use("PostToolUse", "Bash", command="true")
+    person, agent = log(root, tmp_path)
+    assert (person.tool, kinds(person)) == (BY_NOBODY, {"a.txt": "modify"})
+    assert (agent.session.actor.kind, kinds(agent)) == ("agent", {"gone.txt": "delete"})

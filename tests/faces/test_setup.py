@@ -436,5 +436,5 @@ def test_a_plugin_calls_the_hook_of_this_command(cli: CommandLine) -> None:
     found = re.search(r"const HOOK = (.*)", text)
     assert found
     words = json.loads(found[1])
-    assert words[: len(own_command()) + 2] == [*own_command(), "hook", "opencode"]
-    assert '"tool.execute.before"' not in text.partition("const EVENTS = ")[2].partition("\n")[0]
+    assert words[: len(own_command()) + 3] == [*own_command(), "hook", "opencode", "--record"]
+    assert '"tool.execute.before"' in text.partition("const EVENTS = ")[2].partition("\n")[0]

@@ -1,12 +1,12 @@
 """Commits operations: records the intention, replaces the files, records the end.
 
-The journal holds the intention with all images before the first file is touched.  Then every new
-text is written beside its file, which takes all the room that is needed; then the names are
-exchanged, one after the other; then their folders are made durable.  Until then every old file has
-a name, so that all of it can be taken back without room, and only our own bytes are ever replaced
-by that.  At last the old files go, and the journal is told the end.  Room for that is kept in the
-state folder; where it cannot be told all the same, the change is done and not confirmed, and the
-end is told at the next call, or found out by `recovery`.
+1. The journal records the intention with all images, before the first file is touched.
+2. Every new text is written to a temporary file beside its target.  This takes all the room that is needed.
+3. Each temporary file and its target exchange their names, one pair after the other, and their folders are
+   made durable.  Until then each old file still has a name, so everything can be taken back without room,
+   and only bytes of our own are replaced by that.
+4. The old files are removed, and the journal records the end, in room that is reserved in the state folder.
+   Where even that fails, the change is done and unconfirmed; the next call, or `recovery`, records its end.
 """
 
 from __future__ import annotations

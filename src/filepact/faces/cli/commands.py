@@ -114,7 +114,20 @@ def _add_serving(group: CommandGroup) -> None:
     agents = ("claude", "codex", "gemini", "opencode", "copilot", "cursor")
     add("agent", metavar="AGENT", choices=agents, help=f"{', '.join(agents[:-1])} or {agents[-1]}")
     add("--event", metavar="NAME", default="", help="the event, where the input does not name it")
-    add("--strict", action="store_true", help="refuse a call that cannot be checked")
+    add(
+        "--strict",
+        dest="mode",
+        action="store_const",
+        const="strict",
+        help="refuse a call that cannot be checked",
+    )
+    add(
+        "--record",
+        dest="mode",
+        action="store_const",
+        const="record",
+        help="record what changes, and refuse nothing",
+    )
     add = group.add(
         "tour",
         "tour:tour",

@@ -70,20 +70,21 @@ def _connection(host: Host, installed: str, project: Path) -> Connection:
     hooks: list[str] = []
     guard: Guarding | None = None
     if host.hooks is not None:
-        wanted, *_ = host.hooks.wanted("own-tools")
+        wanted, *_ = host.hooks.wanted()
         value = held(wanted, project)
         if isinstance(value, str):
-            called = next(iter(re.findall(r"^const EVENTS = (.*)$", value, re.MULTILINE)), "")
             hooks = re.findall(r"^const HOOK = (.*)$", value, re.MULTILINE)
-            guarding = all(f'"{one}"' in called for one in host.hooks.before)
-            guard = "own-tools" if guarding else "record"
-        elif isinstance(value, dict):
-            named = value.get("hooks")
+            called = next(iter(re.findall(r"^const EVENTS = (.*)$", value, re.MULTILINE)), "")
+            asked = all(f'"{one}"' in called for one in host.hooks.before)
+        else:
+            named = value.get("hooks") if isinstance(value, dict) else None
             events = named if isinstance(named, dict) else {}
             ours = {event: found for event, items in events.items() if (found := hook_lines(items))}
             hooks = [line for lines in ours.values() for line in lines]
-            if ours:
-                guard = "own-tools" if any(one in ours for one in host.hooks.before) else "record"
+            asked = any(one in ours for one in host.hooks.before)
+        if hooks:
+            judges = asked and not any("--record" in line for line in hooks)
+            guard = "own-tools" if judges else "record"
     only = host.only and all(_within(one.wants, held(one, project)) for one in host.only)
     if only and server and (guard == "own-tools" or host.hooks is None):
         guard = "only-filepact"

@@ -190,8 +190,9 @@ def _fire(words: Sequence[str], lines: Sequence[str], hooks: HostEvents) -> str:
     What is run is what `setup` writes, and never a line of a file that agents may change.
     """
     after = words.index("hook") + 2
-    firm = [*words[:after], "--strict", *words[after:]]
-    usual = [written(one) for written in (shlex.join, json.dumps) for one in ([*words], firm)]
+    modes: tuple[list[str], ...] = ([], ["--strict"], ["--record"])
+    ways = [[*words[:after], *mode, *words[after:]] for mode in modes]
+    usual = [written(one) for written in (shlex.join, json.dumps) for one in ways]
     if not all(line.partition(" --event ")[0] in usual for line in lines):
         return "is not the one of this filepact"
     call = {
@@ -206,7 +207,7 @@ def _fire(words: Sequence[str], lines: Sequence[str], hooks: HostEvents) -> str:
         try:
             # Strict, so that what goes wrong is a refusal and not a remark.
             done = subprocess.run(  # noqa: S603 - this very program
-                [*firm, "--event", event],
+                [*ways[1], "--event", event],
                 input=json.dumps({**call, "hook_event_name": event}).encode(),
                 capture_output=True,
                 timeout=_PATIENCE,

@@ -82,9 +82,9 @@ class HostEvents:
     beside: Mapping[str, Any] = field(default_factory=dict)
     files: tuple[HostFile, ...] = ()
 
-    def wanted(self, guard: Guarding) -> tuple[HostFile, ...]:
-        """The files with the hooks for one way to guard."""
-        events = self.after if guard == "record" else (*self.before, *self.after)
+    def wanted(self) -> tuple[HostFile, ...]:
+        """The files with the hooks."""
+        events = (*self.before, *self.after)
         if isinstance(self.entry, str):
             text = self.entry.replace("{events}", json.dumps(events))
             return (HostFile(self.path, text, "text"), *self.files)
@@ -129,7 +129,7 @@ class Host:
         """What it wants for one way to guard; None for the server alone."""
         found: tuple[HostFile, ...] = () if guard == "record" else (self.server,)
         if guard is not None and self.hooks is not None:
-            found += self.hooks.wanted(guard)
+            found += self.hooks.wanted()
         return found + (self.only if guard == "only-filepact" else ())
 
 
@@ -494,7 +494,7 @@ def check_lasting(command: Sequence[str]) -> None:
 
 
 def hook_words(
-    host: Host, project: Path, options: Sequence[str], *, strict: bool = False
+    host: Host, project: Path, options: Sequence[str], guard: Guarding = "own-tools"
 ) -> list[str]:
     """The command that a host's hooks run.
 
@@ -502,11 +502,11 @@ def hook_words(
         host: The host.
         project: The folder, which a hook for all projects finds by itself.
         options: Of every command line for a host.
-        strict: Whether a call that cannot be checked is refused.
+        guard: What they are for.
     """
-    firm = ["--strict"] if strict else []
+    mode = {"own-tools": [], "only-filepact": ["--strict"], "record": ["--record"]}[guard]
     where = [] if host.user_wide else ["--root", str(project)]
-    return [*own_command(), "hook", host.name, *firm, *where, *options]
+    return [*own_command(), "hook", host.name, *mode, *where, *options]
 
 
 def entry_options(arguments: Namespace, state: str) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ def hook(arguments: Namespace, _screen: Terminal) -> None:
 
     run(
         *(arguments.agent, arguments.event, arguments.root),
-        strict=arguments.strict,
+        mode=arguments.mode or "",
         state=arguments.state or "",
         config=arguments.config or "",
     )

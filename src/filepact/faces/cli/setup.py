@@ -69,10 +69,10 @@ class _Entry:
     options: tuple[str, ...]
     project: Path
 
-    def filled(self, host: Host, file: HostFile, *, strict: bool, folders: Sequence[str]) -> Any:
+    def filled(self, host: Host, file: HostFile, guard: Guarding, folders: Sequence[str]) -> Any:
         """What is wanted in a file, with this command in it."""
         program, *rest = self.command
-        hook = hook_words(host, self.project, self.options, strict=strict)
+        hook = hook_words(host, self.project, self.options, guard)
         if isinstance(file.wants, str):
             return file.wants.replace("{hook}", json.dumps(hook))
         words = {"{program}": program, "{hook}": shlex.join(hook)}
@@ -205,12 +205,9 @@ def _planned(
         if any(one.path == file.path for one in before):
             raise InvalidParamsError(f"{file.shown}: two of these hosts have the same file")
         folders = _folders(host, file, entry.project)
-        filled = [
-            entry.filled(host, one, strict=guard == "only-filepact", folders=folders)
-            for one in parts
-        ]
+        filled = [entry.filled(host, one, guard or "own-tools", folders) for one in parts]
         everything = [
-            entry.filled(host, one, strict=False, folders=folders)
+            entry.filled(host, one, "own-tools", folders)
             for one in every
             if find_file(one, entry.project) == path
         ]

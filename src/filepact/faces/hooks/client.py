@@ -12,16 +12,19 @@ import stat
 import sys
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
-__all__ = ["PROTOCOL", "HookRequest", "hook", "peer_user", "run"]
+__all__ = ["PROTOCOL", "HookMode", "HookRequest", "hook", "peer_user", "run"]
 
 PROTOCOL: Final = "filepact-hook-1"
 """Of the two ends, which may be of different versions after an update."""
+
+HookMode = Literal["", "strict", "record"]
+"""How far a hook goes: it asks the rules; it also refuses what cannot be checked; it only records."""
 
 _PATIENCE: Final = 20.0  # seconds; hosts wait for 30 to 60
 _LARGEST: Final = 64 * 1024 * 1024
@@ -36,7 +39,7 @@ class HookRequest(NamedTuple):
     Attributes:
         agent: The agent's name on the command line.
         event: The event's name, where the host does not write it; else empty.
-        strict: Whether what cannot be checked is refused.
+        mode: How far it goes.
         state: The state folder.
         config: The person's settings file, if it is not the usual one; else empty.
         roots: The folders, absolute, without links.
@@ -44,7 +47,7 @@ class HookRequest(NamedTuple):
 
     agent: str
     event: str
-    strict: bool
+    mode: HookMode
     state: str
     config: str
     roots: tuple[str, ...]
@@ -60,7 +63,7 @@ class HookRequest(NamedTuple):
     @property
     def head(self) -> bytes:
         """Everything but the event, for the daemon."""
-        facts = (PROTOCOL, self.agent, self.event, str(int(self.strict)), self.config, *self.roots)
+        facts = (PROTOCOL, self.agent, self.event, self.mode, self.config, *self.roots)
         data = os.fsencode("\0".join(facts))
         return b"%d\n%b" % (len(data), data)
 
@@ -75,11 +78,14 @@ def hook(words: Sequence[str]) -> int | None:
     Returns:
         The exit code, always 0; None where the whole command line has to explain the words.
     """
-    agent, given, strict = "", dict.fromkeys(_OPTIONS, ""), False
+    agent, given = "", dict.fromkeys(_OPTIONS, "")
+    mode: HookMode = ""
     left = iter(words)
     for word in left:
-        if word == "--strict":
-            strict = True
+        if word in ("--strict", "--record"):
+            if mode:
+                return None
+            mode = "strict" if word == "--strict" else "record"
         elif word in _OPTIONS:
             given[word] = next(left, "")
             if not given[word]:
@@ -95,7 +101,7 @@ def hook(words: Sequence[str]) -> int | None:
         agent,
         given["--event"],
         roots,
-        strict=strict,
+        mode=mode,
         state=given["--state"],
         config=given["--config"],
     )
@@ -103,7 +109,7 @@ def hook(words: Sequence[str]) -> int | None:
 
 
 def run(
-    agent: str, event: str, roots: Sequence[str], *, strict: bool, state: str, config: str
+    agent: str, event: str, roots: Sequence[str], *, mode: HookMode, state: str, config: str
 ) -> None:
     """Answer one event: from standard input to standard output.
 
@@ -111,7 +117,7 @@ def run(
         agent: The agent's name.
         event: The event's name, where the host does not write it; else empty.
         roots: The folders; none for where the host says that its project is.
-        strict: Whether what cannot be checked is refused.
+        mode: How far it goes.
         state: The state folder; empty for the person's.
         config: The settings file; empty for the usual one.
     """
@@ -129,13 +135,13 @@ def run(
 
         config = config or os.environ.get("FILEPACT_CONFIG") or ""
         request = HookRequest(
-            *(agent, event, strict, state_folder(state)),
+            *(agent, event, mode, state_folder(state)),
             config=os.path.abspath(config) if config else "",
             roots=tuple(map(os.path.realpath, roots or _roots(agent))),
         )
         out, remark = _ask(request, data)
     except (OSError, ValueError, _NoDaemonError) as error:
-        out, remark = _failed(agent, error, event or data, strict=strict)
+        out, remark = _failed(agent, error, event or data, mode=mode)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     _write(1, out)
@@ -289,7 +295,7 @@ def _become_daemon(request: HookRequest, told: int) -> None:
 
 
 def _failed(
-    agent: str, error: Exception, event: str | bytes, *, strict: bool
+    agent: str, error: Exception, event: str | bytes, *, mode: HookMode
 ) -> tuple[bytes, bytes]:
     """The answer without a daemon, in the host's own form.
 
@@ -297,7 +303,7 @@ def _failed(
         agent: The agent's name.
         error: Why there is no daemon.
         event: Its name, or what the host has sent, in which a name may be found.
-        strict: Whether a call is refused that cannot be checked.
+        mode: How far the hook goes.
     """
     from filepact.faces.hooks.agents import AGENTS  # noqa: PLC0415 - hardly ever needed
 
@@ -308,7 +314,7 @@ def _failed(
     else:
         names = [name for name, moment in known.events.items() if moment != "before"]
         later = any(f'"{name}"'.encode() in event[:_BLOCK] for name in names)
-    if strict and not later:
+    if mode == "strict" and not later:
         answer = known.verdict("deny", f"filepact could not check this call: {said}")
     else:
         answer = known.message(f"filepact has not checked or recorded this: {said}")

@@ -20,7 +20,7 @@ from filepact.config.person import read_settings
 from filepact.config.settings import HookSettings
 from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import AGENTS
-from filepact.faces.hooks.client import PROTOCOL, peer_user
+from filepact.faces.hooks.client import PROTOCOL, HookMode, peer_user
 from filepact.faces.hooks.service import HookDaemon, failed
 
 if TYPE_CHECKING:
@@ -139,12 +139,15 @@ class _Listener:
             connection.sendall(b"%d\n%b%b" % (len(out), out, remark))
 
     def _answer(self, head: list[str], data: bytes) -> HookAnswer:
-        protocol, agent, event, strict, config, *roots = head
+        protocol, agent, event, word, config, *roots = head
+        mode: HookMode = "strict" if word == "strict" else "record" if word == "record" else ""
         if protocol != PROTOCOL or agent not in AGENTS:
             raise ValueError(protocol)
         if (config, *roots) != (self._request.config, *self._request.roots):
-            return failed(AGENTS[agent], "this process is for other folders", refuses=strict == "1")
-        return self._service.answer(agent, data, event, strict=strict == "1")
+            return failed(
+                AGENTS[agent], "this process is for other folders", refuses=mode == "strict"
+            )
+        return self._service.answer(agent, data, event, mode=mode)
 
 
 class _InterruptedError(Exception):

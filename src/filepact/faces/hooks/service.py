@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath
     from filepact.domain.policy import Verdict
     from filepact.faces.hooks.agents import FileAccess
+    from filepact.faces.hooks.client import HookMode
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["HookDaemon", "failed"]
@@ -106,7 +107,7 @@ class HookDaemon:
             self._let_go()
 
     def answer(
-        self, agent: str, data: bytes, event: str = "", *, strict: bool = False
+        self, agent: str, data: bytes, event: str = "", *, mode: HookMode = ""
     ) -> HookAnswer:
         """Answer one event; whatever goes wrong is told in the host's own form.
 
@@ -114,22 +115,22 @@ class HookDaemon:
             agent: The agent's name on our command line, one of `AGENTS`.
             data: What its program wrote.
             event: The event's name, where the host does not write it.
-            strict: Whether a call is refused that cannot be checked.
+            mode: How far the hook goes.
         """
         known = AGENTS[agent]
         read: HookEvent | None = None
         try:
             read = read_event(known, data, event)
             with self._lock:
-                return self._answer(known, read)
+                return self._answer(known, read, judges=mode != "record")
         except FilepactError as error:
             said = f"{error.message}. {error.hint}".strip()
         except Exception as error:  # noqa: BLE001 - a hook must not break the turn of its host
             said = f"{type(error).__name__}, which should not happen; please report it"
         before = read is None or read.moment == "before"
-        return failed(known, said, refuses=strict and before)
+        return failed(known, said, refuses=mode == "strict" and before)
 
-    def _answer(self, agent: HookAgent, event: HookEvent) -> HookAnswer:
+    def _answer(self, agent: HookAgent, event: HookEvent, *, judges: bool) -> HookAnswer:
         if event.moment == "other":
             return HookAnswer()
         desk = self._opened()
@@ -138,7 +139,7 @@ class HookDaemon:
         event = replace(event, uses=uses)
         session = self._session(agent, event)
         if event.moment == "before":
-            return self._before(desk, agent, event, session)
+            return self._before(desk, agent, event, session, judges=judges)
         if event.moment == "after":
             self._after(desk, event, session)
             return HookAnswer()
@@ -165,9 +166,15 @@ class HookDaemon:
     # -- before and after -----------------------------------------------------------------
 
     def _before(
-        self, desk: _Desk, agent: HookAgent, event: HookEvent, session: Session
+        self,
+        desk: _Desk,
+        agent: HookAgent,
+        event: HookEvent,
+        session: Session,
+        *,
+        judges: bool,
     ) -> HookAnswer:
-        verdict, reason = desk.judge(event, session)
+        verdict, reason = desk.judge(event, session) if judges else ("allow", "")
         if verdict == "deny":
             return agent.verdict(verdict, reason)
         try:
