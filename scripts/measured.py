@@ -18,6 +18,10 @@ import coverage
 import pytest
 
 CORE = ("text", "domain", "fs", "store", "workspace")
+APART = ("fs/namespace.py", "fs/overlay.py", "workspace/runs.py", "workspace/recorder.py")
+"""Modules that run in processes of their own, mostly behind walls that keep them from writing what was
+measured; `tests/faces/test_run*.py` and `tests/faces/test_guard.py` start them as people do."""
+
 LEAST = 95.0
 
 
@@ -38,7 +42,8 @@ def report(folder: Path) -> bool:
     data, table = coverage.Coverage(), folder / "coverage.json"
     data.load()
     data.json_report(outfile=str(table), ignore_errors=True)
-    files = json.loads(table.read_text())["files"]
+    found = json.loads(table.read_text())["files"]
+    files = {name: one for name, one in found.items() if not name.endswith(APART)}
     print(f"\n{'core':<12}{'lines':>14}{'branches':>16}")
     sums = [0, 0, 0, 0]
     for floor in CORE:
@@ -57,7 +62,7 @@ def report(folder: Path) -> bool:
     if not enough:
         print(f"fewer than {LEAST:.0f} % of the core's branches were taken; least covered:")
         missed = {name: len(file["missing_branches"]) for name, file in files.items()}
-        for name in sorted(filter(missed.get, missed), key=lambda name: -missed[name])[:5]:
+        for name in sorted(filter(missed.get, missed), key=lambda name: -missed[name])[:10]:
             print(f"  {name}: {missed[name]} branches missed")
     return enough
 
