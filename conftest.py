@@ -49,8 +49,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     long = {item.path for item in slow}
     items.sort(key=lambda item: item.path not in long)
     for item in slow:
-        # What they repeat has been measured, and every line that is counted takes its time.
-        item.add_marker("no_cover")
+        # What most of them repeat has been measured, and every line that is counted takes its time.
+        mark = item.get_closest_marker("slow")
+        if mark is not None and not mark.kwargs.get("measured", False):
+            item.add_marker("no_cover")
     if config.getoption("short"):
         left_out = set(slow)
         items[:] = [item for item in items if item not in left_out]

@@ -82,7 +82,7 @@ def ways(name: str) -> list[str]:
 # -- every host --------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow(after=2)
+@pytest.mark.slow(after=2, measured=True)
 @pytest.mark.parametrize("name", NAMES)
 def test_written_twice_is_written_once_and_removed_is_as_before(
     cli: CommandLine, name: str
@@ -103,7 +103,7 @@ def test_written_twice_is_written_once_and_removed_is_as_before(
     write(cli, name, "--remove", code=3)
 
 
-@pytest.mark.slow(after=2)
+@pytest.mark.slow(after=2, measured=True)
 @pytest.mark.parametrize("name", NAMES)
 def test_one_way_to_guard_takes_the_place_of_another(cli: CommandLine, name: str) -> None:
     before = held(cli.root)
@@ -117,7 +117,7 @@ def test_one_way_to_guard_takes_the_place_of_another(cli: CommandLine, name: str
     assert held(cli.root) == before
 
 
-@pytest.mark.slow(after=2)
+@pytest.mark.slow(after=2, measured=True)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_server_entry_names_a_command_that_serves_this_folder(
     cli: CommandLine, name: str
@@ -135,7 +135,7 @@ def test_a_server_entry_names_a_command_that_serves_this_folder(
     assert words == [*own_command(), "mcp", folder, "--state", str(cli.state)]
 
 
-@pytest.mark.slow(after=2)
+@pytest.mark.slow(after=2, measured=True)
 @pytest.mark.parametrize("name", NAMES)
 def test_what_others_have_in_a_file_stays_with_its_comments(cli: CommandLine, name: str) -> None:
     others = {
@@ -171,7 +171,7 @@ def test_what_others_have_in_a_file_stays_with_its_comments(cli: CommandLine, na
     assert set(before) == set(held(cli.root))
 
 
-@pytest.mark.slow(after=2)
+@pytest.mark.slow(after=2, measured=True)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_that_is_broken_is_left_as_it_is(cli: CommandLine, name: str) -> None:
     for file in files_of(name, cli.root).values():
@@ -196,7 +196,7 @@ def test_the_events_of_a_host_are_those_that_the_hook_knows(name: str) -> None:
 # -- forms of files ----------------------------------------------------------------------------------
 
 
-@pytest.mark.slow(after=2)
+@pytest.mark.slow(after=2, measured=True)
 @pytest.mark.parametrize("unit", ["\t", "  ", "    "])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])

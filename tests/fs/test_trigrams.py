@@ -135,7 +135,7 @@ def test_what_is_excluded_never_matches():
 
 
 @needs_library
-@pytest.mark.slow
+@pytest.mark.slow(measured=True)
 def test_what_is_excluded_never_matches_for_many_patterns():
     assert compare(2, 60_000) > 10_000
 
@@ -171,7 +171,7 @@ int main(void) {
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow(measured=True)
 def test_the_library_in_c_stays_in_its_memory(tmp_path):
     if shutil.which("cc") is None:
         pytest.skip("no C compiler here")

@@ -72,6 +72,13 @@ class Scene:
         self.semantics.close()
         self.workspace.close()
 
+    def index_words(self) -> None:
+        """Have the words of all files known, which the first question may have no time for."""
+        for servers in self.semantics._servers.values():
+            servers.disk.begin()
+            while not servers.indexed:
+                pass
+
     # -- past the doors -------------------------------------------------------------------
 
     def path(self, name: str) -> str:

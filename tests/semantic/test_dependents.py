@@ -98,6 +98,8 @@ def test_files_that_never_name_the_changed_one_are_asked_about(
     try:
         text = scene.get(name).replace(old, new)
         assert text != scene.get(name)
+        if large:
+            scene.index_words()
         foreseen, done = scene.foresee({name: text}), scene.write({name: text})
     finally:
         scene.close()

@@ -584,7 +584,7 @@ def test_learning_can_be_given_up_before_anything_is_known(root, outside, sessio
     assert outside.snapshot().complete
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow(after=1, measured=True)
 @pytest.mark.parametrize("folders", [10, 100])
 def test_thousands_of_files_are_known_and_what_changes_among_them_is_found(
     root, outside, session, folders

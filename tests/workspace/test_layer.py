@@ -181,3 +181,192 @@ def test_a_layer_is_read_without_following_a_link(layered: Layered, tmp_path: Pa
     upper = layered.run.layers()[0].upper
     os.symlink(tmp_path / "outside", f"{upper}/way")
     assert [(one.path, one.kind) for one in layer_entries(upper)] == [("way", "link")]
+
+
+administrator = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only a namespace's administrator makes whiteouts"
+)
+
+
+def upper(layered: Layered, name: str = "") -> str:
+    assert layered.run is not None
+    return os.path.join(layered.run.layers()[0].upper, name)
+
+
+def test_in_review_everything_waits_and_nothing_is_done(layered: Layered) -> None:
+    (layered.root / "a.txt").write_text(TEXT)
+    (layered.root / "kind").write_text("a file\n")
+    layered.begin()
+    layered.put("a.txt", TEXT.replace("two", "2"))
+    layered.put("new/b.txt", "b\n")
+    layered.put("kind/inside.txt", "a folder now\n")
+    os.setxattr(upper(layered, "kind"), "user.overlay.opaque", b"y")
+    result = layered.commit("review")
+    assert [one.status for one in result.receipts] == ["pending"]
+    assert result.receipts[0].rule == "review mode"
+    assert "kind" in result.left
+    assert (layered.root / "a.txt").read_text() == TEXT
+    assert (layered.root / "kind").read_text() == "a file\n"
+    assert not (layered.root / "new").exists()
+
+
+def test_a_file_makes_way_for_a_folder(layered: Layered) -> None:
+    (layered.root / "kind").write_text("a file\n")
+    layered.begin()
+    layered.put("kind/inside.txt", "a folder now\n")
+    os.setxattr(upper(layered, "kind"), "user.overlay.opaque", b"y")
+    result = layered.commit()
+    assert {one.status for one in result.receipts} == {"applied"}
+    assert (layered.root / "kind" / "inside.txt").read_text() == "a folder now\n"
+
+
+def test_a_folder_makes_way_for_a_file_and_what_a_person_put_into_it_stays(
+    layered: Layered,
+) -> None:
+    for name in ("first", "second"):
+        (layered.root / name / "deep").mkdir(parents=True)
+        (layered.root / name / "deep" / "a.txt").write_text("a\n")
+    layered.begin()
+    layered.put("first", "a file now\n")
+    layered.put("second", "a file now\n")
+    (layered.root / "second" / "mine.txt").write_text("mine\n")
+    layered.commit()
+    assert (layered.root / "first").read_text() == "a file now\n"
+    assert (layered.root / "second" / "mine.txt").read_text() == "mine\n"
+
+
+@administrator
+def test_a_folder_that_is_gone_takes_its_files_with_it_but_not_a_persons(layered: Layered) -> None:
+    (layered.root / "d" / "deep").mkdir(parents=True)
+    (layered.root / "d" / "deep" / "a.txt").write_text("a\n")
+    (layered.root / "d" / "link").symlink_to("deep")
+    layered.begin()
+    layered.remove("d")
+    (layered.root / "d" / "mine.txt").write_text("mine\n")
+    layered.commit()
+    assert [one.name for one in (layered.root / "d").iterdir()] == ["mine.txt"]
+
+
+def test_a_folder_that_was_made_anew_has_only_what_the_layer_has(layered: Layered) -> None:
+    (layered.root / "d" / "deep").mkdir(parents=True)
+    for name in ("d/a.txt", "d/b.txt", "d/deep/c.txt"):
+        (layered.root / name).write_text("old\n")
+    layered.begin()
+    layered.put("d/b.txt", "new\n")
+    os.setxattr(upper(layered, "d"), "user.overlay.opaque", b"y")
+    (receipt,) = layered.commit().receipts
+    assert receipt.status == "applied"
+    assert [one.name for one in (layered.root / "d").iterdir()] == ["b.txt"]
+    assert (layered.root / "d" / "b.txt").read_text() == "new\n"
+
+
+def test_what_is_no_file_stays_in_the_layer(layered: Layered) -> None:
+    os.mkfifo(layered.root / "pipe")
+    layered.begin()
+    os.mkfifo(upper(layered, "mine"))
+    layered.put("pipe", "over a pipe\n")
+    layered.put("good.txt", "good\n")
+    result = layered.commit()
+    assert {*result.left} == {"mine", "pipe"}
+    assert (layered.root / "good.txt").read_text() == "good\n"
+    assert not (layered.root / "mine").exists()
+
+
+def test_what_rules_deny_stays_in_the_layer_and_what_they_ask_about_waits(
+    layered: Layered,
+) -> None:
+    layered.begin()
+    layered.put(".env", "TOKEN=1\n")
+    layered.put("sub/.git/hooks/pre-commit", "#!/bin/sh\n")
+    layered.put("sub/.git/config", "[core]\n")
+    key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 3
+    layered.put("notes.txt", f"{key}-----END PRIVATE KEY-----\n")
+    layered.put(".github/workflows/ci.yml", "on: push\n")
+    layered.put("plain.txt", "plain\n")
+    result = layered.commit()
+    assert {*result.left} == {"sub/.git", "notes.txt"}
+    assert [one.status for one in result.receipts] == ["applied", "pending"]
+    assert {one.path for one in result.receipts[1].files} == {".env", ".github/workflows/ci.yml"}
+    assert [one.name for one in layered.root.iterdir()] == ["plain.txt"]
+
+
+def test_a_link_out_of_the_root_waits_and_another_is_made(layered: Layered) -> None:
+    (layered.root / "a.txt").write_text("a\n")
+    layered.begin()
+    os.symlink("/etc/passwd", upper(layered, "out"))
+    os.symlink("../../x", upper(layered, "above"))
+    os.symlink("a.txt", upper(layered, "within"))
+    result = layered.commit()
+    assert [(one.status, one.rule) for one in result.receipts] == [
+        ("applied", ""),
+        ("pending", "links out"),
+    ]
+    assert os.readlink(layered.root / "within") == "a.txt"
+    assert not os.path.lexists(layered.root / "out")
+    assert not os.path.lexists(layered.root / "above")
+
+
+def test_a_link_over_a_file_and_a_file_over_a_link(layered: Layered) -> None:
+    (layered.root / "a.txt").write_text("a\n")
+    (layered.root / "b.txt").write_text("b\n")
+    (layered.root / "link").symlink_to("b.txt")
+    layered.begin()
+    os.symlink("b.txt", upper(layered, "a.txt"))
+    layered.put("link", "a file now\n")
+    layered.commit()
+    assert os.readlink(layered.root / "a.txt") == "b.txt"
+    assert (layered.root / "link").read_text() == "a file now\n"
+    assert (layered.root / "b.txt").read_text() == "b\n"
+
+
+def test_an_empty_folder_is_made(layered: Layered) -> None:
+    layered.begin()
+    os.mkdir(upper(layered, "empty"))
+    (receipt,) = layered.commit().receipts
+    assert receipt.status == "applied"
+    assert (layered.root / "empty").is_dir()
+
+
+def test_a_file_that_came_where_the_program_has_a_folder_stays(layered: Layered) -> None:
+    (layered.root / "d").mkdir()
+    layered.begin()
+    layered.put("d/a.txt", "program\n")
+    (layered.root / "d").rmdir()
+    (layered.root / "d").write_text("person\n")
+    result = layered.commit()
+    assert result.receipts == ()
+    assert "d" in result.left
+    assert (layered.root / "d").read_text() == "person\n"
+
+
+def test_a_link_that_came_where_the_program_has_a_file_stays(layered: Layered) -> None:
+    (layered.root / "a.txt").write_text(TEXT)
+    layered.begin()
+    layered.put("a.txt", TEXT.replace("two", "2"))
+    (layered.root / "a.txt").unlink()
+    (layered.root / "a.txt").symlink_to("elsewhere")
+    layered.commit()
+    assert os.readlink(layered.root / "a.txt") == "elsewhere"
+
+
+def test_a_second_commit_of_the_same_layer_does_nothing(layered: Layered) -> None:
+    (layered.root / "a.txt").write_text(TEXT)
+    layered.begin()
+    layered.put("a.txt", TEXT.replace("two", "2"))
+    layered.put("b.txt", "b\n")
+    assert len(layered.commit().receipts) == 1
+    (layered.root / "a.txt").write_text(TEXT.replace("two", "2").replace("six", "6"))
+    again = layered.commit()
+    assert all(one.status == "pending" for one in again.receipts)
+    assert (layered.root / "a.txt").read_text() == TEXT.replace("two", "2").replace("six", "6")
+    assert (layered.root / "b.txt").read_text() == "b\n"
+
+
+def test_a_bare_repository_is_not_made_file_by_file(layered: Layered) -> None:
+    layered.begin()
+    for name in ("HEAD", "config", "objects/info/x", "refs/heads/main"):
+        layered.put(f"bare/{name}", "ref: refs/heads/main\n")
+    result = layered.commit()
+    assert result.receipts == ()
+    assert result.left
+    assert not (layered.root / "bare").exists()

@@ -211,7 +211,7 @@ def test_whatever_happens_an_index_is_never_behind(indexed, root, seed):
     history(indexed(), root, seed, 12)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(measured=True)
 @pytest.mark.parametrize("seed", range(100, 102))
 def test_whatever_happens_an_index_is_never_behind_for_long_histories(indexed, root, seed):
     plant(root, random.Random(seed), files=80)
