@@ -54,10 +54,10 @@ def fetch(
     """
     if os.environ.get(NO_FETCH):
         raise FetchError("it could not be fetched at the beginning of this run")
-    key = tuple(command)
-    if key not in _failed:
-        _failed[key] = _run(command, cwd, env, silence)
-    if _failed[key]:
+    key = (str(cwd), *command)
+    if key not in _failed and (why := _run(command, cwd, env, silence)):
+        _failed[key] = why
+    if key in _failed:
         raise FetchError(_failed[key])
 
 
@@ -90,6 +90,8 @@ def _run(
         try:
             while (line := printed.get(timeout=silence)) is not None:
                 last = (last + line)[-500:]
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(silence)
         except queue.Empty:
             return f"nothing has arrived for {silence:g} s; is there a network, or a proxy to set?"
         finally:

@@ -66,3 +66,13 @@ def test_nothing_is_fetched_in_a_run_whose_preparation_failed(monkeypatch):
     monkeypatch.setenv(NO_FETCH, "1")
     with pytest.raises(FetchError):
         fetch(python(""))
+
+
+def test_the_same_words_are_run_in_each_folder(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        fetch(
+            python("import os, time; os.close(1); os.close(2); open('made', 'w')"),
+            cwd=tmp_path / name,
+        )
+        assert (tmp_path / name / "made").exists()
