@@ -62,6 +62,11 @@ def check(workspace, base="."):
     )
 
 
+needs_library = pytest.mark.skipif(
+    TrigramIndex.open() is None, reason="filepact was built without a C compiler"
+)
+
+
 @pytest.fixture
 def indexed(open_here):
     """Opens the root; its index is as full as it gets."""
@@ -220,6 +225,7 @@ def test_whatever_happens_an_index_is_never_behind_for_long_histories(indexed, r
     history(indexed(), root, seed, 80)
 
 
+@needs_library
 def test_files_that_cannot_match_are_not_opened(indexed, root, monkeypatch):
     for number in range(20):
         (root / f"{number}.txt").write_text(f"word{number} and more\n")
@@ -339,6 +345,38 @@ def test_lost_notices_empty_the_table_until_it_is_made_anew(indexed, root, monke
     check(workspace)
 
 
+def test_a_search_does_not_wait_for_the_names_to_be_listed(open_here, root, monkeypatch):
+    plant(root, random.Random(9))
+    workspace = open_here()
+    workspace.keep_search_index()
+    listing, go_on = threading.Event(), threading.Event()
+    plain = name_index.list_folder
+
+    def slowly(*asked, **how):
+        listing.set()
+        assert go_on.wait(60)
+        return plain(*asked, **how)
+
+    monkeypatch.setattr(name_index, "list_folder", slowly)
+    reader(workspace).find(".", "**/*", limit=1)
+    assert listing.wait(60)
+    check(workspace)
+    go_on.set()
+    workspace._indexes.settle()
+    assert known(workspace).names.ready
+
+
+def test_a_tree_that_was_too_busy_to_be_listed_gets_its_index_later(indexed, root, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(name_index, "_SETTLING", 0)
+        workspace = indexed()
+        assert not known(workspace).names.ready
+    check(workspace)
+    workspace._indexes.settle()
+    assert known(workspace).names.ready
+
+
+@needs_library
 def test_a_budget_that_is_used_up_leaves_the_rest_to_be_searched(indexed, root, monkeypatch):
     monkeypatch.setattr(search_index, "_BUDGET", 1)
     plant(root, random.Random(7))
@@ -347,6 +385,7 @@ def test_a_budget_that_is_used_up_leaves_the_rest_to_be_searched(indexed, root, 
     check(workspace)
 
 
+@needs_library
 def test_an_index_that_is_mostly_out_of_date_is_made_anew(indexed, root, monkeypatch):
     monkeypatch.setattr(search_index, "_FEW", 5)
     (root / "a.txt").write_text("first\n")

@@ -138,7 +138,7 @@ def find_files(  # noqa: PLR0913 - as of the tool
     skip = 0 if base == "." else len(base) + 1
     paths: list[str] = []
     total = looked_at = 0
-    come = [path for path in more if not folders and glob.matches(path[skip:]) != inverted]
+    come = [path for path in more if not folders and accepts(path[skip:])]
     if root.place(base).kind == "missing":
         return NameSearchResult(pattern, tuple(sorted(come)[:limit]), len(come), False)
     with walk(root, base, allow=allow, cancelled=deadline.passed, progress=progress) as entries:

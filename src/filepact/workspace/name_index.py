@@ -64,7 +64,11 @@ class _View(NamedTuple):
 
 
 class _TooManyError(Exception):
-    """There are more folders or names than a index takes."""
+    """There are more folders or names than an index takes."""
+
+
+class _LostError(Exception):
+    """Too much happens at once, or the caller gave up; another time it may go well."""
 
 
 class NameIndex:
@@ -84,6 +88,7 @@ class NameIndex:
         self._most = most
         self._lock = threading.RLock()
         self._watcher: InotifyWatcher | None = None
+        self._built = False
         self._listings: dict[str, FolderEntries | Unlisted] = {}
         self._names = 0
         self._stamps: dict[str, tuple[tuple[int, ...] | None, ...]] = {}
@@ -93,12 +98,13 @@ class NameIndex:
 
     @property
     def ready(self) -> bool:
-        """Whether there are names in it."""
-        return self._watcher is not None
+        """Whether all names are in it; while they are listed nobody waits for that."""
+        return self._built
 
     def close(self) -> None:
         """Forget everything; the index can be built again."""
         with self._lock:
+            self._built = False
             watcher, self._watcher = self._watcher, None
             if watcher is not None:
                 watcher.close()
@@ -124,8 +130,11 @@ class NameIndex:
             try:
                 self._list(".", IgnoreRuleSet(), deep=True)
                 self._settle()
-            except (FilepactError, OSError, _TooManyError):
-                self.unusable = not cancelled()
+                self._built = True
+            except (OSError, _TooManyError):
+                self.unusable = True
+                self.close()
+            except (FilepactError, _LostError):
                 self.close()
             return self.ready
 
@@ -141,7 +150,7 @@ class NameIndex:
                 return None
             try:
                 return self._settle()
-            except (FilepactError, OSError, _TooManyError):
+            except (FilepactError, OSError, _TooManyError, _LostError):
                 self.close()
                 return None
 
@@ -218,14 +227,14 @@ class NameIndex:
                 return IndexChanges(frozenset(names), frozenset(folders))
             names |= noticed.names
             self._take(noticed, folders)
-        raise _TooManyError
+        raise _LostError
 
     def _drain(self) -> FileEvents:
         if self._watcher is None:
-            raise _TooManyError
+            raise _LostError
         noticed = self._watcher.drain()
         if noticed.lost or len(noticed.moved) > _MOST_MOVED:
-            raise _TooManyError
+            raise _LostError
         return noticed
 
     def _git_moved(self, folders: set[str]) -> bool:
@@ -308,7 +317,7 @@ class NameIndex:
         while pending:
             path, stack = pending.pop()
             if self._cancelled():
-                raise _TooManyError
+                raise _LostError
             listing = self._read(path, stack)
             before = self._listings.get(path)
             self._put(path, listing)
@@ -332,7 +341,9 @@ class NameIndex:
             with opened_folder(self._root, path) as folder:
                 if isinstance(folder, str):
                     return folder
-                if self._watcher is None or len(self._listings) > most_watches() // _WATCH_SHARE:
+                if self._watcher is None:
+                    raise _LostError
+                if len(self._listings) > most_watches() // _WATCH_SHARE:
                     raise _TooManyError
                 self._watcher.watch_open(path, folder)
                 return list_folder(self._root, folder, path, stack, tracking=self._tracking)
