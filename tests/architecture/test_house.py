@@ -11,7 +11,7 @@ from collections import defaultdict
 from tests.architecture.project import MODULES, dotted, syntax
 
 MOST_MODULES = 225
-MOST_LINES = 77_270
+MOST_LINES = 77_290
 MOST_CHAPTERS = 9
 """Modules under ``CHAPTER`` lines that one module alone imports, in its own folder."""
 CHAPTER = 200
