@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.names import key
 from filepact.domain.policy import AccessRequest, Policy, Rule, decide
 from filepact.errors import ApprovalRequiredError, PathBlockedError
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

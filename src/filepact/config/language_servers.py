@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from filepact.config.problems import refusal
 from filepact.errors import InvalidParamsError
+from filepact.values import dataclass, field, fields, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +10,7 @@ from filepact.domain.policy import Layer, Policy, Rule
 from filepact.domain.policy_lint import RuleCheck, settled, unmet, wrong_list, wrong_pattern
 from filepact.domain.protected import BUILT_IN_RULES, SIGN_RULES
 from filepact.text.glob import literal_length
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

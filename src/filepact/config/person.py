@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from filepact.config.rule_files import read_source
 from filepact.config.settings import Settings, parse_settings
 from filepact.domain.policy import WRITES, Rule
 from filepact.errors import InvalidParamsError
+from filepact.values import replace
 from filepact.workspace.documents import PROJECT_FILE
 
 if TYPE_CHECKING:

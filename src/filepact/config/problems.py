@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_left
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filepact.errors import InvalidParamsError
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

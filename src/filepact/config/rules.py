@@ -7,7 +7,6 @@ or that could never decide, is a problem and not left out: who wrote it relies o
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from filepact.config.layers import (
@@ -21,6 +20,7 @@ from filepact.config.layers import (
 )
 from filepact.domain.policy import ACTIONS, WRITES, Action, Layer, Rule, Verdict
 from filepact.domain.policy_lint import RuleCheck, idle_lifts, useless
+from filepact.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,6 @@ nothing.  Every refusal names the file, the line and the key.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.config.language_servers import KEYS as DIAGNOSING_KEYS
@@ -25,6 +24,7 @@ from filepact.domain.operation import ProposalLimits
 from filepact.errors import SearchFailedError
 from filepact.text.detect_encoding import find_charset
 from filepact.text.glob import Glob
+from filepact.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

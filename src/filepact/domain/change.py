@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.document import Revision
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Container

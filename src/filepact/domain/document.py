@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, NewType
 
 from filepact.text.codec import NamedEncoding, SourceText, decode
 from filepact.text.secrets import holds_private_key, mentions_private_key
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

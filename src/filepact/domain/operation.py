@@ -6,11 +6,11 @@ A proposal and the operation that it becomes carry the same id: what was shown i
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NewType
 
 from filepact.errors import NoChangeError, ProposalExpiredError
 from filepact.text.confusables import visible
+from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
     from filepact.domain.change import ChangeSet

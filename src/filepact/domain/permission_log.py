@@ -6,9 +6,10 @@ yes or no; a report says what an agent claims to have done with tools of its own
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from posixpath import normpath
 from typing import TYPE_CHECKING, Final, Literal
+
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -14,7 +14,6 @@ link resolved; both must pass.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -29,6 +28,7 @@ from filepact.domain.names import (
 )
 from filepact.text.glob import literal_length
 from filepact.text.pattern_set import PatternSet
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

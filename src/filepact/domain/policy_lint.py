@@ -7,13 +7,13 @@ something.  So it is said, with its reason, and nothing starts until it is mende
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.policy import ACTIONS, AccessRequest, Policy, Rule, decide
 from filepact.text.glob import GlobError, literal_length, translate
 from filepact.text.pattern_set import split_pattern
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
 from filepact.domain.policy import Rule
 from filepact.domain.protected import BUILT_IN_RULES, SIGN_RULES
+from filepact.values import asdict, dataclass, fields
 
 __all__ = ["ServerSandbox"]
 

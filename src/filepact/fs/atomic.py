@@ -12,13 +12,13 @@ import hashlib
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.errors import StaleFileError, WriteFailedError
 from filepact.fs.kernel import EXCHANGE, NOREPLACE, renameat2
 from filepact.fs.path_form import LONGEST_PART
 from filepact.fs.read import open_named, write_failed
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from filepact.domain.document import Revision

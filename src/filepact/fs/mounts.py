@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filepact.errors import PathBlockedError
 from filepact.fs.kernel import NO_MOUNTS, file_system, mount_of
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from typing import Self

@@ -23,12 +23,12 @@ import socket
 import stat
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from filepact.fs.kernel import capset, mount, prctl, set_mount, unshare
 from filepact.fs.path_form import is_beneath
 from filepact.fs.sandbox import forbid_calls, forbid_mounts
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -17,7 +17,6 @@ import shutil
 import stat
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self
 
@@ -25,6 +24,7 @@ from filepact.errors import NotFoundError, StateFailedError
 from filepact.fs.namespace import LayerMount
 from filepact.fs.state import write_note
 from filepact.fs.watch import moment
+from filepact.values import asdict, dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -9,7 +9,6 @@ import errno
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from filepact.errors import (
@@ -20,6 +19,7 @@ from filepact.errors import (
     WriteFailedError,
 )
 from filepact.fs.resolve import HOLD
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,13 +13,13 @@ import os
 import stat
 import tempfile
 from collections import deque
-from dataclasses import dataclass
 from errno import E2BIG, EAGAIN, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EXDEV
 from typing import Literal, Protocol
 
 from filepact.errors import FilepactError, NotFoundError, PathBlockedError, ReadFailedError
 from filepact.fs.kernel import BENEATH, NO_LINKS, NO_MAGIC_LINKS, openat2
 from filepact.fs.mounts import RootMounts
+from filepact.values import dataclass
 
 __all__ = [
     "FOLDER",

@@ -11,7 +11,6 @@ import os
 import re
 import stat
 from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from filepact.domain.document import LINK, Revision
@@ -19,6 +18,7 @@ from filepact.errors import FilepactError, NotAFileError, StaleFileError, WriteF
 from filepact.fs import atomic, staged
 from filepact.fs.read import FileContents, write_failed
 from filepact.fs.read_only_root import FOLDER, MOVED, RootReader, root_gone
+from filepact.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

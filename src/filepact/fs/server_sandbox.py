@@ -20,7 +20,6 @@ import stat
 import struct
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -30,6 +29,7 @@ from filepact.domain.server_sandbox import ServerSandbox
 from filepact.fs.home_secrets import SecretIndex
 from filepact.fs.sandbox import CHANGE, READ, RUN, USE, landlock_abi, restrict
 from filepact.text.secrets import holds_private_key
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

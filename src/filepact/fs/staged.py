@@ -21,7 +21,6 @@ import errno
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filepact.domain.document import LINK, content_id
@@ -46,6 +45,7 @@ from filepact.fs.atomic import (
     write_temp,
 )
 from filepact.fs.read import open_named, write_failed
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from filepact.domain.document import Revision

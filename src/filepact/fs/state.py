@@ -7,11 +7,11 @@ import hashlib
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filepact.errors import StateFailedError
 from filepact.fs.locks import FileLocks, ProcessLock
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

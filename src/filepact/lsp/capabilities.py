@@ -7,11 +7,11 @@ have arrived.  No request changes a file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.lsp.documents import FileWatchers, SyncKind
 from filepact.lsp.failures import RequestFailedError
+from filepact.values import dataclass
 from filepact.wire.messages import METHOD_NOT_FOUND
 from filepact.wire.uris import uri_of
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from filepact.errors import InvalidParamsError
 from filepact.text.lines import LineIndex, Position, Unit
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

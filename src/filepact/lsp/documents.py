@@ -8,13 +8,13 @@ opened again, so that an answer about an earlier text never passes for one about
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from filepact.errors import SearchFailedError
 from filepact.text.glob import Glob
 from filepact.text.lines import LineIndex, Position, Unit, common_head, common_tail
+from filepact.values import dataclass, field
 from filepact.wire.uris import path_of, uri_of
 
 if TYPE_CHECKING:

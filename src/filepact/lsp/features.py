@@ -6,12 +6,12 @@ that cannot be read, none may be left out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from filepact.lsp.documents import position_value
 from filepact.lsp.failures import RequestFailedError, ServerError
 from filepact.text.lines import LineIndex, Position
+from filepact.values import dataclass
 from filepact.wire.messages import METHOD_NOT_FOUND
 from filepact.wire.uris import path_of, uri_of
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from filepact.domain.policy import Policy
@@ -16,6 +15,7 @@ from filepact.lsp.documents import beneath
 from filepact.lsp.features import QueryAnswer
 from filepact.lsp.process import GIBIBYTE, ProcessOptions
 from filepact.lsp.session import ServerSession
+from filepact.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence

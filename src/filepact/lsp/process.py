@@ -11,10 +11,10 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from filepact.lsp.failures import ServerExitedError
+from filepact.values import dataclass, field
 
 __all__ = [
     "GIBIBYTE",

@@ -7,7 +7,6 @@ language server does may stand in the way of a write.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.lsp.client import PAUSES, ServerLifecycle
@@ -19,6 +18,7 @@ from filepact.lsp.diagnostics import (
 from filepact.lsp.failures import RequestFailedError, RequestTimeoutError, ServerError
 from filepact.lsp.features import QueryAnswer, UnknownMethodError
 from filepact.lsp.sync import DocumentSync
+from filepact.values import replace
 from filepact.wire.uris import uri_of
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +15,7 @@ from filepact.semantic.updates import (
     preview_of,
     update_of,
 )
+from filepact.values import dataclass, field, replace
 from filepact.workspace.pending import SessionEvents
 
 if TYPE_CHECKING:

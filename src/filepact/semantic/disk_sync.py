@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import WorkspacePath
 from filepact.lsp.documents import DiskChange
+from filepact.values import dataclass
 from filepact.workspace.observe import is_racy
 
 if TYPE_CHECKING:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from filepact.errors import FilepactError, NotFoundError, ServerRefusedError, StaleFileError
 from filepact.lsp.features import FileStep, TextStep
 from filepact.text.edit import Edit, EditList
 from filepact.text.lines import LineIndex, Position, adopt_line_ends
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,7 +11,6 @@ import time
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as NotYetError
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import islice
 from posixpath import splitext
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -22,6 +21,7 @@ from filepact.lsp.diagnostics import FileDiagnostics
 from filepact.lsp.features import DependentsQuery
 from filepact.semantic.dependents import DependentIndex, changed_texts, names_of_changes
 from filepact.semantic.disk_sync import DiskSync
+from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -8,7 +8,6 @@ the server before the answer counts.  What comes of it is what each file would h
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import (
@@ -46,6 +45,7 @@ from filepact.semantic.edited_files import (
 )
 from filepact.semantic.updates import Reference, ReferenceList, ServerAction
 from filepact.text.lines import LineIndex, Position
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

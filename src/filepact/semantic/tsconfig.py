@@ -9,10 +9,10 @@ import json
 import posixpath
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.text.glob import GlobError, translate
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

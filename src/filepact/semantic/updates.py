@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.errors import BinaryFileError, NotFoundError
 from filepact.lsp.diagnostics import compare, notes_of, weakest
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

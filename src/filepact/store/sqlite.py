@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +35,7 @@ from filepact.store.rows import (
     to_text,
     turns,
 )
+from filepact.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

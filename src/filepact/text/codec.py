@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import codecs
 import unicodedata
-from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, NoReturn
 
@@ -26,6 +25,7 @@ from filepact.text.detect_encoding import (
 )
 from filepact.text.edit import Edit, EditList
 from filepact.text.lines import line_of
+from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from dataclasses import dataclass
 from math import isqrt
 from typing import TYPE_CHECKING
+
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

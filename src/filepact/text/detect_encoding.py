@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 from encodings import normalize_encoding
 from encodings.aliases import aliases
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
+
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,11 +5,11 @@ A merge has both changes, or is a conflict; never markers, never a guess.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filepact.text.compare import DiffRange, compare_lines
 from filepact.text.lines import common_head, common_tail, line_starts, middle_of, split_lines
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from filepact.errors import SearchFailedError
 from filepact.text.detect_encoding import find_charset
 from filepact.text.glob import MAX_ALTERNATIVES, MAX_LENGTH, Glob
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

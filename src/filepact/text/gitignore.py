@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from filepact.text.glob import GlobError, literal_length, translate
+from filepact.values import dataclass, field, replace
 
 __all__ = [
     "DEFAULT_IGNORED",

@@ -9,10 +9,10 @@ folder that is searched; a slash at the end means folders only.  One character i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import SearchFailedError
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from filepact.text.compare import compare_lines
 from filepact.text.lines import split_lines
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from itertools import accumulate, count
 from operator import add
 from typing import TYPE_CHECKING, AnyStr, Literal
 
 from filepact.errors import InvalidParamsError
 from filepact.text.compare import compare_lines
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

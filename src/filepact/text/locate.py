@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -24,6 +23,7 @@ from filepact.text.lines import adopt_line_ends
 from filepact.text.miss_report import explain_miss
 from filepact.text.reapply import RebaseError, carry
 from filepact.text.tolerant_match import STEPS, Step, differing, find_alike, rival_of, unnumbered
+from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from heapq import nsmallest
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from filepact.text.compare import DiffRange, compare_lines
 from filepact.text.lines import common_head, line_ends
 from filepact.text.tolerant_match import TYPOGRAPHY
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,12 +7,12 @@ reaches across the border would mix what the author saw with what the author onl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError
 from filepact.text.edit import Edit, EditList
 from filepact.text.locate import place
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

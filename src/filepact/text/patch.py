@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from filepact.text.patch_model import (
 )
 from filepact.text.patch_parse import is_envelope, parse
 from filepact.text.patch_place import HunkMatcher
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

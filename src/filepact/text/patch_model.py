@@ -5,7 +5,6 @@ An error says what stands where, and how to mend the patch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from filepact.errors import (
@@ -15,6 +14,7 @@ from filepact.errors import (
     PatchMalformedError,
 )
 from filepact.text.lines import chomp
+from filepact.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

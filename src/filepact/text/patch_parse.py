@@ -7,7 +7,6 @@ Only free text before a file's header is passed over, as in mailed patches.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import InvalidParamsError, PatchMalformedError
@@ -23,6 +22,7 @@ from filepact.text.patch_lines import (
     unquote,
 )
 from filepact.text.patch_model import FilePatch, Hunk
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

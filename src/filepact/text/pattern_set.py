@@ -12,11 +12,11 @@ a slash at the end changes nothing, and ``x/**`` covers ``x`` as well.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from filepact.text.glob import literal_length, translate
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,13 +13,13 @@ matches line ends as well and each match counts.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import BinaryFileError, EncodingUnsafeError, SearchFailedError, TimedOutError
 from filepact.text.codec import decode
 from filepact.text.literals import needs_of
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import reduce
 from itertools import pairwise
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 from filepact.text.compare import compare_lines
 from filepact.text.edit import Edit, EditList
 from filepact.text.tolerant_match import body_of, fold, indent_of, trail_of
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

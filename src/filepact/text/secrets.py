@@ -9,11 +9,11 @@ length.  A match is never put into a message.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from filepact.text.lines import common_head, common_tail
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

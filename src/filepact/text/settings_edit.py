@@ -8,10 +8,10 @@ nobody thought of is refused and not spoilt.
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.text import json_edit, toml_edit
+from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

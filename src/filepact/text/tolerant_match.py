@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
+
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator

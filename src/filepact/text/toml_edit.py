@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.text.lines import split_lines
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

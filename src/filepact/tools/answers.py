@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import FilepactError, TimedOutError
 from filepact.text.diff import cut_diff
 from filepact.text.page import PAGE, cut_to, size_of
+from filepact.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from filepact.domain.operation import Session

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import NewErrorsError
@@ -11,6 +10,7 @@ from filepact.tools.answers import CallResult, receipt_facts, render_receipt
 from filepact.tools.edit import edit_file, history, manage_files, write_file
 from filepact.tools.patch import patch_apply
 from filepact.tools.read import directory_tree, grep, read_file, search_files
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

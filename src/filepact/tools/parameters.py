@@ -12,13 +12,13 @@ import json
 import re
 import typing
 from contextlib import suppress
-from dataclasses import dataclass
 from types import NoneType, SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from filepact.errors import InvalidParamsError
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from posixpath import normpath
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +19,7 @@ from filepact.text.patch import apply, created_text, is_envelope, parse
 from filepact.text.patch import reverse as reversed_patch
 from filepact.tools.edit import DryRun, Expected
 from filepact.tools.registry import tool
+from filepact.values import dataclass
 from filepact.workspace.draft import Draft
 
 if TYPE_CHECKING:

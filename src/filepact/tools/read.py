@@ -7,7 +7,6 @@ rest.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -27,6 +26,7 @@ from filepact.text.page import (
 )
 from filepact.text.query import Query
 from filepact.tools.registry import ContentAnswer, ParameterName, tool
+from filepact.values import dataclass
 from filepact.workspace.reader import Reader
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ import math
 import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
@@ -28,6 +27,7 @@ from filepact.tools.answers import (
     printable,
 )
 from filepact.tools.parameters import ParameterName, ToolParameters
+from filepact.values import dataclass, replace
 from filepact.workspace.pending import SessionEvents
 
 if TYPE_CHECKING:

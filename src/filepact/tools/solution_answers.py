@@ -6,7 +6,6 @@ The schemas are made of the dataclasses, so both say the same.  Names are in cam
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter
@@ -17,6 +16,7 @@ from filepact.lsp.diagnostics import Confirmation, ServerState, Severity  # noqa
 from filepact.lsp.spec import Role  # noqa: TC001
 from filepact.semantic.updates import Kind, LoadedKind, Scope  # noqa: TC001
 from filepact.text.diff import cut_diff, quote_name
+from filepact.values import dataclass, field, fields, is_dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from filepact.errors import (
@@ -38,6 +37,7 @@ from filepact.tools.solution_answers import (
     facts,
 )
 from filepact.tools.solution_port import SolutionCall
+from filepact.values import replace
 from filepact.workspace.receipt import Receipt
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from filepact.values import dataclass
 from filepact.wire.messages import (
     INVALID_PARAMS,
     INVALID_REQUEST,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, Self
+
+from filepact.values import dataclass
 
 __all__ = [
     "CONNECTION_CLOSED",

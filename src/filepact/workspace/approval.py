@@ -9,7 +9,6 @@ looked through.
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
@@ -20,6 +19,7 @@ from filepact.errors import (
     StaleFileError,
     UserDeniedError,
 )
+from filepact.values import replace
 from filepact.workspace.authorizer import ChangePolicy
 from filepact.workspace.journal import new_id
 from filepact.workspace.receipt import done_receipt

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import codecs
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from threading import RLock
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.errors import BinaryFileError, InvalidParamsError, StaleFileError
 from filepact.text.edit import Edit, EditList, merge
 from filepact.text.lines import LineIndex, Position
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from posixpath import dirname
 from threading import Lock
 from types import MappingProxyType
@@ -22,6 +21,7 @@ from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER, Revision
 from filepact.domain.operation import ChangeId
 from filepact.errors import FilepactError, StateFailedError, WriteFailedError
+from filepact.values import dataclass, replace
 from filepact.workspace.displaced_files import DisplacedFiles
 from filepact.workspace.journal import new_id
 

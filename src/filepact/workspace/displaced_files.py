@@ -14,10 +14,10 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from filepact.errors import FilepactError
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath

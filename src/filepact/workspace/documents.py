@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import LINK, Document, Revision, WorkspacePath
@@ -25,6 +24,7 @@ from filepact.text.codec import NamedEncoding, encode_new, rewrite
 from filepact.text.edit import EditList, merge
 from filepact.text.editorconfig import EditorConfig, parse_editorconfig
 from filepact.text.lines import adopt_line_ends
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,7 +7,6 @@ closed, so that two agents never compute from the same old text.
 from __future__ import annotations
 
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, Self
 
@@ -27,6 +26,7 @@ from filepact.text.codec import encode_new, rewrite, rewrite_whole
 from filepact.text.edit import Edit, EditList, merge
 from filepact.text.lines import adopt_line_ends
 from filepact.text.page import left_in
+from filepact.values import dataclass, replace
 from filepact.workspace.authorizer import ChangePolicy
 from filepact.workspace.documents import EDIT_LIMIT, DocumentCache
 from filepact.workspace.folders import ProposalFolders

@@ -9,7 +9,6 @@ another text is a change of its own.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.change import ChangeSet, FileChange
@@ -17,6 +16,7 @@ from filepact.domain.document import FOLDER, Document
 from filepact.domain.operation import BY_EDITOR, PAST_THE_DOORS, Actor, Operation, Session
 from filepact.errors import FilepactError, StaleFileError
 from filepact.text.diff import cut_diff, unified
+from filepact.values import dataclass
 from filepact.workspace.buffers import differs_in_form, same_text
 from filepact.workspace.documents import DocumentCache
 from filepact.workspace.guard import Location, check_is_file

@@ -8,7 +8,6 @@ its own end.
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass, replace
 from io import SEEK_END
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +16,7 @@ from filepact.errors import BinaryFileError, TooLargeError
 from filepact.text.codec import detect
 from filepact.text.detect_encoding import STATEFUL, UNIT
 from filepact.text.lines import chomp, line_ends, line_start, line_window
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from itertools import count
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final, Literal
@@ -22,6 +21,7 @@ from filepact.domain.operation import BY_NOBODY, PAST_THE_DOORS, UNOBSERVED, Ope
 from filepact.errors import FilepactError
 from filepact.fs.watch import wait_for
 from filepact.text.secrets import holds_private_key
+from filepact.values import dataclass, field, replace
 from filepact.workspace.journal import new_operation
 from filepact.workspace.kept_files import FileState, KnownFileLimits, KnownFiles
 

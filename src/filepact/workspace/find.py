@@ -7,7 +7,6 @@ only names that may be seen are looked at, and only so many that nobody waits fo
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.deadline import FOREVER, Deadline
@@ -16,6 +15,7 @@ from filepact.fs.walk import TreeReader
 from filepact.text.confusables import shown_name
 from filepact.text.glob import Glob, compile_filter, compile_selection
 from filepact.text.page import PAGE, size_of
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping

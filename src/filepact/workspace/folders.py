@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import FileChange
@@ -10,6 +9,7 @@ from filepact.domain.document import FOLDER, WorkspacePath
 from filepact.errors import InvalidParamsError, NotAFileError, PathBlockedError, TooLargeError
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

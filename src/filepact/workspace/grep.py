@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
@@ -14,6 +13,7 @@ from filepact.text.confusables import MAX_WIDTH, shown_line
 from filepact.text.glob import compile_filter, compile_selection
 from filepact.text.query import searchable
 from filepact.text.secrets import find_secrets, holds_private_key, redact
+from filepact.values import dataclass, field
 from filepact.workspace.find import ALL_SEARCHED, SkippedFiles, unsearched
 from filepact.workspace.search_index import FILE_LIMIT, NO_INDEX
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from posixpath import dirname
 from typing import TYPE_CHECKING
@@ -26,6 +25,7 @@ from filepact.errors import (
 from filepact.fs.path_form import check_form
 from filepact.fs.walk import EntryFilter
 from filepact.text.confusables import shown_name
+from filepact.values import dataclass, field, replace
 from filepact.workspace.find import near_names
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import replace
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.operation import Proposal
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError, PathBlockedError
+from filepact.values import replace
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.pending import check_free
 from filepact.workspace.rebase import together

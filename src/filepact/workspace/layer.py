@@ -12,7 +12,6 @@ they deny, and what is no file at all, stays in the layer, with the reason.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -29,6 +28,7 @@ from filepact.fs.overlay import layer_entries
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
+from filepact.values import dataclass, field, replace
 from filepact.workspace.authorizer import ChangePolicy
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.rebase import RebaseResult

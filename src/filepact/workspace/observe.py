@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.domain.document import content_id
@@ -28,6 +27,7 @@ from filepact.fs.watch import (
     stamp_at,
 )
 from filepact.text.codec import decode
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable

@@ -10,7 +10,6 @@ import itertools
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.document import Document, WorkspacePath
 from filepact.domain.operation import Approval, ChangeId, ProposalLimits
 from filepact.errors import NoChangeError, NotFoundError, ProposalExpiredError, StaleFileError
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.permission_log import (
@@ -17,6 +16,7 @@ from filepact.domain.permission_log import (
     shorten,
 )
 from filepact.errors import FilepactError
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

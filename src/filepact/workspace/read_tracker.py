@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from filepact.domain.document import KnownTextRecord, Revision
@@ -18,6 +17,7 @@ from filepact.errors import BinaryFileError, FilepactError
 from filepact.text.compare import compare_lines
 from filepact.text.edit import EditList
 from filepact.text.lines import chomp, line_starts, middles_of, split_lines
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

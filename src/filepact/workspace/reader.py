@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from posixpath import join
 from typing import TYPE_CHECKING, Final
@@ -22,6 +21,7 @@ from filepact.text.confusables import shown_name
 from filepact.text.lines import chomp, line_start
 from filepact.text.picture import picture_of
 from filepact.text.secrets import LONGEST_KEY
+from filepact.values import dataclass
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.excerpt import excerpt_of, stream_excerpt, window
 from filepact.workspace.find import find_files, tree

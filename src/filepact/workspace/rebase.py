@@ -10,7 +10,6 @@ shown.
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,7 @@ from filepact.text.codec import rewrite
 from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import EditList, merge
 from filepact.text.landmarks import lost_place
+from filepact.values import dataclass
 from filepact.workspace.documents import DocumentCache
 from filepact.workspace.receipt import states
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -14,6 +13,7 @@ from filepact.errors import BinaryFileError
 from filepact.text.compare import compare_lines
 from filepact.text.confusables import encoding_named, with_bytes_shown
 from filepact.text.diff import quote_name, unified, unified_binary
+from filepact.values import dataclass
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:

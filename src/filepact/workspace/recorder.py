@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from filepact.domain.operation import PAST_THE_DOORS, UNOBSERVED, Actor
 from filepact.errors import FilepactError, PathBlockedError
+from filepact.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

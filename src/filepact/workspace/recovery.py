@@ -33,7 +33,6 @@ file.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from posixpath import dirname
 from typing import TYPE_CHECKING, Literal
 
@@ -42,6 +41,7 @@ from filepact.domain.document import FOLDER, LINK, Revision, content_id
 from filepact.errors import FilepactError, TooLargeError
 from filepact.fs.atomic import LARGEST, UNFINISHED
 from filepact.text.edit import merge
+from filepact.values import dataclass
 from filepact.workspace.commit import (
     OperationResult,
     make_again,

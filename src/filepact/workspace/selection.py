@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.operation import BY_EDITOR, BY_NOBODY, UNOBSERVED
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
 from functools import cached_property
 from posixpath import dirname, normpath
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -24,6 +23,7 @@ from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import EditList, merge
 from filepact.text.landmarks import ChangeConflict, lost_place
 from filepact.text.lines import adopt_line_ends, line_ends, with_line_ends_of
+from filepact.values import dataclass
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.guard import check_is_file, not_there
 from filepact.workspace.read_tracker import KnownText

@@ -8,7 +8,6 @@ somebody else wrote in between, it is taken back in steps, around what was writt
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +15,7 @@ from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER
 from filepact.domain.operation import PARTLY, Checkpoint
 from filepact.errors import InvalidParamsError, NoChangeError
+from filepact.values import dataclass, field, replace
 from filepact.workspace.rebase import not_kept
 from filepact.workspace.selection import (
     effective,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +26,7 @@ from filepact.faces.acp.session_buffers import ClientDocuments, PendingWrite, Se
 from filepact.tools.answers import receipt_facts, render_receipt
 from filepact.tools.engine import TOOLS
 from filepact.tools.registry import CallContext, CallResult
+from filepact.values import replace
 from filepact.workspace.buffers import Buffers
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.excerpt import ExcerptOptions, excerpt_of

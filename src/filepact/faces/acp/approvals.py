@@ -9,7 +9,6 @@ from __future__ import annotations
 import posixpath
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -20,6 +19,7 @@ from filepact.errors import FilepactError, NotFoundError, ProposalChangedError, 
 from filepact.text.confusables import readable, visible
 from filepact.text.diff import cut_diff, unified
 from filepact.text.lines import middle_of
+from filepact.values import dataclass
 from filepact.workspace.receipt import ENCODING, Receipt
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import FilepactError, NotAFileError, WriteFailedError
 from filepact.faces.acp.cancellation import CancelScope, ScopeCancelledError
+from filepact.values import replace
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:

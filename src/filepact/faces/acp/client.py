@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from functools import partial, wraps
 from itertools import count
 from threading import Event
@@ -52,6 +51,7 @@ from filepact.faces.acp.permissions import call_of, choose
 from filepact.faces.acp.record import PermissionLogWriter
 from filepact.faces.acp.sdk_hooks import listen
 from filepact.faces.acp.sessions import Sessions
+from filepact.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import FilepactError, InvalidParamsError, StaleFileError
 from filepact.text.lines import Position
 from filepact.text.patch import parse
+from filepact.values import dataclass
 from filepact.wire.uris import path_of
 from filepact.workspace.buffers import Typed, same_text, standing
 from filepact.workspace.documents import merge_unsaved

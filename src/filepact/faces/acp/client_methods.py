@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from acp import RequestError
@@ -21,6 +20,7 @@ from filepact.errors import (
 )
 from filepact.faces.acp.client_buffers import PATIENCE
 from filepact.faces.acp.errors import MISSING, ClientResponseError, error_of_kind, is_for_the_disk
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import (
@@ -21,6 +20,7 @@ from filepact.errors import (
     TooLargeError,
     UserDeniedError,
 )
+from filepact.values import dataclass
 from filepact.wire.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,

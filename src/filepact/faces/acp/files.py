@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.operation import Actor, Proposal, Session
 from filepact.errors import FilepactError, NoChangeError, NotFoundError
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse, to_refusal
+from filepact.values import dataclass
 from filepact.workspace.excerpt import ExcerptOptions, excerpt_of
 from filepact.workspace.excerpt import cut as part_of
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import posixpath
 from collections import OrderedDict
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.domain.policy import AccessRequest, decide
 from filepact.errors import ApprovalRequiredError, FilepactError, PathBlockedError
 from filepact.text.confusables import adds_hidden
 from filepact.text.secrets import holds_private_key
+from filepact.values import dataclass, replace
 from filepact.wire.uris import path_named
 
 if TYPE_CHECKING:

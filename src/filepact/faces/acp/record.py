@@ -7,7 +7,6 @@ import posixpath
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, replace
 from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +19,7 @@ from filepact.faces.acp.permissions import call_of
 from filepact.text.compare import compare_lines
 from filepact.text.lines import split_lines
 from filepact.text.patch_parse import parse
+from filepact.values import dataclass, replace
 from filepact.wire.uris import path_named
 
 if TYPE_CHECKING:

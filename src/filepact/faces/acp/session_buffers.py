@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.faces.acp.client_buffers import ClientBuffers, typed_of, typed_over
 from filepact.faces.acp.client_methods import TEXT_LIMIT
+from filepact.values import dataclass, replace
 from filepact.wire import uris
 from filepact.workspace.buffers import apply_typed
 from filepact.workspace.documents import EDIT_LIMIT

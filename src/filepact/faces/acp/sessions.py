@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from filepact.domain.operation import Session
 from filepact.errors import InvalidParamsError
 from filepact.faces.acp.approvals import SessionPermissions
 from filepact.faces.acp.permissions import ToolCalls, call_of, read_question, rule_on
+from filepact.values import dataclass, field
 from filepact.workspace.buffers import Buffers
 from filepact.workspace.journal import new_turn
 

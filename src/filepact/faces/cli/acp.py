@@ -8,7 +8,6 @@ import shlex
 import shutil
 import sys
 import time
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +17,7 @@ from filepact.faces.acp.proxy.start import AgentProcess
 from filepact.faces.cli.context import find_context
 from filepact.faces.cli.hosts import check_lasting, entry_options, own_command
 from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain
+from filepact.values import dataclass
 from filepact.wire.framing import ByteLineReader
 from filepact.wire.pipes import read_some, write_all, write_at_once
 
@@ -145,9 +145,8 @@ def _explain(command: Sequence[str]) -> CommandAnswer:
         InvalidParamsError: It cannot be started.
         ReadFailedError: It does not say who it is.
     """
-    from dataclasses import asdict  # noqa: PLC0415
-
     from filepact.faces.acp.agents import AGENTS, habits_of  # noqa: PLC0415 - only for this
+    from filepact.values import asdict  # noqa: PLC0415
 
     if not command:
         heads = ("agent", "seen in", "reads", "writes", "permission", "tools", "")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from filepact.errors import FilepactError
 from filepact.faces.cli.host_files import held
 from filepact.faces.cli.hosts import HOSTS, Guarding, Host, HostFile, hook_lines
 from filepact.text.settings_edit import OWN
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

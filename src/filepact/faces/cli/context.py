@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from filepact.config.folders import state_folder
 from filepact.errors import FilepactError, InvalidParamsError
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -11,7 +11,6 @@ import stat
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import asdict
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -31,6 +30,7 @@ from filepact.faces.cli.render import CheckResult, count, size
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
 from filepact.faces.cli.servers import check_servers
 from filepact.text.gitignore import MACHINE_FOLDERS
+from filepact.values import asdict
 from filepact.workspace.documents import PROJECT_FILE
 
 if TYPE_CHECKING:

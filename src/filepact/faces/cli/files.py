@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from base64 import b64encode
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, plain, remar
 from filepact.text.page import PAGE
 from filepact.tools.engine import SERVER_TOOLS
 from filepact.tools.registry import ContentAnswer
+from filepact.values import asdict
 from filepact.workspace.excerpt import LineExcerpt
 from filepact.workspace.find import FolderTree, NameSearchResult
 from filepact.workspace.grep import TextSearchResult

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -31,6 +30,7 @@ from filepact.text.settings_edit import (
     read_settings_text,
     take_out,
 )
+from filepact.values import asdict, dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

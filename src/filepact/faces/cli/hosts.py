@@ -11,12 +11,12 @@ import os
 import re
 import shutil
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.errors import NotFoundError
 from filepact.text.settings_edit import OWN
+from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
     from argparse import Namespace

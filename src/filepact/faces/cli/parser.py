@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.operation import PAST_THE_DOORS, Operation, moment, who
@@ -17,6 +16,7 @@ from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
 from filepact.text.confusables import readable, visible
 from filepact.text.diff import pair_lines, refine
 from filepact.tools.answers import receipt_facts, render_receipt
+from filepact.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

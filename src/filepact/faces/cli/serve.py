@@ -6,7 +6,6 @@ import os
 import secrets
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from filepact.errors import InvalidParamsError
 from filepact.faces.cli.main import own_version
 from filepact.faces.cli.screen import remark
 from filepact.faces.mcp.clients import conversation_of_server
+from filepact.values import replace
 
 if TYPE_CHECKING:
     from argparse import Namespace

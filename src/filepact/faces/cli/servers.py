@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, get_args
 
 from filepact.app import confines_servers, open_semantic_workspace, try_server, write_trust
@@ -18,6 +17,7 @@ from filepact.faces.cli.render import CheckResult, count
 from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText, plain
 from filepact.lsp.diagnostics import Severity
 from filepact.lsp.spec import is_within
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -12,7 +12,6 @@ import os
 import secrets
 import shlex
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
@@ -41,6 +40,7 @@ from filepact.faces.cli.hosts import (
 )
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
 from filepact.text.settings_edit import OWN, read_settings_text
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +10,7 @@ from filepact.config.person import state_folder
 from filepact.faces.cli.context import find_context, opened
 from filepact.faces.cli.render import age, count, listed, size
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
+from filepact.values import asdict
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -14,7 +14,6 @@ import signal
 import sys
 import tempfile
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +30,7 @@ from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, Terminal, Ter
 from filepact.faces.cli.tour_tree import choose, copy_folder, fingerprint, make_project
 from filepact.faces.mcp.fast_path import RECEIPT_KEY
 from filepact.text.diff import unified
+from filepact.values import asdict, dataclass
 
 if TYPE_CHECKING:
     from argparse import Namespace

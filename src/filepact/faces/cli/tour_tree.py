@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from filepact.domain.policy import AccessRequest, Policy, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import NotAFileError, ReadFailedError
 from filepact.text.gitignore import DEFAULT_IGNORED
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ A small shop that adds up carts. Prices are in cents.
 """,
     "shop/cart.py": b'''"""Adding up a cart."""
 
-from dataclasses import dataclass
+from filepact.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from filepact.errors import FilepactError, InvalidParamsError
 from filepact.text.patch_parse import is_envelope, parse
+from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -13,7 +13,6 @@ import secrets
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -24,6 +23,7 @@ from filepact.domain.operation import BY_NOBODY, Actor, Session
 from filepact.domain.policy import AccessRequest, decide
 from filepact.errors import ApprovalRequiredError, FilepactError
 from filepact.faces.hooks.agents import AGENTS, HookAgent, HookAnswer, HookEvent, read_event
+from filepact.values import dataclass, field, replace
 from filepact.workspace.documents import read_project_file
 
 if TYPE_CHECKING:

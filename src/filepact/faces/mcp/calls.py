@@ -9,12 +9,12 @@ import logging
 import math
 import threading
 import time
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.faces.mcp.clients import conversation_in, page_for, turn_and_call
 from filepact.faces.mcp.fast_path import call_result, describe_tool
+from filepact.values import dataclass, replace
 from filepact.wire.keyed_executor import KeyedExecutor
 from filepact.wire.messages import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, ErrorResponse
 from filepact.wire.uris import path_of

@@ -10,7 +10,6 @@ the package answers to that goes nowhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.domain.operation import Actor
@@ -24,6 +23,7 @@ from filepact.faces.mcp.fast_path import (
     is_ordinary_handshake,
     is_ordinary_meta,
 )
+from filepact.values import dataclass, field
 from filepact.wire.messages import request_id
 
 if TYPE_CHECKING:

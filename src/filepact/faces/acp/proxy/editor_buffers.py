@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +25,7 @@ from filepact.faces.acp.errors import (
     to_refusal,
 )
 from filepact.faces.acp.proxy.protocol import READ, WRITE
+from filepact.values import dataclass
 from filepact.workspace.buffers import same_text
 from filepact.workspace.documents import EDIT_LIMIT
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from filepact.faces.acp.errors import ClientResponseError
 from filepact.faces.acp.proxy.line import encode
 from filepact.faces.acp.proxy.protocol import OURS
+from filepact.values import dataclass, field
 from filepact.wire import messages
 from filepact.wire.pending_requests import PendingRequests
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +27,7 @@ from filepact.faces.acp.errors import (
 )
 from filepact.faces.acp.proxy.line import encode
 from filepact.faces.acp.proxy.protocol import READ
+from filepact.values import dataclass
 from filepact.wire.messages import error_response, response
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

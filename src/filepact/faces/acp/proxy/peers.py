@@ -6,10 +6,10 @@ import os
 import select
 import threading
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.faces.acp.proxy.line import encode, parse
+from filepact.values import dataclass
 from filepact.wire.framing import ByteLineReader
 from filepact.wire.messages import INVALID_REQUEST, error_response
 from filepact.wire.pipes import read_some, widen, write_all

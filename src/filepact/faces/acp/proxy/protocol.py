@@ -5,11 +5,11 @@ No I/O happens here.  A line is passed on, changed, or answered here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.faces.acp.agents import ENDED, ConnectionInfo
 from filepact.faces.acp.proxy.line import GUARDED, encode, without_overrides
+from filepact.values import dataclass, field
 from filepact.wire.messages import (
     INVALID_PARAMS,
     INVALID_REQUEST,

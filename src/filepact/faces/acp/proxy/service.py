@@ -6,7 +6,6 @@ import logging
 import threading
 from collections import deque
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.domain.operation import Actor
@@ -39,6 +38,7 @@ from filepact.faces.acp.proxy.protocol import (
 )
 from filepact.faces.acp.proxy.tool_socket import ToolSocket
 from filepact.faces.acp.record import PermissionLogWriter
+from filepact.values import replace
 from filepact.wire.keyed_executor import KeyedExecutor
 from filepact.wire.messages import response
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import FilepactError, UserDeniedError
@@ -12,6 +11,7 @@ from filepact.faces.acp.errors import ClientRequestError, error_of_kind
 from filepact.faces.acp.proxy.files import settle
 from filepact.tools.engine import TOOLS, DraftResult, WorkspaceEngine, preview_diagnostics
 from filepact.tools.registry import CallResult, Toolset
+from filepact.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
