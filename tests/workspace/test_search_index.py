@@ -12,6 +12,8 @@ import threading
 import pytest
 
 from filepact.domain.operation import Actor, Session
+from filepact.errors import PathBlockedError
+from filepact.fs.root import Root
 from filepact.fs.trigrams import TrigramIndex
 from filepact.text.query import Query
 from filepact.workspace import name_index, search_index
@@ -231,19 +233,78 @@ def test_files_that_cannot_match_are_not_opened(indexed, root, monkeypatch):
         (root / f"{number}.txt").write_text(f"word{number} and more\n")
     workspace = indexed()
     opened = []
-    plain = search_index.KnownTexts.among
+    plain = Root.read
 
-    def among(self, *asked):
-        look = plain(self, *asked)
-        opened.extend(look[0])
-        return look
+    def read(self, path, **how):
+        opened.append(path)
+        return plain(self, path, **how)
 
-    monkeypatch.setattr(search_index.KnownTexts, "among", among)
+    monkeypatch.setattr(Root, "read", read)
     found = reader(workspace).grep(
         ".", Query.compile("word7 and"), glob="**/*", limit=5, offset=0, context=0, mode="content"
     )
     assert (found.total, found.searched) == (1, 20)
     assert opened == ["7.txt"]
+
+
+@needs_library
+def test_a_line_is_shown_from_the_disk_and_never_from_what_is_kept(indexed, root, monkeypatch):
+    (root / "a.txt").write_text("word and more\n")
+    workspace = indexed()
+    query = Query.compile("word")
+    how = {"glob": "**/*", "limit": 5, "offset": 0, "context": 0, "mode": "content"}
+    for _ in range(2):
+        assert reader(workspace).grep(".", query, **how).total == 1
+    assert known(workspace).texts._kept
+    plain = Root.read
+
+    def read(self, path, **how):
+        raise PathBlockedError("no", path=path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Root, "read", read)
+        found = reader(workspace).grep(".", query, **how)
+        assert (found.files, found.unreadable) == ((), ("a.txt",))
+    assert Root.read is plain
+    (root / "a.txt").write_text("other\n")
+    assert reader(workspace).grep(".", query, **how).total == 0
+    workspace._indexes.settle()
+    reader(workspace).grep(".", Query.compile("other"), **how)
+    assert known(workspace).texts._kept
+    known(workspace).texts.drop_texts()
+    assert not known(workspace).texts._kept
+    check(workspace)
+
+
+@needs_library
+def test_a_text_that_was_read_before_its_file_changed_is_not_kept(indexed, root):
+    (root / "a.txt").write_text("word and more\n")
+    workspace = indexed()
+    index = known(workspace)
+    files = index.names.files(".", workspace.guard.listing(index.root, "read"), "**/*")
+    before = index.texts.known(files, ((b"word",),), (), keeps=True)
+    (root / "a.txt").write_text("other\n")
+    check(workspace)
+    workspace._indexes.settle()
+    before.keep("a.txt", b"word and more\n")
+    assert not index.texts._kept
+    check(workspace)
+
+
+@needs_library
+def test_texts_are_kept_within_a_bound(indexed, root, monkeypatch):
+    monkeypatch.setattr(search_index, "_MOST_KEPT", 40)
+    for number in range(9):
+        (root / f"{number}.txt").write_text(f"createdAt {number}\n")
+    workspace = indexed()
+    check(workspace)
+    assert 0 < sum(map(len, known(workspace).texts._kept.values())) <= 40
+    monkeypatch.setattr(search_index, "_MOST_NOTED", 3)
+    for number in range(9):
+        (root / f"{number}.txt").write_text(f"createdAt again {number}\n")
+        check(workspace)
+    workspace._indexes.settle()
+    check(workspace)
 
 
 def test_git_says_anew_what_is_tracked(indexed, root):

@@ -148,7 +148,13 @@ class Query:
 
     def prepare(self, data: bytes) -> bytes:
         """The bytes that are searched: CRLF as LF, so that ``$`` matches before both."""
-        return data if self.keeps_cr else data.replace(b"\r\n", b"\n")
+        return data if self.keeps_cr or b"\r" not in data else data.replace(b"\r\n", b"\n")
+
+    def matches(self, text: bytes) -> bool:
+        """Whether it may match in UTF-8 text; where that takes long to tell, it may."""
+        if self._re2 is None or len(text) > self._step:
+            return True
+        return self._re2.search(self.prepare(text)) is not None
 
     def find(self, data: bytes) -> list[QueryMatch]:
         """Every match in UTF-8 text."""

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from filepact.fs.walk import EntryList
     from filepact.text.codec import NamedEncoding
     from filepact.text.query import Query, QueryMatch
-    from filepact.workspace.search_index import RootSearch
+    from filepact.workspace.search_index import KnownTexts, RootSearch
 
 __all__ = ["FILE_LIMIT", "FileMatches", "GrepMode", "MatchLine", "TextSearchResult", "grep"]
 
-_COUNT_SECONDS = 0.03
+_COUNT_SECONDS = 0.002
 _COUNT_BYTES = 64 << 20
 _COUNT_HITS = 1_000
 """How far it is counted on when there is enough to show."""
@@ -179,22 +179,26 @@ def grep(  # noqa: PLR0913 - as of the tool
     if root.place(base).kind == "missing":
         run.come(come, overlay)
         return run.answer()
-    known, select = index.known(query.needs), compile_selection(glob)
     with index.walk(root, base, allow=allow, cancelled=run.ended) as entries:
-        for batch in entries.batches():
-            prefix, names, odd, *_ = batch
-            files = [name for name in names if name not in odd] if odd else names
-            wanted = select(prefix[skip:], files)
-            if known is not None and wanted:
-                wanted, passed, binary = known.among(prefix, wanted, held)
-                run.searched += passed
-                run.binary += binary
-            if wanted and not run.batch(batch, root, wanted, overlay, progress):
-                break
+        known = index.known(base, allow, glob, query.needs, held)
+        if known is not None:
+            run.known(known, root, overlay, progress)
+        else:
+            select = compile_selection(glob)
+            for batch in entries.batches():
+                prefix, names, odd, *_ = batch
+                files = [name for name in names if name not in odd] if odd else names
+                wanted = select(prefix[skip:], files)
+                if wanted and not run.batch(batch, root, wanted, overlay, progress):
+                    break
         run.unreadable += entries.unreadable
         run.floor = run.floor or not entries.complete
     run.come(come, overlay)
     return run.answer(unsearched(entries, root, base, allow, accepts))
+
+
+def _bytes(root: Root, path: str) -> bytes:
+    return root.read(path, limit=FILE_LIMIT, follow=False).data
 
 
 def _stream(root: Root, path: str) -> bytes:
@@ -272,8 +276,36 @@ class _Run:
                     progress(self.searched, entry.path)
         return True
 
+    def known(
+        self,
+        known: KnownTexts,
+        root: Root,
+        overlay: Callable[[str], bytes | None],
+        progress: Callable[[int, str], None],
+    ) -> None:
+        """Search the files that may match, of those of which something is known.
+
+        Of a file whose text is kept lines are shown only after its bytes were read.
+        """
+        self.searched += known.passed
+        self.binary += known.binary
+        for number, path in enumerate(known.look, start=1):
+            if self.ended():
+                return
+            text = known.text(path)
+            if text is not None and (self.enough or not self.query.matches(text)):
+                self._text(path, text)
+            else:
+                self.file(path, overlay, partial(_bytes, root, path), known)
+            if number % _PROGRESS_EVERY == 0:
+                progress(self.searched, path)
+
     def file(
-        self, path: str, overlay: Callable[[str], bytes | None], read: Callable[[], bytes]
+        self,
+        path: str,
+        overlay: Callable[[str], bytes | None],
+        read: Callable[[], bytes],
+        known: KnownTexts | None = None,
     ) -> None:
         """Search one file; a file that cannot be searched is noted."""
         try:
@@ -285,13 +317,24 @@ class _Run:
         except FilepactError:
             self.unreadable.append(path)
             return
-        if self.net and holds_private_key(data):
+        # A known text had no key in it; of one that has changed since only its lines matter.
+        known = known if known is not None and known.sure(path) else None
+        if self.net and known is None and holds_private_key(data):
             self.unreadable.append(path)
             return
         text = searchable(data, name=path, given=partial(self.given, path))
         if text is None:
             self.binary += 1
             return
+        if known is not None:
+            known.keep(path, text)
+            if self.net and self.query.matches(text) and holds_private_key(data):
+                self.unreadable.append(path)
+                return
+        self._text(path, text)
+
+    def _text(self, path: str, text: bytes) -> None:
+        """Search one text."""
         self.searched += 1
         counting = self.enough
         try:
@@ -351,6 +394,9 @@ class _Run:
     def _search_lines(self, path: str, text: bytes, seconds: float) -> None:
         """Take the matches that are wanted, and count on a little way."""
         wanted = self.offset + self.limit
+        if self.total >= wanted:
+            self._count_on(self.query.count(text, self.hits_left, stop=self.ended, seconds=seconds))
+            return
         hits = self.query.hits(text, stop=self.ended, seconds=seconds)
         kept: list[QueryMatch] = []
         count = 0
@@ -373,6 +419,13 @@ class _Run:
                 )
                 self.files.append(FileMatches(path, count, groups))
                 self._note_shown(len(kept))
+
+    def _count_on(self, count: int) -> None:
+        self.total += count
+        self.matches += count
+        self.hits_left -= count
+        if not self.hits_left:
+            self.floor = self.more = True
 
     def _note_shown(self, count: int) -> None:
         self.shown += count

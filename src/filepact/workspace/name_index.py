@@ -18,6 +18,7 @@ from filepact.fs.kernel import most_watches
 from filepact.fs.walk import MAX_DEPTH, TreeReader
 from filepact.fs.watch import InotifyWatcher
 from filepact.text.gitignore import IgnoreRuleSet
+from filepact.text.glob import compile_selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable
@@ -28,12 +29,13 @@ if TYPE_CHECKING:
     from filepact.fs.watch import FileEvents
     from filepact.fs.work_trees import WorkTreeIndex
 
-__all__ = ["IndexChanges", "NameIndex"]
+__all__ = ["FileList", "IndexChanges", "NameIndex"]
 
 _IGNORE_FILES: Final = frozenset({".git", ".gitignore", ".ignore"})
 """Names that say what is ignored below the folder that they stand in."""
 
-_MOST_VIEWS: Final = 4
+_MOST_VIEWS: Final = 8
+_MOST_GLOBS: Final = 4
 _SETTLING: Final = 20
 """How often it is looked again for changes that came while the index was being brought up to date."""
 
@@ -56,11 +58,37 @@ class IndexChanges(NamedTuple):
     folders: frozenset[str]
 
 
+class FileList:
+    """The files that one reader may see and a glob selects, while no name changes.
+
+    Attributes:
+        paths: In path order.
+        among: The same.
+        binary: Those that are no text; as are the next, kept by who knows the texts.
+        unknown: Those of which it is not known what they hold.
+        noted: How far changes of texts are taken in.
+    """
+
+    __slots__ = ("among", "binary", "noted", "paths", "unknown")
+
+    def __init__(self, paths: list[str]) -> None:
+        self.paths = paths
+        self.among = frozenset(paths)
+        self.binary: set[str] = set()
+        self.unknown: set[str] = set()
+        self.noted: tuple[int, int] | None = None
+
+
 class _View(NamedTuple):
-    """The names that one reader may see: a finished walk, and what it has found."""
+    """The names that one reader may see below a folder: a finished walk, and what it has found.
+
+    Attributes:
+        chosen: The files that a few globs select, by glob.
+    """
 
     walked: TreeReader
     batches: list[EntryList]
+    chosen: OrderedDict[str, FileList]
 
 
 class _TooManyError(Exception):
@@ -80,6 +108,7 @@ class NameIndex:
 
     Attributes:
         unusable: Whether this root can have no index; then nobody needs to try again.
+        changed: How often names have changed.
     """
 
     def __init__(self, root: Root, *, most: int = MAX_ENTRIES) -> None:
@@ -94,6 +123,7 @@ class NameIndex:
         self._stamps: dict[str, tuple[tuple[int, ...] | None, ...]] = {}
         self._tracked: dict[str, WorkTreeIndex | None] = {}
         self._views: OrderedDict[Hashable, _View] = OrderedDict()
+        self.changed = 0
         self._cancelled: Callable[[], bool] = lambda: False
 
     @property
@@ -112,7 +142,7 @@ class NameIndex:
             self._names = 0
             self._stamps.clear()
             self._tracked.clear()
-            self._views.clear()
+            self._forget_views()
 
     def build(self, cancelled: Callable[[], bool] = lambda: False) -> bool:
         """List everything, each folder watched before it is looked into; whether that went well.
@@ -174,8 +204,8 @@ class NameIndex:
             listings = self._listings
             if not self.ready or not self._holds(base):
                 return None
-            key = allow.key
-            whole = base == "." and max_depth is None and key is not None
+            whole = max_depth is None and allow.key is not None
+            key = (base, allow.key)
             view = self._views.get(key) if whole else None
             if view is None:
                 walked = TreeReader(
@@ -188,12 +218,42 @@ class NameIndex:
                 )
                 if not whole:
                     return walked
-                view = _View(walked, list(walked.batches()))
+                view = _View(walked, list(walked.batches()), OrderedDict())
                 if not walked.cancelled:
                     self._views[key] = view
                     while len(self._views) > _MOST_VIEWS:
                         self._views.popitem(last=False)
+            else:
+                self._views.move_to_end(key)
         return view.walked.replay(view.batches)
+
+    def files(self, base: str, allow: EntryFilter, glob: str) -> FileList | None:
+        """The files that a walk has just found, as far as a glob selects them; None once names change.
+
+        Args:
+            base: As of the walk.
+            allow: As of the walk.
+            glob: Compared with paths below the base; ``!`` before it turns it round.
+        """
+        with self._lock:
+            view = self._views.get((base, allow.key))
+            if view is None:
+                return None
+            chosen = view.chosen.get(glob)
+            if chosen is None:
+                select, skip = compile_selection(glob), 0 if base == "." else len(base) + 1
+                paths: list[str] = []
+                for prefix, names, odd, *_ in view.batches:
+                    files = [name for name in names if name not in odd] if odd else names
+                    paths += [prefix + name for name in select(prefix[skip:], files)]
+                chosen = view.chosen[glob] = FileList(paths)
+                while len(view.chosen) > _MOST_GLOBS:
+                    view.chosen.popitem(last=False)
+            return chosen
+
+    def _forget_views(self) -> None:
+        self._views.clear()
+        self.changed += 1
 
     def _holds(self, base: str) -> bool:
         """Whether a walk from a folder would find what the index has below it.
@@ -311,7 +371,7 @@ class NameIndex:
             deep: Whether all below it are listed anew.
             folders: Takes the folders that are new.
         """
-        self._views.clear()
+        self._forget_views()
         self._listings = dict(self._listings)  # walks may still use the old ones
         pending = [(path, stack)]
         while pending:
@@ -373,7 +433,7 @@ class NameIndex:
         inside = f"{path}/"
         gone = [one for one in self._listings if one == path or one.startswith(inside)]
         if gone:
-            self._views.clear()
+            self._forget_views()
             self._listings = dict(self._listings)
         for one in gone:
             self._names -= _size(self._listings.pop(one))

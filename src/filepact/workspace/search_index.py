@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.errors import FilepactError
 from filepact.fs.trigrams import TrigramIndex
-from filepact.fs.walk import Entry, TreeReader, open_batch
+from filepact.fs.walk import Entry, EntryList, TreeReader, open_batch
 from filepact.text.query import searchable
 from filepact.text.secrets import holds_private_key
 from filepact.workspace.documents import EDITORCONFIG
@@ -28,11 +30,11 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import RootId
     from filepact.fs.root import Root
-    from filepact.fs.walk import EntryFilter, EntryList
+    from filepact.fs.walk import EntryFilter
     from filepact.text.codec import NamedEncoding
     from filepact.text.literals import Needs
     from filepact.workspace.guard import Guard
-    from filepact.workspace.name_index import IndexChanges
+    from filepact.workspace.name_index import FileList, IndexChanges
 
 __all__ = ["FILE_LIMIT", "NO_INDEX", "KnownTexts", "RootSearch", "SearchIndexes", "TextIndex"]
 
@@ -44,51 +46,30 @@ _STEP_SECONDS: Final = 0.02
 _PAUSE_SECONDS: Final = 0.005
 _VERIFY_EVERY: Final = 60.0
 _FEW: Final = 2_000
+_MOST_NOTED: Final = 10_000
+_MOST_KEPT: Final = 64 << 20
+_KEPT_SECONDS: Final = 60.0
+"""Texts are kept, so many bytes of a root, until for so long nobody searches."""
 
 
 class KnownTexts(NamedTuple):
     """What is known for one search.
 
     Attributes:
-        numbers: Of the files whose text is indexed, by path.
-        hits: The numbers of those that may match; None where all of them may.
-        limit: Files with higher numbers were indexed later, so nothing is known of them here.
-        binary: Files that are no text.
+        look: The files that may match, in path order.
+        sure: Whether the text of a file is known.
+        passed: How many of the others are texts.
+        binary: How many of them are none.
+        text: The text of a file as UTF-8, as far as it is kept; None where it has to be read.
+        keep: Takes the text of a file that was read.
     """
 
-    numbers: Mapping[str, int]
-    hits: Collection[int] | None
-    limit: int
-    binary: Collection[str]
-
-    def among(
-        self, prefix: str, names: list[str], held: Collection[str]
-    ) -> tuple[list[str], int, int]:
-        """Those files of one folder that have to be searched.
-
-        Args:
-            prefix: The folder's path with a slash behind it; empty for the root.
-            names: The files.
-            held: Paths of files of which something else than the disk is searched.
-
-        Returns:
-            They, and how many of the others are texts, and no texts.
-        """
-        numbers, hits, limit, binary = self
-        look: list[str] = []
-        passed = skipped = 0
-        for name in names:
-            path = prefix + name
-            number = numbers.get(path)
-            if number is None:
-                if path in binary and path not in held:
-                    skipped += 1
-                    continue
-            elif hits is not None and number not in hits and number < limit and path not in held:
-                passed += 1
-                continue
-            look.append(name)
-        return look, passed, skipped
+    look: list[str]
+    sure: Callable[[str], bool]
+    passed: int
+    binary: int
+    text: Callable[[str], bytes | None]
+    keep: Callable[[str, bytes], None]
 
 
 _Stamp = tuple[int, ...]
@@ -96,10 +77,13 @@ _Stamp = tuple[int, ...]
 
 
 class TextIndex:
-    """The trigrams of a root's texts; for all threads.
+    """The trigrams of a root's texts, and some of the texts; for all threads.
 
     Args:
         trigrams: Makes an empty index; None where there is none, then nothing is ever known.
+
+    Attributes:
+        changed: How often something was forgotten.
     """
 
     def __init__(self, trigrams: Callable[[], TrigramIndex | None] = TrigramIndex.open) -> None:
@@ -107,11 +91,16 @@ class TextIndex:
         self._make = trigrams
         self._trigrams: TrigramIndex | None = None
         self._numbers: dict[str, int]
+        self._paths: list[str | None]
+        self._kept: OrderedDict[int, bytes]
         self._stamps: dict[str, _Stamp]
         self._binary: set[str]
         self._searched: set[str]
         self._wide: set[str]
         self._claimed: set[str]
+        self._noted: list[str]
+        self._emptied = 0
+        self.changed = 0
         self._empty()
         self._trigrams = trigrams()
 
@@ -119,6 +108,11 @@ class TextIndex:
     def usable(self) -> bool:
         """Whether texts can be indexed here."""
         return self._trigrams is not None
+
+    @property
+    def full(self) -> bool:
+        """Whether no more texts are taken in."""
+        return self._full
 
     def close(self) -> None:
         """Give the memory back."""
@@ -130,10 +124,14 @@ class TextIndex:
         """Forget everything; a search that has begun keeps what it was given."""
         if self._trigrams is not None:
             self._trigrams.close()
-        self._numbers, self._stamps = {}, {}
+        self._numbers, self._paths, self._stamps = {}, [], {}
         self._binary, self._searched = set(), set()
         self._wide, self._claimed = set(), set()
+        self._kept, self._kept_bytes = OrderedDict(), 0
         self._full = False
+        self._noted = []
+        self._emptied += 1
+        self.changed += 1
 
     def clear(self) -> None:
         """Forget everything."""
@@ -159,26 +157,102 @@ class TextIndex:
                 self._forget(name)
 
     def _forget(self, name: str) -> None:
-        self._numbers.pop(name, None)
+        number = self._numbers.pop(name, None)
+        if number is not None:
+            self._paths[number] = None
+            self._kept_bytes -= len(self._kept.pop(number, b""))
         self._stamps.pop(name, None)
         for some in (self._binary, self._searched, self._wide, self._claimed):
             some.discard(name)
+        self._note(name)
+        self.changed += 1
 
-    def known(self, needs: Needs) -> KnownTexts:
+    def _note(self, name: str) -> None:
+        """Have lists of files look at one of them again."""
+        self._noted.append(name)
+        if len(self._noted) > _MOST_NOTED:
+            self._noted = []
+            self._emptied += 1
+
+    def known(
+        self, files: FileList, needs: Needs, held: Collection[str], *, keeps: bool
+    ) -> KnownTexts:
         """What is known for a search.
 
         Args:
+            files: The files that are searched.
             needs: The literals that a text must hold to match.
+            held: Those of which something else than the disk is searched.
+            keeps: Whether texts that are read are worth keeping.
         """
         with self._lock:
-            hits, limit = None, 0
+            self._sort(files)
+            binary = files.binary.difference(held)
+            hits = None
             if self._trigrams is not None and needs:
-                hits, limit = self._trigrams.find(needs), self._trigrams.size
-            return KnownTexts(self._numbers, hits, limit, self._binary)
+                hits = self._trigrams.find(needs)
+            if hits is None:
+                look = [path for path in files.paths if path not in binary]
+            else:
+                paths = self._paths
+                found = {path for number in hits if (path := paths[number]) is not None}
+                found |= files.unknown
+                found.update(held)
+                look = sorted(found & files.among)
+            passed = len(files.paths) - len(binary) - len(look)
+            before = len(self._paths)
+            text = partial(self._text, frozenset(held))
+            keep = partial(self._keep, self._numbers, before) if keeps else _keep_nothing
+            sure = partial(self._sure, frozenset(held))
+            return KnownTexts(look, sure, passed, len(binary), text, keep)
+
+    def _sort(self, files: FileList) -> None:
+        """Take into a list what has changed of its texts since the last time."""
+        emptied, upto = files.noted or (0, 0)
+        numbers, binary = self._numbers, self._binary
+        if emptied != self._emptied:
+            files.binary = binary & files.among
+            files.unknown = set(files.paths).difference(numbers, binary)
+        else:
+            for name in self._noted[upto:]:
+                if name in files.among:
+                    files.binary.discard(name)
+                    files.unknown.discard(name)
+                    if name in binary:
+                        files.binary.add(name)
+                    elif name not in numbers:
+                        files.unknown.add(name)
+        files.noted = self._emptied, len(self._noted)
+
+    def _sure(self, held: frozenset[str], path: str) -> bool:
+        return path in self._numbers and path not in held
+
+    def _text(self, held: frozenset[str], path: str) -> bytes | None:
+        number = self._numbers.get(path)
+        return None if number is None or path in held else self._kept.get(number)
+
+    def _keep(self, numbers: Mapping[str, int], before: int, path: str, text: bytes) -> None:
+        """Keep a text that was read after the changes of its file were taken in.
+
+        What has changed since has another number by now, or none.
+        """
+        with self._lock:
+            number = numbers.get(path, before)
+            if numbers is not self._numbers or number >= before or number in self._kept:
+                return
+            self._kept[number] = text
+            self._kept_bytes += len(text)
+            while self._kept_bytes > _MOST_KEPT:
+                self._kept_bytes -= len(self._kept.popitem(last=False)[1])
+
+    def drop_texts(self) -> None:
+        """Keep no texts any more."""
+        with self._lock:
+            self._kept, self._kept_bytes = OrderedDict(), 0
 
     # -- filling --------------------------------------------------------------------------
 
-    def claim(self, paths: Collection[str]) -> list[str]:
+    def claim(self, files: FileList) -> list[str]:
         """Those of some files of which nothing is known; they are about to be read.
 
         What is forgotten before it is put is not put.
@@ -190,15 +264,10 @@ class TextIndex:
                 # Most numbers stand for texts that have changed since.
                 self._empty()
                 self._trigrams = self._make()
-            unknown = [
-                path
-                for path in paths
-                if path not in self._numbers
-                and path not in self._binary
-                and path not in self._searched
-            ]
-            self._claimed.update(unknown)
-            return unknown
+            self._sort(files)
+            unknown = files.unknown - self._searched
+            self._claimed |= unknown
+            return sorted(unknown)
 
     def put(self, path: str, text: bytes | None, stamp: _Stamp) -> None:
         """A claimed file holds this text, as UTF-8; None for no text."""
@@ -207,11 +276,13 @@ class TextIndex:
                 return
             self._claimed.discard(path)
             self._stamps[path] = stamp
+            self._note(path)
             if text is None:
                 self._binary.add(path)
                 return
             try:
                 self._numbers[path] = self._trigrams.add(text)
+                self._paths.append(path)
             except MemoryError:
                 self._full = True
                 return
@@ -268,9 +339,24 @@ class RootSearch:
             root, base, allow=allow, max_depth=max_depth, cancelled=cancelled, progress=progress
         )
 
-    def known(self, needs: Needs) -> KnownTexts | None:
-        """What is known of texts; None where that is nothing."""
-        return None if self._names is None else self._texts.known(needs)
+    def known(
+        self, base: str, allow: EntryFilter, glob: str, needs: Needs, held: Collection[str]
+    ) -> KnownTexts | None:
+        """What is known of texts; None where that is nothing.
+
+        Args:
+            base: As of the walk.
+            allow: As of the walk.
+            glob: Which files below the base are searched.
+            needs: The literals that a text must hold to match.
+            held: Files of which something else than the disk is searched.
+        """
+        files = None if self._names is None else self._names.files(base, allow, glob)
+        return None if files is None else self._texts.known(files, needs, held, keeps=bool(needs))
+
+
+def _keep_nothing(_path: str, _text: bytes) -> None:
+    pass
 
 
 NO_INDEX: Final = RootSearch(None, TextIndex(lambda: None))
@@ -285,6 +371,15 @@ class _RootIndex:
         self.names = NameIndex(root)
         self.texts = TextIndex()
         self.verified = time.monotonic()
+        self.filled: tuple[int, int] | None = None
+
+    @property
+    def wants(self) -> bool:
+        """Whether there is something to do in the background."""
+        if self.names.unusable:
+            return False
+        late = time.monotonic() - self.verified > _VERIFY_EVERY
+        return late or self.filled != (self.names.changed, self.texts.changed)
 
     def refresh(self) -> bool:
         """Whether the names can be relied on now; what has changed is forgotten."""
@@ -318,6 +413,7 @@ class SearchIndexes:
         self._filling = False
         self._closed = False
         self._rest = 0.0
+        self._searched = 0.0
         self._thread: threading.Thread | None = None
 
     def close(self) -> None:
@@ -345,14 +441,16 @@ class SearchIndexes:
         finally:
             with self._changed:
                 self._searching -= 1
-                if not self._closed and not index.names.unusable:
+                self._searched = time.monotonic()
+                if not self._closed and index.wants:
                     self._wanted.add(root.path)
                     if self._thread is None:
                         self._thread = threading.Thread(
                             target=self._run, name="search index", daemon=True
                         )
                         self._thread.start()
-                self._changed.notify_all()
+                if self._wanted or self._filling:
+                    self._changed.notify_all()
 
     def settle(self) -> None:
         """Wait until everything is known that searches so far have asked for."""
@@ -367,8 +465,12 @@ class SearchIndexes:
             with self._changed:
                 self._filling = False
                 self._changed.notify_all()
+                idle = False
                 while not self._closed and (self._searching or not self._wanted):
-                    self._changed.wait()
+                    self._changed.wait(None if idle else _KEPT_SECONDS)
+                    idle = time.monotonic() - self._searched > _KEPT_SECONDS
+                    for one in self._roots.values() if idle else ():
+                        one.texts.drop_texts()
                 if self._closed:
                     return
                 index = self._roots[self._wanted.pop()]
@@ -388,30 +490,32 @@ class SearchIndexes:
         if time.monotonic() - index.verified > _VERIFY_EVERY:
             index.verified = time.monotonic()
             index.texts.verify(index.root.glance)
+        state = index.names.changed, index.texts.changed
         # What no agent may read without being asked about is not looked into here.
         allow = self._guard.listing(index.root, "read")
-        walked = index.names.walk(".", allow, cancelled=self._stopped)
-        if walked is None:
+        if index.names.walk(".", allow, cancelled=self._stopped) is None:
+            return
+        files = index.names.files(".", allow, "**/*")
+        if files is None:
             return
         self._rest = time.monotonic() + _STEP_SECONDS
-        with walked as entries:
-            for batch in entries.batches():
-                names = [name for name in batch.names if name not in batch.other_kinds]
-                unknown = index.texts.claim([batch.prefix + name for name in names])
-                if unknown:
-                    self._read(index, batch, unknown)
-                if self._closed:
-                    return
+        for folder, paths in groupby(
+            index.texts.claim(files), lambda path: path.rpartition("/")[0]
+        ):
+            self._read(index, folder, list(paths))
+            if self._closed:
+                return
+        index.filled = state
 
-    def _read(self, index: _RootIndex, batch: EntryList, paths: list[str]) -> None:
-        root, skip = index.root, len(batch.prefix)
+    def _read(self, index: _RootIndex, folder: str, paths: list[str]) -> None:
+        root, prefix = index.root, f"{folder}/" if folder else ""
         given = self._given(root)
-        with open_batch(root, batch) as folder:
+        with open_batch(root, EntryList(prefix, paths, {}, "", 1, -1)) as opened:
             for path in paths:
                 self._pause()
-                if self._closed:
+                if self._closed or index.texts.full:
                     return
-                entry = Entry(path, path[skip:], "file", batch.depth, folder, root)
+                entry = Entry(path, path[len(prefix) :], "file", 1, opened, root)
                 self._index(index.texts, entry, partial(given, path))
 
     def _index(
