@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.semantic.dependents import changed_names, flowing_names
-from tests.semantic.scene import Scene, codes
+from filepact.semantic.dependents import changed_names, changed_places, flowing_names
+from tests.lsp.real_servers import SECONDS
+from tests.semantic.scene import AGENT, Scene, codes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,6 +111,67 @@ def test_files_that_never_name_the_changed_one_are_asked_about(
         assert {file: names.count(file) for file in broken} == broken
 
 
+_STEPS = 6
+"""So many files hand a type on, each under a name of its own: more than are guessed by words."""
+
+
+def _long_chain(server: str) -> tuple[dict[str, str], str, str]:
+    """Files, that of the end of a chain, and that of its beginning."""
+    if server == "typescript":
+        files = {
+            "lib/base.ts": "export function step0() {\n  return 1;\n}\n",
+            "lib/index.ts": 'export * from "./base";\n',
+            "tsconfig.json": _SCRIPT["tsconfig.json"],
+        }
+        for number in range(1, _STEPS):
+            before = "../lib" if number == 1 else f"./c{number - 1}"
+            files[f"app/c{number}.ts"] = (
+                f'import {{ step{number - 1} }} from "{before}";\n\n'
+                f"export const step{number} = () => step{number - 1}();\n"
+            )
+        files["app/end.ts"] = (
+            f'import {{ step{_STEPS - 1} }} from "./c{_STEPS - 1}";\n\n'
+            f"export const end: number = step{_STEPS - 1}();\n"
+        )
+        files |= {f"filler/f{n}.ts": f"export const other{n} = 1;\n" for n in range(FILLERS)}
+        return files, "app/end.ts", "lib/base.ts"
+    files = {
+        "pyproject.toml": _PYTHON["pyproject.toml"],
+        "lib/base.py": "def step0():\n    return 1\n",
+        "lib/__init__.py": "from lib.base import step0 as step0\n",
+    }
+    for number in range(1, _STEPS):
+        before = "lib" if number == 1 else f"c{number - 1}"
+        files[f"c{number}.py"] = (
+            f"from {before} import step{number - 1}\n\n\n"
+            f"def step{number}():\n    return step{number - 1}()\n"
+        )
+    files["end.py"] = (
+        f"from c{_STEPS - 1} import step{_STEPS - 1}\n\nend: int = step{_STEPS - 1}()\n"
+    )
+    files |= {f"filler/f{n}.py": f"def other{n}():\n    return {n}\n" for n in range(FILLERS)}
+    return files, "end.py", "lib/base.py"
+
+
+@pytest.mark.parametrize("server", ["typescript", "basedpyright"])
+def test_what_words_do_not_tell_the_server_does(server: str, tmp_path: Path) -> None:
+    files, end, name = _long_chain(server)
+    scene = Scene(tmp_path, [server], files)
+    try:
+        scene.semantics.look([name], session=AGENT, seconds=SECONDS)
+        scene.index_words()
+        text = scene.get(name).replace("return 1", 'return "1"')
+        index = scene.semantics._servers[str(scene.root)].index
+        assert end not in index.candidates(changed_names(scene.get(name), text), [name])
+        foreseen, done = scene.foresee({name: text}), scene.write({name: text})
+    finally:
+        scene.close()
+    for update in (foreseen, done):
+        assert update.findings is not None
+        assert not update.findings.complete
+        assert [file for file, _ in codes(update)] == [end.rpartition("/")[2]]
+
+
 def test_a_new_file_repairs_others(tmp_path: Path) -> None:
     scene = _scene(tmp_path, "ty", large=True)
     try:
@@ -167,6 +229,23 @@ def test_names_of_a_change(before: str | None, after: str | None, names: set[str
     assert {one for one in changed_names(before, after) if not one.isdigit()} >= names
     if not names:
         assert not changed_names(before, after)
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "names"),
+    [
+        ("def one():\n    return 1\n", "def one():\n    return 2\n", {"one"}),
+        ("class A:\n    b: int\n    c: int\n", "class A:\n    b: int\n", {"A", "c"}),
+        ("def one():\n    return 1\n", "def one():\n    x = 2\n    return 1\n", {"one"}),
+        ("a = 1\x0cb = 2\r\nc = 3\r\n", "a = 1\x0cb = 2\r\nc = 4\r\n", {"c"}),
+        ("a = 1\n", "a = 1\n", set()),
+        ("def gone():\n    pass\n", None, {"gone"}),
+    ],
+)
+def test_places_of_a_change(text: str, other: str | None, names: set[str]) -> None:
+    places = changed_places(text, other)
+    assert set(places.values()) == names
+    assert all(text[at:].startswith(name) for at, name in places.items())
 
 
 @pytest.mark.parametrize(

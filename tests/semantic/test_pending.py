@@ -105,10 +105,24 @@ def test_a_server_that_took_long_twice_is_not_waited_for_though_it_was_in_time(
         scene.semantics.look(["a.x"], session=AGENT, seconds=LONG)
         updates = [scene.write({"a.x": f"wrong {one}\n"}, brief=True) for one in range(3)]
         assert "a.x:1:1 error" in news(scene)
+        updates.append(scene.write({"a.x": "wrong again\n"}, brief=True))
     finally:
         scene.close()
-    assert [one.kind for one in updates] == ["updated", "updated", "pending"]
-    assert "nobody waits" in updates[2].servers[0].message
+    assert [one.kind for one in updates] == ["updated", "updated", "pending", "pending"]
+    assert all("nobody waits" in one.servers[0].message for one in updates[2:])
+
+
+def test_no_answer_at_all_is_too_late_as_well(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, [fake({"hang": True})], {"a.x": "fine\n"}, mode="auto", budget=60.0)
+    try:
+        scene.semantics.look(["a.x"], session=AGENT, seconds=1.0)
+        said = [
+            scene.write({"a.x": f"wrong {number}\n"}, brief=True, seconds=0.0).servers[0].message
+            for number in range(3)
+        ]
+    finally:
+        scene.close()
+    assert ["nobody waits" in one for one in said] == [False, False, True]
 
 
 def test_a_server_that_hangs_is_replaced_within_one_call(tmp_path: Path) -> None:

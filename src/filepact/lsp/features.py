@@ -6,10 +6,11 @@ that cannot be read, none may be left out.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from filepact.lsp.documents import position_value
-from filepact.lsp.failures import RequestFailedError, ServerError
+from filepact.lsp.failures import RequestFailedError, RequestTimeoutError, ServerError
 from filepact.text.lines import LineIndex, Position
 from filepact.values import dataclass
 from filepact.wire.messages import METHOD_NOT_FOUND
@@ -34,6 +35,7 @@ __all__ = [
     "RenameQuery",
     "Step",
     "Symbol",
+    "SymbolReferencesQuery",
     "SymbolsQuery",
     "TextRange",
     "TextStep",
@@ -41,6 +43,7 @@ __all__ = [
 
 _MOST_ACTIONS: Final = 200
 _MOST_SYMBOLS: Final = 20_000
+_ANSWERING: Final = 0.03
 _TITLE_LENGTH: Final = 200
 _NOT_OFFERED: Final = "does not offer it"
 _NO_EDITS: Final = "its edits are not as the protocol has them"
@@ -266,6 +269,33 @@ class ReferencesQuery:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ServerError("its places are not as the protocol has them") from error
         return tuple(sorted(set(found)))
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolReferencesQuery:
+    """Where several things are used, and declared; answered by spans, and whether these are all.
+
+    Attributes:
+        places: Files, absolute, and places in their texts, in characters; the server is shown these.
+    """
+
+    places: tuple[tuple[str, int], ...]
+
+    async def ask(
+        self, client: LanguageClient, documents: OpenDocuments, deadline: float
+    ) -> tuple[tuple[TextRange, ...], bool]:
+        questions = (ReferencesQuery(*one) for one in self.places)
+        asked = [one.ask(client, documents, deadline - _ANSWERING) for one in questions]
+        found: set[TextRange] = set()
+        whole = True
+        for answer in await asyncio.gather(*asked, return_exceptions=True):
+            if isinstance(answer, tuple):
+                found |= set(answer)
+            elif isinstance(answer, RequestTimeoutError):
+                whole = False
+            elif not isinstance(answer, RequestFailedError):
+                raise answer
+        return tuple(sorted(found)), whole
 
 
 @dataclass(frozen=True, slots=True)

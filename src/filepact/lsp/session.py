@@ -500,22 +500,22 @@ class ServerSession:
         return now - was[2] >= _HUNG_SECONDS
 
     def _question(self, client: LanguageClient, path: str) -> asyncio.Task[FileDiagnostics]:
-        """Ask about one document, or go on with what was asked before and still counts."""
+        """Ask about one document, or go on with what was asked before and still counts, with its time."""
         stamp, task = self._questions.get(path, (-1, None))
         if task is None or stamp != client.stamp or task.done():
-            if task is not None:
-                task.cancel()
-            task = asyncio.create_task(self._diagnostics(client, path))
+            was = self._report(path, task).seconds if task and stamp == client.stamp else 0.0
+            self._give_up([path])
+            task = asyncio.create_task(self._diagnostics(client, path, was))
             self._questions[path] = (client.stamp, task)
         return task
 
-    async def _diagnostics(self, client: LanguageClient, path: str) -> FileDiagnostics:
+    async def _diagnostics(self, client: LanguageClient, path: str, was: float) -> FileDiagnostics:
         document = self._sync.documents.get(path)
         if document is None:
             return FileDiagnostics(self.spec.name, path, reason="the document is not open")
         report = await client.diagnostics(document, self._loop.time() + _LONGEST_QUESTION)
         if self._sync.documents.get(path) == document:
-            return report
+            return replace(report, seconds=max(report.seconds, was))
         reason = "the text changed while the server was asked"
         return FileDiagnostics(self.spec.name, path, reason=reason, seconds=report.seconds)
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import WorkspacePath
     from filepact.lsp.diagnostics import Diagnostic, FileDiagnostics
-    from filepact.semantic.root_servers import FreshDiagnostics, RootServers
-    from filepact.semantic.updates import Kind, TextChange, UpdateDiagnostics
+    from filepact.semantic.root_servers import RootServers
+    from filepact.semantic.updates import FreshDiagnostics, Kind, TextChange, UpdateDiagnostics
 
 __all__ = ["ChangeDiagnostics", "PendingDiagnostics", "UpdateResult"]
 
@@ -113,7 +113,7 @@ class ChangeDiagnostics:
         if not asked.answers:
             tally.miss()
             return self._unanswered("preview", asked.reason)
-        self.servers.pace(asked.answers)
+        self.servers.index.pace(asked.answers)
         new = {one.absolute for one in self.changes if one.kind in ("created", "renamed")}
         left: set[str] = set()
         for answer in asked.answers:
@@ -199,8 +199,13 @@ class ChangeDiagnostics:
         if not asked.answers:
             tally.miss()
             unanswered = self._unanswered("pending", asked.reason)
+            for each in unanswered if rest is not None and not deadline.cancelled() else ():
+                servers.record_timeliness(
+                    each.server, in_time=False, waited=each.server not in slow
+                )
+            unanswered = _waited_for(unanswered, slow)
             return UpdateResult(unanswered, tuple(also), quick or not servers.indexed)
-        servers.pace(asked.answers)
+        servers.index.pace(asked.answers)
         before = self._known_before(asked)
         self._ask_for_past(before, asked, [*paths, *also], deadline, repairs=rest is None)
         changed = {one.absolute for one in self.changes}
@@ -227,12 +232,7 @@ class ChangeDiagnostics:
             for server in servers.servers(step.absolute) if step.kind == "deleted" else ():
                 tally.gone(servers.last_diagnostics(server, step.absolute, step.before) or ())
         updates = [update_of(one, wanted, changed, told) for one in asked.answers]
-        updates = [
-            replace(one, message=_NOT_WAITED)
-            if one.server in slow and one.kind == "pending"
-            else one
-            for one in updates
-        ]
+        updates = _waited_for(updates, slow)
         rest_of = tuple(one for one in also if one.absolute in left)
         answered = {one.path for each in asked.answers for one in each.reports} - left.keys()
         told_later = servers.teller(self.changes) is not None
@@ -352,6 +352,14 @@ class ChangeDiagnostics:
         )
         turn = self.servers.disk.turn
         return [ServerUpdate(name, kind, "", "none", turn, turn, 0.0, reason) for name in names]
+
+
+def _waited_for(updates: Iterable[ServerUpdate], slow: frozenset[str]) -> list[ServerUpdate]:
+    """Updates, of which those of slow servers that are pending say why nobody waits for these."""
+    return [
+        replace(one, message=_NOT_WAITED) if one.server in slow and one.kind == "pending" else one
+        for one in updates
+    ]
 
 
 @dataclass(slots=True)
@@ -522,10 +530,9 @@ class PendingDiagnostics:
             not each.fresh for each in own.answers if each.server not in failed and each.reports
         ):
             return None
-        # An answer that it had been working at since an earlier question says nothing.
         for each in own.answers if first else ():
             if each.reports and each.server not in failed:
-                in_time = each.seconds < _PROMPT - _PAUSE / 2
+                in_time = all(report.seconds <= _PROMPT for report in each.reports)
                 servers.record_timeliness(each.server, in_time=in_time, waited=False)
         with self._lock:
             part = list(islice(one.left, _PART))
@@ -543,7 +550,7 @@ class PendingDiagnostics:
                 )
                 and rest.answers
             }
-            servers.pace(rest.answers)
+            servers.index.pace(rest.answers)
             with self._lock:
                 self._keep(one, rest)
                 for path in done:

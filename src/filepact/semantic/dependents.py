@@ -21,17 +21,21 @@ from zlib import crc32
 
 from filepact.domain.document import WorkspacePath
 from filepact.text.compare import compare_lines
+from filepact.text.lines import LineIndex, Position
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from filepact.domain.document import RootId
+    from filepact.lsp.diagnostics import ServerDiagnostics
+    from filepact.lsp.features import QueryAnswer
     from filepact.semantic.updates import TextChange
     from filepact.workspace.observe import ExternalFiles, Stamp
 
 __all__ = [
     "DependentIndex",
     "changed_names",
+    "changed_places",
     "changed_texts",
     "flowing_names",
     "names_of_changes",
@@ -53,6 +57,24 @@ _NEAR: Final = 0.25
 _COMMON: Final = 0.5
 _FEW_FILES: Final = 20
 _LONGEST_LINE: Final = 500
+_ASKED: Final = 40
+_FEWEST: Final = 8
+_MOST_ASKED: Final = 150
+_FEW: Final = 6
+_ALL_SECONDS: Final = 1.5
+"""How many files that depend on a change are asked about at first, at least and at most; how many answers
+say how quick a server is; and how long all of them may take it."""
+_MOST_PLACES: Final = 8
+_MOST_FLOWS: Final = 8
+_MOST_USING: Final = 150
+_MOST_HOLDING: Final = 300
+_MOST_HOLDING_AT_ONCE: Final = 60
+"""Of servers' answers where something is used: after how many places at once, steps, files, and files that
+hold the name no more are asked about."""
+_USES_SHARE: Final = 0.25
+_USES_AT_ONCE: Final = 0.3
+_USES_BEHIND: Final = 3.0
+_MOST_LATE: Final = 2
 
 
 class DependentIndex:
@@ -62,6 +84,9 @@ class DependentIndex:
         root: The root.
         files: Reads files.
         claimed: Whether a server knows a file, by its absolute path.
+
+    Attributes:
+        most: About how many files to ask.
     """
 
     def __init__(self, root: RootId, files: ExternalFiles, claimed: Callable[[str], bool]) -> None:
@@ -74,6 +99,16 @@ class DependentIndex:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._over = threading.Event()
+        self.most = _ASKED
+        self._took: dict[str, tuple[float, int]] = {}
+
+    def pace(self, answers: Iterable[ServerDiagnostics]) -> None:
+        """Let how many files are asked about follow how long the servers took."""
+        for one in answers:
+            count = sum(each.fresh for each in one.reports)
+            if count >= _FEW or (count and count < len(one.reports)):
+                wanted = int(_ALL_SECONDS * count / max(one.seconds, 0.001))
+                self.most = min(max((self.most + wanted) // 2, _FEWEST), _MOST_ASKED)
 
     def learn(self, files: Iterable[tuple[str, Stamp]], seconds: float) -> bool:
         """Index files that are new or have changed.
@@ -166,6 +201,89 @@ class DependentIndex:
             ]
         return sorted(found)
 
+    def holding(self, name: str) -> int:
+        """In about how many files a word stands."""
+        with self._lock:
+            return len(self._places.get(_hash(name), ()))
+
+    # -- what a server knows --------------------------------------------------------------
+
+    def patience(self, server: str, rest: float, *, behind: bool) -> float:
+        """How many seconds a server has to tell where something is used; 0 not to ask it.
+
+        One that took too long is asked where nobody waits, and then no more.
+
+        Args:
+            server: Its name.
+            rest: How many seconds there are.
+            behind: Whether nobody waits.
+        """
+        took, late = self._took.get(server, (0.0, 0))
+        if late >= _MOST_LATE or (took > _USES_AT_ONCE and not behind):
+            return 0.0
+        return min(rest * _USES_SHARE, _USES_BEHIND if behind else _USES_AT_ONCE)
+
+    def uses(
+        self,
+        server: str,
+        changes: Iterable[TextChange],
+        ask: Callable[[Sequence[tuple[str, int]]], QueryAnswer | None],
+        read: Callable[[str], str | None],
+        *,
+        behind: bool,
+    ) -> list[str]:
+        """Files that use what changed lines declare, or what is declared by such uses, the nearest first.
+
+        Args:
+            server: Whose answers these are.
+            changes: What became, or is to become, of files.
+            ask: Where the names at places are used: files, absolute, and offsets.
+            read: The text of a file on the disk, by its absolute path; None if no server knows it.
+            behind: Whether nobody waits.
+
+        Returns:
+            Absolute paths.
+        """
+        began, whole = time.monotonic(), True
+        most = _MOST_HOLDING if behind else _MOST_HOLDING_AT_ONCE
+        asked, found = set[tuple[str, int]](), dict[str, None]()
+        places: list[tuple[str, dict[int, str]]] = []
+        for one in changes:
+            text = read(one.absolute)
+            if text is not None:
+                other = one.after if text == one.before else one.before
+                places.append((one.absolute, changed_places(text, other)))
+        for _ in range(_MOST_FLOWS):
+            new = [
+                (path, offset)
+                for path, some in places
+                for offset, name in some.items()
+                if (path, offset) not in asked
+                and not name.startswith("__")
+                and self.holding(name) <= most
+            ][:_MOST_PLACES]
+            answer = ask(new) if new and len(found) < _MOST_USING else None
+            whole = whole and (not new or (answer is not None and answer.state != "late"))
+            if answer is None or answer.value is None:
+                break
+            asked |= set(new)
+            spans, all_told = answer.value
+            whole = whole and all_told
+            lines: dict[str, dict[int, None]] = {}
+            for span in spans:
+                lines.setdefault(span.path, {})[span.start.line] = None
+            texts = {path: text for path in lines if (text := read(path)) is not None}
+            found |= dict.fromkeys(texts)
+            places = [
+                (path, _places_of(text, lines[path], 2, flowing=True))
+                for path, text in texts.items()
+            ]
+        took, late = time.monotonic() - began, self._took.get(server, (0.0, 0))[1]
+        self._took[server] = (took if whole else math.inf, late + (behind and not whole))
+        return list(found)
+
+    # -- what words tell ------------------------------------------------------------------
+
     def candidates(
         self, names: Mapping[str, float], paths: Iterable[str], *, quick: bool = False
     ) -> list[str]:
@@ -244,9 +362,24 @@ _DECLARING: Final = re.compile(
 )
 _GIVEN: Final = re.compile(r"(\w+)\s*(?:<[^<>]*>\s*)?(?:\(|\??:|=>|=(?!=)|\{)")
 _IMPORTING: Final = re.compile(r"^\s*(?:from|import|export|using|use|require|global)\b")
+_HANDING_ON: Final = re.compile(rf" as |{_DECLARING.pattern}")
+_RENAMED: Final = re.compile(r"\bas\s+(\w+)")
 _NO_NAMES: Final = frozenset(
     {"catch", "elif", "else", "except", "for", "foreach", "if", "lock", "match", "return", "switch"}
-    | {"try", "while", "with", "yield"}
+    | {
+        "as",
+        "export",
+        "from",
+        "global",
+        "import",
+        "require",
+        "try",
+        "use",
+        "using",
+        "while",
+        "with",
+        "yield",
+    }
 )
 
 
@@ -291,11 +424,61 @@ def changed_names(before: str | None, after: str | None) -> dict[str, float]:
                     found.setdefault(name, 1.0)
                 found |= dict.fromkeys(_declared(line), _DECLARED)
             weight = _FADING
-            for line in _enclosing(lines, start) if start < end else ():
-                for name in _declared(line):
+            for at in _enclosing(lines, start) if start < end else ():
+                for name in _declared(lines[at]):
                     found.setdefault(name, weight)
                 weight *= _FADING
     return found
+
+
+def changed_places(text: str, other: str | None) -> dict[int, str]:
+    """Where a text declares what differs from another one, and what that stands in: offsets and names.
+
+    Args:
+        text: A file's text.
+        other: What it held before, or is to hold; None for no file.
+    """
+    numbers: dict[int, None] = {}
+    for region in compare_lines(_lines(text), _lines(other or "")):
+        start = min(region.old_start, region.old_end - 1)  # of what is put in, the line above
+        numbers |= dict.fromkeys(range(max(start, 0), region.old_end))
+    return _places_of(text, numbers, 3)
+
+
+def _places_of(
+    text: str, numbers: Iterable[int], depth: int, *, flowing: bool = False
+) -> dict[int, str]:
+    """The offsets of names that lines declare, and that what they stand in does, and the names.
+
+    Args:
+        text: A text.
+        numbers: Its lines.
+        depth: How many of these to take, from outside.
+        flowing: Whether the lines are uses, of which an import declares nothing new.
+    """
+    index, lines, found = LineIndex(text), _lines(text), dict[int, str]()
+    for number in numbers:
+        if number >= len(lines):
+            continue
+        line = lines[number]
+        if flowing and _IMPORTING.match(line) and not _HANDING_ON.search(line):
+            continue
+        chain = [number, *_enclosing(lines, number)]
+        for at in chain[-depth:]:
+            start = index.offset(Position(at, 0), "utf-32")
+            names = set(_declared(lines[at])) | set(_RENAMED.findall(lines[at]))
+            found |= {
+                start + one.start(): one[0]
+                for one in _WORD.finditer(lines[at][:_LONGEST_LINE])
+                if one[0] in names
+            }
+    return found
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text as servers count them."""
+    index = LineIndex(text)
+    return [index.line(number) for number in range(index.lines)]
 
 
 def flowing_names(text: str, names: Iterable[str]) -> set[str]:
@@ -314,12 +497,12 @@ def flowing_names(text: str, names: Iterable[str]) -> set[str]:
             continue
         if _IMPORTING.match(line):
             if " as " in line:  # under another name
-                found |= set(words)
+                found |= set(words) - _NO_NAMES
             if not _DECLARING.search(line):
                 continue
         found |= set(_declared(line))
         for one in _enclosing(lines, at):
-            found |= set(_declared(one))
+            found |= set(_declared(lines[one]))
     return found
 
 
@@ -332,12 +515,13 @@ def _declared(line: str) -> list[str]:
     return [name for name in found if name not in _NO_NAMES]
 
 
-def _enclosing(lines: list[str], at: int) -> Iterator[str]:
-    """The lines that a line stands beneath, the nearest first."""
+def _enclosing(lines: list[str], at: int) -> Iterator[int]:
+    """The lines that a line stands beneath, by number, the nearest first."""
     if at >= len(lines):
         return
     depth = _depth(lines[at]) + (not lines[at].strip()) * _LONGEST_LINE
-    for line in reversed(lines[:at]):
+    for number in range(at - 1, -1, -1):
+        line = lines[number]
         if depth <= 0:
             return
         inner = line.lstrip()
@@ -347,7 +531,7 @@ def _enclosing(lines: list[str], at: int) -> Iterator[str]:
             depth = _depth(line) + 1  # What it belongs to begins as far left.
             continue
         depth = _depth(line)
-        yield line
+        yield number
 
 
 def _depth(line: str) -> int:

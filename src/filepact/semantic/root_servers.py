@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError
 from filepact.lsp.diagnostics import FileDiagnostics
-from filepact.lsp.features import DependentsQuery
+from filepact.lsp.features import DependentsQuery, SymbolReferencesQuery
 from filepact.semantic.dependents import DependentIndex, changed_texts, names_of_changes
 from filepact.semantic.disk_sync import DiskSync
-from filepact.values import dataclass, field
+from filepact.semantic.updates import FreshDiagnostics
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from filepact.semantic.updates import TextChange
     from filepact.workspace.observe import ExternalFiles, Stamp
 
-__all__ = ["CallDeadline", "FreshDiagnostics", "RootServers"]
+__all__ = ["CallDeadline", "RootServers"]
 
 _T = TypeVar("_T")
 
@@ -46,13 +47,6 @@ _MARGIN: Final = 0.03
 _MOST_MISSES: Final = 2
 _MOST_KNOWN: Final = 5_000
 _LATE: Final = "no answer in time"
-_ASKED: Final = 40
-_FEWEST: Final = 8
-_MOST_ASKED: Final = 150
-_FEW: Final = 6
-_ALL_SECONDS: Final = 1.5
-"""How many files that depend on a change are asked about at first, at least and at most; how many answers
-say how quick a server is; and how long all of them may take it."""
 _AT_ONCE: Final = 12
 _MOST_AT_ONCE: Final = 48
 _QUICK: Final = 1.0
@@ -61,22 +55,6 @@ _TOLD_AT_ONCE: Final = 0.2
 """The share of the time in which a server has to tell what a change concerns; seconds for a receipt."""
 _SETTINGS: Final = (".json", ".jsonc", ".toml", ".mod", ".work", ".ini", ".cfg")
 """Endings of files that say what others mean, or are used by them, and have servers of their own."""
-
-
-@dataclass(frozen=True, slots=True)
-class FreshDiagnostics:
-    """Diagnostics of servers, and whether they are proven to be about present texts.
-
-    Attributes:
-        answers: One of each server; none if nothing came in time.
-        reason: Why they may be about other texts than those on the disk; empty if that is
-            excluded.
-        texts: What the files held on the disk, by absolute path.
-    """
-
-    answers: tuple[ServerDiagnostics, ...] = ()
-    reason: str = ""
-    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +105,7 @@ class RootServers:
     Attributes:
         root: The root.
         disk: Keeps them in step with it.
+        index: Which of its files may depend on others.
 
     Args:
         root: The root.
@@ -139,11 +118,10 @@ class RootServers:
         self.disk = DiskSync(root, files, pool, self.claimed)
         self._raw = files
         self._pool = pool
-        self._dependents = DependentIndex(root, files, self.claimed)
+        self.index = DependentIndex(root, files, self.claimed)
         self._only_new = {one.name for one in pool.servers if one.only_new}
         self._known: dict[tuple[str, str], tuple[int, tuple[Diagnostic, ...]]] = {}
         self._misses: dict[str, int] = {}
-        self._most = _ASKED
         self._swept: dict[str, list[FileDiagnostics]] = {}
         self._swept_turn = -1
         self._at_once = _AT_ONCE
@@ -152,7 +130,7 @@ class RootServers:
 
     def close(self) -> None:
         """Look at the disk no more."""
-        self._dependents.close()
+        self.index.close()
         self.disk.close()
 
     def forget(self) -> None:
@@ -207,8 +185,8 @@ class RootServers:
         }
         if not across:
             return [], True
-        whole = self._dependents.learn(self.disk.files, _INDEXING)
-        found = (WorkspacePath(self.root, name) for name in self._dependents.of(names))
+        whole = self.index.learn(self.disk.files, _INDEXING)
+        found = (WorkspacePath(self.root, name) for name in self.index.of(names))
         return list(
             islice((one for one in found if across & self.looking_across(one)), most)
         ), whole
@@ -216,15 +194,7 @@ class RootServers:
     @property
     def indexed(self) -> bool:
         """Whether the words of all files are known; if not, more of them are read."""
-        return self._dependents.learn(self.disk.files, _INDEXING)
-
-    def pace(self, answers: Iterable[ServerDiagnostics]) -> None:
-        """Let how many files are asked about follow how long the servers took."""
-        for one in answers:
-            count = sum(each.fresh for each in one.reports)
-            if count >= _FEW or (count and count < len(one.reports)):
-                wanted = int(_ALL_SECONDS * count / max(one.seconds, 0.001))
-                self._most = min(max((self._most + wanted) // 2, _FEWEST), _MOST_ASKED)
+        return self.index.learn(self.disk.files, _INDEXING)
 
     def teller(self, changes: Sequence[TextChange]) -> ServerSpec | None:
         """The one server of changed files, if it runs and tells which others a change concerns."""
@@ -254,6 +224,28 @@ class RootServers:
         found = (one for one in answer.value if one.startswith(start))
         return self.paths(filter(self.claimed, found))
 
+    def _used_in(
+        self, across: Collection[str], changes: Sequence[TextChange], deadline: CallDeadline
+    ) -> list[str]:
+        """Files that use what changed lines declare, as a running server knows it, beneath the root."""
+        running = {one.server for one in self._pool.status() if one.root == self.root}
+        server = next((one.name for one in self._pool.servers if one.name in across), "")
+        seconds = self.index.patience(server, deadline.rest, behind=deadline.patient)
+        if server not in running or not seconds:
+            return []
+        wait = CallDeadline.after(seconds, deadline.cancelled, patient=False)
+
+        def ask(places: Sequence[tuple[str, int]]) -> QueryAnswer | None:
+            paths = self.paths(dict.fromkeys(path for path, _ in places))
+            return self.query(server, SymbolReferencesQuery(tuple(places)), paths, {}, wait)[0]
+
+        def read(path: str) -> str | None:
+            return self.disk.texts(self.paths([path])).get(path) if self.claimed(path) else None
+
+        found = self.index.uses(server, changes, ask, read, behind=deadline.patient)
+        start = len(self.root.rstrip("/")) + 1
+        return [one[start:] for one in found]
+
     def dependents(
         self, changes: Sequence[TextChange], deadline: CallDeadline, *, quick: bool = False
     ) -> tuple[list[WorkspacePath], bool]:
@@ -276,17 +268,19 @@ class RootServers:
             typed = all(self._is_typed(path.absolute) for path in paths)
             settings = any(path.path.endswith(_SETTINGS) for path in paths)
             return [], typed and not (settings and self._looks_across(files))
-        most = self._most
+        most = self.index.most
         told = self._told_dependents(changes, deadline, quick=quick)
         if told is not None:
             return told[:most], len(told) <= most
-        self._dependents.learn(files, _INDEXING)
+        self.index.learn(files, _INDEXING)
         changed = {path.path for path in paths}
         names = names_of_changes(changes)
-        ranked = dict.fromkeys(self._dependents.candidates(names, changed, quick=quick))
+        used = [] if quick else self._used_in(across, changes, deadline)
+        ranked = dict.fromkeys(name for name in used if name not in changed)
+        ranked |= dict.fromkeys(self.index.candidates(names, changed, quick=quick))
         rest = [name for name, _ in files if name not in ranked and name not in changed]
         every = (WorkspacePath(self.root, name) for name in (*ranked, *rest))
-        fit = (path for path in every if self._dependents.fits(path))
+        fit = (path for path in every if self.index.fits(path))
         found = list(islice((one for one in fit if across & self.looking_across(one)), most + 1))
         if len(found) <= most:
             return found, self.disk.complete
@@ -329,7 +323,7 @@ class RootServers:
         """The files that a server knows, as far as they are not ignored."""
         self.disk.begin()
         paths = (WorkspacePath(self.root, name) for name, _ in self.disk.files)
-        return [path for path in paths if self._dependents.fits(path)]
+        return [path for path in paths if self.index.fits(path)]
 
     def sweep(
         self,
@@ -513,9 +507,9 @@ class RootServers:
             seconds: How long it may take to index files for it.
         """
         self.disk.begin()
-        whole = self._dependents.learn(self.disk.files, seconds) and self.disk.complete
-        found = (WorkspacePath(self.root, one) for one in self._dependents.mentioning(name))
-        return [path for path in found if self._dependents.fits(path)], whole
+        whole = self.index.learn(self.disk.files, seconds) and self.disk.complete
+        found = (WorkspacePath(self.root, one) for one in self.index.mentioning(name))
+        return [path for path in found if self.index.fits(path)], whole
 
     def baseline(self, paths: Sequence[WorkspacePath], deadline: CallDeadline) -> None:
         """Learn what is found in files now, where that is not known.

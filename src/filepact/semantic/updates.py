@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.errors import BinaryFileError, NotFoundError
 from filepact.lsp.diagnostics import compare, notes_of, weakest
-from filepact.values import dataclass
+from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import Revision, WorkspacePath
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DiagnosticsSummary",
+    "FreshDiagnostics",
     "Kind",
     "LoadResult",
     "LoadedKind",
@@ -247,6 +248,22 @@ class WorkspaceUpdate:
     message: str | None = None
     servers: tuple[ServerUpdate, ...] = ()
     findings: UpdateDiagnostics | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FreshDiagnostics:
+    """Diagnostics of servers, and whether they are proven to be about present texts.
+
+    Attributes:
+        answers: One of each server; none if nothing came in time.
+        reason: Why they may be about other texts than those on the disk; empty if that is
+            excluded.
+        texts: What the files held on the disk, by absolute path.
+    """
+
+    answers: tuple[ServerDiagnostics, ...] = ()
+    reason: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 # -- from answers to an update -----------------------------------------------------------
