@@ -358,6 +358,7 @@ _USE = {
     "": "yes",
     "runs": "not unasked: it runs what build files say",
     "discloses": "confined",
+    "evaluates": "yes, confined where the system can",
 }
 
 

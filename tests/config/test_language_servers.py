@@ -216,7 +216,7 @@ def test_servers_with_a_risk_are_for_agents_only_where_they_are_trusted() -> Non
         settings = parse_settings(text, name=FILE)
         return (
             {one.name for one in settings.agents_servers(ServerTrust())},
-            {one.name for one in settings.peoples_servers},
+            {one.name for one in settings.peoples_servers()},
         )
 
     agents, people = names("")
@@ -228,7 +228,10 @@ def test_servers_with_a_risk_are_for_agents_only_where_they_are_trusted() -> Non
     by_name = {one.name: one for one in confined}
     assert by_name["clangd"].is_confined("/a")
     assert by_name["typescript"].is_confined("/a")
+    assert by_name["filepact-csharp"].is_confined("/a")
     assert not by_name["ruff"].is_confined("/a")
+    for_people = parse_settings("", name=FILE).peoples_servers(confines=True)
+    assert [one.name for one in for_people if one.is_confined("/a")] == ["filepact-csharp"]
     assert "rust-analyzer" not in by_name
     agents, people = names("[servers.clangd]\ntrusted = true\n")
     assert "clangd" in agents

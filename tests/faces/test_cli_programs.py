@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from filepact.app import journal_roots, open_workspace, read_answers, write_answers
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
+from filepact.faces.cli.acp import _sessions
 from filepact.faces.cli.hosts import own_command
 from filepact.faces.cli.programs import CHANGEABLE, Programs
 
@@ -283,6 +285,28 @@ def test_a_program_that_has_answered_is_not_run_again_until_it_or_its_surroundin
     assert len(ran.read_text()) == 3
     assert found({key: [when - 1e6, well, said] for key, (when, well, said) in kept.items()})
     assert len(ran.read_text()) == 4
+
+
+def test_the_proxy_asks_no_program_that_has_answered_not_long_ago(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran, state, root = tmp_path / "ran", str(tmp_path / "state"), tmp_path / "root"
+    root.mkdir()
+    program(tmp_path / "bin", text=f"#!/bin/sh\nprintf x >> '{ran}'\n")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    settings = tmp_path / "settings.toml"
+    table = (
+        '[servers.mine]\ncommand = ["server"]\nneeds = ["server --ask"]\nfiles = {"*.x" = "x"}\n'
+    )
+    settings.write_text(table)
+    sessions = _sessions(Namespace(config=str(settings), state=state, mode="auto"))
+    for _ in range(2):
+        with open_workspace([str(root)], state_dir=state) as workspace:
+            assert sessions._look is not None
+            semantics = sessions._look(workspace)
+            assert semantics is not None
+            semantics.close()
+    assert ran.read_text() == "x"
 
 
 def test_answers_are_kept_in_the_state_folder_and_nonsense_in_it_is_none(tmp_path: Path) -> None:

@@ -14,7 +14,12 @@ import pytest
 
 from filepact.domain.policy import READS, Rule
 from filepact.domain.protected import BUILT_IN_RULES
-from filepact.fs.server_sandbox import SandboxProcess, ServerSandbox, can_confine_servers
+from filepact.fs.server_sandbox import (
+    _BY_MACHINE,
+    SandboxProcess,
+    ServerSandbox,
+    can_confine_servers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,6 +123,88 @@ WAYS = [
     "src/notes.txt",
     "src/hard",
 ]
+
+
+def test_a_process_sees_where_its_own_memory_lies_and_nothing_else_of_a_process(home: Path) -> None:
+    script = (
+        "said = [tried(read, '/proc/self/maps') > '', tried(read, '/proc/self/environ'),"
+        " tried(read, '/proc/self/../self/maps'), tried(read, f'/proc/{os.getpid()}/maps'),"
+        " tried(read, f'/proc/{os.getppid()}/maps')]\n"
+    )
+    assert run(home, script) == [True, *["PermissionError"] * 4]
+
+
+def test_a_process_cannot_take_another_folder_for_the_whole_system(home: Path) -> None:
+    script = "said = [tried(os.chroot, 'src'), tried(read, 'src/a.txt')]"
+    assert run(home, script) == ["PermissionError", "open"]
+
+
+# Of <asm/unistd_64.h> and <asm-generic/unistd.h>, in the order: calls that open a file, and calls
+# that are refused.
+_NUMBERS = {
+    "x86_64": (
+        {"open": 2, "openat": 257, "openat2": 437},
+        {
+            "creat": 85,
+            "socket": 41,
+            "truncate": 76,
+            "io_uring_setup": 425,
+            "open_by_handle_at": 304,
+            "ptrace": 101,
+            "process_vm_readv": 310,
+            "process_vm_writev": 311,
+            "mount": 165,
+            "fsopen": 430,
+            "open_tree": 428,
+            "move_mount": 429,
+            "unshare": 272,
+            "setns": 308,
+            "chroot": 161,
+        },
+    ),
+    "aarch64": (
+        {"openat": 56, "openat2": 437},
+        {
+            "socket": 198,
+            "truncate": 45,
+            "io_uring_setup": 425,
+            "open_by_handle_at": 265,
+            "ptrace": 117,
+            "process_vm_readv": 270,
+            "process_vm_writev": 271,
+            "mount": 40,
+            "fsopen": 430,
+            "open_tree": 428,
+            "move_mount": 429,
+            "unshare": 97,
+            "setns": 268,
+            "chroot": 51,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("machine", _NUMBERS)
+def test_each_architecture_has_the_numbers_that_its_kernel_has(machine: str) -> None:
+    """Of one that is not this machine's, nothing more than the table can be looked at."""
+    calls = _BY_MACHINE[machine]
+    opens, refused = _NUMBERS[machine]
+    assert set(calls.opens) == set(opens.values())
+    # What is made relative to a folder has the path behind that folder.
+    assert {number for number, at in calls.opens.items() if not at} == {opens.get("open")} - {None}
+    assert set(calls.refused) == set(refused.values())
+    assert not set(calls.opens) & set(calls.refused)
+    assert (calls.architecture, calls.seccomp) == {
+        "x86_64": (0xC000003E, 317),
+        "aarch64": (0xC00000B7, 277),
+    }[machine]
+
+
+def test_every_architecture_refuses_the_same_calls_but_for_one_that_only_the_older_has() -> None:
+    """A number that was forgotten in one table shows in the other."""
+    names = {machine: set(refused) for machine, (_opens, refused) in _NUMBERS.items()}
+    assert names["x86_64"] - names["aarch64"] == {"creat"}
+    assert names["aarch64"] <= names["x86_64"]
 
 
 def test_what_the_rules_protect_is_not_read_however_it_is_spelt(home: Path) -> None:

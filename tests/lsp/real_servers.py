@@ -92,7 +92,9 @@ def server(name: str) -> ServerSpec:
     if compiler is not None:
         # What is fetched for tests lies where no person would keep it.
         more = ["--roslyn", compiler.roslyn, "--dotnet", compiler.dotnet]
-        (found,) = parse_servers({name: {"command": [*found.command, *more]}}, [found])
+        folders = [*found.toolchain, compiler.roslyn, compiler.dotnet]
+        table = {"command": [*found.command, *more], "toolchain": folders}
+        (found,) = parse_servers({name: table}, [found])
     return found
 
 

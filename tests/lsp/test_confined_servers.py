@@ -156,6 +156,14 @@ RIGHT = {
         {"b.ts": 'export const y = "s";\n', "tsconfig.json": '{"compilerOptions":{"strict":true}}'},
         ("a.ts", 'import { y } from "./b";\nexport const x: number = y;\n'),
     ),
+    "filepact-csharp": (
+        {
+            "a.csproj": '<Project Sdk="Microsoft.NET.Sdk"><PropertyGroup>'
+            "<TargetFramework>net8.0</TargetFramework></PropertyGroup></Project>",
+            "b.cs": 'class B { public string Y => ".env"; }',
+        },
+        ("a.cs", 'using System.Linq;\nclass A { int x = new B().Y; string env = ".env"; }\n'),
+    ),
     "gopls": (
         {"go.mod": "module a\n\ngo 1.19\n", "b.go": 'package a\n\nvar b = "s"\n'},
         ("a.go", 'package a\n\nimport "net/http"\n\nvar x int = b\nvar _ = http.Get\n'),

@@ -158,6 +158,7 @@ def test_what_is_wrong_in_a_table_is_named(name: str, table: Any, key: str) -> N
         ({}, True, True),
         ({"risk": "discloses"}, False, True),
         ({"risk": "runs"}, False, False),
+        ({"risk": "evaluates"}, True, True),
         ({"risk": "discloses", "trusted": True}, True, True),
         ({"risk": "runs", "trusted": True}, True, True),
     ],

@@ -215,21 +215,28 @@ class Settings:
 
         Args:
             trust: Where the person lets further servers work.
-            confines: Whether those that only disclose can be confined to a sandbox.
+            confines: Whether those that only disclose or evaluate can be confined to a sandbox.
         """
         found: list[ServerSpec] = []
         for one in self.servers:
-            confined = confines and one.risk == "discloses"
-            if one.serves_agents:
+            confined = confines and not one.trusted and one.risk in ("discloses", "evaluates")
+            if one.serves_agents and not confined:
                 found.append(one)
             elif confined or trust.of(one.name):
                 found.append(replace(one, only_in=trust.of(one.name), confined=confined))
         return tuple(found)
 
-    @property
-    def peoples_servers(self) -> tuple[ServerSpec, ...]:
-        """The servers that may see a person's folders."""
-        return tuple(one for one in self.servers if one.serves_people)
+    def peoples_servers(self, *, confines: bool = False) -> tuple[ServerSpec, ...]:
+        """The servers that may see a person's folders.
+
+        Args:
+            confines: Whether those that evaluate build files can be confined to a sandbox.
+        """
+        return tuple(
+            replace(one, confined=confines and not one.trusted and one.risk == "evaluates")
+            for one in self.servers
+            if one.serves_people
+        )
 
 
 def parse_settings(text: str, *, name: str, source: SettingsSource | None = None) -> Settings:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
+import glob
 import os
 import platform
 import shutil
@@ -48,6 +49,8 @@ _SETTINGS: Final = (
     *("/proc/meminfo", "/proc/cpuinfo", "/proc/stat", "/proc/version", "/proc/filesystems"),
     *("/proc/sys/vm", "/proc/sys/net/core/somaxconn", "/sys/devices/system/cpu"),
 )
+_ITS_OWN: Final = frozenset({"/proc/self/maps"})
+"""What tells a process only of itself.  The .NET runtime looks there for its stack, and does not start without."""
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 _BESIDE: Final = ("lib", "lib64", "libexec", "include", "pyvenv.cfg")
 """What belongs to a program that lies in a folder `bin`, beside that folder."""
@@ -174,16 +177,20 @@ class SandboxProcess:
 
     def _grants(self, command: Sequence[str], cache: str) -> Iterator[tuple[str, int]]:
         """What it may reach, and how."""
-        yield from ((path, READ) for path in (*self._roots, *_SETTINGS))
+        yield from ((path, READ) for path in (*self._roots, *_SETTINGS, *_ITS_OWN))
         yield from ((path, RUN) for path in _SYSTEM)
         yield from ((path, USE) for path in _DEVICES)
-        yield from ((path, RUN) for path in self._sandbox.toolchain)
+        for path in self._sandbox.toolchain:
+            # A program stands for its folder; where it is only linked, its files are elsewhere.
+            real = os.path.realpath(path)
+            yield os.path.dirname(real) if os.path.isfile(real) else real, RUN
         yield from ((path, CHANGE) for path in (cache, self._temporary))
         found: set[str] = set()
         # Of an interpreter's arguments, the script.
         files = [word for word in command[1:] if word.startswith("/") and os.path.isfile(word)]
         for program in (command[0], *files, *self._sandbox.programs):
             found |= self._belongs_to(program)
+        found |= {one for path in list(found) for one in _linked(path)}
         yield from ((path, RUN) for path in found)
         for root in self._roots:
             # Packages that lie above a root, as in a folder of several projects.
@@ -230,6 +237,8 @@ class SandboxProcess:
 
     def _permits(self, path: str) -> bool:
         """Whether the rules let a file be read; what lies outside the roots is for the kernel."""
+        if path in _ITS_OWN:
+            return True
         real = _resolved(path)
         if real is None:
             return False
@@ -272,6 +281,15 @@ class SandboxProcess:
             return policy.decide(request).verdict == "deny"
 
         return SecretIndex(home, is_secret)
+
+
+def _linked(folder: str) -> Iterator[str]:
+    """The folders that a Python's libraries name beside their own: packages that somebody works on."""
+    if os.path.basename(folder) != "lib":
+        return
+    for place in glob.glob(f"{glob.escape(folder)}/python3*/site-packages/*.pth"):
+        with suppress(OSError, UnicodeDecodeError), open(place, encoding="utf-8") as lines:
+            yield from (line.strip() for line in lines if line.startswith("/"))
 
 
 def _for_every_agent(rules: Iterable[Rule]) -> list[Rule]:
@@ -364,20 +382,20 @@ class _Calls:
 
 
 # creat, socket, truncate, io_uring_setup, open_by_handle_at, ptrace, process_vm_readv and _writev,
-# mount, fsopen, open_tree, move_mount, unshare, setns: whoever has rights of its own namespace could
-# put a file under another name.
+# mount, fsopen, open_tree, move_mount, unshare, setns, chroot: whoever has rights of its own namespace
+# could put a file under another name.
 _BY_MACHINE: Final = {
     "x86_64": _Calls(
         0xC000003E,
         317,
         {2: 0, 257: 1, 437: 1},
-        (85, 41, 76, 425, 304, 101, 310, 311, 165, 430, 428, 429, 272, 308),
+        (85, 41, 76, 425, 304, 101, 310, 311, 165, 430, 428, 429, 272, 308, 161),
     ),
     "aarch64": _Calls(
         0xC00000B7,
         277,
         {56: 1, 437: 1},
-        (198, 45, 425, 265, 117, 270, 271, 40, 430, 428, 429, 97, 268),
+        (198, 45, 425, 265, 117, 270, 271, 40, 430, 428, 429, 97, 268, 51),
     ),
 }
 

@@ -267,6 +267,13 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "command": ["filepact-csharp", "serve", "--root", "{root}"],
         "files": {**_CSHARP, "*.{csproj,sln,slnx,props,targets}": "xml"},
         "needs": ["filepact-csharp doctor --json"],
+        # Libraries that a project file names, wherever they lie.
+        "risk": "evaluates",
+        "toolchain": [
+            *("{DOTNET_ROOT}", "{program:dotnet}", "{HOME}/.dotnet", "/opt/dotnet"),
+            *("{NUGET_PACKAGES}", "{HOME}/.nuget/packages"),
+            *("{XDG_DATA_HOME}/filepact/csharp", "{HOME}/.local/share/filepact/csharp"),
+        ],
         "install": "pip install filepact[csharp], then filepact install csharp or a .NET SDK",
         "first": 30,
         "sync": {"unsaved_new": "change"},

@@ -254,7 +254,7 @@ class ServerPool:
         """
 
         async def ask() -> tuple[QueryAnswer, ...]:
-            if self._servers[server].is_confined(root) and any(
+            if self._withholds(server, root) and any(
                 self._names_protected(root, path, text)
                 for path, text in (*files.items(), *proposed.items())
             ):
@@ -406,7 +406,7 @@ class ServerPool:
             answers = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
             return tuple(
                 self._without_protected(root, one, shares[one.server], others)
-                if self._servers[one.server].is_confined(root)
+                if self._withholds(one.server, root)
                 else one
                 for one in answers
             )
@@ -436,6 +436,11 @@ class ServerPool:
             reports=tuple(told(one, texts) for one in answer.reports),
             before=tuple(told(one, {}) for one in answer.before),
         )
+
+    def _withholds(self, server: str, root: str) -> bool:
+        """Whether what a server says of a text tells which of the files are there that it names."""
+        one = self._servers[server]
+        return one.risk != "evaluates" and one.is_confined(root)
 
     def _names_protected(self, root: str, path: str, text: str) -> bool:
         """Whether a text names a file that may not be read; remembered for the last text of each file."""

@@ -45,10 +45,12 @@ documents again.  ``announce``: being told again what it is told after its start
 a new start, which it then gets; a watcher of its own is no help, since nobody knows when it looks.
 """
 
-Risk = Literal["", "runs", "discloses"]
+Risk = Literal["", "runs", "discloses", "evaluates"]
 """What an agent could reach through a server, past every rule.  ``runs``: it runs what a project's
 build files say, and so what an agent has written there.  ``discloses``: it reads whatever file a text
-names, inside the root or not, and its messages tell what is in it."""
+names, inside the root or not, and its messages tell what is in it.  ``evaluates``: it reads what
+build files name by rules of its own, and is confined besides where that can be had; it needs nobody's
+trust either way."""
 
 Unsaved = Literal["change", "repeat", "alone", "nothing"]
 """What makes other files see the unsaved text of an open one: the change itself, their own texts
@@ -135,6 +137,7 @@ class ServerSpec:
         confined: Whether it may be used in other folders too, or everywhere if none is named, in a
             sandbox.
         toolchain: Folders that it may read in a sandbox, besides what belongs to its program; a
+            program as ``{program:NAME}`` stands for the folder that it lies in, and a
             variable's name in braces stands for its value.
         dependents: A command of the server's that tells which other files a change concerns; empty
             where that is guessed.
@@ -177,7 +180,7 @@ class ServerSpec:
     @property
     def serves_agents(self) -> bool:
         """Whether it may be shown what an agent writes, and an agent told what it says."""
-        return self.trusted or not self.risk
+        return self.trusted or self.risk in ("", "evaluates")
 
     @property
     def serves_people(self) -> bool:
@@ -223,7 +226,7 @@ class ServerSpec:
         return tuple(one for one in found if one.startswith("/"))
 
     def placed(self, locate: Callable[[str], str | None]) -> ServerSpec:
-        """The server with the places of programs in its options and settings.
+        """The server with the places of programs in its options, settings and toolchain.
 
         Args:
             locate: Where a program is, or None.
@@ -236,7 +239,16 @@ class ServerSpec:
                 return {key: fill(inner) for key, inner in value.items()}
             return [fill(inner) for inner in value] if isinstance(value, list) else value
 
-        return replace(self, options=fill(self.options), settings=fill(self.settings))
+        folders = (
+            locate(found[1]) or "" if (found := _PROGRAM.fullmatch(word)) else word
+            for word in self.toolchain
+        )
+        return replace(
+            self,
+            options=fill(self.options),
+            settings=fill(self.settings),
+            toolchain=tuple(folders),
+        )
 
 
 def is_within(folder: str, others: Iterable[str]) -> bool:

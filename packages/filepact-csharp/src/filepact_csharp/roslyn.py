@@ -100,6 +100,8 @@ def start(roslyn: str, dotnet: str) -> Roslyn:
             raise NotFoundError("the folder of the C# compiler has no compiler in it")
     # Without it the runtime looks for a library of the system that may not be there.
     os.environ["DOTNET_SYSTEM_GLOBALIZATION_INVARIANT"] = "1"
+    # It would listen for programs that look into it.
+    os.environ["DOTNET_EnableDiagnostics"] = "0"  # noqa: SIM112 - as the runtime spells it
     # The compiler goes down into expressions as deep as they are, and a full stack ends the process.
     os.environ["DOTNET_DefaultStackSize"] = _STACK  # noqa: SIM112 - as the runtime spells it
     try:

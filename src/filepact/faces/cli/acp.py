@@ -90,17 +90,21 @@ def _sessions(arguments: Namespace) -> Sessions:
         from filepact.app import (  # noqa: PLC0415 - not before it is needed
             confines_servers,
             open_semantic_workspace,
+            read_answers,
+            write_answers,
         )
         from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - the same
 
-        programs = Programs(workspace.changeable)
-        return open_semantic_workspace(
+        programs = Programs(workspace.changeable, kept=read_answers(state))
+        semantics = open_semantic_workspace(
             workspace,
             diagnosing=settings.diagnosing,
             servers=settings.agents_servers(read_trust(state), confines=confines_servers(settings)),
             environment=programs.environment,
             locate=programs,
         )
+        write_answers(state, programs.answers)
+        return semantics
 
     return Sessions(
         state,

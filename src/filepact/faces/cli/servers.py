@@ -257,7 +257,7 @@ def trust(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Show which servers wait for trust in this folder, or give or withdraw it."""
     context = find_context(arguments)
     settings = read_settings(arguments.config)
-    risky = {one.name: one for one in settings.servers if one.risk}
+    risky = {one.name: one for one in settings.servers if one.risk in RISKS}
     with opened(arguments, context) as workspace:
         folder = workspace.guard.roots[0].path
         programs = Programs(workspace.changeable)
@@ -383,7 +383,7 @@ def diagnostics(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         semantics = open_semantic_workspace(
             workspace,
             diagnosing=settings.diagnosing,
-            servers=settings.peoples_servers,
+            servers=settings.peoples_servers(confines=confines_servers(settings)),
             environment=programs.environment,
             locate=programs,
         )
