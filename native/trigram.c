@@ -6,110 +6,160 @@
  *
  * Not safe for several threads at once; the caller holds a lock.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#ifdef __linux__
+#include <stdio.h>
+#include <sys/syscall.h>
+#endif
+#include <unistd.h>
 
+/* Most trigrams are in a few files only: their postings stand where the address of the others is. */
 typedef struct {
-    uint32_t key;   /* trigram + 1; 0 is free */
-    uint32_t files; /* how many numbers are in it */
-    uint32_t last;  /* the last of them */
-    uint32_t used, room;
-    uint8_t *bytes;
+    uint32_t trigram : 24, grade : 8; /* how much room there is, see `rooms` */
+    uint32_t files;                   /* how many numbers are in it */
+    uint32_t last;                    /* the last of them */
+    uint32_t used;
+    union {
+        uint8_t within[8];
+        uint8_t *bytes;
+    } at;
 } list_t;
 
 typedef struct {
     list_t *lists;
-    uint32_t room, used; /* room is a power of two */
+    uint32_t used, room;
+    uint32_t *slots; /* by hash: where a trigram's list is, plus 1; 0 is free */
+    uint32_t wide;   /* how many slots, a power of two */
     uint64_t memory;
-    uint8_t *seen;    /* a bit for each trigram: whether the file at hand has it */
-    uint32_t *found;  /* the trigrams of the file at hand */
-    uint32_t wide;    /* how many fit into it */
-    uint32_t next;    /* the lowest number for the next file */
+    uint8_t *seen;   /* a bit for each trigram: whether the file at hand has it */
+    uint32_t *found; /* the trigrams of the file at hand */
+    uint32_t most;   /* how many fit into it */
+    uint32_t next;   /* the lowest number for the next file */
 } index_t;
 
-enum { TRIGRAMS = 1 << 24, FIRST_LISTS = 1 << 14, FIRST_BYTES = 8, FIRST_FOUND = 1 << 12 };
+enum { TRIGRAMS = 1 << 24, FIRST_SLOTS = 1 << 14, FIRST_LISTS = 1 << 12, FIRST_FOUND = 1 << 12, HEAD = 8 };
+
+/* With the allocator's head, multiples of 16. */
+static const uint32_t rooms[] = {8,       24,      40,      56,      88,       136,      200,     296,     440,
+                                 664,     1000,    1496,    2248,    3368,     5048,     7576,    11368,   17048,
+                                 25576,   38360,   57544,   86312,   129464,   194200,   291304,  436952,  655432,
+                                 983144,  1474712, 2212072, 3318104, 4977160, 7465736, 11198600, 16797896};
+enum { GRADES = sizeof rooms / sizeof *rooms };
 
 static uint8_t folded(uint8_t byte) { return byte >= 'A' && byte <= 'Z' ? byte | 32 : byte; }
 
-static uint32_t place_of(const list_t *lists, uint32_t room, uint32_t key) {
-    uint32_t at = (key * 2654435761u) & (room - 1);
-    while (lists[at].key && lists[at].key != key)
-        at = (at + 1) & (room - 1);
+static const uint8_t *postings(const list_t *list) { return list->grade ? list->at.bytes : list->at.within; }
+
+static uint32_t slot_of(const index_t *index, uint32_t trigram) {
+    uint32_t at = ((trigram + 1) * 2654435761u) >> 7 & (index->wide - 1);
+    while (index->slots[at] && index->lists[index->slots[at] - 1].trigram != trigram)
+        at = (at + 1) & (index->wide - 1);
     return at;
 }
 
-static int grow(index_t *index) {
-    uint32_t room = index->room * 2;
-    list_t *lists = calloc(room, sizeof *lists);
-    if (!lists)
+static int widen(index_t *index) {
+    uint32_t *slots = calloc((size_t)index->wide * 2, sizeof *slots);
+    if (!slots)
         return 0;
-    for (uint32_t at = 0; at < index->room; at++)
-        if (index->lists[at].key)
-            lists[place_of(lists, room, index->lists[at].key)] = index->lists[at];
-    index->memory += (uint64_t)(room - index->room) * sizeof *lists;
-    free(index->lists);
-    index->lists = lists;
-    index->room = room;
+    free(index->slots);
+    index->slots = slots;
+    index->memory += (uint64_t)index->wide * sizeof *slots;
+    index->wide *= 2;
+    for (uint32_t at = 0; at < index->used; at++)
+        slots[slot_of(index, index->lists[at].trigram)] = at + 1;
     return 1;
 }
 
-static int append(index_t *index, uint32_t trigram, uint32_t number) {
-    if (index->used * 4 >= index->room * 3 && !grow(index))
-        return 0;
-    list_t *list = &index->lists[place_of(index->lists, index->room, trigram + 1)];
-    if (!list->key) {
-        list->key = trigram + 1;
-        index->used++;
+static list_t *list_for(index_t *index, uint32_t trigram) {
+    uint32_t slot = slot_of(index, trigram);
+    if (index->slots[slot])
+        return &index->lists[index->slots[slot] - 1];
+    if (index->used == index->room) {
+        uint32_t room = index->room + index->room / 4;
+        list_t *lists = realloc(index->lists, (size_t)room * sizeof *lists);
+        if (!lists)
+            return NULL;
+        index->memory += (uint64_t)(room - index->room) * sizeof *lists;
+        index->lists = lists;
+        index->room = room;
     }
-    if (list->used + 5 > list->room) {
-        uint32_t room = list->room ? list->room + list->room / 2 + 5 : FIRST_BYTES;
-        uint8_t *bytes = realloc(list->bytes, room);
+    if (index->used * 4 >= index->wide * 3) {
+        if (!widen(index))
+            return NULL;
+        slot = slot_of(index, trigram);
+    }
+    list_t *list = &index->lists[index->used++];
+    memset(list, 0, sizeof *list);
+    list->trigram = trigram;
+    index->slots[slot] = index->used;
+    return list;
+}
+
+static int append(index_t *index, uint32_t trigram, uint32_t number) {
+    list_t *list = list_for(index, trigram);
+    if (!list)
+        return 0;
+    uint8_t step[5];
+    uint32_t size = 0, rest = list->files ? number - list->last : number;
+    for (; rest >= 128; rest >>= 7)
+        step[size++] = (uint8_t)(rest | 128);
+    step[size++] = (uint8_t)rest;
+    if (list->used + size > rooms[list->grade]) {
+        uint32_t grade = list->grade + 1u;
+        if (grade == GRADES)
+            return 0;
+        uint8_t *bytes = realloc(list->grade ? list->at.bytes : NULL, rooms[grade]);
         if (!bytes)
             return 0;
-        index->memory += room - list->room;
-        list->bytes = bytes;
-        list->room = room;
+        if (!list->grade)
+            memcpy(bytes, list->at.within, list->used);
+        index->memory += rooms[grade] + HEAD - (list->grade ? rooms[list->grade] + HEAD : 0);
+        list->at.bytes = bytes;
+        list->grade = grade & 255;
     }
-    uint32_t step = list->files ? number - list->last : number;
-    while (step >= 128) {
-        list->bytes[list->used++] = (uint8_t)(step | 128);
-        step >>= 7;
-    }
-    list->bytes[list->used++] = (uint8_t)step;
+    memcpy((list->grade ? list->at.bytes : list->at.within) + list->used, step, size);
+    list->used += size;
     list->last = number;
     list->files++;
     return 1;
+}
+
+void trigram_free(index_t *index) {
+    if (!index)
+        return;
+    for (uint32_t at = 0; at < index->used; at++)
+        if (index->lists[at].grade)
+            free(index->lists[at].at.bytes);
+    free(index->lists);
+    free(index->slots);
+    free(index->seen);
+    free(index->found);
+    free(index);
 }
 
 index_t *trigram_new(void) {
     index_t *index = calloc(1, sizeof *index);
     if (!index)
         return NULL;
+    index->wide = FIRST_SLOTS;
     index->room = FIRST_LISTS;
-    index->wide = FIRST_FOUND;
-    index->lists = calloc(index->room, sizeof *index->lists);
+    index->most = FIRST_FOUND;
+    index->slots = calloc(index->wide, sizeof *index->slots);
+    index->lists = malloc(index->room * sizeof *index->lists);
     index->seen = calloc(TRIGRAMS / 8, 1);
-    index->found = malloc(index->wide * sizeof *index->found);
-    index->memory = index->room * sizeof *index->lists + TRIGRAMS / 8;
-    if (index->lists && index->seen && index->found)
+    index->found = malloc(index->most * sizeof *index->found);
+    index->memory = index->wide * sizeof *index->slots + index->room * sizeof *index->lists + TRIGRAMS / 8;
+    if (index->slots && index->lists && index->seen && index->found)
         return index;
-    free(index->lists);
-    free(index->seen);
-    free(index->found);
-    free(index);
+    trigram_free(index);
     return NULL;
-}
-
-void trigram_free(index_t *index) {
-    if (!index)
-        return;
-    for (uint32_t at = 0; at < index->room; at++)
-        free(index->lists[at].bytes);
-    free(index->lists);
-    free(index->seen);
-    free(index->found);
-    free(index);
 }
 
 /* Adds a file; its number must be higher than all before.  Returns 1, or 0 when memory ran out: then the
@@ -128,14 +178,14 @@ int trigram_add(index_t *index, uint32_t number, const uint8_t *text, size_t siz
         uint8_t bit = (uint8_t)(1 << (window & 7));
         if (index->seen[window >> 3] & bit)
             continue;
-        if (count == index->wide) {
-            uint32_t *wider = realloc(index->found, 2 * (size_t)index->wide * sizeof *wider);
+        if (count == index->most) {
+            uint32_t *wider = realloc(index->found, 2 * (size_t)index->most * sizeof *wider);
             if (!wider) {
                 good = 0;
                 break;
             }
             index->found = wider;
-            index->wide *= 2;
+            index->most *= 2;
         }
         index->seen[window >> 3] |= bit;
         index->found[count++] = window;
@@ -148,12 +198,13 @@ int trigram_add(index_t *index, uint32_t number, const uint8_t *text, size_t siz
 }
 
 static uint32_t read_all(const list_t *list, uint32_t *out) {
+    const uint8_t *bytes = postings(list);
     uint32_t number = 0, count = 0;
     for (uint32_t at = 0; at < list->used; count++) {
         uint32_t step = 0, shift = 0;
         uint8_t byte;
         do {
-            byte = list->bytes[at++];
+            byte = bytes[at++];
             step |= (uint32_t)(byte & 127) << shift;
             shift += 7;
         } while (byte & 128);
@@ -165,12 +216,13 @@ static uint32_t read_all(const list_t *list, uint32_t *out) {
 
 /* Keeps those of some sorted numbers that are in a list as well. */
 static uint32_t keep_common(const list_t *list, uint32_t *out, uint32_t count) {
+    const uint8_t *bytes = postings(list);
     uint32_t number = 0, kept = 0, next = 0;
     for (uint32_t at = 0; at < list->used && next < count;) {
         uint32_t step = 0, shift = 0;
         uint8_t byte;
         do {
-            byte = list->bytes[at++];
+            byte = bytes[at++];
             step |= (uint32_t)(byte & 127) << shift;
             shift += 7;
         } while (byte & 128);
@@ -200,10 +252,10 @@ int64_t trigram_find(const index_t *index, const uint8_t *text, size_t size, uin
     uint32_t window = (uint32_t)folded(text[0]) << 8 | folded(text[1]);
     for (size_t at = 2; at < size && count < MOST_LISTS; at++) {
         window = (window << 8 | folded(text[at])) & (TRIGRAMS - 1);
-        const list_t *list = &index->lists[place_of(index->lists, index->room, window + 1)];
-        if (!list->key)
+        uint32_t found = index->slots[slot_of(index, window)];
+        if (!found)
             return 0;
-        lists[count++] = list;
+        lists[count++] = &index->lists[found - 1];
     }
     qsort(lists, count, sizeof *lists, by_size);
     if (lists[0]->files > room)
@@ -217,3 +269,79 @@ int64_t trigram_find(const index_t *index, const uint8_t *text, size_t size, uin
 
 /* Bytes that the index takes, about. */
 uint64_t trigram_memory(const index_t *index) { return index->memory; }
+
+/* A file as it was read; of size -1 where it has to be read in another way. */
+typedef struct {
+    int64_t size;
+    uint64_t inode;
+    int64_t modified, changed; /* nanoseconds */
+} record_t;
+
+#ifdef __linux__
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+
+static int64_t nanoseconds(struct timespec time) { return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec; }
+
+static void note(record_t *record, const struct stat *status) {
+    record->size = status->st_size;
+    record->inode = status->st_ino;
+    record->modified = nanoseconds(status->st_mtim);
+    record->changed = nanoseconds(status->st_ctim);
+}
+
+/* Reads an open file of `status`; whether that was one state of it. */
+static int read_open(int file, const struct stat *status, uint8_t *out, size_t room) {
+    size_t size = 0;
+    ssize_t got;
+    struct stat after;
+    while ((got = pread(file, out + size, room - size, (off_t)size)) > 0)
+        size += (size_t)got;
+    return got == 0 && !fstat(file, &after) && (off_t)size == status->st_size && after.st_size == status->st_size &&
+           nanoseconds(after.st_mtim) == nanoseconds(status->st_mtim) &&
+           nanoseconds(after.st_ctim) == nanoseconds(status->st_ctim);
+}
+#endif
+
+/* Reads regular files with one name beneath a folder, one behind the other into `out`, as many as fit.
+ *
+ * `paths` are their names, each with a zero behind it; `resolve` are the flags of openat2.  What a name leads
+ * to is held before it is looked at, and only a regular file is opened.  Returns how many records it wrote. */
+uint32_t read_files(int folder, uint64_t resolve, const char *paths, uint32_t count, uint8_t *out, size_t room,
+                    record_t *records) {
+    size_t used = 0;
+    uint32_t done = 0;
+    for (; done < count; done++, paths += strlen(paths) + 1) {
+        records[done].size = -1;
+#ifdef __linux__
+        uint64_t how[3] = {O_PATH | O_NOFOLLOW | O_CLOEXEC, 0, resolve};
+        int held = (int)syscall(SYS_openat2, folder, paths, how, sizeof how);
+        if (held < 0)
+            continue;
+        struct stat status;
+        int fine = !fstat(held, &status) && S_ISREG(status.st_mode) && status.st_nlink == 1 &&
+                   (uint64_t)status.st_size < room;
+        if (fine && (uint64_t)status.st_size >= room - used) {
+            close(held);
+            break;
+        }
+        if (fine) {
+            char name[32];
+            snprintf(name, sizeof name, "/proc/self/fd/%d", held);
+            int file = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+            if (file >= 0) {
+                if (read_open(file, &status, out + used, room - used)) {
+                    note(&records[done], &status);
+                    used += (size_t)status.st_size;
+                }
+                close(file);
+            }
+        }
+        close(held);
+#else
+        (void)folder, (void)resolve, (void)out, (void)room, (void)used;
+#endif
+    }
+    return done;
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from filepact.errors import SearchFailedError
+from filepact.fs import trigrams
+from filepact.fs.root import Root
 from filepact.fs.trigrams import TrigramIndex
 from filepact.text.literals import needs_of
 from filepact.text.query import Query
@@ -140,6 +143,75 @@ def test_what_is_excluded_never_matches_for_many_patterns():
     assert compare(2, 60_000) > 10_000
 
 
+@pytest.fixture
+def many(tmp_path):
+    """A folder of files of which some are read at once and some are not; what each holds."""
+    (tmp_path / "root" / "in" / "deep").mkdir(parents=True)
+    root = tmp_path / "root"
+    held = {f"in/{number}.txt": os.urandom(number * 137) for number in range(200)}
+    held["in/deep/empty"] = b""
+    held["in/half"] = b"x" * 600_000
+    held["in/other half"] = b"y" * 600_000
+    for name, data in held.items():
+        (root / name).write_bytes(data)
+    (root / "large").write_bytes(b"z" * (1 << 20))
+    (root / "twice").write_bytes(b"twice")
+    os.link(root / "twice", root / "again")
+    (root / "to.txt").symlink_to("in/1.txt")
+    (root / "into").symlink_to("in")
+    (tmp_path / "outside").write_bytes(b"outside")
+    os.mkfifo(root / "pipe")
+    return held
+
+
+ODD = [
+    "large",
+    "twice",
+    "again",
+    "to.txt",
+    "into/1.txt",
+    "../outside",
+    "pipe",
+    "in",
+    "none",
+    "in/1.txt/x",
+]
+
+
+@needs_library
+def test_many_files_are_read_as_each_alone(many, tmp_path):
+    with Root.open(tmp_path / "root", resolver="openat2") as root:
+        paths = sorted([*many, *ODD])
+        for name, got in zip(paths, root.read_small(paths), strict=True):
+            if name in ODD:
+                assert got is None
+            else:
+                assert got == (many[name], root.glance(name))
+        first = root.read_small(["in/5.txt", "in/6.txt"])
+        assert next(first)[0] == many["in/5.txt"]
+        assert [got[0] for got in root.read_small(["in/7.txt"])] == [many["in/7.txt"]]
+        assert next(first)[0] == many["in/6.txt"]
+
+
+def test_where_files_are_not_read_at_once_each_is_read_alone(many, tmp_path, monkeypatch):
+    with Root.open(tmp_path / "root", resolver="walk") as root:
+        assert list(root.read_small(["in/1.txt", "in/2.txt"])) == [None, None]
+    monkeypatch.setattr(trigrams, "_library", lambda: None)
+    with Root.open(tmp_path / "root") as root:
+        assert list(root.read_small(["in/1.txt"])) == [None]
+
+
+def test_no_file_is_read_at_once_of_a_root_that_has_gone(many, tmp_path):
+    with Root.open(tmp_path / "root") as root:
+        (tmp_path / "root").rename(tmp_path / "moved")
+        assert list(root.read_small(["in/1.txt"])) == [None]
+
+
+def test_a_library_of_an_earlier_version_is_not_used(monkeypatch):
+    monkeypatch.setattr(trigrams.ctypes, "CDLL", lambda _path: object())
+    assert trigrams._library.__wrapped__() is None
+
+
 HARNESS = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,6 +238,24 @@ int main(void) {
         if (trigram_add(index, 1, (const uint8_t *)"again", 5)) return 4;
         trigram_free(index);
     }
+    int folder = open(".", O_RDONLY | O_DIRECTORY);
+    for (size_t room = 1; room < 3000; room += 1 + room / 7) {
+        const char *at = "a\0b\0none\0link\0.\0a\0", *end = at + 18;
+        uint32_t left = 6;
+        uint8_t *out = malloc(room);
+        while (left) {
+            record_t *records = malloc(left * sizeof *records);
+            uint32_t done = read_files(folder, 0x0c, at, left, out, room, records);
+            if (!done) return 5;
+            for (uint32_t one = 0; one < done; one++) {
+                if (at >= end || (records[one].size >= 0 && (size_t)records[one].size >= room)) return 6;
+                at += strlen(at) + 1;
+            }
+            left -= done;
+            free(records);
+        }
+        free(out);
+    }
     return 0;
 }
 """
@@ -177,8 +267,12 @@ def test_the_library_in_c_stays_in_its_memory(tmp_path):
         pytest.skip("no C compiler here")
     (tmp_path / "harness.c").write_text(HARNESS % SOURCE)
     flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1", "-Wall"]
+    flags += ["-D_GNU_SOURCE"]
     program = tmp_path / "harness"
     made = subprocess.run(["cc", *flags, "-o", program, tmp_path / "harness.c"], check=False)
     if made.returncode:
         pytest.skip("this compiler has no sanitizers")
-    assert subprocess.run([program], check=False).returncode == 0
+    (tmp_path / "a").write_bytes(b"a" * 1_000)
+    (tmp_path / "b").write_bytes(b"")
+    (tmp_path / "link").symlink_to("a")
+    assert subprocess.run([program], cwd=tmp_path, check=False).returncode == 0

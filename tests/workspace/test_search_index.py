@@ -233,13 +233,13 @@ def test_files_that_cannot_match_are_not_opened(indexed, root, monkeypatch):
         (root / f"{number}.txt").write_text(f"word{number} and more\n")
     workspace = indexed()
     opened = []
-    plain = Root.read
+    plain = Root.read_small
 
-    def read(self, path, **how):
-        opened.append(path)
-        return plain(self, path, **how)
+    def read_small(self, paths):
+        opened.extend(paths)
+        return plain(self, paths)
 
-    monkeypatch.setattr(Root, "read", read)
+    monkeypatch.setattr(Root, "read_small", read_small)
     found = reader(workspace).grep(
         ".", Query.compile("word7 and"), glob="**/*", limit=5, offset=0, context=0, mode="content"
     )
@@ -256,16 +256,15 @@ def test_a_line_is_shown_from_the_disk_and_never_from_what_is_kept(indexed, root
     for _ in range(2):
         assert reader(workspace).grep(".", query, **how).total == 1
     assert known(workspace).texts._kept
-    plain = Root.read
 
-    def read(self, path, **how):
+    def refuse(self, path, **how):
         raise PathBlockedError("no", path=path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Root, "read", read)
+        patch.setattr(Root, "read_small", lambda _root, paths: [None] * len(paths))
+        patch.setattr(Root, "read", refuse)
         found = reader(workspace).grep(".", query, **how)
         assert (found.files, found.unreadable) == ((), ("a.txt",))
-    assert Root.read is plain
     (root / "a.txt").write_text("other\n")
     assert reader(workspace).grep(".", query, **how).total == 0
     workspace._indexes.settle()
@@ -380,12 +379,14 @@ def test_a_private_key_that_comes_into_a_known_file_is_refused(indexed, root):
     check(workspace)
 
 
-@pytest.mark.parametrize("lacking", ["trigrams", "notices", "watches"])
+@pytest.mark.parametrize("lacking", ["trigrams", "library", "notices", "watches"])
 def test_what_a_system_lacks_changes_no_answer(indexed, root, monkeypatch, lacking):
     plant(root, random.Random(5))
     if lacking == "trigrams":
         monkeypatch.setattr(TrigramIndex, "open", lambda: None)
         monkeypatch.setattr(search_index.TextIndex.__init__, "__defaults__", (lambda: None,))
+    elif lacking == "library":
+        monkeypatch.setattr(Root, "read_small", lambda _root, paths: [None] * len(paths))
     elif lacking == "notices":
         monkeypatch.setattr(name_index.InotifyWatcher, "open", lambda _root: None)
     else:

@@ -23,6 +23,7 @@ from filepact.errors import (
     PathBlockedError,
     StaleFileError,
 )
+from filepact.fs.kernel import BENEATH, NO_LINKS, NO_MAGIC_LINKS
 from filepact.fs.mounts import RootMounts, is_made_up
 from filepact.fs.path_form import check_new_name
 from filepact.fs.read import (
@@ -39,7 +40,7 @@ from filepact.fs.resolve import choose_resolver, find_exactly
 from filepact.fs.work_trees import WorkTrees
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from io import BufferedReader
 
     from filepact.fs.home_secrets import SecretIndex
@@ -266,6 +267,21 @@ class RootReader:
             return read_whole(descriptor, limit, path)
         finally:
             os.close(descriptor)
+
+    def read_small(self, paths: Sequence[str]) -> Iterator[tuple[bytes, tuple[int, ...]] | None]:
+        """Read many files that are not large, without following links, as far as that is quick.
+
+        Each is resolved, held and checked as by `read`, by a library that does it for many in one call.
+
+        Yields:
+            For each file its bytes, and its stamp as `glance` has it; None for what `read` has to
+            read, or refuse.
+        """
+        from filepact.fs.trigrams import read_files  # noqa: PLC0415 - only searches need it
+
+        quick = self._resolver.name == "openat2" and not self.boundary.mounts and self.alive()
+        resolve = BENEATH | NO_LINKS | NO_MAGIC_LINKS | self.boundary.resolve
+        return read_files(self._descriptor, resolve, paths) if quick else iter([None] * len(paths))
 
     def _bytes(self, path: str, limit: int) -> bytes:
         return self.read(path, limit=limit, follow=False).data

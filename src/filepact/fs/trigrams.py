@@ -1,20 +1,25 @@
 """An inverted index of trigrams over many texts: which of them cannot hold a literal.
 
 It is a small library in C (``native/trigram.c``), built with the package where there is a compiler, and
-shipped in the wheels; without it `TrigramIndex.open` returns None, and everything is searched.
+shipped in the wheels; without it `TrigramIndex.open` returns None, and everything is searched.  The library also
+reads many files at once.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
+import threading
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from filepact.text.literals import Needs
 
-__all__ = ["TrigramIndex"]
+__all__ = ["TrigramIndex", "read_files"]
 
 _LIBRARY = Path(__file__).resolve().parent.parent / "libtrigram.so.1"
 _KELVIN: Final = b"\xe2\x84\xaa"
@@ -26,7 +31,12 @@ def _library() -> Any:
     """The library in C; None where there is none."""
     try:
         library = ctypes.CDLL(str(_LIBRARY))
-    except OSError:
+        library.read_files.argtypes = [
+            *(ctypes.c_int, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_uint32),
+            *(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p),
+        ]
+        library.read_files.restype = ctypes.c_uint32
+    except (OSError, AttributeError):
         return None
     pointer, number = ctypes.c_void_p, ctypes.c_uint32
     library.trigram_new.restype = pointer
@@ -98,3 +108,46 @@ class TrigramIndex:
     def memory(self) -> int:
         """Bytes that it takes, about."""
         return int(self._library.trigram_memory(self._handle))
+
+
+_ROOM: Final = 1 << 20
+_AT_ONCE: Final = 64
+_Record = ctypes.c_int64 * 4
+_rooms = threading.local()
+
+
+def read_files(
+    folder: int, resolve: int, paths: Sequence[str]
+) -> Iterator[tuple[bytes, tuple[int, ...]] | None]:
+    """Read regular files that have one name and are not large, each in one state.
+
+    Args:
+        folder: Descriptor of the folder that the paths start from.
+        resolve: Flags of openat2, as of `kernel`.
+        paths: The files.
+
+    Yields:
+        For each its bytes, and its inode, size and both times; None for what has to be read in another
+        way, which tells what it is.
+    """
+    library, at = _library(), 0
+    while library is not None and at < len(paths):
+        some = paths[at : at + _AT_ONCE]
+        room = getattr(_rooms, "room", None)
+        if room is None:
+            room = _rooms.room = (ctypes.c_char * _ROOM)()
+        records = (_Record * len(some))()
+        names = b"\0".join(map(os.fsencode, some)) + b"\0"
+        done = library.read_files(folder, resolve, names, len(some), room, _ROOM, records)
+        at += done
+        view, start = memoryview(room), 0
+        got: list[tuple[bytes, tuple[int, ...]] | None] = []
+        for number in range(done):
+            size, inode, *times = records[number]
+            got.append(
+                None if size < 0 else (bytes(view[start : start + size]), (inode, size, *times))
+            )
+            start += max(size, 0)
+        yield from got
+    for _ in range(at, len(paths)):
+        yield None

@@ -12,7 +12,7 @@ from filepact.fs.walk import Entry, EntryFilter, open_batch
 from filepact.text.confusables import MAX_WIDTH, shown_line
 from filepact.text.glob import compile_filter, compile_selection
 from filepact.text.query import searchable
-from filepact.text.secrets import find_secrets, holds_private_key, redact
+from filepact.text.secrets import find_secrets, holds_private_key, may_hold_secrets, redact
 from filepact.values import dataclass, field
 from filepact.workspace.find import ALL_SEARCHED, SkippedFiles, unsearched
 from filepact.workspace.search_index import FILE_LIMIT, NO_INDEX
@@ -39,6 +39,10 @@ _MOST_COUNTED = 10_000
 
 _STEP_SECONDS = 0.5
 _PROGRESS_EVERY = 200
+_FIRST_AT_ONCE = 8
+_MOST_AT_ONCE = 64
+"""How many files that may match are read at once, at first and later."""
+
 _MOST_LINES = 50
 """Most lines of one multiline match that are shown."""
 
@@ -53,12 +57,14 @@ class MatchLine:
         number: 1-based.
         matched: Whether it is part of a match; else it is context.
         hits: How many matches begin on it.
+        start: Offset of its first byte in the text, where that has no CRLF.
     """
 
     number: int
     text: str
     matched: bool
     hits: int = 0
+    start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +207,10 @@ def _bytes(root: Root, path: str) -> bytes:
     return root.read(path, limit=FILE_LIMIT, follow=False).data
 
 
+def _given(data: bytes) -> bytes:
+    return data
+
+
 def _stream(root: Root, path: str) -> bytes:
     with root.stream(path, follow=False) as (stream, size):
         data = b"" if size > FILE_LIMIT else stream.read(FILE_LIMIT + 1)
@@ -289,16 +299,38 @@ class _Run:
         """
         self.searched += known.passed
         self.binary += known.binary
-        for number, path in enumerate(known.look, start=1):
-            if self.ended():
-                return
+        at, step = 0, _FIRST_AT_ONCE
+        while at < len(known.look) and not self.ended():
+            some = known.look[at : at + step]
+            self._several(some, known, root, overlay)
+            progress(self.searched, some[-1])
+            at, step = at + step, min(step * 2, _MOST_AT_ONCE)
+
+    def _several(
+        self,
+        paths: list[str],
+        known: KnownTexts,
+        root: Root,
+        overlay: Callable[[str], bytes | None],
+    ) -> None:
+        passed: dict[str, bytes] = {}
+        for path in paths:
             text = known.text(path)
             if text is not None and (self.enough or not self.query.matches(text)):
+                passed[path] = text if self.enough else b""
+        wanted = [path for path in paths if path not in passed and known.sure(path)]
+        found = dict(zip(wanted, root.read_small(wanted), strict=True))
+        for path in paths:
+            if self.ended():
+                return
+            text, got = passed.get(path), found.get(path)
+            if text is None:
+                read = partial(_bytes, root, path) if got is None else partial(_given, got[0])
+                self.file(path, overlay, read, known)
+            elif text:
                 self._text(path, text)
             else:
-                self.file(path, overlay, partial(_bytes, root, path), known)
-            if number % _PROGRESS_EVERY == 0:
-                progress(self.searched, path)
+                self.searched += 1
 
     def file(
         self,
@@ -328,7 +360,10 @@ class _Run:
             return
         if known is not None:
             known.keep(path, text)
-            if self.net and self.query.matches(text) and holds_private_key(data):
+            if not self.query.matches(text):
+                self.searched += 1
+                return
+            if self.net and holds_private_key(data):
                 self.unreadable.append(path)
                 return
         self._text(path, text)
@@ -450,7 +485,7 @@ def _groups(
                 break
             end = _line_end(text, at)
             if number not in lines:
-                lines[number] = MatchLine(number, show(text, at, end), matched=False)
+                lines[number] = MatchLine(number, show(text, at, end), matched=False, start=at)
             at = end + 1
     groups: list[list[MatchLine]] = []
     for number in sorted(lines):
@@ -472,7 +507,7 @@ def _add_before(
         if number in lines:
             return
         start = text.rfind(b"\n", 0, end) + 1
-        lines[number] = MatchLine(number, show(text, start, end), matched=False)
+        lines[number] = MatchLine(number, show(text, start, end), matched=False, start=start)
         end = start - 1
 
 
@@ -491,7 +526,7 @@ def _add_match(
             shown = earlier.text
         if number == last and last < hit.last_line:
             shown += f" [+{hit.last_line - last:,} lines of this match]"
-        lines[number] = MatchLine(number, shown, matched=True, hits=begins)
+        lines[number] = MatchLine(number, shown, matched=True, hits=begins, start=at)
         at = focus = end + 1
     return hit.line_end + 1
 
@@ -499,6 +534,8 @@ def _add_match(
 def _guarded_line(text: bytes, start: int, end: int, *, focus: int | None = None) -> str:
     """A line as it is shown, without the tokens in it."""
     shown = shown_line(text, start, end, focus=focus)
+    if not may_hold_secrets(text, start, end):
+        return shown
     if end - start > MAX_WIDTH:
         # A token that the cut goes through would not be known any more.
         whole = text[start : min(end, start + FILE_LIMIT)].decode("utf-8", errors="replace")

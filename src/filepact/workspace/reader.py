@@ -420,13 +420,12 @@ class Reader:
             if root is None or len(data) > _SMALL:
                 continue  # nobody writes larger ones as a whole
             text = data.decode("utf-8", "replace")
-            spans: list[Span] = []
-            at, number = 0, 1
-            for line in lines:
-                at, number = line_start(text, line.number - number, at), line.number
-                end = line_start(text, 1, at)
-                if chomp(text[at:end]) == line.text:  # not cut, and nothing in it left out
-                    spans.append((at, end))
+            spans = [
+                (at, end)
+                for line, at in zip(lines, _starts(data, text, lines), strict=True)
+                # Not cut, and nothing in it left out.
+                if chomp(text[at : (end := line_start(text, 1, at))]) == line.text
+            ]
             if spans:
                 self._seen.shown_text(self._session, WorkspacePath(root.path, name), text, spans)
 
@@ -550,6 +549,24 @@ class _Without(EntryFilter):
         seen = self._inner.among(prefix, keys)
         self.refused += self._inner.refused - before
         return [key for key in seen if (prefix + key).rstrip("/") not in self._gone]
+
+
+def _starts(data: bytes, text: str, lines: Sequence[MatchLine]) -> list[int]:
+    """Where in a text some of its lines begin; they are in order."""
+    if b"\r" in data:
+        at, number, starts = 0, 1, []
+        for line in lines:
+            at, number = line_start(text, line.number - number, at), line.number
+            starts.append(at)
+        return starts
+    if len(data) == len(text):
+        return [line.start for line in lines]
+    at = chars = 0
+    starts = []
+    for line in lines:
+        chars, at = chars + len(data[at : line.start].decode("utf-8", "replace")), line.start
+        starts.append(chars)
+    return starts
 
 
 def _some(names: list[str]) -> str:

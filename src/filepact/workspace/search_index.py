@@ -14,12 +14,11 @@ import time
 from collections import OrderedDict
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.errors import FilepactError
 from filepact.fs.trigrams import TrigramIndex
-from filepact.fs.walk import Entry, EntryList, TreeReader, open_batch
+from filepact.fs.walk import Entry, EntryList, FileRecord, TreeReader, open_batch
 from filepact.text.query import searchable
 from filepact.text.secrets import holds_private_key
 from filepact.workspace.documents import EDITORCONFIG
@@ -45,6 +44,7 @@ _BUDGET: Final = 64 << 20
 _STEP_SECONDS: Final = 0.02
 _PAUSE_SECONDS: Final = 0.005
 _VERIFY_EVERY: Final = 60.0
+_AT_ONCE: Final = 16
 _FEW: Final = 2_000
 _MOST_NOTED: Final = 10_000
 _MOST_KEPT: Final = 64 << 20
@@ -499,39 +499,40 @@ class SearchIndexes:
         if files is None:
             return
         self._rest = time.monotonic() + _STEP_SECONDS
-        for folder, paths in groupby(
-            index.texts.claim(files), lambda path: path.rpartition("/")[0]
-        ):
-            self._read(index, folder, list(paths))
-            if self._closed:
-                return
-        index.filled = state
-
-    def _read(self, index: _RootIndex, folder: str, paths: list[str]) -> None:
-        root, prefix = index.root, f"{folder}/" if folder else ""
-        given = self._given(root)
-        with open_batch(root, EntryList(prefix, paths, {}, "", 1, -1)) as opened:
-            for path in paths:
+        paths = index.texts.claim(files)
+        given = self._given(index.root)
+        for at in range(0, len(paths), _AT_ONCE):
+            some = paths[at : at + _AT_ONCE]
+            for path, found in zip(some, index.root.read_small(some), strict=True):
                 self._pause()
                 if self._closed or index.texts.full:
                     return
-                entry = Entry(path, path[len(prefix) :], "file", 1, opened, root)
-                self._index(index.texts, entry, partial(given, path))
+                record = None if found is None else FileRecord(*found, 1)
+                self._index(index, path, record, partial(given, path))
+        index.filled = state
 
     def _index(
-        self, texts: TextIndex, entry: Entry, given: Callable[[], NamedEncoding | None]
+        self,
+        index: _RootIndex,
+        path: str,
+        found: FileRecord | None,
+        given: Callable[[], NamedEncoding | None],
     ) -> None:
         """Take in one file, or note that it is to be searched every time."""
+        texts, prefix = index.texts, path[: path.rfind("/") + 1]
         try:
-            found = entry.sample(limit=FILE_LIMIT)
+            if found is None:
+                with open_batch(index.root, EntryList(prefix, [], {}, "", 1, -1)) as folder:
+                    entry = Entry(path, path[len(prefix) :], "file", 1, folder, index.root)
+                    found = entry.sample(limit=FILE_LIMIT)
         except FilepactError:
-            texts.put_off(entry.path)
+            texts.put_off(path)
             return
         # By another name of the same file it may change without a notice.
         if found.links > 1 or holds_private_key(found.data):
-            texts.put_off(entry.path)
+            texts.put_off(path)
             return
-        texts.put(entry.path, searchable(found.data, name=entry.path, given=given), found.stamp)
+        texts.put(path, searchable(found.data, name=path, given=given), found.stamp)
 
     def _pause(self) -> None:
         """Leave the processor to searches, and now and then to everything else."""
