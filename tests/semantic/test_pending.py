@@ -59,6 +59,23 @@ def test_a_later_change_takes_nothing_away_from_what_is_told(ty: Scene) -> None:
     assert text.count("use.py:3:15") <= 1
 
 
+def test_a_later_change_that_is_still_under_way_takes_nothing_away(ty: Scene) -> None:
+    ty.write({"lib.py": ty.get("lib.py") + "\n"})
+    ty.write({"lib.py": WRONG_LIB}, seconds=0.0)
+    with ty.workspace.draft(AGENT, "write_file") as draft:
+        (target,) = draft.open_all(["lib.py"])
+        draft.write(target, WRONG_LIB + "\nmore: int = 'x'\n")
+        changes, versions = draft.changes, draft.versions
+        ty.workspace.submit(draft, "a change")
+    waiting = ty.semantics._deferred._waiting
+    while waiting and not waiting[0].outdated:
+        ty.semantics.sync()
+    ty.semantics.verify(changes, versions, session=AGENT, seconds=0.0)
+    text = news(ty)
+    assert "use.py:3" in text
+    assert "lib.py:4" in text
+
+
 def test_what_was_told_at_once_is_not_told_again(ty: Scene) -> None:
     ty.write({"lib.py": ty.get("lib.py") + "\n"})
     ty.write({"lib.py": ty.get("lib.py") + "one: int = 'x'\n"}, seconds=0.0)

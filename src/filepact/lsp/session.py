@@ -304,7 +304,6 @@ class ServerSession:
         try:
             self._sync.deliver()
             client = await self._lifecycle.ready(deadline)
-            # What was noted while it started.
             self._sync.deliver()
             return await client.execute(command, arguments, deadline)
         except ServerError:
@@ -366,12 +365,13 @@ class ServerSession:
             # One that has given way often has its turn.
             yields = background and self._yielded < _MOST_YIELDED
             late = began >= deadline or (yields and self._urgent > 0)
+            if not background and deadline - began < self._pace:
+                self._pace, late = self._pace / 2, True  # Not begun; the next question may try it.
             if client is None or client.end_reason or late:
                 self._yielded += background
                 break
             # A server that publishes is waited for as long for one file as for many.
-            whole = self.spec.asking == "push"
-            count = len(left) if whole else max(int(_TURN / self._pace), 1)
+            count = len(left) if self.spec.asking == "push" else max(int(_TURN / self._pace), 1)
             count = min(count, _MOST_BEHIND) if background else count
             some, left = dict(left[:count]), left[count:]
             self._sync.show(some, as_of)

@@ -1,50 +1,35 @@
-"""One change on one root: previewed by its servers, or verified after it was done, at once or later."""
+"""One change on one root: previewed by its servers, or verified after it was done."""
 
 from __future__ import annotations
 
-import threading
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from filepact.semantic.root_servers import CallDeadline
 from filepact.semantic.updates import (
     DiagnosticsSummary,
     ServerUpdate,
     kind_of,
-    merge_changes,
     preview_of,
     update_of,
 )
-from filepact.values import dataclass, field, replace
-from filepact.workspace.pending import SessionEvents
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from filepact.domain.document import WorkspacePath
-    from filepact.lsp.diagnostics import Diagnostic, FileDiagnostics
-    from filepact.semantic.root_servers import RootServers
-    from filepact.semantic.updates import FreshDiagnostics, Kind, TextChange, UpdateDiagnostics
+    from filepact.lsp.diagnostics import Diagnostic
+    from filepact.semantic.root_servers import CallDeadline, RootServers
+    from filepact.semantic.updates import FreshDiagnostics, Kind, TextChange
 
-__all__ = ["ChangeDiagnostics", "PendingDiagnostics", "UpdateResult"]
+__all__ = ["PROMPT", "ChangeDiagnostics", "FoundDiagnostics", "UpdateResult"]
 
 _PAST_COSTS: Final = 3
-_PAUSE: Final = 0.2
-_SLICE: Final = 0.3
-_PROMPT: Final = 0.25
+PROMPT: Final = 0.25
 """Seconds in which a server answers about changed files for which receipts wait."""
-_LAST_QUESTION: Final = 5.0
-_PATIENCE: Final = 180.0
-_MOST_DEFERRED: Final = 20
-_MOST_LEFT: Final = 200
-_TELLING: Final = 7.5
-_MOST_TRIES: Final = 6
-_PART: Final = 8
-_PART_SECONDS: Final = 3.0
 
 _NOT_WAITED: Final = "it was too late the last times, so nobody waits for it"
 
-_Found = dict[tuple[str, str], "tuple[Diagnostic, ...]"]
+FoundDiagnostics = dict[tuple[str, str], "tuple[Diagnostic, ...]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +180,8 @@ class ChangeDiagnostics:
         wanted = kind_of(self.changes)
         if not paths and not also and not witness:
             return UpdateResult(self._unanswered(wanted, ""))
-        asked = servers.ask(paths or witness, also, deadline, rest=rest, slow=slow)
+        first = also[: servers.index.fitting(rest)] if quick and rest is not None else also
+        asked = servers.ask(paths or witness, first, deadline, rest=rest, slow=slow)
         if not asked.answers:
             tally.miss()
             unanswered = self._unanswered("pending", asked.reason)
@@ -203,18 +189,18 @@ class ChangeDiagnostics:
                 servers.record_timeliness(
                     each.server, in_time=False, waited=each.server not in slow
                 )
-            unanswered = _waited_for(unanswered, slow)
-            return UpdateResult(unanswered, tuple(also), quick or not servers.indexed)
+            updates = _waited_for(unanswered, slow)
+            return UpdateResult(updates, tuple(also), quick or not servers.indexed)
         servers.index.pace(asked.answers)
         before = self._known_before(asked)
-        self._ask_for_past(before, asked, [*paths, *also], deadline, repairs=rest is None)
+        self._ask_for_past(before, asked, [*paths, *first], deadline, repairs=rest is None)
         changed = {one.absolute for one in self.changes}
-        left: dict[str, None] = {}
+        left = dict.fromkeys(one.absolute for one in also[len(first) :])
         for answer in asked.answers:
             only_new = servers.only_new(answer.server)
             own = [one for one in answer.reports if one.path in changed]
             if own and answer.server not in slow and answer.state != "failed":
-                in_time = all(one.fresh and one.seconds <= _PROMPT for one in own)
+                in_time = all(one.fresh and one.seconds <= PROMPT for one in own)
                 servers.record_timeliness(answer.server, in_time=in_time, waited=True)
             for report in answer.reports:
                 if any(report.path == one.absolute for one in witness if one not in also):
@@ -246,11 +232,11 @@ class ChangeDiagnostics:
             one.path for one in self.changes if one.after is not None and self.may_see(one.path)
         ]
 
-    def diagnostics_before(self, paths: Iterable[WorkspacePath]) -> _Found:
+    def diagnostics_before(self, paths: Iterable[WorkspacePath]) -> FoundDiagnostics:
         """The diagnostics before the change, of all files, as far as they are known."""
         servers = self.servers
         texts = servers.disk.texts(paths)
-        found: _Found = {}
+        found: FoundDiagnostics = {}
         past = {(one.old or one.path).absolute: one.before for one in self.changes}
         for path, text in {**texts, **past}.items():
             for server in servers.servers(path):
@@ -261,20 +247,20 @@ class ChangeDiagnostics:
 
     def earlier(
         self,
-        known: _Found,
+        known: FoundDiagnostics,
         asked: FreshDiagnostics,
         paths: Sequence[WorkspacePath],
         deadline: CallDeadline,
-    ) -> _Found:
+    ) -> FoundDiagnostics:
         """The diagnostics before the change, requested where they are needed and unknown."""
         before = {**self._known_before(asked), **known}
         self._ask_for_past(before, asked, paths, deadline, repairs=False)
         return before
 
-    def _known_before(self, asked: FreshDiagnostics) -> _Found:
+    def _known_before(self, asked: FreshDiagnostics) -> FoundDiagnostics:
         """The diagnostics before the change, as far as they are known."""
         steps = {one.absolute: one for one in self.changes}
-        found: _Found = {}
+        found: FoundDiagnostics = {}
         for report in (one for each in asked.answers for one in each.reports):
             step = steps.get(report.path)
             if step is None:
@@ -293,7 +279,7 @@ class ChangeDiagnostics:
 
     def _ask_for_past(
         self,
-        before: _Found,
+        before: FoundDiagnostics,
         asked: FreshDiagnostics,
         paths: Sequence[WorkspacePath],
         deadline: CallDeadline,
@@ -317,7 +303,7 @@ class ChangeDiagnostics:
             if (one.server, one.path) not in before
             and (repairs or one.diagnostics or one.path in changed)
         }
-        spent = max((one.seconds for one in asked.answers), default=0.0)
+        spent = sum({one.path: one.seconds for one in reports if one.path in unknown}.values())
         past = {one.absolute: one.before for one in self.changes if one.before is not None}
         exact = all(one.kind == "changed" and one.absolute in past for one in self.changes)
         if unknown and exact and deadline.rest >= spent * _PAST_COSTS:
@@ -360,236 +346,3 @@ def _waited_for(updates: Iterable[ServerUpdate], slow: frozenset[str]) -> list[S
         replace(one, message=_NOT_WAITED) if one.server in slow and one.kind == "pending" else one
         for one in updates
     ]
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """The diagnostics that a session has not been told yet, of changes in one root.
-
-    Attributes:
-        analysis: The changes, one after the other.
-        patience: Until when to ask.
-        own: Whether servers have not answered about the changed files.
-        unsure: Whether files that depend on these may still be found.
-        left: Files that they have not been asked about.
-        told: What was found new and told meanwhile.
-        answered: The files that were answered about after the last of the changes, absolute.
-        before: What was found before the first of the changes.
-        found: What is found now.
-        tries: How often a server was asked which files the changes concern.
-        asked: Whether servers were asked since the last of the changes.
-    """
-
-    session: str
-    analysis: ChangeDiagnostics
-    patience: CallDeadline
-    own: bool
-    unsure: bool
-    left: dict[WorkspacePath, None]
-    told: list[Diagnostic]
-    answered: frozenset[str] = frozenset()
-    before: _Found = field(default_factory=dict)
-    found: dict[tuple[str, str], FileDiagnostics] = field(default_factory=dict)
-    tries: int = 0
-    asked: bool = False
-
-
-class PendingDiagnostics:
-    """Asks about changes in the background until servers answer, for a later receipt.
-
-    What a session waits for is never given up for a later change of its own: both are told as one.
-
-    Args:
-        describe: The lines of a receipt: of servers, what they find, and the changed files.
-
-    Attributes:
-        unheard: What has come for each session, and was not told yet.
-    """
-
-    def __init__(
-        self, describe: Callable[[Iterable[str], UpdateDiagnostics, Iterable[str]], str]
-    ) -> None:
-        self._describe = describe
-        self._lock = threading.Lock()
-        self._waiting: list[_Waiting] = []
-        self.unheard = SessionEvents()
-        self._over = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def add(
-        self,
-        session: str,
-        analysis: ChangeDiagnostics,
-        verified: UpdateResult,
-        told: UpdateDiagnostics | None,
-    ) -> None:
-        """Tell a session, once it is known, what servers find after a change.
-
-        Args:
-            session: Its id.
-            analysis: The change.
-            verified: What they found so far.
-            told: The same, as the session is told it now.
-        """
-        own = any(one.kind == "pending" for one in verified.servers)
-        before = analysis.diagnostics_before(verified.left)
-        with self._lock:
-            one = self._of(session, analysis)
-            if one is not None:
-                steps = merge_changes(one.analysis.changes, analysis.changes)
-                one.analysis = replace(one.analysis, changes=steps)
-            elif own or verified.left or verified.unsure:
-                patience = CallDeadline.after(_PATIENCE, self._over.is_set, patient=True)
-                one = _Waiting(session, analysis, patience, own, False, {}, [])
-                self._waiting = [*self._waiting, one][-_MOST_DEFERRED:]
-            else:
-                return
-            one.own |= own
-            one.asked = False
-            one.told += told.new if told is not None else ()
-            one.unsure |= verified.unsure
-            one.answered = verified.answered
-            one.before = {**before, **one.before}
-            one.left |= dict.fromkeys(verified.left)
-            while len(one.left) > _MOST_LEFT:
-                one.left.popitem()
-            if self._thread is None and not self._over.is_set():
-                self._thread = threading.Thread(
-                    target=self._work, name="deferred diagnostics", daemon=True
-                )
-                self._thread.start()
-
-    def is_pending(self, session: str) -> bool:
-        """Whether something is still to be found out for a session."""
-        with self._lock:
-            return any(one.session == session for one in self._waiting)
-
-    def close(self) -> None:
-        """Ask no more."""
-        self._over.set()
-        with self._lock:
-            thread = self._thread
-        if thread is not None:
-            thread.join(_LAST_QUESTION)
-
-    def _of(self, session: str, analysis: ChangeDiagnostics) -> _Waiting | None:
-        return next(
-            (
-                one
-                for one in self._waiting
-                if one.session == session and one.analysis.servers is analysis.servers
-            ),
-            None,
-        )
-
-    def _work(self) -> None:
-        while not self._over.wait(_PAUSE):
-            with self._lock:
-                if not self._waiting:
-                    self._thread = None
-                    return
-                waiting = list(self._waiting)
-            for one in waiting:
-                analysis = one.analysis
-                text = self._go_on(one, analysis)
-                if text is None:
-                    continue
-                with self._lock:
-                    # Where there was another change meanwhile, this goes on with it.
-                    if one in self._waiting and one.analysis is analysis:
-                        self._waiting.remove(one)
-                        if text:
-                            self.unheard.add(one.session, text)
-
-    def _go_on(self, one: _Waiting, analysis: ChangeDiagnostics) -> str | None:
-        """The lines for a later receipt; empty if there are none any more, None if not yet."""
-        if not analysis.is_current or not one.patience.rest:
-            return ""
-        never, servers = self._over.is_set, analysis.servers
-        if one.unsure:
-            if not servers.indexed:
-                return None
-            wait = CallDeadline.after(_TELLING, never, patient=True)
-            found, whole = servers.dependents(analysis.changes, wait)
-            one.tries += 1
-            if not whole and one.tries < _MOST_TRIES and servers.teller(analysis.changes):
-                return None  # The server goes on from where it was.
-            more = [
-                path
-                for path in found
-                if path.absolute not in one.answered and analysis.may_see(path)
-            ]
-            with self._lock:
-                one.unsure = False
-                one.left |= dict.fromkeys(more)
-        wait = CallDeadline.after(_SLICE, never, patient=True)
-        first, one.asked = not one.asked, True
-        own = servers.ask(analysis.visible_paths, (), wait, background=True)
-        failed = {each.server for each in own.answers if each.state == "failed"}
-        if not own.answers or any(
-            not each.fresh for each in own.answers if each.server not in failed and each.reports
-        ):
-            return None
-        for each in own.answers if first else ():
-            if each.reports and each.server not in failed:
-                in_time = all(report.seconds <= _PROMPT for report in each.reports)
-                servers.record_timeliness(each.server, in_time=in_time, waited=False)
-        with self._lock:
-            part = list(islice(one.left, _PART))
-        if part:
-            wait = CallDeadline.after(_PART_SECONDS, never, patient=True)
-            rest = servers.ask((), part, wait, background=True)
-            done = {
-                path
-                for path in part
-                if all(
-                    report.fresh or each.server in failed
-                    for each in rest.answers
-                    for report in each.reports
-                    if report.path == path.absolute
-                )
-                and rest.answers
-            }
-            servers.index.pace(rest.answers)
-            with self._lock:
-                self._keep(one, rest)
-                for path in done:
-                    one.left.pop(path, None)
-            return None
-        with self._lock:
-            self._keep(one, own)
-        return self._said(one, analysis)
-
-    @staticmethod
-    def _keep(one: _Waiting, asked: FreshDiagnostics) -> None:
-        for report in (each for answer in asked.answers for each in answer.reports):
-            if report.fresh:
-                one.found[report.server, report.path] = report
-
-    def _said(self, one: _Waiting, analysis: ChangeDiagnostics) -> str | None:
-        """The final diagnostics, once those still present are confirmed."""
-        servers, changed = analysis.servers, {each.absolute for each in analysis.changes}
-        wrong = {path for (_, path), each in one.found.items() if each.diagnostics}
-        paths = [path for path in servers.paths(wrong - changed) if analysis.may_see(path)]
-        wait = CallDeadline.after(_LAST_QUESTION, self._over.is_set, patient=True)
-        asked = servers.ask(analysis.visible_paths, paths, wait)
-        if not asked.answers:
-            return None
-        before = analysis.earlier(one.before, asked, [*analysis.visible_paths, *paths], wait)
-        tally = DiagnosticsSummary("dependents")
-        names: dict[str, None] = {}
-        for answer in asked.answers:
-            for report in answer.reports:
-                if not report.fresh:
-                    return "" if answer.state == "failed" else None
-                names[answer.server] = None
-                was = before.get((answer.server, report.path))
-                told = [each for each in one.told if each.path == report.path]
-                tally.add(report, None if was is None else [*was, *told])
-                servers.learn(
-                    answer.server, report.path, asked.texts[report.path], report.diagnostics
-                )
-        findings = tally.findings()
-        if findings is None or not (one.own or findings.new):
-            return ""
-        return self._describe(names, findings, changed)

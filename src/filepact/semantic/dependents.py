@@ -110,6 +110,10 @@ class DependentIndex:
                 wanted = int(_ALL_SECONDS * count / max(one.seconds, 0.001))
                 self.most = min(max((self.most + wanted) // 2, _FEWEST), _MOST_ASKED)
 
+    def fitting(self, seconds: float) -> int:
+        """How many files servers may manage in a time; a few in any case."""
+        return max(int(self.most * seconds / _ALL_SECONDS), _FEWEST)
+
     def learn(self, files: Iterable[tuple[str, Stamp]], seconds: float) -> bool:
         """Index files that are new or have changed.
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError, NoServerError, NotFoundError
-from filepact.semantic.analysis import ChangeDiagnostics, PendingDiagnostics, UpdateResult
+from filepact.semantic.analysis import ChangeDiagnostics, UpdateResult
+from filepact.semantic.later import PendingDiagnostics
 from filepact.semantic.membership import RootProjects
 from filepact.semantic.receipt_lines import describe, describe_late, list_found
 from filepact.semantic.root_servers import CallDeadline, RootServers
