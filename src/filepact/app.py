@@ -12,6 +12,7 @@ from filepact.config.person import TRUST_FILE, home_folder, read_settings, state
 from filepact.config.rule_files import read_project
 from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.domain.document import RootId
+from filepact.domain.operation import AuditOptions
 from filepact.domain.policy import AccessRequest, Policy, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import InvalidParamsError, NoChangeError, StateFailedError
@@ -19,11 +20,20 @@ from filepact.fs.home_secrets import SecretIndex
 from filepact.fs.kernel import most_watches
 from filepact.fs.locks import keep_out, locked_by
 from filepact.fs.root import Root, replace_outside
-from filepact.fs.state import journal_in, open_state, read_note, write_note
+from filepact.fs.state import (
+    audit_in,
+    journal_in,
+    open_appending,
+    open_state,
+    read_note,
+    whoami,
+    write_note,
+)
 from filepact.store.connection import IN_USE
 from filepact.store.known_texts import SqliteKnownTexts
 from filepact.store.snapshots import SqliteSnapshots
 from filepact.store.sqlite import SqliteStore
+from filepact.workspace.audit import AuditLog, audit_log
 from filepact.workspace.documents import PROJECT_FILE, EncodingSettings, read_project_file
 from filepact.workspace.guard import Guard
 from filepact.workspace.kept_files import KnownFileLimits
@@ -58,6 +68,7 @@ __all__ = [
     "guarding",
     "journal_roots",
     "keep_before_setup",
+    "open_audit",
     "open_observed",
     "open_semantic_workspace",
     "open_solution",
@@ -208,6 +219,7 @@ def open_workspace(
     Raises:
         InvalidParamsError: No root was named, the system lacks what is required, or a settings
             file or a root's own file of rules is wrong.
+        StateFailedError: The state folder, or the file for signed heads, cannot be used.
     """
     if isinstance(roots, str):
         roots = (roots,) if roots else ()
@@ -226,6 +238,9 @@ def open_workspace(
                 continue
             opened.append(root)
         state = open_state(state_dir or state_folder(), [root.path for root in opened])
+        auditing = settings.audit or AuditOptions()
+        # What is outside is not within reach once this process has confined itself.
+        user, outside = whoami(), open_appending(auditing.heads if auditing.enabled else "")
         if landlock != "off":
             if secrets is not None:
                 secrets.learn()
@@ -250,6 +265,7 @@ def open_workspace(
             buffers=buffers,
             lasting=KnownTextWriter(SqliteKnownTexts(state.known), state.locks),
             limits=settings.limits,
+            audit=audit_log(auditing, state.audit, policy, user, outside),
         )
     except BaseException:
         for root in opened:
@@ -331,6 +347,12 @@ def repair_state(state_dir: str, *, tell: Callable[[str], None]) -> SalvageResul
             f"the state folder cannot be written ({error.strerror})",
             hint="Make it writable, or room on its disk, and try again.",
         ) from error
+
+
+def open_audit(state_dir: str) -> AuditLog | None:
+    """The audit log of a state folder, to be read; None where nothing was recorded yet."""
+    found = AuditLog(audit_in(state_dir), AuditOptions(), dict)
+    return found if found.file.begun else None
 
 
 def state_user(state_dir: str) -> str:

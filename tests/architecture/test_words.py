@@ -42,7 +42,7 @@ NOUNS = {
     # Where something is or comes from.
     *("path", "position", "range", "excerpt", "page", "source", "side", "disk", "terminal"),
     *("pipe", "socket", "frame", "byte", "image", "query", "search", "secret", "syntax"),
-    *("encoding", "line", "daemon", "namespace", "mount"),
+    *("encoding", "line", "daemon", "namespace", "mount", "audit"),
     # Commands and tools of ours.
     *("command", "tour", "prune", "salvage", "load", "trust", "write"),
 }

@@ -107,6 +107,7 @@ class Engine:
         self.open = 0
         self.news_text = ""
         self.acknowledged = []
+        self.recorded = []
 
     @contextmanager
     def port(self, call, _name):
@@ -143,6 +144,11 @@ class Engine:
     def acknowledge(self, call, news):
         assert call is CALL
         self.acknowledged += [one.text for one in news]
+
+    def record(self, call, tool, asked, code, seconds):
+        assert call is CALL
+        assert seconds >= 0
+        self.recorded.append((tool, asked, code))
 
 
 @pytest.fixture
@@ -524,3 +530,16 @@ def test_a_call_needs_only_a_session():
 
 def test_a_tool_runs_without_a_box():
     assert json.loads(look.run(None, {"path": "p"}))[0] == "p"
+
+
+def test_each_call_is_recorded_with_what_it_named_and_how_it_ended():
+    engine = Engine()
+    tools = Toolset(TOOLS, engine)
+    tools.call("look", {"path": "a.txt"}, CALL)
+    tools.call("look", {"nonsense": 1}, CALL)
+    tools.call("nothing", {}, CALL)
+    assert engine.recorded == [
+        ("look", "a.txt", "OK"),
+        ("look", "", "INVALID_PARAMS"),
+        ("nothing", "", "OK"),
+    ]

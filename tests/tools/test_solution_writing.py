@@ -386,6 +386,9 @@ class Script:
     def port(self, call, _name):
         yield self.work, call
 
+    def record(self, *_told) -> None:
+        """There is no audit log."""
+
 
 def answered(
     work,

@@ -89,6 +89,7 @@ def read_settings(named: str | None = None) -> Settings:
     return replace(
         settings,
         rules=RuleSet(protecting) + above.rules + settings.rules,
+        audit=above.audit or settings.audit,
         language_servers=settings.language_servers.beneath(above.language_servers),
     )
 

@@ -20,7 +20,7 @@ from filepact.config.layers import RuleSet, SettingsSource
 from filepact.config.problems import ProblemList, no_toml, refusal, refuse
 from filepact.config.rules import RULE_KEYS, read_rules
 from filepact.domain.deadline import DEFAULT_SECONDS
-from filepact.domain.operation import ProposalLimits
+from filepact.domain.operation import AuditOptions, ProposalLimits
 from filepact.errors import SearchFailedError
 from filepact.text.detect_encoding import find_charset
 from filepact.text.glob import Glob
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 OTHER_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
-    "administrator": DIAGNOSING_KEYS,
+    "administrator": ("audit", *DIAGNOSING_KEYS),
     "person": (
         "encodings",
         "guard",
@@ -56,6 +56,7 @@ OTHER_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
         "recording",
         "run",
         "proposals",
+        "audit",
         *DIAGNOSING_KEYS,
     ),
     "project": (),
@@ -84,6 +85,10 @@ _RECORDING: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
 _PROPOSALS: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
     "days": (1, 3_650, (int,), "whole number"),
     "count": (1, 100_000, (int,), "whole number"),
+    "megabytes": (1, 1_000_000, (int,), "whole number"),
+}
+_AUDIT: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
+    "days": (1, 36_500, (int,), "whole number"),
     "megabytes": (1, 1_000_000, (int,), "whole number"),
 }
 
@@ -184,6 +189,7 @@ class Settings:
         recording: How a guard records.
         run: How programs are run.
         limits: How much may wait for this person, and for how long.
+        audit: What is recorded of every call; None where nothing is said about it.
         language_servers: What is said about language servers.
     """
 
@@ -196,6 +202,7 @@ class Settings:
     recording: RecordingSettings = RecordingSettings()
     run: RunSettings = RunSettings()
     limits: ProposalLimits = field(default_factory=ProposalLimits)
+    audit: AuditOptions | None = None
     language_servers: LanguageServerOptions = field(default_factory=LanguageServerOptions)
 
     @property
@@ -297,6 +304,7 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
     if "proposals" in found:
         limits = ProposalLimits(**_numbers(found["proposals"], "proposals", _PROPOSALS, text, name))
     run = _running(found["run"], text, name) if "run" in found else RunSettings()
+    audit = _auditing(found["audit"], text, name) if "audit" in found else None
     wishes = read_wishes(found, text, name)
     return Settings(
         encodings,
@@ -307,6 +315,7 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
         recording=recording,
         run=run,
         limits=limits,
+        audit=audit,
         language_servers=wishes,
     )
 
@@ -354,6 +363,19 @@ def _running(table: Any, text: str, name: str) -> RunSettings:
         problem = "has to be a list of paths that begin with / or ~/"
         raise refusal(text, name, ("run", "writable"), problem)
     return RunSettings(chosen.get("builds", "move"), tuple(paths))
+
+
+def _auditing(table: Any, text: str, name: str) -> AuditOptions:
+    switches, told = ("enabled", "sync"), ("heads",)
+    chosen = _table(table, ("audit",), (*switches, *_AUDIT, *told), text, name)
+    for key in switches:
+        if type(chosen.get(key, True)) is not bool:
+            raise refusal(text, name, ("audit", key), "has to be one of true, false")
+    heads = chosen.get("heads", "/")
+    if not isinstance(heads, str) or not heads.startswith("/"):
+        raise refusal(text, name, ("audit", "heads"), "has to be an absolute path")
+    _numbers({key: chosen[key] for key in _AUDIT if key in chosen}, "audit", _AUDIT, text, name)
+    return AuditOptions(**chosen)
 
 
 def _table(

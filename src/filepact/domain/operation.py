@@ -24,6 +24,7 @@ __all__ = [
     "UNOBSERVED",
     "Actor",
     "Approval",
+    "AuditOptions",
     "ChangeId",
     "Checkpoint",
     "ContentProblem",
@@ -264,6 +265,26 @@ class ProposalLimits:
     days: int = 14
     count: int = 100
     megabytes: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """The settings of the audit log.
+
+    Attributes:
+        enabled: Whether there is one.
+        sync: Whether an intention is on the disk before its effect; else a power cut, but no crash, can
+            take the last records.
+        days: Files of the log that were last written so long ago are given up.
+        megabytes: The oldest are given up when all take more.
+        heads: A file that signed heads are appended to as well, absolute; empty for none.
+    """
+
+    enabled: bool = True
+    sync: bool = False
+    days: int = 365
+    megabytes: int = 1_000
+    heads: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,20 @@ from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import BinaryIO
 
     from filepact.domain.document import RootId
 
-__all__ = ["StateFolder", "journal_in", "open_state", "read_note", "write_note"]
+__all__ = [
+    "StateFolder",
+    "audit_in",
+    "journal_in",
+    "open_appending",
+    "open_state",
+    "read_note",
+    "whoami",
+    "write_note",
+]
 
 _JOURNAL = "journal.db"
 
@@ -48,6 +58,11 @@ class StateFolder:
     def known(self) -> str:
         """The path of the file that keeps what sessions know of files."""
         return os.path.join(self.path, "known.db")
+
+    @property
+    def audit(self) -> str:
+        """The folder of the audit log."""
+        return audit_in(self.path)
 
     def snapshot(self, roots: Iterable[RootId]) -> str:
         """The path of the file that keeps a snapshot of some roots, in their order."""
@@ -149,6 +164,42 @@ def journal_in(folder: str) -> str | None:
             "--state or FILEPACT_STATE_DIR.",
         )
     return path if os.path.isfile(path) else None
+
+
+def audit_in(folder: str) -> str:
+    """The folder of the audit log in a state folder."""
+    return os.path.join(folder, "audit")
+
+
+def open_appending(path: str) -> BinaryIO | None:
+    """A file to which records are appended, open whatever is within reach later; None for no path.
+
+    Raises:
+        StateFailedError: It cannot be written.
+    """
+    if not path:
+        return None
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.fdopen(os.open(path, flags, 0o600), "ab")
+    except OSError as error:
+        raise StateFailedError(
+            f"{path} cannot be written ({error.strerror}), and the settings name it for signed heads",
+            hint="Make its folder and give this account the right to append to it, or name another "
+            "file as heads in [audit].",
+        ) from None
+
+
+def whoami() -> tuple[int, str, str]:
+    """The number and name of whoever runs this process, and the machine's name; a name may be empty."""
+    import pwd  # noqa: PLC0415 - does not exist on Windows, where roots are refused first
+
+    number = os.geteuid()
+    try:
+        name = pwd.getpwuid(number).pw_name
+    except KeyError:
+        name = ""
+    return number, name, os.uname().nodename
 
 
 def _holds(outer: str, inner: str) -> bool:

@@ -93,6 +93,11 @@ class EngineEvents:
         if self._semantics is not None:
             self._semantics.acknowledge(call.session.id, news)
 
+    def record(self, call: CallContext, tool: str, asked: str, code: str, seconds: float) -> None:
+        """A call is over."""
+        if self._workspace.audit is not None:
+            self._workspace.audit.called(call.session, tool, asked, code, seconds)
+
 
 class WorkspaceEngine(EngineEvents):
     """Carries out tool calls on a workspace."""

@@ -14,7 +14,7 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, get_args
 
 from filepact.domain.deadline import Deadline
 from filepact.errors import FilepactError
@@ -62,6 +62,7 @@ _PORTS: dict[str, Kind] = {
     "draft": "writes",
     "past": "writes",
 }
+_NAMING: Final = ("path", "filePath", "directory")
 _LEVELS: tuple[Level, ...] = get_args(Level)
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 
@@ -106,6 +107,19 @@ class ToolEngine(Protocol):
 
     def acknowledge(self, call: CallContext, news: Sequence[SessionEvent], /) -> None:
         """An answer that told these was sent."""
+
+    def record(
+        self, call: CallContext, tool: str, asked: str, code: str, seconds: float, /
+    ) -> None:
+        """Put a call into the audit log, now that it is over.
+
+        Args:
+            call: Whose it was.
+            tool: What was called.
+            asked: The path that it named; empty for none.
+            code: The error's code, or ``OK``.
+            seconds: How long it took.
+        """
 
 
 class UnknownToolError(LookupError):
@@ -278,12 +292,13 @@ class Toolset:
         timed = replace(call, deadline=Deadline(self._seconds, call.cancelled, self._clock))
         news = self._events(called, call)
         result: CallResult | FilepactError
-        done = ""
+        done, code, begun = "", "OK", time.perf_counter()
         try:
             result = self._carry_out(called, arguments, self._form.limit(timed, news))
             done = _done(result)
+            code = result.code or code
         except FilepactError as error:
-            result = error
+            result, code = error, error.code
         except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
             # The text of a foreign exception may name host paths or hold contents: log only.
             _log.exception("%s failed", called.name)
@@ -291,6 +306,8 @@ class Toolset:
                 f"{called.name} failed unexpectedly",
                 hint="The server's log has the details; read the file again before you go on.",
             )
+            code = result.code
+        self._engine.record(call, name, _path_in(arguments), code, time.perf_counter() - begun)
         outcome = self._form.answer(timed, result, news)
         if outcome.events:
             outcome = replace(outcome, on_sent=partial(self._acknowledge, call, outcome.events))
@@ -335,6 +352,15 @@ class Toolset:
             facts = printable(answer)
             return CallResult(as_json(facts), receipt=facts)
         return CallResult(printable(str(answer)))
+
+
+def _path_in(arguments: Mapping[str, object]) -> str:
+    """The path that a call names; empty for none."""
+    for key in _NAMING:
+        asked = arguments.get(key)
+        if isinstance(asked, str):
+            return asked
+    return ""
 
 
 def _printable(outcome: CallResult) -> CallResult:

@@ -21,9 +21,10 @@ from filepact.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from filepact.domain.document import RootId, WorkspacePath
+    from filepact.domain.document import Document, RootId, WorkspacePath
     from filepact.domain.operation import Session
     from filepact.domain.policy import Action
+    from filepact.workspace.audit import AuditLog
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
 
@@ -64,11 +65,13 @@ class PermissionLog:
     Args:
         guard: The roots.
         store: The journal.
+        audit: The audit log, which has each of them, at once; None for none.
     """
 
-    def __init__(self, guard: Guard, store: JournalStore) -> None:
+    def __init__(self, guard: Guard, store: JournalStore, audit: AuditLog | None = None) -> None:
         self._guard = guard
         self._store = store
+        self._audit = audit
         self._changed = threading.Condition()
         self._noted: OrderedDict[_Key, float] = OrderedDict()
         self._unwritten: list[tuple[_Access, float]] = []
@@ -81,8 +84,10 @@ class PermissionLog:
         """Keep a question with its answer, or a report."""
         self._store.note(question)
 
-    def read(self, session: Session, path: str) -> None:
+    def read(self, session: Session, path: str, held: Document | None = None) -> None:
         """A session was shown a file, or lines of it or of what lies in a folder; absolute."""
+        if self._audit is not None:
+            self._audit.read(session, path, held)
         if session.agent:
             self._add(session, "read", path)
 
@@ -94,6 +99,8 @@ class PermissionLog:
             tool: ``read``, or the tool that was to change a file.
             error: What it was told: with the path as it was named, and the rule if it was one.
         """
+        if self._audit is not None:
+            self._audit.refused(session, tool, error)
         if session.agent:
             path, rule = error.details.get("path"), error.details.get("rule", "roots")
             self._add(session, tool, str(path or "."), str(rule))

@@ -305,7 +305,7 @@ class Reader:
 
     def remember(self, document: Document, parts: Iterable[Span] | None = None) -> Document:
         """A file was shown to the session, all of it or these parts of its text."""
-        self._asked.read(self._session, document.path.absolute)
+        self._asked.read(self._session, document.path.absolute, document)
         self._seen.shown(self._session, document, parts)
         return document
 
@@ -326,7 +326,7 @@ class Reader:
 
     def _open(self, location: Location) -> Document:
         document = self._opened[location.shown] = self._look(location)
-        self._asked.read(self._session, location.path.absolute)
+        self._asked.read(self._session, location.path.absolute, document)
         return document
 
     def _look(self, location: Location) -> Document:

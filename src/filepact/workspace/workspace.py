@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -12,6 +12,7 @@ from filepact.domain.operation import ChangeId, Checkpoint, Operation, Proposal,
 from filepact.errors import FilepactError
 from filepact.text.page import PAGE
 from filepact.workspace.approval import Approvals
+from filepact.workspace.audit import audited
 from filepact.workspace.buffers import Buffers
 from filepact.workspace.commit import Committer
 from filepact.workspace.documents import Documents, EncodingSettings
@@ -52,11 +53,13 @@ from filepact.workspace.writer import ChangeWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from filepact.domain.change import ChangeSet
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import Approval, Session
     from filepact.fs.state import StateFolder
+    from filepact.workspace.audit import AuditLog
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStatistics, JournalStore
     from filepact.workspace.layer import LayerCommitter
@@ -88,9 +91,10 @@ class Workspace:
         buffers: Of editors that other workspaces serve too; None makes new ones.
         lasting: What sessions know beyond the end of the process; None keeps nothing.
         limits: How much may wait for a person, and for how long.
+        audit: The audit log; closed with the workspace.  None for none.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts that it puts together
         self,
         guard: Guard,
         store: JournalStore,
@@ -101,10 +105,12 @@ class Workspace:
         buffers: Buffers | None = None,
         lasting: KnownTextWriter | None = None,
         limits: ProposalLimits = ProposalLimits(),  # noqa: B008 - frozen
+        audit: AuditLog | None = None,
     ) -> None:
         self.guard = guard
         self.mode = mode
-        self._store = store
+        self.audit = audit
+        self._store = store = store if audit is None else audited(store, audit)
         self._state = state
         self._seen = KnownTextCache(lasting=lasting)
         self._buffers = Buffers() if buffers is None else buffers
@@ -117,7 +123,7 @@ class Workspace:
         self._committer = Committer(store, state, root_of=guard.root_of, show=self.show)
         self.external = ExternalChanges(guard, store, state.locks)
         self.raw_files = ExternalFiles(guard, self._documents.given)
-        self.asked = PermissionLog(guard, store)
+        self.asked = PermissionLog(guard, store, audit)
         self.unsaved = BufferWriter(
             guard, self._documents, self._buffers, self._committer, store, state.locks
         )
@@ -156,6 +162,8 @@ class Workspace:
         with suppress(FilepactError):
             self._store.prune(keep_bytes=_JOURNAL_LIMIT, keep_seconds=_JOURNAL_KEPT)
         self._store.close()
+        if self.audit is not None:
+            self.audit.close()
         for root in self.guard.roots:
             root.close()
 
@@ -164,6 +172,16 @@ class Workspace:
         if self._store.statistics().bytes_on_disk > keep_bytes:
             with suppress(FilepactError):
                 self._store.prune(keep_bytes=keep_bytes, keep_seconds=0)
+
+    def auditing(self, session: Session, tool: str, asked: str) -> AbstractContextManager[None]:
+        """A call of a session, which the audit log tells of when it is over.
+
+        Args:
+            session: Whose.
+            tool: What is called.
+            asked: The path that it names.
+        """
+        return nullcontext() if self.audit is None else self.audit.call(session, tool, asked)
 
     def show(self, path: WorkspacePath) -> str:
         """A path as people and agents see it."""

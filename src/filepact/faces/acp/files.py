@@ -85,7 +85,8 @@ def excerpt(
     _check_path(path)
     wanted = ExcerptOptions(_first(line), _count(limit), ANSWER_LIMIT, _encoded, _at_most)
     try:
-        return bound.workspace.reader(session).excerpt(path, wanted, found=found)
+        with bound.workspace.auditing(session, "fs/read_text_file", path):
+            return bound.workspace.reader(session).excerpt(path, wanted, found=found)
     except FilepactError as error:
         raise to_refusal(error, path, bound.roots) from None
 
@@ -203,7 +204,8 @@ def write(  # noqa: PLR0913 - what a request says, by name
     except UnicodeEncodeError:
         raise refuse(INVALID, "bad_text", "The content holds half a character.") from None
     try:
-        with bound.workspace.draft(session, "fs/write_text_file") as draft:
+        workspace, tool = bound.workspace, "fs/write_text_file"
+        with workspace.auditing(session, tool, path), workspace.draft(session, tool) as draft:
             draft.mode = bound.mode
             target = draft.open(path, found=found)
             if form is not None and target.document is None:
@@ -214,7 +216,7 @@ def write(  # noqa: PLR0913 - what a request says, by name
                 raise refuse(CANCELLED, "cancelled", "The request was cancelled.")
             if bound.turn != turn:
                 raise refuse(CANCELLED, "cancelled", "The turn ended before this was written.")
-            return bound.workspace.submit(draft, f"write {target.location.shown}")
+            return workspace.submit(draft, f"write {target.location.shown}")
     except FilepactError as error:
         raise to_refusal(error, path, bound.roots) from None
 

@@ -158,8 +158,10 @@ def _manage(arguments: Namespace, screen: Terminal, action: str, **sent: object)
 def _look(arguments: Namespace, name: str, *, page: int = PAGE, **sent: object) -> CommandAnswer:
     """Call a reading tool."""
     with opened(arguments) as workspace:
-        noting = _Noting(workspace.reader(person(), page=page))
-        answer = _tool(name).run(noting, _with_places(workspace, sent))
+        session, values = person(), _with_places(workspace, sent)
+        noting = _Noting(workspace.reader(session, page=page))
+        with workspace.auditing(session, name, str(values.get("path") or "")):
+            answer = _tool(name).run(noting, values)
     found = noting.found
     text = _printed(answer) if isinstance(answer, ContentAnswer) else str(answer)
     facts: dict[str, object] = {"text": text}
@@ -199,9 +201,10 @@ def _change(arguments: Namespace, screen: Terminal, name: str, **sent: object) -
     """Call a writing tool and do what it says."""
     sent |= {"dry_run": arguments.dry_run, "expected_revision": getattr(arguments, "expect", None)}
     with opened(arguments) as workspace:
-        called = _tool(name)
-        with workspace.draft(person(), called.name) as draft:
-            summary = called.run(draft, _with_places(workspace, sent))
+        session, values = person(), _with_places(workspace, sent)
+        auditing = workspace.auditing(session, name, str(values.get("path") or ""))
+        with auditing, workspace.draft(session, name) as draft:
+            summary = _tool(name).run(draft, values)
             return answer_receipt(workspace.submit(draft, summary), screen)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filepact.faces.cli.parser import add_dry_run, add_unattended, count
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from filepact.faces.cli.parser import CommandGroup
 
 __all__ = ["add_journal_commands"]
@@ -19,6 +21,7 @@ def add_journal_commands(group: CommandGroup) -> None:
     _add_guard(group)
     _add_reviewing(group)
     _add_state(group)
+    _add_audit(group)
 
 
 def _add_looking_back(group: CommandGroup) -> None:
@@ -233,3 +236,61 @@ def _add_state(group: CommandGroup) -> None:
         "Keeps the damaged one in the state folder, and lists what is lost. No server may be running. "
         "The exit code is 3 if there is nothing to repair.",
     )
+
+
+def _add_audit(group: CommandGroup) -> None:
+    below = group.nested(
+        "audit",
+        "check the audit log, or hand it on",
+        "The audit log has every call, reading, refusal, proposal, decision and change, of all your projects, "
+        "and never what files hold.",
+    )
+    add = below.add(
+        "verify",
+        "audit:verify",
+        "check that nothing in the audit log was changed, put in, or taken out",
+        "filepact audit verify --heads /mnt/backup/heads.txt",
+        "The exit code is 1 if something was. Whoever can write into the state folder can write the whole log "
+        "anew, with a key of their own: only signed heads that were kept elsewhere show that.",
+    )
+    add("--heads", metavar="FILE", help="signed heads that were kept elsewhere")
+    add(
+        "--key",
+        metavar="KEY",
+        action="append",
+        help="the verifier key that signed them (default: those that the log names)",
+    )
+    below.add(
+        "sign",
+        "audit:sign",
+        "sign the present end of the audit log, and print the signed head",
+        "filepact audit sign >> /mnt/backup/heads.txt",
+        "Heads are signed after every thousand records as well. Keep one where agents cannot write, or have "
+        "that done with heads in [audit] of your settings.",
+    )
+    add = below.add(
+        "export",
+        "audit:export",
+        "print the audit log, one JSON object in a line",
+        "filepact audit export --format ocsf --since today",
+    )
+    add(
+        "--format",
+        choices=("jsonl", "ocsf"),
+        default="jsonl",
+        help="as it is, or as events of OCSF 1.6, File System Activity (default: jsonl)",
+    )
+    _add_records(add)
+    add = below.add(
+        "stats",
+        "audit:stats",
+        "count what is in the audit log, by agent, tool and error code",
+        "filepact audit stats --since '7 days'",
+    )
+    _add_records(add)
+
+
+def _add_records(add: Callable[..., Any]) -> None:
+    add("--since", metavar="TIME", help="only since then, as for `filepact undo`")
+    add("--agent", metavar="NAME", help="only what this agent did")
+    add("--session", metavar="S", help="only one session: its id, or the first characters of it")

@@ -25,6 +25,7 @@ _OURS: Final = {
     "journal.db": "journal",
     "journal.db-wal": "its log",
     "journal.db-shm": "its shared memory",
+    "audit": "audit log",
     "known.db": "what sessions know",
     "known.db-wal": "its log",
     "known.db-shm": "its shared memory",

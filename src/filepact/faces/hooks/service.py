@@ -174,7 +174,13 @@ class HookDaemon:
         *,
         judges: bool,
     ) -> HookAnswer:
+        begun = self._clock()
         verdict, reason = desk.judge(event, session) if judges else ("allow", "")
+        if desk.workspace.audit is not None:
+            asked = event.uses[0].path if event.uses else ""
+            said = {"allow": "OK", "ask": "APPROVAL_REQUIRED", "deny": "PATH_BLOCKED"}[verdict]
+            seconds = self._clock() - begun
+            desk.workspace.audit.called(session, event.tool, asked, said, seconds)
         if verdict == "deny":
             return agent.verdict(verdict, reason)
         try:

@@ -1,0 +1,455 @@
+"""The audit log: every call, reading, refusal, proposal, decision and effect, recorded so that it can be checked.
+
+The journal is for undoing and can be pruned; this is the account.  What is to be done is written down before its effect, by
+`AuditedJournal`, so that no way of changing files passes it by.  What files hold is never in it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from contextlib import contextmanager, suppress
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from filepact.domain.document import content_id
+from filepact.errors import FilepactError, StateFailedError
+from filepact.text.secrets import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import BinaryIO
+
+    from filepact.domain.change import ChangeSet, FileChange
+    from filepact.domain.document import Document, Revision
+    from filepact.domain.operation import (
+        Approval,
+        AuditOptions,
+        ChangeId,
+        Operation,
+        OperationState,
+        Proposal,
+        ProposalLimits,
+        Session,
+    )
+    from filepact.domain.permission_log import PermissionRecord
+    from filepact.domain.policy import Policy
+    from filepact.fs.audit_file import AuditFile
+    from filepact.workspace.journal import JournalStore
+
+__all__ = ["AuditLog", "audit_log", "audited"]
+
+_log = logging.getLogger(__name__)
+
+_DAY: Final = 86_400.0
+_MEBIBYTE: Final = 1 << 20
+_LARGEST: Final = 32 * _MEBIBYTE
+_SIGNED: Final = 1_000  # records after which a head is signed
+_FEW: Final = 50  # records for which none is signed when a process ends
+_FILES: Final = 500  # files of one record
+_LONGEST: Final = 1_000  # characters of a name that somebody sent
+_ORIGIN: Final = "filepact-audit"
+
+
+class AuditLog:
+    """Records what happens in one process.  For all threads.
+
+    Args:
+        folder: Where it is, or is made with the first record.
+        options: What is to be kept.
+        about: What this process tells of itself with its first record.
+        outside: A file that signed heads are appended to as well; closed with the log.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        options: AuditOptions,
+        about: Callable[[], Mapping[str, object]],
+        outside: BinaryIO | None = None,
+    ) -> None:
+        self._folder = folder
+        self._options = options
+        self._about = about
+        self._outside = outside
+        self._lock = Lock()
+        self._started = False
+        self._lost = 0
+        self._since = 0
+        self._signer: Thread | None = None
+
+    @cached_property
+    def file(self) -> AuditFile:
+        """The files of the log."""
+        from filepact.fs.audit_file import AuditFile  # noqa: PLC0415 - a server starts without
+
+        return AuditFile(self._folder, _LARGEST)
+
+    # -- what is told ---------------------------------------------------------------------
+
+    def record(self, event: str, facts: Mapping[str, object], *, needed: bool = False) -> None:
+        """Write down what happens.
+
+        Args:
+            event: One word.
+            facts: What is told of it.
+            needed: Whether it may not happen otherwise.
+
+        Raises:
+            StateFailedError: It cannot be written, and is needed.
+        """
+        try:
+            if not self._started:
+                self._begin()
+            if self._lost:
+                facts = {**facts, "lost": self._lost}
+            self._append(event, facts)
+            if "lost" in facts:
+                self._lost = 0
+            if needed and self._options.sync:
+                self.file.sync()
+        except StateFailedError as error:
+            if needed:
+                error.details["outcome"] = "not_applied"
+                raise
+            self._lost += 1
+            _log.warning("not in the audit log: %s", error.message)
+
+    @contextmanager
+    def call(self, session: Session, tool: str, asked: str = "") -> Iterator[None]:
+        """A call of a session, recorded when it is over, whatever came of it.
+
+        Args:
+            session: Whose.
+            tool: What is called.
+            asked: The path that it names.
+        """
+        begun, code = time.perf_counter(), "INTERNAL_ERROR"
+        try:
+            yield
+            code = "OK"
+        except FilepactError as error:
+            code = error.code
+            raise
+        finally:
+            self.called(session, tool, asked, code, time.perf_counter() - begun)
+
+    def called(self, session: Session, tool: str, asked: str, code: str, seconds: float) -> None:
+        """A call is over.
+
+        Args:
+            session: Whose it was.
+            tool: What was called.
+            asked: The path that it named, as it was sent; empty for none.
+            code: The error's code, or ``OK``.
+            seconds: How long it took.
+        """
+        facts: dict[str, object] = {"session": _session(session), "tool": tool, "code": code}
+        if asked:
+            facts["asked"] = _name(asked)
+        facts["ms"] = round(seconds * 1_000, 2)
+        self.record("call", facts)
+
+    def read(self, session: Session, path: str, held: Document | None = None) -> None:
+        """A session was shown a file, or part of it, or lines of what lies in a folder; absolute."""
+        facts: dict[str, object] = {"session": _session(session), "path": _name(path)}
+        if held is not None:
+            facts |= {"sha256": held.revision.content, "size": len(held.data)}
+        self.record("read", facts)
+
+    def refused(self, session: Session, tool: str, error: FilepactError) -> None:
+        """The rules have refused something."""
+        asked, rule = error.details.get("path"), error.details.get("rule", "roots")
+        facts = {"session": _session(session), "tool": tool, "code": error.code}
+        self.record("refused", {**facts, "asked": _name(str(asked or ".")), "rule": str(rule)})
+
+    # -- heads ----------------------------------------------------------------------------
+
+    def sign(self) -> str:
+        """Sign the present end of the log, which becomes a record itself.
+
+        Returns:
+            The signed head, as it may be kept elsewhere.
+
+        Raises:
+            StateFailedError: The key or the log cannot be used.
+        """
+        from filepact.domain.audit import head_text, line_of  # noqa: PLC0415 - as above
+        from filepact.text.signed_note import new_key, sign, verifier  # noqa: PLC0415 - it takes a while
+
+        key = self.file.key(new_key)
+        public = verifier(_ORIGIN, key)
+        notes: list[str] = []
+
+        def make(seq: int, before: str) -> bytes:
+            notes.append(sign(_ORIGIN, key, head_text(_ORIGIN, seq - 1, before)))
+            return line_of(seq, before, "head", {"key": public, "note": notes[-1]}, time.time())
+
+        self.file.append(make, self._mend)
+        self.file.sync()
+        with self._lock:
+            self._since = 0
+        if self._outside is not None:
+            try:
+                self._outside.write(notes[-1].encode())
+                self._outside.flush()
+            except OSError as error:
+                raise StateFailedError(
+                    f"a signed head of the audit log was not kept outside ({error.strerror})"
+                ) from None
+        return notes[-1]
+
+    def close(self) -> None:
+        """Sign what is not signed, if it is much, and give up what is too old."""
+        signer = self._signer
+        if signer is not None:
+            signer.join()
+        if self._started:
+            try:
+                if self._since > _FEW:
+                    self.sign()
+                self._retire()
+            except StateFailedError as error:
+                _log.warning("the audit log: %s", error.message)
+            self.file.close()
+        if self._outside is not None:
+            with suppress(OSError):
+                self._outside.close()
+
+    # -- one record -----------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._started:
+                return
+            self._append("start", {"pid": os.getpid(), **self._about()})
+            self._started = True
+
+    def _append(self, event: str, facts: Mapping[str, object]) -> None:
+        seq = self.file.append(self._mend(event, facts), self._mend)
+        self._since += 1
+        if seq % _SIGNED == 0:
+            self._sign_later()
+
+    def _mend(self, event: str, facts: Mapping[str, object]) -> Callable[[int, str], bytes]:
+        from filepact.domain.audit import line_of  # noqa: PLC0415 - as above
+
+        when = time.time()
+        return lambda seq, before: line_of(seq, before, event, facts, when)
+
+    def _sign_later(self) -> None:
+        """Sign in a thread: the first time it takes a while."""
+
+        def run() -> None:
+            try:
+                self.sign()
+            except StateFailedError as error:
+                _log.warning("the audit log is not signed: %s", error.message)
+
+        if self._signer is None or not self._signer.is_alive():
+            self._signer = Thread(target=run, name="audit", daemon=True)
+            self._signer.start()
+
+    def _retire(self) -> None:
+        """Give up the oldest files, where they are too old or too many; the log says so first."""
+        from filepact.domain.audit import parse  # noqa: PLC0415 - as above
+
+        files = self.file.files()
+        left = sum(one.size for one in files)
+        oldest = time.time() - self._options.days * _DAY
+        for one, after in pairwise(files):
+            if one.modified >= oldest and left <= self._options.megabytes * _MEBIBYTE:
+                return
+            follower = parse(next(iter(self.file.lines(after.name)), b"")) or {}
+            last = str(follower.get("before"))
+            self.record(
+                "retired", {"first": one.first, "last": after.first - 1, "hash": last}, needed=True
+            )
+            self.file.remove(one.name)
+            left -= one.size
+
+
+def audit_log(
+    options: AuditOptions,
+    folder: str,
+    policy: Policy,
+    user: tuple[int, str, str],
+    outside: BinaryIO | None,
+) -> AuditLog | None:
+    """The audit log of a process; None where the settings want none.
+
+    Args:
+        options: As the settings have it.
+        folder: Where it is.
+        policy: The rules in force, of which it tells the hash.
+        user: What the system says of who runs this, as `filepact.fs.state.whoami` has it.
+        outside: A file that signed heads are appended to as well.
+    """
+    if not options.enabled:
+        return None
+
+    def about() -> dict[str, object]:
+        rules = repr((policy.rules, policy.fallbacks)).encode("utf-8", "backslashreplace")
+        number, name, machine = user
+        facts = {"format": 1, "user": name or number, "machine": machine}
+        return {**facts, "policy": content_id(rules)[:16]}
+
+    return AuditLog(folder, options, about, outside)
+
+
+def _session(session: Session) -> dict[str, object]:
+    actor = session.actor
+    name = _name(actor.name)
+    facts: dict[str, object] = {"id": _name(session.id), "kind": actor.kind, "name": name}
+    if actor.version:
+        facts["version"] = _name(actor.version)
+    if session.turn:
+        facts["turn"] = _name(session.turn)
+    if session.call:
+        facts["call"] = _name(session.call)
+    return facts
+
+
+@lru_cache(maxsize=4_096)
+def _name(text: str) -> str:
+    """A name as it may be written down: not endless, and without what looks like a token."""
+    return redact(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...")
+
+
+# -- effects ---------------------------------------------------------------------------------------
+
+
+def audited(store: JournalStore, log: AuditLog) -> JournalStore:
+    """A journal of which the audit log tells what is proposed, decided, begun and ended."""
+    return cast("JournalStore", _AuditedJournal(store, log))
+
+
+class _AuditedJournal:
+    """A journal that tells the audit log first; all else is the journal's own.
+
+    Whatever changes files has to begin in the journal, so nothing passes this by.
+    """
+
+    def __init__(self, store: JournalStore, log: AuditLog) -> None:
+        self._store = store
+        self._log = log
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        # Kept, so that this is asked once for each.
+        setattr(self, name, found)
+        return found
+
+    def begin(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
+        self._tell("intent", operation, operation.changes, contents, _decision(operation))
+        try:
+            return self._store.begin(operation, contents)
+        except FilepactError as error:
+            self._log.record(
+                "outcome", {"change": operation.id, "state": "not begun", "code": error.code}
+            )
+            raise
+
+    def adopt(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
+        self._tell("external", operation, operation.changes, contents, {})
+        return self._store.adopt(operation, contents)
+
+    def finish(
+        self,
+        change_id: ChangeId,
+        *,
+        state: OperationState,
+        note: str = "",
+        changes: ChangeSet | None = None,
+    ) -> None:
+        self._store.finish(change_id, state=state, note=note, changes=changes)
+        self._log.record("outcome", {"change": change_id, "state": state})
+
+    def propose(
+        self,
+        proposal: Proposal,
+        contents: Mapping[str, bytes],
+        *,
+        supersedes: Sequence[ChangeId] = (),
+        limits: ProposalLimits | None = None,
+    ) -> None:
+        facts: dict[str, object] = {"rule": proposal.rule}
+        if supersedes:
+            facts["supersedes"] = list(supersedes)
+        self._tell("proposed", proposal, proposal.changes, contents, facts)
+        try:
+            self._store.propose(proposal, contents, supersedes=supersedes, limits=limits)
+        except FilepactError as error:
+            self._log.record(
+                "outcome", {"change": proposal.id, "state": "not proposed", "code": error.code}
+            )
+            raise
+
+    def reject(self, change_ids: Sequence[ChangeId], approval: Approval) -> None:
+        self._store.reject(change_ids, approval)
+        facts = {"verdict": "rejected", "by": _name(str(approval.actor))}
+        for change_id in change_ids:
+            self._log.record("decided", {"change": change_id, **facts})
+
+    def note(self, question: PermissionRecord) -> None:
+        self._store.note(question)
+        if question.how == "read" or (
+            question.verdict == "refused" and question.by.startswith("rule ")
+        ):
+            return  # told when it happened
+        facts = {
+            "session": _session(question.session),
+            "action": question.action,
+            "verdict": question.verdict,
+            "by": _name(question.by),
+            "files": [{"root": question.root, "path": _name(one)} for one in question.paths],
+        }
+        self._log.record("question", facts)
+
+    def _tell(
+        self,
+        event: str,
+        change: Operation | Proposal,
+        changes: ChangeSet,
+        contents: Mapping[str, bytes],
+        more: Mapping[str, object],
+    ) -> None:
+        facts: dict[str, object] = {
+            "change": change.id,
+            "kind": change.kind,
+            "session": _session(change.session),
+            "tool": change.tool,
+            **({"target": change.target} if change.target else {}),
+            **more,
+        }
+        some = changes.changes
+        for start in range(0, len(some), _FILES):
+            files = [self._change(one, contents) for one in some[start : start + _FILES]]
+            part = {"part": start // _FILES + 1} if len(some) > _FILES else {}
+            self._log.record(event, {**facts, **part, "files": files}, needed=True)
+
+    def _change(self, change: FileChange, contents: Mapping[str, bytes]) -> dict[str, object]:
+        facts: dict[str, object] = {"root": change.path.root, "path": _name(change.path.path)}
+        for key, side in (("before", change.before), ("after", change.after)):
+            if side is not None:
+                facts[key] = _side(side, contents)
+        return facts
+
+
+def _decision(operation: Operation) -> dict[str, object]:
+    return {"approved_by": _name(operation.approved_by)} if operation.approved_by else {}
+
+
+def _side(side: Revision, contents: Mapping[str, bytes]) -> dict[str, object]:
+    facts: dict[str, object] = {"mode": f"{side.mode:o}"}
+    if side.is_folder:
+        return {"folder": True}
+    if side.was_read:
+        facts["sha256"] = side.content
+    if isinstance(contents, dict):  # others would have to unpack it
+        with suppress(KeyError):
+            facts["size"] = len(contents[side.content])
+    return facts
