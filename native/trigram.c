@@ -19,6 +19,9 @@
 #include <sys/syscall.h>
 #endif
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 /* Most trigrams are in a few files only: their postings stand where the address of the others is. */
 typedef struct {
@@ -38,19 +41,21 @@ typedef struct {
     uint32_t *slots; /* by hash: where a trigram's list is, plus 1; 0 is free */
     uint32_t wide;   /* how many slots, a power of two */
     uint64_t memory;
-    uint8_t *seen;   /* a bit for each trigram: whether the file at hand has it */
-    uint32_t *found; /* the trigrams of the file at hand */
+    uint8_t *seen;   /* a bit for each trigram: whether the file at hand has it; or NULL */
+    uint32_t *found; /* the trigrams of the file at hand; or NULL */
     uint32_t most;   /* how many fit into it */
     uint32_t next;   /* the lowest number for the next file */
 } index_t;
 
 enum { TRIGRAMS = 1 << 24, FIRST_SLOTS = 1 << 14, FIRST_LISTS = 1 << 12, FIRST_FOUND = 1 << 12, HEAD = 8 };
 
-/* With the allocator's head, multiples of 16. */
-static const uint32_t rooms[] = {8,       24,      40,      56,      88,       136,      200,     296,     440,
-                                 664,     1000,    1496,    2248,    3368,     5048,     7576,    11368,   17048,
-                                 25576,   38360,   57544,   86312,   129464,   194200,   291304,  436952,  655432,
-                                 983144,  1474712, 2212072, 3318104, 4977160, 7465736, 11198600, 16797896};
+/* Sizes that fill the blocks of an allocator: multiples of 16 with a head of 8. */
+static const uint32_t rooms[] = {
+    8, 24, 40, 56, 72, 88, 120, 152, 200, 248, 312, 392, 488, 600, 744, 920, 1128, 1384, 1688, 2072, 2536,
+    3096, 3784, 4616, 5640, 6888, 8408, 10264, 12536, 15304, 18680, 22792, 27816, 33944, 41416, 50536, 61656,
+    75224, 91784, 111976, 136616, 166680, 203352, 248104, 302696, 369304, 450552, 549688, 670632, 818184,
+    998184, 1217784, 1485704, 1812568, 2211336, 2697832, 3291368, 4015480, 4898888, 5976648, 7291512, 8895656,
+    10852712, 13240312, 16153192};
 enum { GRADES = sizeof rooms / sizeof *rooms };
 
 static uint8_t folded(uint8_t byte) { return byte >= 'A' && byte <= 'Z' ? byte | 32 : byte; }
@@ -150,16 +155,43 @@ index_t *trigram_new(void) {
         return NULL;
     index->wide = FIRST_SLOTS;
     index->room = FIRST_LISTS;
-    index->most = FIRST_FOUND;
     index->slots = calloc(index->wide, sizeof *index->slots);
     index->lists = malloc(index->room * sizeof *index->lists);
-    index->seen = calloc(TRIGRAMS / 8, 1);
-    index->found = malloc(index->most * sizeof *index->found);
-    index->memory = index->wide * sizeof *index->slots + index->room * sizeof *index->lists + TRIGRAMS / 8;
-    if (index->slots && index->lists && index->seen && index->found)
+    index->memory = index->wide * sizeof *index->slots + index->room * sizeof *index->lists;
+    if (index->slots && index->lists)
         return index;
     trigram_free(index);
     return NULL;
+}
+
+/* Gives back what only `trigram_add` needs; it takes it anew. */
+void trigram_rest(index_t *index) {
+    if (index->seen)
+        index->memory -= TRIGRAMS / 8;
+    free(index->seen);
+    free(index->found);
+    index->seen = NULL;
+    index->found = NULL;
+    uint32_t room = index->used > FIRST_LISTS ? index->used : FIRST_LISTS;
+    list_t *lists = realloc(index->lists, (size_t)room * sizeof *lists);
+    if (lists) {
+        index->memory -= (uint64_t)(index->room - room) * sizeof *lists;
+        index->lists = lists;
+        index->room = room;
+    }
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+static int wake(index_t *index) {
+    if (!index->seen && (index->seen = calloc(TRIGRAMS / 8, 1)))
+        index->memory += TRIGRAMS / 8;
+    if (!index->found) {
+        index->most = FIRST_FOUND;
+        index->found = malloc(index->most * sizeof *index->found);
+    }
+    return index->seen && index->found;
 }
 
 /* Adds a file; its number must be higher than all before.  Returns 1, or 0 when memory ran out: then the
@@ -170,6 +202,8 @@ int trigram_add(index_t *index, uint32_t number, const uint8_t *text, size_t siz
     index->next = number + 1;
     if (size < 3)
         return 1;
+    if (!wake(index))
+        return 0;
     uint32_t count = 0;
     int good = 1;
     uint32_t window = (uint32_t)folded(text[0]) << 8 | folded(text[1]);

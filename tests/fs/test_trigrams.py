@@ -121,6 +121,8 @@ def compare(seed, patterns):
         index = TrigramIndex.open()
         for text in texts:
             index.add(text.encode())
+            if dice.random() < 0.1:
+                index.rest()
         found = index.find(query.needs)
         index.close()
         for number, text in enumerate(texts):
@@ -233,6 +235,7 @@ int main(void) {
             int there = wide < 3 || count < 0;
             for (int64_t at = 0; at < count; at++) there |= out[at] == number;
             if (!there) return 3;
+            if (number %% 37 == 0) trigram_rest(index);
             free(text);
         }
         if (trigram_add(index, 1, (const uint8_t *)"again", 5)) return 4;

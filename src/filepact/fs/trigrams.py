@@ -31,6 +31,7 @@ def _library() -> Any:
     """The library in C; None where there is none."""
     try:
         library = ctypes.CDLL(str(_LIBRARY))
+        library.trigram_rest.argtypes = [ctypes.c_void_p]
         library.read_files.argtypes = [
             *(ctypes.c_int, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_uint32),
             *(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p),
@@ -87,6 +88,10 @@ class TrigramIndex:
             raise MemoryError("no room for the index of trigrams")
         self.size += 1
         return number
+
+    def rest(self) -> None:
+        """Give back what only adding needs, and what the system may have again."""
+        self._library.trigram_rest(self._handle)
 
     def find(self, needs: Needs) -> set[int] | None:
         """The numbers of the texts that may match; None where all of them may."""

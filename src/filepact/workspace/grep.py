@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FILE_LIMIT", "FileMatches", "GrepMode", "MatchLine", "TextSearchResult", "grep"]
 
-_COUNT_SECONDS = 0.002
+_COUNT_SECONDS = 0.0005
 _COUNT_BYTES = 64 << 20
 _COUNT_HITS = 1_000
 """How far it is counted on when there is enough to show."""
@@ -304,7 +304,11 @@ class _Run:
             some = known.look[at : at + step]
             self._several(some, known, root, overlay)
             progress(self.searched, some[-1])
-            at, step = at + step, min(step * 2, _MOST_AT_ONCE)
+            at, step = at + len(some), min(step * 2, _MOST_AT_ONCE)
+            if self.total:
+                # About as many as it takes until there is enough to show.
+                lacking = (self.offset + self.limit - self.total) * at // self.total
+                step = min(step, max(lacking, _FIRST_AT_ONCE))
 
     def _several(
         self,
@@ -326,7 +330,8 @@ class _Run:
             text, got = passed.get(path), found.get(path)
             if text is None:
                 read = partial(_bytes, root, path) if got is None else partial(_given, got[0])
-                self.file(path, overlay, read, known)
+                same = got is not None and known.same(path, got[1])
+                self.file(path, overlay, read, known, same=same)
             elif text:
                 self._text(path, text)
             else:
@@ -338,8 +343,18 @@ class _Run:
         overlay: Callable[[str], bytes | None],
         read: Callable[[], bytes],
         known: KnownTexts | None = None,
+        *,
+        same: bool = False,
     ) -> None:
-        """Search one file; a file that cannot be searched is noted."""
+        """Search one file; a file that cannot be searched is noted.
+
+        Args:
+            path: The file.
+            overlay: See `grep`.
+            read: Reads it.
+            known: What is known of texts.
+            same: Whether it is known to be as it was when it was found to hold no key.
+        """
         try:
             newer = overlay(path)
             data = read() if newer is None else newer
@@ -363,7 +378,7 @@ class _Run:
             if not self.query.matches(text):
                 self.searched += 1
                 return
-            if self.net and holds_private_key(data):
+            if self.net and not same and holds_private_key(data):
                 self.unreadable.append(path)
                 return
         self._text(path, text)

@@ -422,9 +422,8 @@ class Reader:
             text = data.decode("utf-8", "replace")
             spans = [
                 (at, end)
-                for line, at in zip(lines, _starts(data, text, lines), strict=True)
-                # Not cut, and nothing in it left out.
-                if chomp(text[at : (end := line_start(text, 1, at))]) == line.text
+                for line, (at, end) in zip(lines, _spans(data, text, lines), strict=True)
+                if chomp(text[at:end]) == line.text  # not cut, and nothing in it left out
             ]
             if spans:
                 self._seen.shown_text(self._session, WorkspacePath(root.path, name), text, spans)
@@ -551,22 +550,20 @@ class _Without(EntryFilter):
         return [key for key in seen if (prefix + key).rstrip("/") not in self._gone]
 
 
-def _starts(data: bytes, text: str, lines: Sequence[MatchLine]) -> list[int]:
-    """Where in a text some of its lines begin; they are in order."""
-    if b"\r" in data:
-        at, number, starts = 0, 1, []
-        for line in lines:
-            at, number = line_start(text, line.number - number, at), line.number
-            starts.append(at)
-        return starts
-    if len(data) == len(text):
-        return [line.start for line in lines]
-    at = chars = 0
-    starts = []
+def _spans(data: bytes, text: str, lines: Sequence[MatchLine]) -> Iterator[Span]:
+    """Where some lines of a text stand in it, with their ends; they are in order."""
+    at, number, chars = 0, 1, 0
     for line in lines:
-        chars, at = chars + len(data[at : line.start].decode("utf-8", "replace")), line.start
-        starts.append(chars)
-    return starts
+        if b"\r" in data:
+            chars, number = line_start(text, line.number - number, chars), line.number
+            yield chars, line_start(text, 1, chars)
+            continue
+        if len(data) == len(text):
+            chars = line.start
+        else:
+            chars += len(data[at : line.start].decode("utf-8", "replace"))
+        at = line.start
+        yield chars, text.find("\n", chars) + 1 or len(text)
 
 
 def _some(names: list[str]) -> str:

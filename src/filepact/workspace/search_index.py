@@ -52,12 +52,17 @@ _KEPT_SECONDS: Final = 60.0
 """Texts are kept, so many bytes of a root, until for so long nobody searches."""
 
 
+_Stamp = tuple[int, ...]
+"""Inode, size and both times of a file, as `Root.glance` has them."""
+
+
 class KnownTexts(NamedTuple):
     """What is known for one search.
 
     Attributes:
         look: The files that may match, in path order.
         sure: Whether the text of a file is known.
+        same: Whether it is of a file with this stamp.
         passed: How many of the others are texts.
         binary: How many of them are none.
         text: The text of a file as UTF-8, as far as it is kept; None where it has to be read.
@@ -66,14 +71,11 @@ class KnownTexts(NamedTuple):
 
     look: list[str]
     sure: Callable[[str], bool]
+    same: Callable[[str, _Stamp], bool]
     passed: int
     binary: int
     text: Callable[[str], bytes | None]
     keep: Callable[[str, bytes], None]
-
-
-_Stamp = tuple[int, ...]
-"""Inode, size and both times of a file, as `Root.glance` has them."""
 
 
 class TextIndex:
@@ -204,7 +206,7 @@ class TextIndex:
             text = partial(self._text, frozenset(held))
             keep = partial(self._keep, self._numbers, before) if keeps else _keep_nothing
             sure = partial(self._sure, frozenset(held))
-            return KnownTexts(look, sure, passed, len(binary), text, keep)
+            return KnownTexts(look, sure, self._same, passed, len(binary), text, keep)
 
     def _sort(self, files: FileList) -> None:
         """Take into a list what has changed of its texts since the last time."""
@@ -226,6 +228,9 @@ class TextIndex:
 
     def _sure(self, held: frozenset[str], path: str) -> bool:
         return path in self._numbers and path not in held
+
+    def _same(self, path: str, stamp: _Stamp) -> bool:
+        return self._stamps.get(path) == stamp
 
     def _text(self, held: frozenset[str], path: str) -> bytes | None:
         number = self._numbers.get(path)
@@ -249,6 +254,14 @@ class TextIndex:
         """Keep no texts any more."""
         with self._lock:
             self._kept, self._kept_bytes = OrderedDict(), 0
+            if self._trigrams is not None:
+                self._trigrams.rest()
+
+    def rest(self) -> None:
+        """Take up less memory, until the next text comes."""
+        with self._lock:
+            if self._trigrams is not None:
+                self._trigrams.rest()
 
     # -- filling --------------------------------------------------------------------------
 
@@ -509,6 +522,8 @@ class SearchIndexes:
                     return
                 record = None if found is None else FileRecord(*found, 1)
                 self._index(index, path, record, partial(given, path))
+        if paths:
+            index.texts.rest()
         index.filled = state
 
     def _index(
