@@ -287,6 +287,26 @@ class TreeReader:
         again._batches = (batch for batch in batches)  # noqa: SLF001 - its own
         return again
 
+    def changed(
+        self, path: str, before: FolderEntries, now: FolderEntries, depth: int
+    ) -> list[EntryList] | None:
+        """The batches of a folder in which only files came or went since the walk, which takes that in.
+
+        Args:
+            path: The folder.
+            before: What it held.
+            now: What it holds.
+            depth: That of its entries.
+
+        Returns:
+            They; None where the walk would have ended now.
+        """
+        prefix = "" if path == "." else f"{path}/"
+        self._left += before.size - now.size
+        self._allow.refused -= len(before.names) - len(self._allow.quietly(prefix, before.names))
+        names = self._allow.among(prefix, now.names)
+        return None if self._left <= 0 else list(_cut(prefix, names, now.other_kinds, depth, -1))
+
     def __enter__(self) -> Self:
         return self
 
@@ -439,5 +459,5 @@ def _cut(
         if key[-1] == "/":
             yield EntryList(prefix, keys[start:at], odd, key[:-1], depth, descriptor)
             start = at + 1
-    if start < len(keys):
-        yield EntryList(prefix, keys[start:] if start else keys, odd, "", depth, descriptor)
+    # Also where nothing is left, so that what comes there later has its place.
+    yield EntryList(prefix, keys[start:] if start else keys, odd, "", depth, descriptor)

@@ -146,6 +146,11 @@ class Query:
         needs = needs_of(pattern, literal=literal, case_sensitive=case_sensitive)
         return cls(pattern, multiline, keeps_cr, compiled, None, step, needs)
 
+    @property
+    def linear(self) -> bool:
+        """Whether the time it takes grows with the text only."""
+        return self._re2 is not None
+
     def prepare(self, data: bytes) -> bytes:
         """The bytes that are searched: CRLF as LF, so that ``$`` matches before both."""
         return data if self.keeps_cr or b"\r" not in data else data.replace(b"\r\n", b"\n")

@@ -34,6 +34,10 @@ _COUNT_BYTES = 64 << 20
 _COUNT_HITS = 1_000
 """How far it is counted on when there is enough to show."""
 
+_COUNTED_FILE = 8 << 10
+_COUNTED_BYTES = 256 << 10
+"""So much is counted in any case, each file for that much more, so that a small tree's totals are true."""
+
 _MOST_COUNTED = 10_000
 """Most matches of one file that are counted where each file's are asked for."""
 
@@ -247,11 +251,12 @@ class _Run:
     bytes_left: int = field(default_factory=lambda: _COUNT_BYTES)
     hits_left: int = field(default_factory=lambda: _COUNT_HITS)
     enough: bool = False
+    counting: Deadline = FOREVER
 
     def ended(self) -> bool:
         """Whether to stop now: cancelled, out of time, or counted long enough."""
         why = self.deadline.why
-        if self.enough and (why == "time" or self.bytes_left <= 0 or self.hits_left <= 0):
+        if self.enough and (why == "time" or self._counted()):
             # There is enough to show: all of these were only granted for counting.
             self.more = True
         elif why:
@@ -260,6 +265,13 @@ class _Run:
             return False
         self.floor = True
         return True
+
+    def _counted(self) -> bool:
+        """Whether it has been counted long enough."""
+        if self.bytes_left <= 0 or self.hits_left <= 0:
+            return True
+        few = self.query.linear and self.bytes_left > _COUNT_BYTES - _COUNTED_BYTES
+        return not few and self.counting.passed()
 
     def come(self, paths: Collection[str], overlay: Callable[[str], bytes | None]) -> None:
         """Search files that the disk does not have."""
@@ -399,7 +411,7 @@ class _Run:
         if self.mode == "content" and self.files and self.files[-1].path == path:
             self.kept(path, text)
         if counting:
-            self.bytes_left -= len(text)
+            self.bytes_left -= len(text) + _COUNTED_FILE
 
     def answer(self, left_out: SkippedFiles = ALL_SEARCHED) -> TextSearchResult:
         return TextSearchResult(
@@ -422,7 +434,7 @@ class _Run:
         )
 
     def _search(self, path: str, text: bytes) -> None:
-        seconds = max(0.05, min(_STEP_SECONDS, self.deadline.left))
+        seconds = max(0.05, min(_STEP_SECONDS, self.deadline.left, self.counting.left))
         if self.mode == "content":
             self._search_lines(path, text, seconds)
             return
@@ -481,7 +493,7 @@ class _Run:
         self.shown += count
         if self.shown >= self.limit:
             self.enough = True
-            self.deadline = self.deadline.within(_COUNT_SECONDS)
+            self.counting = self.deadline.within(_COUNT_SECONDS)
 
 
 # -- lines ------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ that caused it.  Where there are no notices, or too many, there is no index, and
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left, insort
 from collections import OrderedDict
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -21,7 +22,7 @@ from filepact.text.gitignore import IgnoreRuleSet
 from filepact.text.glob import compile_selection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable
+    from collections.abc import Callable, Collection, Hashable, Iterable
 
     from filepact.fs.folder_entries import FolderEntries, Unlisted
     from filepact.fs.root import Root
@@ -67,9 +68,10 @@ class FileList:
         binary: Those that are no text; as are the next, kept by who knows the texts.
         unknown: Those of which it is not known what they hold.
         noted: How far changes of texts are taken in.
+        come: Those of which nothing was asked yet.
     """
 
-    __slots__ = ("among", "binary", "noted", "paths", "unknown")
+    __slots__ = ("among", "binary", "come", "noted", "paths", "unknown")
 
     def __init__(self, paths: list[str]) -> None:
         self.paths = paths
@@ -77,18 +79,70 @@ class FileList:
         self.binary: set[str] = set()
         self.unknown: set[str] = set()
         self.noted: tuple[int, int] | None = None
+        self.come: set[str] = set()
+
+    def changed(self, gone: Collection[str], come: Collection[str]) -> FileList:
+        """The same after some files went and some came."""
+        paths = self.paths.copy()
+        for path in gone:
+            del paths[bisect_left(paths, path)]
+        for path in come:
+            insort(paths, path)
+        after = FileList(paths)
+        # First how far changes were taken in: taking one in twice does no harm.
+        after.noted, after.come = self.noted, self.come.difference(gone).union(come)
+        after.binary, after.unknown = self.binary.difference(gone), self.unknown.difference(gone)
+        return after
 
 
-class _View(NamedTuple):
+class _View:
     """The names that one reader may see below a folder: a finished walk, and what it has found.
 
     Attributes:
         chosen: The files that a few globs select, by glob.
     """
 
-    walked: TreeReader
-    batches: list[EntryList]
-    chosen: OrderedDict[str, FileList]
+    def __init__(self, base: str, walked: TreeReader, batches: list[EntryList]) -> None:
+        self.walked = walked
+        self.batches = batches
+        self.chosen: OrderedDict[str, FileList] = OrderedDict()
+        self._skip = 0 if base == "." else len(base) + 1
+        self._places: dict[str, list[int]] = {}
+
+    def files(self, glob: str) -> FileList:
+        """The files that a glob selects."""
+        chosen = self.chosen.get(glob)
+        if chosen is None:
+            chosen = self.chosen[glob] = FileList(self._select(glob, self.batches))
+            while len(self.chosen) > _MOST_GLOBS:
+                self.chosen.popitem(last=False)
+        return chosen
+
+    def _select(self, glob: str, batches: Iterable[EntryList]) -> list[str]:
+        select, paths = compile_selection(glob), list[str]()
+        for prefix, names, odd, *_ in batches:
+            files = [name for name in names if name not in odd] if odd else names
+            paths += [prefix + name for name in select(prefix[self._skip :], files)]
+        return paths
+
+    def change(self, path: str, before: FolderEntries, now: FolderEntries) -> bool:
+        """Take in that only files came or went in a folder; whether that was possible."""
+        if not self._places:
+            for at, batch in enumerate(self.batches):
+                self._places.setdefault(batch.prefix, []).append(at)
+        places = self._places.get("" if path == "." else f"{path}/")
+        if places is None:
+            return True  # It does not lie below the base, or may not be seen.
+        old = [self.batches[at] for at in places]
+        new = self.walked.changed(path, before, now, old[0].depth)
+        if new is None or [one.folder for one in new] != [one.folder for one in old]:
+            return False
+        for at, batch in zip(places, new, strict=True):
+            self.batches[at] = batch
+        for glob, files in self.chosen.items():
+            was, will = set(self._select(glob, old)), set(self._select(glob, new))
+            self.chosen[glob] = files.changed(was - will, will - was)
+        return True
 
 
 class _TooManyError(Exception):
@@ -218,7 +272,7 @@ class NameIndex:
                 )
                 if not whole:
                     return walked
-                view = _View(walked, list(walked.batches()), OrderedDict())
+                view = _View(base, walked, list(walked.batches()))
                 if not walked.cancelled:
                     self._views[key] = view
                     while len(self._views) > _MOST_VIEWS:
@@ -237,19 +291,23 @@ class NameIndex:
         """
         with self._lock:
             view = self._views.get((base, allow.key))
-            if view is None:
-                return None
-            chosen = view.chosen.get(glob)
-            if chosen is None:
-                select, skip = compile_selection(glob), 0 if base == "." else len(base) + 1
-                paths: list[str] = []
-                for prefix, names, odd, *_ in view.batches:
-                    files = [name for name in names if name not in odd] if odd else names
-                    paths += [prefix + name for name in select(prefix[skip:], files)]
-                chosen = view.chosen[glob] = FileList(paths)
-                while len(view.chosen) > _MOST_GLOBS:
-                    view.chosen.popitem(last=False)
-            return chosen
+            return None if view is None else view.files(glob)
+
+    def _change_views(
+        self, path: str, before: FolderEntries | Unlisted | None, now: FolderEntries | Unlisted
+    ) -> None:
+        """Take in a folder that was listed anew."""
+        if before is None or isinstance(before, str) or isinstance(now, str):
+            self._forget_views()
+            return
+        same = _folders_in(before) == _folders_in(now) and all(
+            getattr(before, what) == getattr(now, what)
+            for what in ("bare", "left_out", "ignored", "unreadable")
+        )
+        views = [view for view in self._views.values() if same and view.change(path, before, now)]
+        if len(views) < len(self._views):
+            self._forget_views()
+        self.changed += 1
 
     def _forget_views(self) -> None:
         self._views.clear()
@@ -371,7 +429,8 @@ class NameIndex:
             deep: Whether all below it are listed anew.
             folders: Takes the folders that are new.
         """
-        self._forget_views()
+        if deep:
+            self._forget_views()
         self._listings = dict(self._listings)  # walks may still use the old ones
         pending = [(path, stack)]
         while pending:
@@ -381,6 +440,7 @@ class NameIndex:
             listing = self._read(path, stack)
             before = self._listings.get(path)
             self._put(path, listing)
+            self._change_views(path, before, listing)
             inside = _folders_in(listing)
             prefix = "" if path == "." else f"{path}/"
             for name in _folders_in(before) - inside:

@@ -216,7 +216,7 @@ class TextIndex:
             files.binary = binary & files.among
             files.unknown = set(files.paths).difference(numbers, binary)
         else:
-            for name in self._noted[upto:]:
+            for name in (*self._noted[upto:], *files.come):
                 if name in files.among:
                     files.binary.discard(name)
                     files.unknown.discard(name)
@@ -224,7 +224,7 @@ class TextIndex:
                         files.binary.add(name)
                     elif name not in numbers:
                         files.unknown.add(name)
-        files.noted = self._emptied, len(self._noted)
+        files.noted, files.come = (self._emptied, len(self._noted)), set()
 
     def _sure(self, held: frozenset[str], path: str) -> bool:
         return path in self._numbers and path not in held
