@@ -82,8 +82,13 @@ def locate(name: str) -> str | None:
     return shutil.which(name, path=os.pathsep.join(folders))
 
 
-def server(name: str) -> ServerSpec:
-    """A server by its name; the test is skipped where it is not installed."""
+def server(name: str, sdk: str = "") -> ServerSpec:
+    """A server by its name; the test is skipped where it is not installed.
+
+    Args:
+        name: Of one that is known.
+        sdk: The folder of an SDK for it; empty for none.
+    """
     found = next(one for one in builtin_servers() if one.name == name)
     for program in (found.command[0], *found.needs):
         if locate(program) is None:
@@ -93,6 +98,8 @@ def server(name: str) -> ServerSpec:
         # What is fetched for tests lies where no person would keep it.
         more = ["--roslyn", compiler.roslyn, "--dotnet", compiler.dotnet]
         folders = [*found.toolchain, compiler.roslyn, compiler.dotnet]
+        if sdk:
+            more, folders = [*more, "--sdk", sdk], [*folders, str(Path(sdk).parents[1])]
         table = {"command": [*found.command, *more], "toolchain": folders}
         (found,) = parse_servers({name: table}, [found])
     return found
@@ -106,6 +113,7 @@ class Tree:
         name: The server.
         options: Its initialisation options, if not its own.
         confined: Whether it is confined to a sandbox.
+        sdk: The folder of an SDK for it; empty for none.
     """
 
     def __init__(
@@ -115,9 +123,10 @@ class Tree:
         options: dict[str, Any] | None = None,
         *,
         confined: bool = False,
+        sdk: str = "",
     ) -> None:
         self.root = root
-        self.server = replace(server(name), confined=confined)
+        self.server = replace(server(name, sdk), confined=confined)
         if options is not None:
             (self.server,) = parse_servers({name: {"options": options}}, [self.server])
         self.pool = self._pool()

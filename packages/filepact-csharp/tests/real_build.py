@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from project_tree import ProjectTree
 
-__all__ = ["FRAMEWORK", "errors_of_build", "sdk_or_skip"]
+__all__ = ["FRAMEWORK", "errors_of_build", "sdk_folder", "sdk_or_skip"]
 
 FRAMEWORK = "netcoreapp3.1"
 """What it builds."""
@@ -74,6 +74,11 @@ def sdk_or_skip() -> Path:
     library.unlink()
     (_FOLDER / "whole").touch()
     return _FOLDER
+
+
+def sdk_folder() -> str:
+    """The folder of the version that is in it."""
+    return str(next((sdk_or_skip() / "package" / "sdk").glob("*/MSBuild.dll")).parent)
 
 
 @contextmanager

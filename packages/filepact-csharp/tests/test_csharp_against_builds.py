@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+import zipfile
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 from filepact.domain.operation import Actor, Session
+from filepact.fs.server_sandbox import can_confine_servers
 from filepact.lsp.pool import ServerPool
 from project_tree import ProjectTree, sdk
-from real_build import FRAMEWORK, errors_of_build, sdk_or_skip
+from real_build import FRAMEWORK, errors_of_build, sdk_folder, sdk_or_skip
 from talk import Talk
 from tests.lsp.csharp_toolchain import toolchain_or_skip
-from tests.lsp.real_servers import locate, server
+from tests.lsp.real_servers import Tree, locate, server
 from tests.tools.solution_world import served
 
 if TYPE_CHECKING:
@@ -85,14 +87,149 @@ _FAULTS = {
     "symbol": '#if NETCOREAPP3_1\nclass A { int n = "s"; }\n#endif',
     "unsafe": "class A { unsafe void M() { } }",
 }
+
+
+def _project(body: str) -> str:
+    return f"<Project>{body}</Project>"
+
+
+def _defined(symbol: str) -> str:
+    """A file that sets a symbol."""
+    value = f"$(DefineConstants);{symbol}"
+    return _project(f"<PropertyGroup><DefineConstants>{value}</DefineConstants></PropertyGroup>")
+
+
+def _told(symbol: str) -> str:
+    """A source that has an error if a symbol is set."""
+    return f"#if {symbol}\nclass {symbol} {{ Missing m; }}\n#endif\n"
+
+
+_FEED = """<configuration><packageSources><add key="feed" value="../feed" /></packageSources>
+</configuration>"""
+
+
+def _put_package(root: Path) -> None:
+    """A package that sets a symbol, in a folder that serves as its source."""
+    (root / "feed").mkdir()
+    spec = (
+        "<package><metadata><id>Settings</id><version>1.0.0</version><authors>a</authors>"
+        "<description>d</description></metadata></package>"
+    )
+    with zipfile.ZipFile(root / "feed" / "Settings.1.0.0.nupkg", "w") as packed:
+        packed.writestr("Settings.nuspec", spec)
+        packed.writestr("build/Settings.props", _defined("FROM_PACKAGE"))
+
+
 _EXES = {
     "no main": "class A { }",
     "two mains": "class A { static void Main() { } } class B { static void Main() { } }",
 }
 
 
+# Of each project: its lines, and files beside it.  What they decide shows as an error.
+_SHAPES: dict[str, tuple[str, dict[str, str]]] = {
+    "props above": (
+        "",
+        {
+            "Directory.Build.props": _project(
+                "<PropertyGroup><Nullable>enable</Nullable>"
+                "<TreatWarningsAsErrors>true</TreatWarningsAsErrors></PropertyGroup>"
+            ),
+            "A.cs": "class A { string M() => null; }",
+        },
+    ),
+    "targets above": (
+        "",
+        {
+            "Directory.Build.targets": _defined("$(MSBuildProjectName)_$(TargetFramework.Length)"),
+            "A.cs": _told("P#_13"),
+        },
+    ),
+    "folder of artifacts": (
+        "",
+        {
+            "Directory.Build.props": _project(
+                "<PropertyGroup><BaseIntermediateOutputPath>$(MSBuildThisFileDirectory)artifacts/obj/"
+                "$(MSBuildProjectName)/</BaseIntermediateOutputPath></PropertyGroup>"
+            ),
+            "A.cs": "class A { void M(B b) { b.Nothing(); } }",
+            "obj/B.cs": "class B { }",
+        },
+    ),
+    "central settings": (
+        '<ItemGroup><Compile Remove="*.cs" /><Compile Include="A.cs" /></ItemGroup>',
+        {
+            "Directory.Build.targets": _project(
+                '<ItemGroup><Compile Update="A.cs"><Link>B.cs</Link></Compile>'
+                '<Compile Include="more/**/*.cs" Exclude="more/not/*" /></ItemGroup>'
+            ),
+            "A.cs": "class A { B b; }",
+            "B.cs": "class B { }",
+            "more/not/C.cs": "class C { Missing m; }",
+        },
+    ),
+    "by framework": (
+        (
+            "<ItemGroup Condition=\"$(TargetFramework.StartsWith('netcoreapp'))\">"
+            '<Compile Remove="B.cs" /></ItemGroup>'
+        ),
+        {"A.cs": "class A { B b; }", "B.cs": "class B { }"},
+    ),
+    "several frameworks": (
+        (
+            "<PropertyGroup><TargetFrameworks>netcoreapp3.1</TargetFrameworks></PropertyGroup>"
+            "<PropertyGroup Condition=\"'$(TargetFramework)' == 'netcoreapp3.1'\">"
+            "<DefineConstants>$(DefineConstants);ONE</DefineConstants></PropertyGroup>"
+        ),
+        {"A.cs": _told("ONE")},
+    ),
+    "package": (
+        '<ItemGroup><PackageReference Include="Settings" Version="1.0.0" /></ItemGroup>',
+        {"nuget.config": _FEED, "A.cs": _told("FROM_PACKAGE")},
+    ),
+    "list": (
+        '<ItemGroup><Not Include="not/*.cs" /><Compile Remove="@(Not)" /></ItemGroup>',
+        {"A.cs": "class A { B b; }", "not/B.cs": "class B { }"},
+    ),
+    "file above": (
+        "<Import Project=\"$([MSBuild]::GetPathOfFileAbove('own.props'))\" />",
+        {"own.props": _defined("OWN"), "A.cs": _told("OWN")},
+    ),
+    "functions": (
+        (
+            "<PropertyGroup><L>a;b</L><DefineConstants>$(DefineConstants);$(L.Split(';')[1].ToUpper())"
+            "$([MSBuild]::Add(1, 2))$([System.Text.RegularExpressions.Regex]::Replace('xyz', 'y+', 'Y'))"
+            "</DefineConstants></PropertyGroup>"
+        ),
+        {"A.cs": _told("B3xYz")},
+    ),
+    "numbers": (
+        (
+            '<PropertyGroup Condition="0x10 == 16 and 2.10 &lt; 2.9">'
+            "<DefineConstants>$(DefineConstants);SMALL</DefineConstants></PropertyGroup>"
+        ),
+        {"A.cs": _told("SMALL")},
+    ),
+    "variable": (
+        (
+            "<PropertyGroup Condition=\"'$(HOME)' != ''\">"
+            "<DefineConstants>$(DefineConstants);HOME</DefineConstants></PropertyGroup>"
+        ),
+        {"A.cs": _told("HOME")},
+    ),
+    "symbols": ("", {"A.cs": _told("NETCOREAPP2_0_OR_GREATER")}),
+    "friends": (
+        '<ItemGroup><InternalsVisibleTo Include="Other" /></ItemGroup>',
+        {"A.cs": "class A { Missing m; }"},
+    ),
+}
+
+
 @pytest.mark.slow
-def test_the_errors_of_a_build_are_those_that_are_told(tmp_path: Path) -> None:
+def test_the_errors_of_a_build_are_those_that_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the rules of our own, and by the evaluation of the SDK, which knows the last ones too."""
     root = tmp_path / "root"
     root.mkdir()
     tree = ProjectTree(root)
@@ -103,8 +240,37 @@ def test_the_errors_of_a_build_are_those_that_are_told(tmp_path: Path) -> None:
         body = programs if name in _EXES else ""
         tree.put(f"P{number}/P{number}.csproj", sdk(body, framework=FRAMEWORK))
         tree.put(f"P{number}/A.cs", text + "\n")
+    shapes = {}
+    for number, (name, (body, files)) in enumerate(_SHAPES.items(), len(projects)):
+        shapes[f"P{number}"] = name
+        target = "" if "TargetFrameworks" in body else FRAMEWORK
+        tree.put(f"P{number}/P{number}.csproj", sdk(body, framework=target))
+        for file, text in files.items():
+            tree.put(f"P{number}/{file}", text.replace("P#", f"P{number}") + "\n")
+    _put_package(root)
     found = errors_of_build(tree, tmp_path / "home")
     built = {project: {code for _, code in some} for project, some in found.items()}
+    if can_confine_servers():
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))
+        confined = Tree(root, "filepact-csharp", confined=True, sdk=sdk_folder())
+        try:
+            by_sdk = {
+                project: {
+                    str(one.code)
+                    for report in confined.report(f"{project}/A.cs").values()
+                    for one in report.diagnostics
+                    if one.severity == "error"
+                }
+                for project in (*projects, *shapes)
+            }
+        finally:
+            confined.close()
+        names = projects | shapes
+        assert {
+            names[one]: (sorted(built.get(one, ())), sorted(by_sdk[one]))
+            for one in names
+            if built.get(one, set()) != by_sdk[one]
+        } == {}
     talk = Talk(root)
     try:
         told = {

@@ -48,8 +48,8 @@ a new start, which it then gets; a watcher of its own is no help, since nobody k
 Risk = Literal["", "runs", "discloses", "evaluates"]
 """What an agent could reach through a server, past every rule.  ``runs``: it runs what a project's
 build files say, and so what an agent has written there.  ``discloses``: it reads whatever file a text
-names, inside the root or not, and its messages tell what is in it.  ``evaluates``: it reads what
-build files name by rules of its own, and is confined besides where that can be had; it needs nobody's
+names, inside the root or not, and its messages tell what is in it.  ``evaluates``: it evaluates
+build files as their tools do where it is confined, and elsewhere by rules of its own; it needs nobody's
 trust either way."""
 
 Unsaved = Literal["change", "repeat", "alone", "nothing"]

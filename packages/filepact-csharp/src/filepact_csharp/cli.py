@@ -58,6 +58,7 @@ def _parser() -> ArgumentParser:
         if name == "serve":
             server.add_argument("--roslyn", default="", help="folder of the compiler's DLLs")
             server.add_argument("--dotnet", default="", help="folder of the .NET runtime")
+            server.add_argument("--sdk", default="", help="folder of the SDK that reads projects")
     for name, said in {
         "doctor": "say which compiler `serve` would use; status 1 if there is none",
         "setup": "fetch a compiler and a .NET runtime, for machines without the .NET SDK",
@@ -89,14 +90,17 @@ def _server(given: Namespace) -> LanguageServer:
         return ProjectServer(root, solution, newest_framework(there) if there else 0)
     from filepact.errors import NotFoundError  # noqa: PLC0415 - the same
     from filepact_csharp.roslyn import Roslyn, start  # noqa: PLC0415 - the same
+    from filepact_csharp.sdk_projects import is_confined  # noqa: PLC0415 - the same
 
     def begin() -> Roslyn:
+        # What evaluates a project opens what the project says.
+        confined = is_confined()
         if given.roslyn and given.dotnet:
-            return start(given.roslyn, given.dotnet)
+            return start(given.roslyn, given.dotnet, given.sdk if confined else "")
         found = find_here()
         if found is None:
             raise NotFoundError(_NONE)
-        return start(found.roslyn, found.dotnet)
+        return start(found.roslyn, found.dotnet, found.sdk if confined else "")
 
     return CompilerServer(begin, root, solution)
 
@@ -112,6 +116,7 @@ def _doctor(*, as_json: bool) -> int:
         "compiler": found.version,
         "roslyn": found.roslyn,
         "dotnet": found.dotnet,
+        "sdk": found.sdk,
     }
     _answer(said, facts, as_json=as_json)
     return 0

@@ -8,6 +8,7 @@ said only where somebody wants to know it.
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -17,11 +18,10 @@ from filepact_csharp.projects import FilePattern, ProjectMessage
 from filepact_csharp.safe_xml import XmlElement, XmlError, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from filepact_csharp.projects import FileTree
+    from filepact_csharp.sdk_projects import SdkProject
 
-__all__ = ["MAX_BYTES", "Parsed", "PendingItem", "ProjectReader"]
+__all__ = ["MAX_BYTES", "Evaluate", "Parsed", "PendingItem", "ProjectReader"]
 
 MAX_BYTES: Final = 4_000_000
 """Largest project file that is read."""
@@ -54,6 +54,9 @@ _BY_TARGETS: Final = {
 _FRIENDLY: Final = ("internalsvisibleto", "assemblyattribute")
 
 
+Evaluate = Callable[[str, Mapping[str, str]], "SdkProject | None"]
+"""Evaluates a project file with properties that it cannot change; None where that cannot be done."""
+
 Parsed = dict[str, "XmlElement | ProjectMessage"]
 """Files that were read, or what is wrong with them, by path; of all projects of a solution."""
 
@@ -85,6 +88,7 @@ class ProjectReader:
         pending: The items whose turn comes when all properties are known.
         unread: Whether the project file itself could not be read.
         maybe_friends: Whether a target may let other assemblies see what is internal.
+        evaluated: The same as an SDK has evaluated it, in place of all this; None for none.
         on_sdk: What to do where a project imports a file of an SDK; gets its name and the file's.
     """
 
@@ -97,6 +101,7 @@ class ProjectReader:
         self.approximate = False
         self.unread = False
         self.maybe_friends = False
+        self.evaluated: SdkProject | None = None
         self.on_sdk: Callable[[str, str], None] = lambda _sdk, _file: None
         self.properties = ProjectProperties(files, self.root, frozenset(map(str.lower, fixed)))
         self.pending: list[PendingItem] = []
@@ -172,16 +177,40 @@ class ProjectReader:
 
         The answer is its path; empty if there is none.
         """
-        folder = self.folder
-        while True:
-            path = posixpath.join(folder, name)
+        for path in self._above(name):
             if self.files.has(path):
                 self._import(path, "", 0)
                 return path
             self.inputs.append(path)
-            if folder == self.root or not self.within(folder):
-                return ""
+        return ""
+
+    def take_evaluated(self, evaluated: SdkProject) -> bool:
+        """Take what an SDK has evaluated, and see what targets would change; False if a file cannot be read."""
+        for path in dict.fromkeys((self.path, *evaluated.imports)):
+            element = self.load(path)
+            if element is None:
+                return False
+            self._this = path
+            for one in element.all():
+                if one.name == "Target":
+                    self._target(one)
+        self._this = self.path
+        for name in (
+            "Directory.Build.props",
+            "Directory.Build.targets",
+            "Directory.Packages.props",
+        ):
+            self.inputs += self._above(name)
+        self.evaluated = evaluated
+        return True
+
+    def _above(self, name: str) -> Iterator[str]:
+        """Where a file of a name may lie, at or above the project's folder, within the root."""
+        folder = self.folder
+        yield posixpath.join(folder, name)
+        while folder != self.root and self.within(folder):
             folder = posixpath.dirname(folder)
+            yield posixpath.join(folder, name)
 
     def take(self, element: XmlElement, path: str) -> None:
         """Work through the elements of a file."""
@@ -193,6 +222,8 @@ class ProjectReader:
 
     def value(self, name: str, default: str = "") -> str:
         """The final value of a property, without blanks around it; that it is unknown is said."""
+        if self.evaluated is not None:
+            return self.evaluated.values[name] or default
         key = name.lower()
         if why := self.properties.spoiled.get(key):
             self.say(f"{name} is not known: {why.text}", why.path, why.line)

@@ -246,6 +246,19 @@ class SourceTree:
         """Whether there is such a file; see `filepact_csharp.projects.FileTree`."""
         return path in self._open or (path not in self._gone and self._disk.has(path))
 
+    def changed(self, ending: tuple[str, ...]) -> dict[str, str | None]:
+        """What files with some endings hold that is not on the disk, by path; None for one that is gone."""
+        found: dict[str, str | None] = {}
+        for path, text in self._open.items():
+            if path.lower().endswith(ending):
+                try:
+                    same = self._disk.text(path, _MAX_SOURCE) == text
+                except FilepactError:
+                    same = False
+                if not same:
+                    found[path] = text
+        return found | {path: None for path in self._gone if path.lower().endswith(ending)}
+
     def source(self, path: str) -> str | None:
         """The text of a source, in whatever encoding; None if it is not there or is no text."""
         shown = self._open.get(path)

@@ -19,6 +19,7 @@ from filepact_csharp.frameworks import (
 from filepact_csharp.projects import (
     FilePattern,
     GlobalUsing,
+    ItemElement,
     Nullable,
     Output,
     Project,
@@ -32,7 +33,7 @@ from filepact_csharp.safe_xml import XmlElement, parse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from filepact_csharp.evaluation import Parsed, PendingItem
+    from filepact_csharp.evaluation import Evaluate, Parsed, PendingItem
     from filepact_csharp.frameworks import Framework
     from filepact_csharp.projects import FileTree
 
@@ -67,6 +68,7 @@ def read_project(
     fixed: Mapping[str, str],
     parsed: Parsed,
     newest: int = 0,
+    evaluate: Evaluate | None = None,
 ) -> tuple[Project, tuple[str, ...]]:
     """One project, and the files that have a say in it.
 
@@ -79,9 +81,10 @@ def read_project(
         fixed: Properties that the project cannot change, such as ``SolutionDir``.
         parsed: Files that other projects of the solution have read.
         newest: The latest version of .NET whose libraries are there; 0 if that does not matter.
+        evaluate: Goes before the rules here, where it knows the project; None for nothing.
     """
     fixed = {"Configuration": "Debug", "Platform": "AnyCPU", **fixed}
-    reader = _ProjectReader(path, root, files, fixed, parsed, newest)
+    reader = _ProjectReader(path, root, files, fixed, parsed, newest, evaluate)
     project = reader.read()
     return project, tuple(dict.fromkeys(reader.inputs))
 
@@ -111,13 +114,42 @@ class _ProjectReader:
         fixed: Mapping[str, str],
         parsed: Parsed,
         newest: int,
+        evaluate: Evaluate | None,
     ) -> None:
         self.path, self.root, self.files = path, root, files
         self.fixed, self.parsed, self.newest = dict(fixed), parsed, newest
+        self.evaluate = evaluate
         self.inputs: list[str] = []
         self.sdk = ""
 
     def read(self) -> Project:
+        evaluation, framework = self._by_sdk() or self._by_rules()
+        project = self._project(evaluation, framework)
+        self.inputs += evaluation.inputs
+        return replace(
+            project, approximate=evaluation.approximate, messages=tuple(evaluation.messages)
+        )
+
+    def _by_sdk(self) -> tuple[ProjectReader, Framework] | None:
+        """The project as an SDK evaluates it; None where none does."""
+        found = self.evaluate and self.evaluate(self.path, self.fixed)
+        if self.evaluate is None or found is None:
+            return None
+        evaluation = ProjectReader(self.path, self.root, self.files, self.fixed, self.parsed)
+        frameworks = split_list(found.values["TargetFrameworks"])
+        if frameworks and not found.values["TargetFramework"]:
+            chosen = preferred(frameworks, self.newest)
+            found = self.evaluate(self.path, {**self.fixed, "TargetFramework": chosen})
+            if len(frameworks) > 1:
+                evaluation.say(f"of {', '.join(frameworks)[:200]}, only {chosen} is looked at")
+        if found is None or not evaluation.take_evaluated(found):
+            return None
+        element = evaluation.load(self.path)
+        names = split_list(element.get("Sdk")) if element is not None else []
+        self.sdk = names[0].partition("/")[0].strip() if names else "Microsoft.NET.Sdk"
+        return evaluation, parse_framework(found.values["TargetFramework"])
+
+    def _by_rules(self) -> tuple[ProjectReader, Framework]:
         evaluation, framework = self._evaluate()
         frameworks = split_list(evaluation.properties.get("TargetFrameworks"))
         if frameworks and not evaluation.properties.get("TargetFramework"):
@@ -127,11 +159,7 @@ class _ProjectReader:
             evaluation, framework = self._evaluate()
             if len(frameworks) > 1:
                 evaluation.say(f"of {', '.join(frameworks)[:200]}, only {chosen} is looked at")
-        project = self._project(evaluation, framework)
-        self.inputs += evaluation.inputs
-        return replace(
-            project, approximate=evaluation.approximate, messages=tuple(evaluation.messages)
-        )
+        return evaluation, framework
 
     def _evaluate(self) -> tuple[ProjectReader, Framework]:
         evaluation = ProjectReader(self.path, self.root, self.files, self.fixed, self.parsed)
@@ -210,7 +238,7 @@ class _ProjectReader:
 
     def _items(self, evaluation: ProjectReader, framework: Framework, *, implicit: bool) -> _Found:
         found = _Found()
-        if implicit:
+        if implicit and evaluation.evaluated is None:
             found.usings = {one.name: one for one in usual_usings(self.sdk, framework)}
         for item in read_items(evaluation, _KINDS):
             match item.kind:
@@ -365,31 +393,6 @@ MAX_ENTRIES: Final = 100_000
 """Most entries of items that are taken of one project."""
 
 
-@dataclass(frozen=True, slots=True)
-class ItemElement:
-    """One item element: what it includes, removes and excludes.
-
-    Attributes:
-        kind: The items' name, in lower case, such as ``compile``.
-        includes: The list that comes; may be empty.
-        excludes: What of it does not come.
-        removes: The list that goes.
-        updates: The list of which only something is said.
-        metadata: What is said of each, by names in lower case.
-        path: The file in which it stands.
-        line: The line there.
-    """
-
-    kind: str
-    includes: tuple[str, ...]
-    excludes: tuple[str, ...]
-    removes: tuple[str, ...]
-    updates: tuple[str, ...]
-    metadata: Mapping[str, str]
-    path: str
-    line: int
-
-
 def read_items(evaluation: ProjectReader, kinds: frozenset[str]) -> Iterator[ItemElement]:
     """The items of some kinds that hold, in order.
 
@@ -399,6 +402,9 @@ def read_items(evaluation: ProjectReader, kinds: frozenset[str]) -> Iterator[Ite
         evaluation: The project, worked through to its end.
         kinds: Their names, in lower case.
     """
+    if evaluation.evaluated is not None:
+        yield from evaluation.evaluated.items
+        return
     entries = 0
     # A group's condition is asked for each of its items, and no property changes any more.
     known: dict[tuple[str, str], bool] = {}
@@ -571,7 +577,9 @@ def symbols(evaluation: ProjectReader, framework: Framework, *, by_sdk: bool) ->
         by_sdk: Whether it is built by an SDK, which adds some.
     """
     found = set(evaluation.value("DefineConstants").replace(",", ";").replace(" ", ";").split(";"))
-    if by_sdk and evaluation.value("DisableImplicitFrameworkDefines").lower() != "true":
+    early = evaluation.evaluated is not None and evaluation.evaluated.early
+    own = evaluation.value("DisableImplicitFrameworkDefines").lower() == "true"
+    if by_sdk and not early and not own:
         found |= set(framework.defines)
     if by_sdk and evaluation.value("DisableImplicitConfigurationDefines").lower() != "true":
         configuration = evaluation.value("Configuration").upper()

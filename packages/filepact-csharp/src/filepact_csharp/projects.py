@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 __all__ = [
     "MAX_PATTERN",
     "FilePattern",
     "FileTree",
     "GlobalUsing",
+    "ItemElement",
     "Kind",
     "Nullable",
     "Output",
@@ -372,6 +373,31 @@ class Project:
     def includes(self, path: str) -> bool:
         """Whether a file belongs to the project, or would if it were there."""
         return self.membership.includes(path)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemElement:
+    """One item element: what it includes, removes and excludes.
+
+    Attributes:
+        kind: The items' name, in lower case, such as ``compile``.
+        includes: The list that comes; may be empty.
+        excludes: What of it does not come.
+        removes: The list that goes.
+        updates: The list of which only something is said.
+        metadata: What is said of each, by names in lower case.
+        path: The file in which it stands; the project's own if empty.
+        line: The line there; 0 where it is not known.
+    """
+
+    kind: str
+    includes: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    removes: tuple[str, ...] = ()
+    updates: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    path: str = ""
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)

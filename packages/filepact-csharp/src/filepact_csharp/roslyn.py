@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import NotFoundError, StateFailedError
+from filepact_csharp.sdk_projects import prepare
 from filepact_csharp.strong_names import read_key
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Roslyn:
         collections: `System.Collections.Generic`.
         utf8: An encoding.
         clr: The bridge.
+        sdk: The folder of the SDK that may evaluate projects; empty for none.
     """
 
     version: str
@@ -61,6 +63,7 @@ class Roslyn:
     collections: Any
     utf8: Any
     clr: Any
+    sdk: str = ""
 
     def array(self, kind: Any, items: Iterable[Any]) -> Any:
         """A .NET array of some type."""
@@ -83,12 +86,13 @@ class Roslyn:
         return found.GetValue(None) if found else None
 
 
-def start(roslyn: str, dotnet: str) -> Roslyn:
+def start(roslyn: str, dotnet: str, sdk: str = "") -> Roslyn:
     """Start the runtime and load the compiler; at most once in a process.
 
     Args:
         roslyn: The folder with the compiler's DLLs.
         dotnet: The folder of the runtime, with `host` and `shared` in it.
+        sdk: The folder of an SDK that may evaluate projects; empty for none.
 
     Raises:
         NotFoundError: The bridge to .NET, the runtime or the compiler is not there.
@@ -100,6 +104,8 @@ def start(roslyn: str, dotnet: str) -> Roslyn:
             raise NotFoundError("the folder of the C# compiler has no compiler in it")
     # Without it the runtime looks for a library of the system that may not be there.
     os.environ["DOTNET_SYSTEM_GLOBALIZATION_INVARIANT"] = "1"
+    if sdk:
+        prepare(sdk)
     # It would listen for programs that look into it.
     os.environ["DOTNET_EnableDiagnostics"] = "0"  # noqa: SIM112 - as the runtime spells it
     # The compiler goes down into expressions as deep as they are, and a full stack ends the process.
@@ -139,6 +145,7 @@ def start(roslyn: str, dotnet: str) -> Roslyn:
             _namespace("System.Collections.Generic"),
             _namespace("System.Text").Encoding.UTF8,
             clr,
+            sdk,
         )
     except Exception as error:
         raise StateFailedError(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import FilepactError
 from filepact.wire.uris import path_of, uri_of
+from filepact_csharp import sdk_projects
 from filepact_csharp.compiler import Compiler
 from filepact_csharp.diagnostics import WARNING, CompilerDiagnostic, TextPlaces, published
 from filepact_csharp.files import SourceTree, document_path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from filepact_csharp.projects import Project, Solution
     from filepact_csharp.roslyn import Roslyn
     from filepact_csharp.rpc import RequestContext
+    from filepact_csharp.sdk_projects import SdkProjects
     from filepact_csharp.symbols import SymbolEntry
 
 __all__ = ["DEPENDENTS", "PROJECTS", "WATCHED", "CompilerServer", "ProjectServer"]
@@ -72,6 +74,7 @@ class ProjectServer(LanguageServer):
         self._solution: Solution | None = None
         self._supposed: SourceTree | None = None
         self._watches = False
+        self._evaluation: SdkProjects | None = None
         self.requests["workspace/executeCommand"] = self._execute
         self.notifications |= {
             "initialized": self._initialized,
@@ -120,6 +123,12 @@ class ProjectServer(LanguageServer):
         known = self._solution is not None and bool(self._solution.projects)
         if not known or not all(one["uri"].endswith(".cs") for one in params["changes"]):
             self._solution = None
+            self._forget()
+
+    def _forget(self) -> None:
+        """Which files have a say in a project may have changed."""
+        if self._evaluation is not None:
+            self._evaluation.forget()
 
     @property
     def _sources(self) -> SourceTree:
@@ -128,9 +137,17 @@ class ProjectServer(LanguageServer):
     def _read(self) -> Solution:
         """All projects as they are now."""
         if self._solution is None:
-            entry = self._entry or self.root
-            self._solution = read_solution(entry, self.root, self._sources, self.newest)
+            self._solution = self._read_from(self._sources)
         return self._solution
+
+    def _read_from(self, tree: SourceTree, moved: Iterable[str] = ()) -> Solution:
+        """All projects as some files say it, of which some come or go with what is looked at."""
+        evaluate = None
+        if self._evaluation is not None:
+            self._evaluation.show(tree.changed(_PROJECT_FILES), moved)
+            evaluate = self._evaluation.evaluate
+        entry = self._entry or self.root
+        return read_solution(entry, self.root, tree, self.newest, evaluate)
 
     def _notes(self, _project: Project) -> tuple[str, ...]:
         """Notes on how a project is compiled, as sentences."""
@@ -218,6 +235,7 @@ class CompilerServer(ProjectServer):
         self.newest = int(roslyn.system.Environment.Version.Major)
         self._compiler = Compiler(roslyn, Libraries(roslyn), self._text)
         self._roslyn = roslyn
+        self._evaluation = sdk_projects.begin(roslyn, self.root)
         said["executeCommandProvider"]["commands"].append(DEPENDENTS)
         return {
             **said,
@@ -289,6 +307,7 @@ class CompilerServer(ProjectServer):
             if kind != _WRITTEN or not path.endswith(".cs"):
                 # A file that has come or gone, a project, or a whole folder.
                 self._solution = None
+                self._forget()
                 gone.add(path)
         if gone and self._compiler is not None:
             for path in self._compiler.files:
@@ -429,8 +448,8 @@ class CompilerServer(ProjectServer):
         shown = {path: text for path, text in self.documents.texts.items() if path not in changes}
         self._supposed = SourceTree(self.root, shown | texts, changes.keys() - texts.keys())
         try:
-            entry = self._entry or self.root
-            solution = read_solution(entry, self.root, self._supposed, self.newest)
+            moved = [path for path, one in changes.items() if None in (one["before"], one["after"])]
+            solution = self._read_from(self._supposed, moved)
             with compiler.supposing(sources, solution.projects):
                 yield solution
         finally:

@@ -23,7 +23,7 @@ from filepact_csharp.safe_xml import XmlError, parse
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from filepact_csharp.evaluation import Parsed
+    from filepact_csharp.evaluation import Evaluate, Parsed
     from filepact_csharp.projects import FileTree
 
 __all__ = ["read_solution"]
@@ -34,7 +34,9 @@ MAX_PROJECTS: Final = 500
 _SKIPPED: Final = frozenset({"bin", "obj", "node_modules", "packages"})
 
 
-def read_solution(path: str, root: str, files: FileTree, newest: int = 0) -> Solution:
+def read_solution(
+    path: str, root: str, files: FileTree, newest: int = 0, evaluate: Evaluate | None = None
+) -> Solution:
     """All projects of a solution file, of one project and what it refers to, or below a folder.
 
     Of a folder: of the solution file that lies in it, or of several; else all projects at any depth; where
@@ -46,8 +48,9 @@ def read_solution(path: str, root: str, files: FileTree, newest: int = 0) -> Sol
         files: Where files are.
         newest: The latest version of .NET whose libraries are there, for projects with several target
             frameworks; 0 if that does not matter.
+        evaluate: Evaluates projects in place of the rules here, as far as it can; None for nothing.
     """
-    reader = _SolutionReader(root.rstrip("/") or "/", files, newest)
+    reader = _SolutionReader(root.rstrip("/") or "/", files, newest, evaluate)
     path = path.rstrip("/") or "/"
     if is_solution(path):
         return reader.solutions("solution", path, [path])
@@ -59,8 +62,8 @@ def read_solution(path: str, root: str, files: FileTree, newest: int = 0) -> Sol
 class _SolutionReader:
     """Collects projects, each once."""
 
-    def __init__(self, root: str, files: FileTree, newest: int) -> None:
-        self.root, self.files, self.newest = root, files, newest
+    def __init__(self, root: str, files: FileTree, newest: int, evaluate: Evaluate | None) -> None:
+        self.root, self.files, self.newest, self.evaluate = root, files, newest, evaluate
         self.parsed: Parsed = {}
         self.inputs: list[str] = []
         self.messages: list[ProjectMessage] = []
@@ -145,7 +148,13 @@ class _SolutionReader:
                 )
                 break
             project, inputs = read_project(
-                project_path, self.root, self.files, fixed, self.parsed, self.newest
+                project_path,
+                self.root,
+                self.files,
+                fixed,
+                self.parsed,
+                self.newest,
+                self.evaluate,
             )
             found[project_path] = project
             self.inputs += inputs

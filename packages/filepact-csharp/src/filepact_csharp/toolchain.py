@@ -61,12 +61,14 @@ class Toolchain(NamedTuple):
         dotnet: The folder of the runtime, absolute.
         version: What is known of the version without starting it.
         source: Where it comes from; a sentence without a full stop.
+        sdk: The folder of the SDK, which has what evaluates projects; empty for none.
     """
 
     roslyn: str
     dotnet: str
     version: str
     source: str
+    sdk: str = ""
 
 
 def own_folder() -> str:
@@ -119,7 +121,8 @@ def find(
         if allowed(root) and (sdk := _newest(root)):
             roslyn = os.path.join(root, "sdk", sdk, "Roslyn", "bincore")
             if allowed(roslyn):
-                return Toolchain(roslyn, root, f"SDK {sdk}", f"the .NET SDK {sdk}")
+                folder = os.path.join(root, "sdk", sdk)
+                return Toolchain(roslyn, root, f"SDK {sdk}", f"the .NET SDK {sdk}", folder)
     folder = own() if own is not None else ""
     if folder and allowed(folder) and installed(folder):
         place = os.path.join(folder, FOLDER)
