@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from filepact.workspace.target import Target
     from filepact.workspace.workspace import Workspace
 
+VERSION = "0.1.0"
+"""The one place where it stands: what packs a distribution reads it here."""
+
 __all__ = [
     "CODES",
     "Actor",

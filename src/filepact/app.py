@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from filepact.fs.sandbox import SandboxMode, Trial
     from filepact.lsp.diagnostics import ServerStatus
     from filepact.lsp.forkserver import ForkServer
+    from filepact.lsp.pool import ServerPool
     from filepact.lsp.spec import ServerSpec
     from filepact.semantic.service import SemanticWorkspace
     from filepact.tools.registry import Level, Tier, Toolset
@@ -70,6 +71,7 @@ __all__ = [
     "keep_before_setup",
     "open_audit",
     "open_observed",
+    "open_pool",
     "open_semantic_workspace",
     "open_solution",
     "open_toolbox",
@@ -387,7 +389,7 @@ def start_fork_server(
         return None
 
 
-def open_semantic_workspace(
+def open_pool(
     workspace: Workspace,
     *,
     diagnosing: LanguageServerSettings,
@@ -395,8 +397,8 @@ def open_semantic_workspace(
     environment: Mapping[str, str],
     locate: Locate,
     fork_server: ForkServer | None = None,
-) -> SemanticWorkspace | None:
-    """What language servers make of a workspace; close it before the workspace.
+) -> ServerPool | None:
+    """The language servers of a workspace, none of them started yet.
 
     Args:
         workspace: The files.
@@ -404,7 +406,7 @@ def open_semantic_workspace(
         servers: Those that may be, in order of preference.
         environment: All variables that they see.
         locate: Where a program is that may be started, or None.
-        fork_server: Starts them, where this process is confined.
+        fork_server: Starts them, where this process is confined; what it may start is settled now.
 
     Returns:
         None where servers are switched off, or none is installed.
@@ -413,11 +415,9 @@ def open_semantic_workspace(
     servers = [one for one in servers if any(map(one.allowed_in, roots))]
     if diagnosing.mode == "off" or not _installed(servers, locate):
         return None
-    # Not at the top: an event loop and all that belongs to it take their time.
-    from filepact.lsp.pool import ServerPool  # noqa: PLC0415
-    from filepact.semantic.service import SemanticWorkspace  # noqa: PLC0415
+    from filepact.lsp.pool import ServerPool  # noqa: PLC0415 - only where there are some
 
-    pool = ServerPool(
+    return ServerPool(
         servers,
         environment,
         locate,
@@ -426,6 +426,23 @@ def open_semantic_workspace(
         fork_server=fork_server,
         sandbox=_server_sandbox(workspace),
     )
+
+
+def open_semantic_workspace(
+    workspace: Workspace, pool: ServerPool | None, diagnosing: LanguageServerSettings
+) -> SemanticWorkspace | None:
+    """What language servers make of a workspace; close it before the workspace.
+
+    Args:
+        workspace: The files.
+        pool: The servers, closed with it; None for none.
+        diagnosing: How far they are used.
+    """
+    if pool is None:
+        return None
+    # Not at the top: an event loop and all that belongs to it take their time.
+    from filepact.semantic.service import SemanticWorkspace  # noqa: PLC0415
+
     return SemanticWorkspace(
         workspace,
         pool,

@@ -1,4 +1,4 @@
-"""Values: what this house uses of `dataclasses`, with nothing generated while modules are loaded.
+"""Values, patterns and loggers: what has to be made for them is not made while modules are loaded.
 
 The package of the standard library compiles six functions for every class when the class is made,
 which was a third of the time that a server took to start.  Here a class has its ``__init__`` compiled
@@ -8,17 +8,65 @@ whoever asks the standard library for the fields, these are dataclasses like any
 
 from __future__ import annotations
 
+import re
 from operator import attrgetter, ge, gt, le, lt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, AnyStr, cast
 
 if TYPE_CHECKING:
+    import logging
     from collections.abc import Callable
     from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 
-__all__ = ["asdict", "dataclass", "field", "fields", "is_dataclass", "replace"]
+__all__ = [
+    "asdict",
+    "dataclass",
+    "field",
+    "fields",
+    "is_dataclass",
+    "late_logger",
+    "late_regex",
+    "replace",
+]
 
 _ABSENT: Any = type("_Absent", (), {"__repr__": lambda _: "<absent>"})()
 _FIELDS = "__value_fields__"
+_FEW = 2
+"""Instances that are made without a function for their class; of many there is one, or two."""
+
+
+class _Pattern:
+    """A regular expression that is compiled when it is first asked for anything."""
+
+    def __init__(self, source: str | bytes, flags: int) -> None:
+        self._wanted = source, flags
+
+    def __getattr__(self, name: str) -> Any:
+        compiled: Any = re.compile(*self._wanted)
+        for known in ("match", "fullmatch", "search", "sub", "finditer", "split", "findall"):
+            setattr(self, known, getattr(compiled, known))
+        return getattr(compiled, name)
+
+
+def late_regex(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """As `re.compile`, but that it is compiled when it is first used."""
+    return cast("re.Pattern[AnyStr]", _Pattern(source, flags))
+
+
+class _Logger:
+    """A logger that loads the package when there is something to say."""
+
+    def __init__(self, name: str) -> None:
+        self._named = name
+
+    def __getattr__(self, name: str) -> Any:
+        import logging  # noqa: PLC0415 - that is the point
+
+        return getattr(logging.getLogger(self._named), name)
+
+
+def late_logger(name: str) -> logging.Logger:
+    """As `logging.getLogger`, which takes 5 ms to load, and mostly has nothing to say."""
+    return cast("logging.Logger", _Logger(name))
 
 
 class _Field:
@@ -89,10 +137,14 @@ def _made(cls: type, *, frozen: bool, slots: bool, order: bool, eq: bool) -> typ
     made = type(cls)(cls.__name__, cls.__bases__, space)
     made.__qualname__ = cls.__qualname__
     if "__init__" not in space:
+        few = _FEW
 
         def late(self: Any, /, *args: Any, **named: Any) -> None:
-            made.__init__ = found = _init(made, frozen=frozen)  # type: ignore[misc]  # that is the point
-            found(self, *args, **named)
+            nonlocal few
+            few -= 1
+            if few < 0 or not _fill(self, args, named):
+                made.__init__ = found = _init(made, frozen=frozen)  # type: ignore[misc]  # that is the point
+                found(self, *args, **named)
 
         late.__name__, late.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
         made.__init__ = late  # type: ignore[misc]  # the same
@@ -137,6 +189,33 @@ def _ordered(by: Callable[[Any, Any], Any], key: Callable[[Any], Any]) -> Callab
         return by(key(self), key(other)) if other.__class__ is self.__class__ else NotImplemented
 
     return compare
+
+
+def _fill(self: Any, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    """Set the fields without a function for it; false, and nothing is set, where that cannot be right."""
+    values, given = [], iter(args)
+    left = len(args)
+    for one in getattr(self, _FIELDS).values():
+        if one.init and left:
+            left -= 1
+            values.append((one.name, next(given)))
+            if one.name in named:
+                return False
+        elif one.init and one.name in named:
+            values.append((one.name, named[one.name]))
+        elif one.default_factory is not _ABSENT:
+            values.append((one.name, one.default_factory()))
+        elif one.default is not _ABSENT:
+            values.append((one.name, one.default))
+        elif one.init:
+            return False
+    if left or not named.keys() <= {one.name for one in _fields(self) if one.init}:
+        return False
+    for name, value in values:
+        object.__setattr__(self, name, value)
+    if hasattr(self, "__post_init__"):
+        self.__post_init__()
+    return True
 
 
 def _init(cls: Any, *, frozen: bool) -> Callable[..., None]:

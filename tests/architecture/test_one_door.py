@@ -179,7 +179,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.environ": "what language servers see of it, name by name",
         "os.path.realpath": "whether a program lies in a root; names only",
         "pathlib.": "the same",
-        "shutil.which": "the programs of language servers",
+        "os.access": "the programs of language servers, as `shutil.which` does, which is slow to load",
         "subprocess.": "those that a server needs and that say themselves whether they can be used",
     },
     "faces.cli.serve": {"os.environ": "which conversation the host names"},

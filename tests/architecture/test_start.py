@@ -16,8 +16,16 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-MOST_FOR_A_SERVER = 117
+MOST_FOR_A_SERVER = 114
 """Modules of ours that `filepact mcp` loads before its first answer."""
+
+MOST_IN_ALL = 260
+"""Modules of anybody's that it loads before its first answer, Python's own among them."""
+
+NEVER_FOR_READING = {"pydantic", "mcp", "dataclasses", "inspect", "asyncio", "importlib.metadata"}
+"""What takes its time to load, and is needed neither for the first answer nor to read a file."""
+
+NEVER_AT_FIRST = NEVER_FOR_READING | {"pydantic_core", "logging", "zstandard"}
 
 NOT_ASKED_FOR = ("tools", "semantic", "faces.acp")
 """Folders that a server without language servers needs for calls at most, or not at all."""
@@ -44,31 +52,60 @@ def loaded(report: Path) -> set[str]:
     return {name.removeprefix("filepact.") for name in names if name.startswith("filepact.")}
 
 
+PROBE = """
+import json, sys
+from filepact.faces.cli import run
+from filepact.faces.mcp import server
+load = server._load
+def told(*tools):
+    print(json.dumps(sorted(sys.modules)), file=sys.stderr, flush=True)
+    if tools:
+        load(*tools)
+server._load = told
+run(sys.argv[1:])
+told()
+"""
+"""Runs the command, and tells what is loaded at the first answer, and at the end."""
+
+
 def test_a_server_answers_before_it_loads_what_nobody_has_asked_for(
     tmp_path: Path, variables: dict[str, str]
 ) -> None:
-    root, report = tmp_path / "root", tmp_path / "imports"
+    root = tmp_path / "root"
     root.mkdir()
-    command = [sys.executable, "-X", "importtime", "-m", "filepact", "mcp", str(root)]
-    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": START}
-    with (
-        report.open("wb") as errors,
-        subprocess.Popen(
-            command, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
-        ) as server,
-    ):
+    (root / "a.txt").write_text("a\n")
+    read = {"name": "read_file", "arguments": {"path": "a.txt"}}
+    first: list[str] = []
+    asked = [("initialize", START), ("tools/list", {}), ("tools/call", read)]
+    command = [sys.executable, "-c", PROBE, "mcp", str(root)]
+    with subprocess.Popen(
+        command,
+        env=variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as server:
         assert server.stdin is not None
         assert server.stdout is not None
-        server.stdin.write(json.dumps(request).encode() + b"\n")
-        server.stdin.flush()
-        assert json.loads(server.stdout.readline())["result"]["instructions"]
-        modules = loaded(report)
+        assert server.stderr is not None
+        for number, (method, params) in enumerate(asked):
+            request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            server.stdin.write(json.dumps(request).encode() + b"\n")
+            server.stdin.flush()
+            assert "result" in json.loads(server.stdout.readline())
+            if method == "initialize":
+                first = json.loads(server.stderr.readline())
         server.stdin.close()
+        last = json.loads(server.stderr.read())
         assert server.wait(60) == 0
+    modules = {name.removeprefix("filepact.") for name in first if name.startswith("filepact.")}
     assert "workspace.workspace" in modules
     assert not {one for one in modules if one.startswith(NOT_ASKED_FOR)}
     assert not {one for one in modules if "solution" in one}
+    assert not NEVER_AT_FIRST.intersection(first)
     assert len(modules) <= MOST_FOR_A_SERVER, sorted(modules)
+    assert len(first) <= MOST_IN_ALL, sorted(first)
+    assert not NEVER_FOR_READING.intersection(last)
 
 
 @pytest.mark.parametrize(

@@ -399,12 +399,10 @@ def test_where_the_call_is_refused_the_walk_is_taken(
         assert root.place("src/main.py").kind == "file"
 
 
-def test_the_probe_needs_a_place_to_write_and_else_gives_way(
-    grounds: Grounds, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_probe_writes_nothing(grounds: Grounds, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(grounds.outer / "missing"))
     with Root.open(grounds.root) as root:
-        assert root.resolver == "walk"
+        assert root.resolver == "openat2"
 
 
 def test_a_rename_that_races_a_step_upwards_is_asked_again(

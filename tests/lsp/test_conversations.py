@@ -19,8 +19,9 @@ from filepact.lsp.failures import (
     ServerError,
     ServerExitedError,
 )
+from filepact.lsp.forkserver import ProcessOptions
 from filepact.lsp.peer import ClientProtocol
-from filepact.lsp.process import ProcessOptions, ServerProcess
+from filepact.lsp.process import ServerProcess
 from filepact.wire.framing import FrameReader, frame
 from filepact.wire.messages import (
     CONTENT_MODIFIED,

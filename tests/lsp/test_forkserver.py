@@ -13,9 +13,8 @@ import pytest
 
 from filepact.domain.server_sandbox import ServerSandbox
 from filepact.lsp.failures import ServerExitedError
-from filepact.lsp.forkserver import ForkServer
+from filepact.lsp.forkserver import ForkServer, ProcessOptions
 from filepact.lsp.pool import ServerPool
-from filepact.lsp.process import ProcessOptions
 from tests.lsp.asking import report_of
 from tests.lsp.fakes import PAUSES, SECONDS, fake, wait_for_end
 

@@ -11,11 +11,10 @@ from typing import Annotated, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field
 
 from filepact.domain.operation import Actor, Session
 from filepact.errors import CODES, InvalidParamsError, NotFoundError, StateFailedError
-from filepact.tools.parameters import TEXT_LIMIT, expected
+from filepact.tools.parameters import TEXT_LIMIT, about, expected
 from filepact.tools.read import read_file
 from filepact.tools.registry import (
     CallContext,
@@ -26,15 +25,15 @@ from filepact.tools.registry import (
     UnknownToolError,
     tool,
 )
+from filepact.values import dataclass
 from filepact.workspace.pending import SessionEvent
 
 CALL = CallContext(Session("s1", Actor("agent", "tester")))
 
 
-class Swap(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Swap:
     """Two texts."""
-
-    model_config = ConfigDict(extra="forbid")
 
     old_string: str
     new_string: str
@@ -44,13 +43,13 @@ class Swap(BaseModel):
 @tool(title="Look", level="safe", tier="essential")
 def look(
     files,
-    path: Annotated[str, Field(min_length=1, description="A file.")],
-    encoding: Annotated[Literal["utf-8", "base64"], Field(description="How.")] = "utf-8",
-    depth: Annotated[int, Field(ge=1, le=10, description="Levels.")] = 3,
-    lines: Annotated[int | None, Field(ge=0, description="Lines.")] = None,
-    include_files: Annotated[bool, Field(description="Files too.")] = True,
+    path: Annotated[str, about(min_length=1, description="A file.")],
+    encoding: Annotated[Literal["utf-8", "base64"], about(description="How.")] = "utf-8",
+    depth: Annotated[int, about(ge=1, le=10, description="Levels.")] = 3,
+    lines: Annotated[int | None, about(ge=0, description="Lines.")] = None,
+    include_files: Annotated[bool, about(description="Files too.")] = True,
     max_results: Annotated[
-        int, Field(ge=1, description="Most."), ParameterName("maxResults")
+        int, about(ge=1, description="Most."), ParameterName("maxResults")
     ] = 100,
 ) -> str | ContentAnswer:
     """Look at a file
@@ -75,10 +74,10 @@ def look(
 @tool(title="Change", level="moderate", tier="standard", idempotent=True)
 def change(
     draft,
-    path: Annotated[str, Field(description="A file.")],
-    edits: Annotated[list[Swap], Field(min_length=1, description="Swaps.")],
+    path: Annotated[str, about(description="A file.")],
+    edits: Annotated[list[Swap], about(min_length=1, description="Swaps.")],
     create_dirs: Annotated[
-        bool, Field(description="Folders."), ParameterName("createDirs", ("mkdir_p",))
+        bool, about(description="Folders."), ParameterName("createDirs", ("mkdir_p",))
     ] = False,
 ) -> str:
     """Change a file."""
@@ -87,7 +86,7 @@ def change(
 
 
 @tool(title="Remove", level="dangerous", tier="full")
-def remove(draft, size: Annotated[float | str, Field(description="Size.")] = 0) -> str:
+def remove(draft, size: Annotated[float, about(description="Size.")] = 0) -> str:
     """Remove everything."""
     return "remove"
 
@@ -211,8 +210,12 @@ def test_nested_objects_stand_where_they_are_used():
     }
 
 
-def test_a_choice_of_types_stays_a_choice():
-    assert remove.schema["properties"]["size"]["anyOf"] == [{"type": "number"}, {"type": "string"}]
+def test_a_parameter_has_one_type():
+    def either(files, size: Annotated[float | str, about(description="Size.")]) -> str:
+        """Do."""
+
+    with pytest.raises(TypeError, match="no type of a parameter"):
+        tool(title="x", level="safe")(either)
 
 
 def test_the_description_is_the_docstring_without_its_sections():
@@ -252,8 +255,8 @@ def test_a_parameter_needs_a_description():
 def test_two_parameters_cannot_share_a_name():
     def twice(
         files,
-        one: Annotated[str, Field(description="1")],
-        two: Annotated[str, Field(description="2"), ParameterName("one")],
+        one: Annotated[str, about(description="1")],
+        two: Annotated[str, about(description="2"), ParameterName("one")],
     ) -> str:
         """Do."""
 
@@ -398,7 +401,7 @@ def test_a_list_sent_as_text_and_every_spelling_are_taken(toolbox, engine, name)
 def test_a_choice_of_types_is_said_in_words_and_once(toolbox):
     outcome = toolbox.call("remove", {"size": [1]}, CALL)
     assert outcome.text == (
-        "INVALID_PARAMS: size: a list is not accepted, send a number or a text\nremove takes size."
+        "INVALID_PARAMS: size: a list is not accepted, send a number\nremove takes size."
     )
 
 

@@ -7,12 +7,11 @@ files may speak of them; a project's file cannot.
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from filepact.config.problems import refusal
 from filepact.errors import InvalidParamsError
-from filepact.values import dataclass, field, fields, replace
+from filepact.values import dataclass, field, fields, late_regex, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +47,7 @@ _LIMITS: Final[dict[str, tuple[float, float, str]]] = {
     "idle": (1.0, 86_400.0, "seconds"),
     "memory": (64, 1_048_576, "MiB"),
 }
-_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_STEP = late_regex(r"([^.\[\]]+)|\[(\d+)\]")
 
 
 @dataclass(frozen=True, slots=True)

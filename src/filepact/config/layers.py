@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +9,7 @@ from filepact.domain.policy import Layer, Policy, Rule
 from filepact.domain.policy_lint import RuleCheck, settled, unmet, wrong_list, wrong_pattern
 from filepact.domain.protected import BUILT_IN_RULES, SIGN_RULES
 from filepact.text.glob import literal_length
-from filepact.values import dataclass, replace
+from filepact.values import dataclass, late_regex, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -167,7 +166,7 @@ def _related(one: str, other: str) -> bool:
 # it stands for that place as well.
 
 
-_WILD = re.compile(r"([*?\[\\])")
+_WILD = late_regex(r"([*?\[\\])")
 
 
 def exactly(path: str) -> str:

@@ -8,6 +8,7 @@ or understood stops everything, for nobody knows what it would have forbidden.
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
@@ -158,7 +159,14 @@ def _source(layer: Layer, path: Path) -> SettingsSource:
 
 def _usual(layer: Layer) -> Path:
     """The usual path of a settings file."""
-    from platformdirs import site_config_dir, user_config_dir  # noqa: PLC0415 - takes its time
+    if sys.platform.startswith("linux"):
+        # As platformdirs says, which takes its time to load.
+        if layer == "administrator":
+            said = os.environ.get("XDG_CONFIG_DIRS", "").split(os.pathsep)[0]
+            return Path(said if said.strip() else "/etc/xdg") / "filepact" / _FILE
+        said = os.environ.get("XDG_CONFIG_HOME", "")
+        return Path(said if said.strip() else Path("~/.config").expanduser()) / "filepact" / _FILE
+    from platformdirs import site_config_dir, user_config_dir  # noqa: PLC0415 - as said
 
     folder = site_config_dir if layer == "administrator" else user_config_dir
     return Path(folder("filepact", appauthor=False)) / _FILE

@@ -7,19 +7,18 @@ is refused at once.
 from __future__ import annotations
 
 import re
-import tomllib
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from filepact.errors import InvalidParamsError
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["Key", "ProblemList", "SettingsProblem", "TomlPositions", "no_toml", "refusal", "refuse"]
 
-_WHERE = re.compile(r"at line (\d+)")
+_WHERE = late_regex(r"at line (\d+)")
 
 _HINT = "Correct the file; `filepact policy lint` lists everything that is wrong in it."
 
@@ -135,12 +134,12 @@ def refusal(text: str, name: str, path: Key, why: str) -> InvalidParamsError:
 Key = tuple[str | int, ...]
 """From the outermost table inwards: names of keys, and 0-based numbers of elements."""
 
-_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
-_PART = re.compile(r"""[ \t]*(?:([A-Za-z0-9_-]+)|("(?:\\.|[^"\\])*")|'([^']*)')[ \t]*""")
-_STRING = re.compile(
+_BLANK = late_regex(r"(?:[ \t\r\n]|#[^\n]*)*")
+_PART = late_regex(r"""[ \t]*(?:([A-Za-z0-9_-]+)|("(?:\\.|[^"\\])*")|'([^']*)')[ \t]*""")
+_STRING = late_regex(
     r'"""(?:\\.|[^\\])*?"{3,5}' r"|'''.*?'{3,5}" r'|"(?:\\.|[^"\\])*"' r"|'[^']*'", re.DOTALL
 )
-_BARE = re.compile(r"[^,\]}#\n]*")
+_BARE = late_regex(r"[^,\]}#\n]*")
 
 
 class TomlPositions:
@@ -233,6 +232,8 @@ class TomlPositions:
 
     def _dotted(self, at: int) -> tuple[list[str], int]:
         """The names in a dotted key without their quotes, and the place behind it."""
+        import tomllib  # noqa: PLC0415 - not before there is a file
+
         parts: list[str] = []
         while (found := _PART.match(self._text, at)) is not None:
             bare, double, single = found.groups()

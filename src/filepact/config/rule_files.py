@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import TYPE_CHECKING, Any
 
 from filepact.config.language_servers import KEYS as DIAGNOSING_KEYS
@@ -61,6 +60,8 @@ def find_problems(text: str, source: SettingsSource) -> tuple[SettingsProblem, .
 
 
 def _read(text: str, source: SettingsSource) -> tuple[RuleSet, list[SettingsProblem]]:
+    import tomllib  # noqa: PLC0415 - not before there is a file
+
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -6,7 +6,6 @@ nothing.  Every refusal names the file, the line and the key.
 
 from __future__ import annotations
 
-import tomllib
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.config.language_servers import KEYS as DIAGNOSING_KEYS
@@ -257,6 +256,8 @@ def parse_settings(text: str, *, name: str, source: SettingsSource | None = None
     Raises:
         InvalidParamsError: It is not TOML, or a key or a value in it is not one that is known.
     """
+    import tomllib  # noqa: PLC0415 - not before there is a file
+
     found: dict[str, Any] = {}
     try:
         found = tomllib.loads(text)

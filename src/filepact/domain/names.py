@@ -10,7 +10,6 @@ alone is read besides: what it is a copy of (`copied`), and which long name a sh
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from functools import lru_cache
 from itertools import chain, product
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.text.glob import literal_length
 from filepact.text.pattern_set import split_pattern
+from filepact.values import late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -79,7 +79,7 @@ def _visible(text: str) -> str:
 
 _WORDS: Final = "bak|backup|bck|bkp|old|orig|original|prev|previous|sav|save|saved|copy|tmp|temp"
 _STAMP: Final = r"\d{1,4}|\d{4}-?\d\d-?\d\d(?:[t_.-]?[\d:-]{4,8})?"
-_COPY: Final = re.compile(
+_COPY: Final = late_regex(
     # Emacs saves and locks; vim's swap files
     r"#(?P<hash>[^/]+)#|\.#(?P<lock>[^/]+)|\.(?P<swap>[^/]+)\.sw[a-p]"
     # x~, x.~1~, x.bak, x.bak2, x-old, x.old.1, x.orig~
@@ -87,7 +87,7 @@ _COPY: Final = re.compile(
     # what people and desktops make: x copy.json, x - copy 2, x (1).json, copy of x
     r"|(?P<stem>[^/]+?)(?: (?:- )?copy(?: \d+)?| \(\d+\))(?P<ending>\.[^/.]*)?|copy of (?P<of>[^/]+)"
 )
-_MARKS: Final = re.compile(rf"~|#|\.sw[a-p]|copy|\(\d|[._-](?:{_WORDS}|\d{{1,4}})")
+_MARKS: Final = late_regex(rf"~|#|\.sw[a-p]|copy|\(\d|[._-](?:{_WORDS}|\d{{1,4}})")
 _ROUNDS: Final = 3
 
 
@@ -123,10 +123,10 @@ def copied(name: str) -> str:
 # which long one it stands for, so rules are asked about every name of theirs for which it may.
 
 
-_SHORT: Final = re.compile(r"([^.]{1,6})~(\d{1,6})(?:\.([^.~]{1,3}))?")
+_SHORT: Final = late_regex(r"([^.]{1,6})~(\d{1,6})(?:\.([^.~]{1,3}))?")
 _LONGEST: Final = 8
 _STEM: Final = 6
-_DIGEST: Final = re.compile(r"..[0-9a-f]{4}")
+_DIGEST: Final = late_regex(r"..[0-9a-f]{4}")
 _CHANGED: Final = str.maketrans("+,;=[]", "______", " .")
 _MOST_PATHS: Final = 2_000
 

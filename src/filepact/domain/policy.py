@@ -15,6 +15,7 @@ link resolved; both must pass.
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.names import (
@@ -163,8 +164,8 @@ class Policy:
     def __init__(self, rules: Sequence[Rule], fallbacks: Sequence[Rule] = ()) -> None:
         self.rules = tuple(rules)
         self.fallbacks = tuple(fallbacks)
-        self._main = _Table(self.rules)
-        self._rest = _Table(self.fallbacks)
+        if any(rule.layer != "built-in" for rule in (*self.rules, *self.fallbacks)):
+            _ = self._tables  # What is wrong with a rule of a person's is said now.
         self._decided: dict[AccessRequest, Decision] = {}
         self._suspicious: dict[Action, NameFilter] = {}
 
@@ -179,14 +180,19 @@ class Policy:
                 self._decided[request] = known
         return known
 
+    @cached_property
+    def _tables(self) -> tuple[_Table, _Table]:
+        return _Table(self.rules), _Table(self.fallbacks)
+
     def _decide(self, request: AccessRequest) -> Decision:
-        found = self._main.covering(request)
+        main, rest = self._tables
+        found = main.covering(request)
         lifted = {name for rule in found if rule.verdict == "allow" for name in rule.lifts}
         if lifted:
             found = [rule for rule in found if rule.layer != "built-in" or rule.name not in lifted]
         if not any(rule.layer in ("person", "administrator") for rule in found):
             # A built-in ask must not take the place of a denial that a person has set as default.
-            found = [*found, *self._rest.covering(request)]
+            found = [*found, *rest.covering(request)]
         if not found:
             return _INSIDE
         first = min(found, key=lambda rule: _PRECEDENCE[rule.verdict])

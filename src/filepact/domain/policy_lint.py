@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.policy import ACTIONS, AccessRequest, Policy, Rule, decide
 from filepact.text.glob import GlobError, literal_length, translate
 from filepact.text.pattern_set import split_pattern
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -39,10 +39,10 @@ _WEAKER: Final[dict[Verdict, frozenset[Verdict]]] = {
     "allow": frozenset({"deny", "ask"}),
 }
 _SAID: Final[dict[Verdict, str]] = {"allow": "allowed", "ask": "asked about", "deny": "denied"}
-_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
-_ESCAPED_NAME = re.compile(r"\\(?:[\w.]|$)")
-_CHOICE = re.compile(r"(?<!\\)\{[^{}]*,[^{}]*\}")
-_OTHER_HOME = re.compile(r"~[A-Za-z_][\w-]*/")
+_DRIVE = late_regex(r"[A-Za-z]:[\\/]")
+_ESCAPED_NAME = late_regex(r"\\(?:[\w.]|$)")
+_CHOICE = late_regex(r"(?<!\\)\{[^{}]*,[^{}]*\}")
+_OTHER_HOME = late_regex(r"~[A-Za-z_][\w-]*/")
 _ALLOWED_ANYWAY = (
     "allows what is allowed anyway ({}), since no [default] says otherwise; only beside [default] "
     'with "ask" or "deny", or with lifts, does it do something'
@@ -346,7 +346,7 @@ _CANDIDATES: Final = "".join(map(chr, range(0x21, 0x7F))) + _FRESH + _OTHER
 _FEW: Final = 3
 _BASES: Final = 5
 _MOST_LEFT_OUT: Final = 12
-_LEFT_OUT: Final = re.compile(r"\[[!^]([^\]]+)")
+_LEFT_OUT: Final = late_regex(r"\[[!^]([^\]]+)")
 # Longer than what anybody writes ? for.
 _LONG: Final = _FRESH * 9
 _FOLDERS: Final = ((), (_FRESH,), (_LONG,), (_LONG, _OTHER + _LONG))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from filepact.domain.names import key
 from filepact.domain.policy import READS, WRITES, AccessRequest, Rule
+from filepact.values import late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -195,8 +196,8 @@ SIGN_RULES: Final[tuple[Rule, ...]] = (
 # -- texts that name a file ------------------------------------------------------------------------
 
 
-_QUOTED: Final = re.compile(r"""(?=(["'`])([^"'`\n]{1,300})\1)|<([^<>\n]{1,300})>""")
-_EMBEDDED: Final = re.compile(r"^[ \t]*//go:embed[ \t]+(.{1,1000})", re.MULTILINE)
+_QUOTED: Final = late_regex(r"""(?=(["'`])([^"'`\n]{1,300})\1)|<([^<>\n]{1,300})>""")
+_EMBEDDED: Final = late_regex(r"^[ \t]*//go:embed[ \t]+(.{1,1000})", re.MULTILINE)
 
 
 def names_protected(text: str, root: str, path: str, policy: Policy) -> bool:
@@ -282,7 +283,7 @@ def _pattern(path: str) -> str:
     return re.escape(path).replace(r"\*", "[^/]*") + ("" if path.endswith("/") else r"\Z")
 
 
-_KEPT: Final = re.compile("|".join(_pattern(path) for kept in AGENT_LOGS.values() for path in kept))
+_KEPT: Final = late_regex("|".join(_pattern(path) for kept in AGENT_LOGS.values() for path in kept))
 
 
 def is_agent_log(path: str) -> bool:

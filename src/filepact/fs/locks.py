@@ -12,7 +12,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import shutil
 import stat
 import struct
 import sys
@@ -373,6 +372,7 @@ def _lock(
 def _drain(folder: str, end: float) -> None:
     """Wait until nobody holds a lock of an earlier version, and remove its folder."""
     import fcntl  # noqa: PLC0415 - see above
+    import shutil  # noqa: PLC0415 - rarely needed
 
     for name in os.listdir(folder):
         try:

@@ -13,6 +13,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Literal
 
 from filepact.errors import PathBlockedError
+from filepact.values import late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,22 +34,22 @@ LONGEST_PART = 255
 System = Literal["linux", "macos", "windows"]
 
 # Refused everywhere: meant for another program, or for another machine.
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://|file:", re.ASCII | re.IGNORECASE)
-_FOREIGN = re.compile(r"[A-Za-z]:([\\/]|\Z)|\\\\|//[?.]/|\\\?\?\\", re.ASCII)
+_SCHEME = late_regex(r"[a-z][a-z0-9+.-]+://|file:", re.ASCII | re.IGNORECASE)
+_FOREIGN = late_regex(r"[A-Za-z]:([\\/]|\Z)|\\\\|//[?.]/|\\\?\?\\", re.ASCII)
 
 # macOS: files by their number, ways around links, and the second half that a file may have.
-_MACOS = re.compile(r"/+\.(vol|nofollow|resolve)(/|\Z)", re.IGNORECASE)
-_MACOS_FORK = re.compile(r"(^|/)\.\.namedfork(/|\Z)", re.IGNORECASE)
+_MACOS = late_regex(r"/+\.(vol|nofollow|resolve)(/|\Z)", re.IGNORECASE)
+_MACOS_FORK = late_regex(r"(^|/)\.\.namedfork(/|\Z)", re.IGNORECASE)
 
-_DRIVE = re.compile(r"[A-Za-z]:[\\/]", re.ASCII)
-_NETWORK = re.compile(r"[\\/]{2}|\\\?\?\\")
+_DRIVE = late_regex(r"[A-Za-z]:[\\/]", re.ASCII)
+_NETWORK = late_regex(r"[\\/]{2}|\\\?\?\\")
 # Superscripts count as digits there.  Blanks before the first dot are left out as well.
-_DEVICE = re.compile(
+_DEVICE = late_regex(
     r"(CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(COM|LPT)[1-9\u00b9\u00b2\u00b3])[ ]*([.].*)?",
     re.IGNORECASE | re.DOTALL,
 )
-_SHORT = re.compile(r"[^./\\]{1,6}~[0-9]+([.].{0,3})?", re.ASCII)
-_RESERVED = re.compile(r'[<>"|?*\0-\x1f]')
+_SHORT = late_regex(r"[^./\\]{1,6}~[0-9]+([.].{0,3})?", re.ASCII)
+_RESERVED = late_regex(r'[<>"|?*\0-\x1f]')
 
 _SPOKEN = {"\0": "a NUL", "\n": "a line feed"}
 _MISLEADING = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co"})

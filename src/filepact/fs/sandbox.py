@@ -15,7 +15,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import platform
 import stat
 import struct
 import sys
@@ -416,7 +415,7 @@ def forbid_calls() -> None:
     Raises:
         OSError: The system refused.
     """
-    if platform.machine() not in ("x86_64", "aarch64"):
+    if os.uname().machine not in ("x86_64", "aarch64"):
         return
     code = b"".join(struct.pack("=HBBI", *one) for one in _filter_program())
     held = ctypes.create_string_buffer(code, len(code))

@@ -14,8 +14,6 @@ import errno
 import fcntl
 import glob
 import os
-import platform
-import shutil
 import socket
 import stat
 import struct
@@ -125,6 +123,8 @@ class SandboxProcess:
 
     def close(self) -> None:
         """Remove its temporary files, once it has ended with all that it has started."""
+        import shutil  # noqa: PLC0415 - rarely needed
+
         if self._temporary:
             shutil.rmtree(self._temporary, ignore_errors=True)
         if self._hold >= 0:
@@ -223,6 +223,8 @@ class SandboxProcess:
 
     def _interpreter(self, program: str) -> str:
         """The absolute path of the program that runs a script; empty for no script."""
+        import shutil  # noqa: PLC0415 - rarely needed
+
         try:
             with open(program, "rb") as script:
                 first = os.fsdecode(script.readline(512)).strip()
@@ -332,6 +334,8 @@ def _resolved(path: str) -> str | None:
 
 def _remove_unheld(folder: str) -> None:
     """Remove temporary files of a server whose supervisor was killed."""
+    import shutil  # noqa: PLC0415 - rarely needed
+
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -417,7 +421,7 @@ class _OpenRequest:
 
 def _is_supported() -> bool:
     """Whether the kernel puts calls to another process, as far as it says so."""
-    calls = _BY_MACHINE.get(platform.machine())
+    calls = _BY_MACHINE.get(os.uname().machine)
     if calls is None or _libc is None:
         return False
     asked = ctypes.c_uint32(_NOTIFY)
@@ -437,7 +441,7 @@ def _filter_calls() -> int:
     Raises:
         OSError: The system refused; ``EBUSY`` where another program filters this one likewise.
     """
-    calls = _BY_MACHINE.get(platform.machine())
+    calls = _BY_MACHINE.get(os.uname().machine)
     if calls is None or _libc is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     ends = dict.fromkeys(calls.opens, _NOTIFY)
@@ -485,7 +489,7 @@ def _next_request(listener: int) -> _OpenRequest | None:
             return None
         raise
     number, process, _flags, call, _architecture, _pointer, *arguments = _REQUEST.unpack(data)
-    at = _BY_MACHINE[platform.machine()].opens[call]
+    at = _BY_MACHINE[os.uname().machine].opens[call]
     try:
         path = _text_at(process, arguments[at])
         if not path.startswith("/"):

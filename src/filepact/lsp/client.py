@@ -27,6 +27,7 @@ from filepact.lsp.failures import (
 )
 from filepact.lsp.peer import ClientProtocol
 from filepact.lsp.process import ServerProcess
+from filepact.lsp.spec import PAUSES
 from filepact.wire.messages import CONTENT_MODIFIED, METHOD_NOT_FOUND
 from filepact.wire.uris import path_of
 
@@ -35,14 +36,10 @@ if TYPE_CHECKING:
 
     from filepact.lsp.diagnostics import ServerState
     from filepact.lsp.documents import Notification, OpenDocument
-    from filepact.lsp.process import ProcessOptions
+    from filepact.lsp.forkserver import ProcessOptions
     from filepact.lsp.spec import ServerSpec
 
-__all__ = ["PAUSES", "LanguageClient", "ServerLifecycle"]
-
-PAUSES: Final = (0.2, 1.0, 5.0, 20.0)
-"""Seconds before a new start, by how often the server has ended shortly after its start; once more,
-and it is not started any more."""
+__all__ = ["LanguageClient", "ServerLifecycle"]
 
 _START_SECONDS: Final = 45.0
 _STEADY_AFTER: Final = 60.0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from filepact.errors import InvalidParamsError
 from filepact.text.lines import LineIndex, Position, Unit
-from filepact.values import dataclass, replace
+from filepact.values import dataclass, late_regex, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,7 +48,7 @@ _MESSAGE_LENGTH = 2_000
 _FAR = 2**31
 _MOST_NOTES = 10
 _NOTE_LENGTH = 300
-_ENDS = re.compile(r"\r\n|\r|\n")
+_ENDS = late_regex(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True)

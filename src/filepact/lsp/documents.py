@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from filepact.errors import SearchFailedError
+from filepact.lsp.spec import beneath
 from filepact.text.glob import Glob
 from filepact.text.lines import LineIndex, Position, Unit, common_head, common_tail
 from filepact.values import dataclass, field
@@ -33,7 +34,6 @@ __all__ = [
     "SyncKind",
     "SyncMessages",
     "SyncProtocol",
-    "beneath",
     "operation_notifications",
     "position_value",
 ]
@@ -528,9 +528,3 @@ def _wanted(options: Any, root: str, path: str) -> bool:
         except SearchFailedError:
             return True
     return False
-
-
-def beneath(folder: str, path: str) -> str | None:
-    """The part of a path beneath a folder; None when it lies elsewhere."""
-    start = folder.rstrip("/") + "/"
-    return path.removeprefix(start) if path.startswith(start) and path != start else None

@@ -15,20 +15,79 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from filepact.lsp.failures import ServerExitedError
-from filepact.lsp.process import SUPERVISOR, supervisor_command
+from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable
 
-    from filepact.lsp.process import Descriptors, ProcessOptions
 
-__all__ = ["ForkServer"]
+__all__ = [
+    "GIBIBYTE",
+    "Descriptors",
+    "ForkServer",
+    "ProcessOptions",
+    "Starter",
+    "supervisor_command",
+]
 
+GIBIBYTE: Final = 1024**3
+
+_SUPERVISOR: Final = os.path.join(os.path.dirname(__file__), "supervisor.py")  # noqa: PTH118, PTH120 - names only
 _SEND_SECONDS: Final = 5.0
 _END_SECONDS: Final = 5.0
+
+Descriptors = tuple[int, int, int, int]
+"""A server's standard input, output and error, and its supervisor's end of the line to us."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessOptions:
+    """The options with which a server's process is started.
+
+    Attributes:
+        command: The program, absolute or found on the environment's path, and its arguments;
+            `{root}` in these stands for the folder.
+        folder: The working folder, absolute.
+        environment: All variables that it sees.
+        memory: Bytes that it may use with all that it starts; 0 for any number.
+        sandbox: The sandbox that it is confined in, as JSON; empty for none.
+        starter: Starts its supervisor; None for this process itself.
+    """
+
+    command: tuple[str, ...]
+    folder: str
+    environment: Mapping[str, str]
+    memory: int = 0
+    sandbox: str = ""
+    starter: Starter | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command line for this folder."""
+        program, *others = self.command
+        return (program, *(word.replace("{root}", self.folder) for word in others))
+
+
+Starter = Callable[[ProcessOptions, Descriptors], Callable[[], object]]
+"""Starts a supervisor with its descriptors, which stay the caller's to close.
+
+Returns a function to be called once it has ended; raises `ServerExitedError` if it cannot be started.
+"""
+
+
+def supervisor_command(line: int | str, memory: int, sandbox: str) -> list[str]:
+    """The command line of a supervisor, to be followed by the server's.
+
+    Args:
+        line: The descriptor of its end of the line to us, or what stands for that.
+        memory: Bytes that the server may use; 0 for any number.
+        sandbox: What it is confined in, as JSON; empty for nothing.
+    """
+    return [sys.executable, "-I", "-S", _SUPERVISOR, "run", str(line), str(memory), sandbox]
 
 
 class ForkServer:
@@ -57,7 +116,7 @@ class ForkServer:
         with theirs:
             try:
                 child = subprocess.Popen(  # noqa: S603 - a program of our own
-                    [sys.executable, "-I", "-S", SUPERVISOR, "serve", str(theirs.fileno())],
+                    [sys.executable, "-I", "-S", _SUPERVISOR, "serve", str(theirs.fileno())],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

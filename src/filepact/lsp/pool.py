@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import threading
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -10,21 +9,20 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from filepact.domain.policy import Policy
 from filepact.domain.protected import names_protected
 from filepact.domain.server_sandbox import ServerSandbox
-from filepact.lsp.client import PAUSES
-from filepact.lsp.documents import beneath
-from filepact.lsp.features import QueryAnswer
-from filepact.lsp.process import GIBIBYTE, ProcessOptions
-from filepact.lsp.session import ServerSession
+from filepact.lsp.forkserver import GIBIBYTE, ProcessOptions
+from filepact.lsp.spec import PAUSES, beneath
 from filepact.values import replace
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
     from filepact.lsp.diagnostics import FileDiagnostics, ServerDiagnostics, ServerStatus
     from filepact.lsp.documents import DiskChange
-    from filepact.lsp.features import LanguageQuery
+    from filepact.lsp.features import LanguageQuery, QueryAnswer
     from filepact.lsp.forkserver import ForkServer
+    from filepact.lsp.session import ServerSession
     from filepact.lsp.spec import ServerSpec
 
 __all__ = ["ServerPool"]
@@ -254,6 +252,8 @@ class ServerPool:
         """
 
         async def ask() -> tuple[QueryAnswer, ...]:
+            from filepact.lsp.features import QueryAnswer  # noqa: PLC0415 - as below
+
             if self._withholds(server, root) and any(
                 self._names_protected(root, path, text)
                 for path, text in (*files.items(), *proposed.items())
@@ -317,6 +317,8 @@ class ServerPool:
         """
 
         async def end() -> None:
+            import asyncio  # noqa: PLC0415 - not before a server is started
+
             keys = [
                 key
                 for key, one in self._sessions.items()
@@ -334,6 +336,8 @@ class ServerPool:
             loop, thread, self._closed = self._loop, self._thread, True
         if loop is None or thread is None:
             return
+        import asyncio  # noqa: PLC0415 - not before a server is started
+
         # Whoever still waits for a server would start it again.
         for future in list(self._work):
             future.cancel()
@@ -372,6 +376,8 @@ class ServerPool:
         """The session of a server on a root, made on the pool's loop."""
         found = self._sessions.get((name, root))
         if found is None:
+            from filepact.lsp.session import ServerSession  # noqa: PLC0415 - as above
+
             server = self._servers[name]
             launch, facts = self._launch(server, root), self._facts.get(root, {})
             found = self._sessions[name, root] = ServerSession(server, launch, facts, self._pauses)
@@ -401,6 +407,8 @@ class ServerPool:
         others: Mapping[str, str],
     ) -> Future[tuple[ServerDiagnostics, ...]]:
         async def every() -> tuple[ServerDiagnostics, ...]:
+            import asyncio  # noqa: PLC0415 - not before a server is started
+
             work = [ask(self._session(name, root), some) for name, some in shares.items()]
             # A single one needs no task of its own.
             answers = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
@@ -461,6 +469,8 @@ class ServerPool:
         Raises:
             RuntimeError: The pool is closed.
         """
+        import asyncio  # noqa: PLC0415 - not before a server is started
+
         try:
             loop = self._started()
         except RuntimeError:
@@ -482,6 +492,8 @@ class ServerPool:
             raise
 
     def _started(self) -> asyncio.AbstractEventLoop:
+        import asyncio  # noqa: PLC0415 - not before a server is started
+
         with self._guard:
             if self._closed:
                 raise RuntimeError("the pool is closed")
@@ -494,6 +506,8 @@ class ServerPool:
             return self._loop
 
     def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        import asyncio  # noqa: PLC0415 - not before a server is started
+
         asyncio.set_event_loop(loop)
         reaper = loop.create_task(self._reap())
         loop.run_forever()
@@ -504,6 +518,8 @@ class ServerPool:
 
     async def _reap(self) -> None:
         """End servers that nobody has used for a while."""
+        import asyncio  # noqa: PLC0415 - not before a server is started
+
         while True:
             await asyncio.sleep(min(_REAP_SECONDS, max(self._idle / 2, 0.05)))
             now = asyncio.get_running_loop().time()

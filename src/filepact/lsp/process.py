@@ -8,26 +8,19 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from filepact.lsp.failures import ServerExitedError
-from filepact.values import dataclass, field
+from filepact.lsp.forkserver import GIBIBYTE, supervisor_command
 
-__all__ = [
-    "GIBIBYTE",
-    "SUPERVISOR",
-    "Descriptors",
-    "ProcessOptions",
-    "ServerProcess",
-    "Starter",
-    "supervisor_command",
-]
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-GIBIBYTE: Final = 1024**3
-SUPERVISOR: Final = os.path.join(os.path.dirname(__file__), "supervisor.py")  # noqa: PTH118, PTH120 - names only
+    from filepact.lsp.forkserver import Descriptors, ProcessOptions
+
+__all__ = ["ServerProcess"]
+
 
 _CHUNK: Final = 256 * 1024
 _UNREAD_LIMIT: Final = 64 * 1024 * 1024
@@ -35,55 +28,6 @@ _STDERR_KEPT: Final = 16 * 1024
 _START_SECONDS: Final = 20.0
 _KILL_SECONDS: Final = 5.0
 _REST_SECONDS: Final = 1.0
-
-Descriptors = tuple[int, int, int, int]
-"""A server's standard input, output and error, and its supervisor's end of the line to us."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessOptions:
-    """The options with which a server's process is started.
-
-    Attributes:
-        command: The program, absolute or found on the environment's path, and its arguments;
-            `{root}` in these stands for the folder.
-        folder: The working folder, absolute.
-        environment: All variables that it sees.
-        memory: Bytes that it may use with all that it starts; 0 for any number.
-        sandbox: The sandbox that it is confined in, as JSON; empty for none.
-        starter: Starts its supervisor; None for this process itself.
-    """
-
-    command: tuple[str, ...]
-    folder: str
-    environment: Mapping[str, str]
-    memory: int = 0
-    sandbox: str = ""
-    starter: Starter | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The command line for this folder."""
-        program, *others = self.command
-        return (program, *(word.replace("{root}", self.folder) for word in others))
-
-
-Starter = Callable[[ProcessOptions, Descriptors], Callable[[], object]]
-"""Starts a supervisor with its descriptors, which stay the caller's to close.
-
-Returns a function to be called once it has ended; raises `ServerExitedError` if it cannot be started.
-"""
-
-
-def supervisor_command(line: int | str, memory: int, sandbox: str) -> list[str]:
-    """The command line of a supervisor, to be followed by the server's.
-
-    Args:
-        line: The descriptor of its end of the line to us, or what stands for that.
-        memory: Bytes that the server may use; 0 for any number.
-        sandbox: What it is confined in, as JSON; empty for nothing.
-    """
-    return [sys.executable, "-I", "-S", SUPERVISOR, "run", str(line), str(memory), sandbox]
 
 
 def _start_supervisor(launch: ProcessOptions, descriptors: Descriptors) -> Callable[[], object]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.lsp.client import PAUSES, ServerLifecycle
+from filepact.lsp.client import ServerLifecycle
 from filepact.lsp.diagnostics import (
     FileDiagnostics,
     ServerDiagnostics,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from filepact.lsp.client import LanguageClient
     from filepact.lsp.documents import DiskChange
     from filepact.lsp.features import LanguageQuery
-    from filepact.lsp.process import ProcessOptions
+    from filepact.lsp.forkserver import ProcessOptions
     from filepact.lsp.spec import ServerSpec
 
 __all__ = ["ServerSession"]
@@ -70,7 +70,7 @@ class ServerSession:
         spec: ServerSpec,
         launch: ProcessOptions,
         facts: Mapping[str, str],
-        pauses: Sequence[float] = PAUSES,
+        pauses: Sequence[float],
     ) -> None:
         self.spec = spec
         self._launch = launch

@@ -7,17 +7,17 @@ come from `builtin` and from people's settings, in the same form.
 from __future__ import annotations
 
 import os
-import re
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from filepact.errors import InvalidParamsError, SearchFailedError
 from filepact.text.glob import Glob
-from filepact.values import dataclass, field, replace
+from filepact.values import dataclass, field, late_regex, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 __all__ = [
+    "PAUSES",
     "Asking",
     "Notice",
     "Risk",
@@ -25,6 +25,7 @@ __all__ = [
     "ServerSpec",
     "SyncMethod",
     "Unsaved",
+    "beneath",
     "is_within",
     "parse_servers",
 ]
@@ -56,11 +57,15 @@ Unsaved = Literal["change", "repeat", "alone", "nothing"]
 """What makes other files see the unsaved text of an open one: the change itself, their own texts
 sent again, nothing at all; or no file looks at another (``alone``)."""
 
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
+PAUSES: Final = (0.2, 1.0, 5.0, 20.0)
+"""Seconds before a new start, by how often the server has ended shortly after its start; once more,
+and it is not started any more."""
+
+_NAME = late_regex(r"[a-z][a-z0-9-]{0,39}")
 _LONGEST = 120.0
-_BRACES = re.compile(r"\{([a-z][a-z0-9._+-]*)\}")
-_VARIABLE = re.compile(r"\{([A-Z][A-Z0-9_]*)\}")
-_PROGRAM = re.compile(r"\{program:([a-z][a-z0-9._+-]*)\}")
+_BRACES = late_regex(r"\{([a-z][a-z0-9._+-]*)\}")
+_VARIABLE = late_regex(r"\{([A-Z][A-Z0-9_]*)\}")
+_PROGRAM = late_regex(r"\{program:([a-z][a-z0-9._+-]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,3 +429,9 @@ def _wrong(where: str, what: str) -> InvalidParamsError:
     return InvalidParamsError(
         f"servers.{where} {what}", hint="Correct the server's table in the settings.", key=where
     )
+
+
+def beneath(folder: str, path: str) -> str | None:
+    """The part of a path beneath a folder; None when it lies elsewhere."""
+    start = folder.rstrip("/") + "/"
+    return path.removeprefix(start) if path.startswith(start) and path != start else None

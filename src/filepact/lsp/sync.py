@@ -12,8 +12,9 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.lsp.documents import FileWatchers, OpenDocuments, SyncProtocol, beneath
+from filepact.lsp.documents import FileWatchers, OpenDocuments, SyncProtocol
 from filepact.lsp.failures import ServerError
+from filepact.lsp.spec import beneath
 from filepact.wire.uris import path_of, uri_of
 
 if TYPE_CHECKING:

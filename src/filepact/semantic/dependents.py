@@ -9,7 +9,6 @@ used, so its names are looked for as well.  That is a guess, and never known to 
 from __future__ import annotations
 
 import math
-import re
 import threading
 import time
 from array import array
@@ -22,6 +21,7 @@ from zlib import crc32
 from filepact.domain.document import WorkspacePath
 from filepact.text.compare import compare_lines
 from filepact.text.lines import LineIndex, Position
+from filepact.values import late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ __all__ = [
     "names_of_changes",
 ]
 
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = late_regex(r"\w+")
 _LONGEST: Final = 262_144
 _MOST_FILES: Final = 100_000
 _ALWAYS: Final = 50
@@ -360,14 +360,15 @@ class DependentIndex:
 
 # -- names of a change ---------------------------------------------------------------------
 
-_DECLARING: Final = re.compile(
+_DECLARED: Final = (
     r"\b(?:class|const|def|enum|fn|func|function|interface|let|module|namespace|record|static|struct"
     r"|trait|type|val|var)\s+(\w+)"
 )
-_GIVEN: Final = re.compile(r"(\w+)\s*(?:<[^<>]*>\s*)?(?:\(|\??:|=>|=(?!=)|\{)")
-_IMPORTING: Final = re.compile(r"^\s*(?:from|import|export|using|use|require|global)\b")
-_HANDING_ON: Final = re.compile(rf" as |{_DECLARING.pattern}")
-_RENAMED: Final = re.compile(r"\bas\s+(\w+)")
+_DECLARING: Final = late_regex(_DECLARED)
+_GIVEN: Final = late_regex(r"(\w+)\s*(?:<[^<>]*>\s*)?(?:\(|\??:|=>|=(?!=)|\{)")
+_IMPORTING: Final = late_regex(r"^\s*(?:from|import|export|using|use|require|global)\b")
+_HANDING_ON: Final = late_regex(rf" as |{_DECLARED}")
+_RENAMED: Final = late_regex(r"\bas\s+(\w+)")
 _NO_NAMES: Final = frozenset(
     {"catch", "elif", "else", "except", "for", "foreach", "if", "lock", "match", "return", "switch"}
     | {

@@ -45,7 +45,7 @@ from filepact.semantic.edited_files import (
 )
 from filepact.semantic.updates import Reference, ReferenceList, ServerAction
 from filepact.text.lines import LineIndex, Position
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -72,9 +72,9 @@ _MOST_FILES: Final = 5_000
 _MOST_CANDIDATES: Final = 12
 _MOST_NAMED: Final = 5
 _LINE_LENGTH: Final = 200
-_NEW_NAME: Final = re.compile(r"(?!\d)[\w$@#!?-]+")
-_INDENTED: Final = re.compile(r"^([ \t]+)\S", re.MULTILINE)
-_WORD: Final = re.compile(r"\w+")
+_NEW_NAME: Final = late_regex(r"(?!\d)[\w$@#!?-]+")
+_INDENTED: Final = late_regex(r"^([ \t]+)\S", re.MULTILINE)
+_WORD: Final = late_regex(r"\w+")
 _UNREADABLE: Final = (
     *(ApprovalRequiredError, BinaryFileError, EncodingUnsafeError, NotAFileError, NotFoundError),
     *(PathBlockedError, TooLargeError),

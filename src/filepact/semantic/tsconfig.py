@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.text.glob import GlobError, translate
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ProjectFiles", "read_commented", "read_project_files"]
 
 _COMMENT: Final = r"//[^\n]*+|/\*(?>.*?\*/|.*)"
-_TOKENS: Final = re.compile(
+_TOKENS: Final = late_regex(
     rf'"(?:\\.|[^"\\\n])*+"|{_COMMENT}|,(?=(?>\s|{_COMMENT})*+[}}\]])', re.DOTALL
 )
 _TYPED: Final = (".ts", ".tsx", ".mts", ".cts")
@@ -28,7 +28,7 @@ _SCRIPTS: Final = (".js", ".jsx", ".mjs", ".cjs")
 _NEVER: Final = ("node_modules", "bower_components", "jspm_packages")
 _DEEPEST: Final = 20
 _MOST_PATTERNS: Final = 200
-_LITERAL: Final = re.compile(r"[\[\\]")
+_LITERAL: Final = late_regex(r"[\[\\]")
 
 
 @dataclass(frozen=True, slots=True)

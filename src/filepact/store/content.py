@@ -15,14 +15,14 @@ import os
 import struct
 from typing import TYPE_CHECKING
 
-import zstandard
-
 from filepact.domain.document import content_id
 from filepact.errors import NotFoundError, StateFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
+
+    import zstandard
 
     from filepact.store.connection import Transaction
 
@@ -357,6 +357,8 @@ quarter by that, and loading so much text takes longer than all else that is wri
 
 def pack(data: bytes) -> bytes:
     """Compressed bytes that need nothing else to be read."""
+    import zstandard  # noqa: PLC0415 - not before something is packed
+
     return zstandard.ZstdCompressor(level=_LEVEL).compress(data)
 
 
@@ -370,11 +372,15 @@ def unpack(packed: bytes, size: int) -> bytes:
     Raises:
         ValueError: It is not what `pack` returned.
     """
+    import zstandard  # noqa: PLC0415 - not before something is packed
+
     return _decompress(zstandard.ZstdDecompressor(), packed, size)
 
 
 def pack_against(data: bytes, base: bytes) -> bytes:
     """Compressed bytes that need ``base`` to be read."""
+    import zstandard  # noqa: PLC0415 - not before something is packed
+
     start = _shared(data, base)
     end = _shared_end(data, base, min(len(data), len(base)) - start)
     middle = data[start : len(data) - end]
@@ -406,6 +412,8 @@ def unpack_against(packed: bytes, base: bytes, size: int) -> bytes:
     Raises:
         ValueError: It is not what `pack_against` returned for this base.
     """
+    import zstandard  # noqa: PLC0415 - not before something is packed
+
     if len(packed) < _HEADER.size:
         raise ValueError("a delta without its header")
     start, end = _HEADER.unpack_from(packed)
@@ -421,6 +429,8 @@ def unpack_against(packed: bytes, base: bytes, size: int) -> bytes:
 
 
 def _decompress(decompressor: zstandard.ZstdDecompressor, packed: bytes, size: int) -> bytes:
+    import zstandard  # noqa: PLC0415 - not before something is packed
+
     try:
         # Without a limit, a damaged frame may ask for any amount of memory.
         if zstandard.frame_content_size(packed) != size:
@@ -432,6 +442,8 @@ def _decompress(decompressor: zstandard.ZstdDecompressor, packed: bytes, size: i
 
 def _near(base: bytes, start: int, end: int) -> zstandard.ZstdCompressionDict | None:
     """The base around the place that changed; None when too little is there to help."""
+    import zstandard  # noqa: PLC0415 - not before something is packed
+
     first = max(0, start - _NEIGHBOURHOOD)
     last = min(len(base), len(base) - end + _NEIGHBOURHOOD, first + _LONGEST_DICTIONARY)
     near = base[first:last]

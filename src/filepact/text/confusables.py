@@ -23,6 +23,7 @@ from filepact.text.detect_encoding import (
     names_encoding,
 )
 from filepact.text.lines import middle_of
+from filepact.values import late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,28 +56,28 @@ _ALWAYS: Final = (
 )
 _JOINERS: Final = "\u200b-\u200d\ufeff\ufe00-\ufe0e\U000e0100-\U000e01ef"
 _TAGS: Final = "\U000e0020-\U000e007f"
-_ANY: Final = re.compile(f"[{_ALWAYS}{_JOINERS}{_TAGS}\r\ufe0f]")
-_TRICKS: Final = re.compile(
+_ANY: Final = late_regex(f"[{_ALWAYS}{_JOINERS}{_TAGS}\r\ufe0f]")
+_TRICKS: Final = late_regex(
     f"[{_ALWAYS}]"
     r"|\r(?!\n|\Z)"
     rf"|(?<![^\s\x21-\x7e])[{_JOINERS}]"
     r"|(?<=[a-zA-Z])\ufe0f"
     rf"|(?<![\U0001f3f4{_TAGS}])[{_TAGS}]"
 )
-_PUSHED: Final = re.compile(r"(?<![ \t])(?:[ ]{200}|\t{40})[ \t]*(?=[^ \t\r\n])")
+_PUSHED: Final = late_regex(r"(?<![ \t])(?:[ ]{200}|\t{40})[ \t]*(?=[^ \t\r\n])")
 """More blanks than any window is wide, and something behind them."""
 
 _LONG_BLANKS: Final = (" " * 200, "\t" * 40)
-_WAITING_SIGNS: Final = re.compile(
+_WAITING_SIGNS: Final = late_regex(
     r"(?<![\u0370-\u03ff\u1f00-\u1fff])[\u037e\u1fef]|[\u2024\ua789]"
 )
 
-_HUNK: Final = re.compile(r"^(?=@@ )", re.MULTILINE)
+_HUNK: Final = late_regex(r"^(?=@@ )", re.MULTILINE)
 # Every line of a file ends so; what else stands in a hunk, and the header after it, does not.
-_CRLF: Final = re.compile(
+_CRLF: Final = late_regex(
     r"(?:[+\- ](?!\+\+ |-- )[^\n]*\r\n|(?:--- |\+\+\+ |[@\\a-zA-Z])[^\n]*\n)*"
 )
-_PLAIN: Final = re.compile(r"[\t\n\f\x20-\x7e]*(?:\r\n[\t\n\f\x20-\x7e]*)*\Z")
+_PLAIN: Final = late_regex(r"[\t\n\f\x20-\x7e]*(?:\r\n[\t\n\f\x20-\x7e]*)*\Z")
 
 
 def visible(text: str) -> str:
@@ -197,9 +198,9 @@ _TWINS: Final = str.maketrans(
 )  # fmt: skip
 _SCRIPTS: Final = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
 # Fullwidth and mathematical letters, which are those of ASCII in another dress.
-_DRESSED: Final = re.compile("[\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7ff]")
-_TWIN: Final = re.compile(f"[{''.join(map(chr, _TWINS))}]|{_DRESSED.pattern}")
-_WORD: Final = re.compile(r"[^\W\d_]+")
+_DRESSED: Final = late_regex("[\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7ff]")
+_TWIN: Final = late_regex(f"[{''.join(map(chr, _TWINS))}]|{_DRESSED.pattern}")
+_WORD: Final = late_regex(r"[^\W\d_]+")
 
 
 def find_look_alikes(text: str) -> list[tuple[int, int]]:
@@ -268,7 +269,7 @@ MAX_WIDTH: Final = 300
 
 # Control characters, line and paragraph separators, direction marks, and bytes that are no
 # UTF-8.  Joiners stay: names of people and emoji are written with them.
-_UNSEEN = re.compile(
+_UNSEEN = late_regex(
     "[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
 )
 
@@ -319,7 +320,7 @@ def shown_line(text: bytes, start: int, end: int, *, focus: int | None = None) -
 # frameworks and titles of documents have them.
 
 
-_TRIPS: Final = re.compile(
+_TRIPS: Final = late_regex(
     r"(?:^|/)(?:"
     # an option; a home folder; nothing that shows, or nothing but dots
     r"-|~(?:/|\Z)|[^/]*[*?<>|`]|\s*(?:/|\Z)|\.{3,}(?:/|\Z)"

@@ -20,7 +20,7 @@ from encodings.aliases import aliases
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,9 +119,9 @@ _ASCII_SHARE = 0.7
 # backspace, escape (terminal colours), and the end-of-file mark of old systems.
 _CONTROLS = bytes(set(range(32)) - {0x08, 0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x1A, 0x1B}) + b"\x7f"
 
-_CONTROL_CHARACTERS = re.compile(f"[{re.escape(_CONTROLS.decode())}]")
+_CONTROL_CHARACTERS = late_regex(f"[{re.escape(_CONTROLS.decode())}]")
 
-_BINARY_STARTS = re.compile(
+_BINARY_STARTS = late_regex(
     rb"""
       \x89PNG\r\n | \xff\xd8\xff | GIF8[79]a(?=.{0,6}[^\t-\r\x20-\x7e])   # pictures
     | PK(?:\x03\x04|\x05\x06|\x07\x08) | \x1f\x8b | BZh[1-9]1AY&SY | \xfd7zXZ\x00
@@ -261,24 +261,24 @@ _HEAD = 1_024
 
 _MENTIONS = (b"coding", b"charset", b"fenc")
 _AT_END = (b"fenc", b"fileencoding")
-_COMMENT = re.compile(rb"[ \t\f]*(?:#|\r?$)")
-_CODING = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
-_EMACS_LINE = re.compile(rb"-\*-(.*?)-\*-")
-_EMACS = re.compile(rb"(?:^|[; \t])(?:file)?coding[ \t]*:[ \t]*([-\w.:]+)", re.IGNORECASE)
-_VIM = re.compile(
+_COMMENT = late_regex(rb"[ \t\f]*(?:#|\r?$)")
+_CODING = late_regex(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_EMACS_LINE = late_regex(rb"-\*-(.*?)-\*-")
+_EMACS = late_regex(rb"(?:^|[; \t])(?:file)?coding[ \t]*:[ \t]*([-\w.:]+)", re.IGNORECASE)
+_VIM = late_regex(
     rb"(?:^|[ \t])(?:vim?(?:[<=>]?\d+)?|ex):[ \t]*(?:.*?[ \t:])?(?:fileencoding|fenc)=([-\w.]+)"
 )
-_XML = re.compile(rb"<\?xml[ \t\r\n][^>]*?encoding[ \t\r\n]*=[ \t\r\n]*[\"']([-\w.:]+)[\"']")
-_CSS = re.compile(rb'@charset "([^"\r\n]{1,40})";')
-_META = re.compile(
+_XML = late_regex(rb"<\?xml[ \t\r\n][^>]*?encoding[ \t\r\n]*=[ \t\r\n]*[\"']([-\w.:]+)[\"']")
+_CSS = late_regex(rb'@charset "([^"\r\n]{1,40})";')
+_META = late_regex(
     rb"<meta[ \t\r\n/][^>]*?charset[ \t\r\n]*=[ \t\r\n]*[\"']?[ \t\r\n]*([-\w.:]+)", re.IGNORECASE
 )
-_HTML_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
-_HTML_START = re.compile(
+_HTML_COMMENT = late_regex(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
+_HTML_START = late_regex(
     rb"(?>\s|<!--.*?-->|<\?xml[^>]*>)*+<(?:!doctype[ \t\r\n]+html|html)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_SCRIPT = re.compile(rb"#!.*\b(?:python|ruby)")
+_SCRIPT = late_regex(rb"#!.*\b(?:python|ruby)")
 
 _CODED = (".py", ".pyi", ".pyw", ".pyx", ".pxd", ".rb", ".rake")
 _STYLES = (".css", ".scss", ".sass", ".less")
@@ -431,9 +431,9 @@ _MISLEADING = frozenset(
 
 _KNOWN = frozenset((*_UNICODE, *_SINGLE, *_MULTIPLE, *_STATEFUL))
 _UNSTABLE = frozenset((*_MULTIPLE, *_STATEFUL))
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.: -]{0,39}")
+_NAME = late_regex(r"[A-Za-z0-9][A-Za-z0-9_.: -]{0,39}")
 # What editors and browsers put around a name.
-_AROUND = re.compile(r"^(?:x-|8bit-|2byte-)|-(?:unix|dos|mac)$", re.IGNORECASE)
+_AROUND = late_regex(r"^(?:x-|8bit-|2byte-)|-(?:unix|dos|mac)$", re.IGNORECASE)
 # Names that Python does not know.
 _FURTHER = {
     "iso_8859_8_i": "iso8859_8",

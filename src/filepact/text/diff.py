@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from filepact.text.compare import DiffRange, compare_lines
 from filepact.text.lines import middle_of
+from filepact.values import late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -236,7 +237,7 @@ Span = tuple[int, int]
 _LONGEST_LINE = 2_000
 _MOST_PAIRINGS = 2_500
 _ALIKE = 0.4
-_TOKEN = re.compile(r"\w+|\s+|.", re.DOTALL)
+_TOKEN = late_regex(r"\w+|\s+|.", re.DOTALL)
 
 
 def refine(old_line: str, new_line: str) -> tuple[list[Span], list[Span]]:

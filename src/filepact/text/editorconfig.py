@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 from filepact.errors import SearchFailedError
 from filepact.text.detect_encoding import find_charset
 from filepact.text.glob import MAX_ALTERNATIVES, MAX_LENGTH, Glob
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["EditorConfig", "parse_editorconfig"]
 
-_PIECE = re.compile(r"\\.|\[(?:\\.|[^\]/])*\]|[^\\\[{},]+|.", re.DOTALL)
-_RANGE = re.compile(r"([+-]?\d{1,9})\.\.([+-]?\d{1,9})")
-_STARS = re.compile(r"(?<!\\)\*\*+")
+_PIECE = late_regex(r"\\.|\[(?:\\.|[^\]/])*\]|[^\\\[{},]+|.", re.DOTALL)
+_RANGE = late_regex(r"([+-]?\d{1,9})\.\.([+-]?\d{1,9})")
+_STARS = late_regex(r"(?<!\\)\*\*+")
 _NAMES = {"utf-8-bom": "utf-8-sig", "utf-16be": "utf-16-be", "utf-16le": "utf-16-le"}
 _MOST_SECTIONS = 1_000
 _MOST_NESTED = 10

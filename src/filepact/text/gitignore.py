@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from filepact.text.glob import GlobError, literal_length, translate
-from filepact.values import dataclass, field, replace
+from filepact.values import dataclass, field, late_regex, replace
 
 __all__ = [
     "DEFAULT_IGNORED",
@@ -84,8 +84,8 @@ _MARK_GROUPS = (frozenset({"classes", "tmp"}), frozenset({"kotlin", "tmp"}))
 
 _GROUP = 100
 _REMEMBERED = 20_000
-_LITERAL = re.compile(r"[^*?\[\\]*")
-_ENDING = re.compile(r"\*(\.[^*?\[\\./]+)")
+_LITERAL = late_regex(r"[^*?\[\\]*")
+_ENDING = late_regex(r"\*(\.[^*?\[\\./]+)")
 
 
 def _nobody_knows() -> None:

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import SearchFailedError
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,8 +40,8 @@ MAX_ALTERNATIVES: Final = 256
 _MAX_EXPANDED = 20_000
 _MAX_NESTED = 10
 
-_PLAIN = re.compile(r"[^*?\[\\/]+")
-_ENDING = re.compile(r"(?:\*\*/)?\*(\.[^*?\[\\/]+)")
+_PLAIN = late_regex(r"[^*?\[\\/]+")
+_ENDING = late_regex(r"(?:\*\*/)?\*(\.[^*?\[\\/]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +300,7 @@ def _class_end(pattern: str, at: int) -> int:
 # proportional to the length of the path times the length of the pattern, folder by folder.
 
 
-_SPECIAL = re.compile(r"[*?\[\\]")
+_SPECIAL = late_regex(r"[*?\[\\]")
 _NAMED_CLASSES = {
     "alnum": "0-9A-Za-z",
     "alpha": "A-Za-z",

@@ -10,16 +10,16 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = ["append", "drop", "put", "read"]
 
-_BLANK: Final = re.compile(r"(?:[ \t\r\n]|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/)*+")
-_STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*+"')
-_PLAIN: Final = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
+_BLANK: Final = late_regex(r"(?:[ \t\r\n]|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/)*+")
+_STRING: Final = late_regex(r'"(?:[^"\\\x00-\x1f]|\\.)*+"')
+_PLAIN: Final = late_regex(r"-?\d[\d.eE+-]*|true|false|null")
 _DEEPEST: Final = 100
 
 

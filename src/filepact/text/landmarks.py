@@ -8,7 +8,6 @@ that stand only once.  This is used to refuse only; where a change goes is not d
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from itertools import islice
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from filepact.text.compare import compare_lines
 from filepact.text.lines import split_lines
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,8 +27,8 @@ __all__ = ["ChangeConflict", "lost_place"]
 _CLOSING = (")", "]", "}")
 _OPENING = ("{", "(", "[")
 # Remarks and directives stand at any depth, and enclose nothing.
-_REMARK = re.compile(r"#(?:[\s!-]|$|(?:if|el|end|def|undef|inc|pragma|region))|//|--\s|/\*|\*[\s/]")
-_HEADING = re.compile(r"#{1,6} .*\S|\[.*\]")
+_REMARK = late_regex(r"#(?:[\s!-]|$|(?:if|el|end|def|undef|inc|pragma|region))|//|--\s|/\*|\*[\s/]")
+_HEADING = late_regex(r"#{1,6} .*\S|\[.*\]")
 
 
 @dataclass(frozen=True, slots=True)

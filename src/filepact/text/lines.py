@@ -8,7 +8,6 @@ does, where every CR ends a line.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from itertools import accumulate, count
 from operator import add
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, AnyStr, Literal
 
 from filepact.errors import InvalidParamsError
 from filepact.text.compare import compare_lines
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -320,7 +319,7 @@ def middle_of(old: str, new: str) -> DiffLines:
 Unit = Literal["utf-8", "utf-16", "utf-32"]
 """What a column counts: bytes, 16-bit units (two for a character beyond U+FFFF), or characters."""
 
-_ENDS = re.compile(r"\r\n|\r|\n")
+_ENDS = late_regex(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from filepact.values import late_regex
+
 __all__ = ["SHORTEST", "Needs", "needs_of"]
 
 SHORTEST: Final = 3
@@ -20,8 +22,8 @@ _DEEPEST: Final = 50
 _Groups = list[list[bytes]]
 """As `Needs`, while a pattern is read."""
 
-_GROUP = re.compile(r"\((?!\?)|\(\?:|\(\?P?<\w+>", re.ASCII)
-_COUNTS = re.compile(r"\{(\d+)(?:,\d*)?\}", re.ASCII)
+_GROUP = late_regex(r"\((?!\?)|\(\?:|\(\?P?<\w+>", re.ASCII)
+_COUNTS = late_regex(r"\{(\d+)(?:,\d*)?\}", re.ASCII)
 
 
 class _UnsureError(Exception):

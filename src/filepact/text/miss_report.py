@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from filepact.text.compare import DiffRange, compare_lines
 from filepact.text.lines import common_head, line_ends
 from filepact.text.tolerant_match import TYPOGRAPHY
-from filepact.values import dataclass, replace
+from filepact.values import dataclass, late_regex, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["explain_miss"]
 
 _HINT = "Nothing was changed. Send the text exactly as the file has it; read those lines again."
-_PREFIX = re.compile(r"[ \t]*\d+(?:[\u2502\u2192|\t]|: ?)", re.ASCII)
-_ESCAPE = re.compile(r"\\([nrt\"'\\/`$])")
-_ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
+_PREFIX = late_regex(r"[ \t]*\d+(?:[\u2502\u2192|\t]|: ?)", re.ASCII)
+_ESCAPE = late_regex(r"\\([nrt\"'\\/`$])")
+_ESCAPED_QUOTE = late_regex(r"\\([\"'`])")
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 
 _MOST_LINES = 2_000
@@ -43,12 +43,12 @@ _CLOSE_BY = 5
 _LONGEST_SHOWN = 160
 _SHOWN_BEFORE = 60
 _LONGEST_LINE = 2_000
-_WORD = re.compile(r"\w{3,}")
+_WORD = late_regex(r"\w{3,}")
 
 _PLAIN = TYPOGRAPHY | {"...": "\u2026", "": "\u00ad\u200b\u200c\u200d\u2060\ufeff"}
 _TYPOGRAPHY = str.maketrans({odd: plain for plain, odds in _PLAIN.items() for odd in odds})
 _VISIBLE = str.maketrans({" ": "\u00b7", "\t": "\u2192"})
-_INNER_BLANKS = re.compile(r"(?<=[^ \t])[ \t]+(?=[^ \t])")
+_INNER_BLANKS = late_regex(r"(?<=[^ \t])[ \t]+(?=[^ \t])")
 
 
 @dataclass(frozen=True, slots=True)

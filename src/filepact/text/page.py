@@ -6,7 +6,6 @@ the file.  A model that sends a whole text back may leave them in, which `left_i
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from functools import lru_cache
 from itertools import accumulate, chain, islice, pairwise
@@ -14,6 +13,7 @@ from operator import add
 from typing import TYPE_CHECKING, Final
 
 from filepact.text.lines import chomp, split_lines
+from filepact.values import late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -175,9 +175,9 @@ def _numbers(block: int, width: int) -> tuple[str, ...]:
 GOES_ON: Final = " [the line goes on]"
 """What stands at the end of a line of which no more was read."""
 
-_NUMBERED: Final = re.compile(r"[ ]*(-?\d+)\u2502")
-_CUT: Final = re.compile(r" \[(\+[\d,]+ characters|the line goes on)\]$")
-_FOOTER: Final = re.compile(r"\[[^\]\n]* \| revision [0-9a-f]{12}( \|[^\n]*)?\]$")
+_NUMBERED: Final = late_regex(r"[ ]*(-?\d+)\u2502")
+_CUT: Final = late_regex(r" \[(\+[\d,]+ characters|the line goes on)\]$")
+_FOOTER: Final = late_regex(r"\[[^\]\n]* \| revision [0-9a-f]{12}( \|[^\n]*)?\]$")
 
 _SIGNS: Final = ("\u2502", " characters]", GOES_ON, " | revision ")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from filepact.errors import PatchMalformedError
 from filepact.text.patch_model import Hunk
+from filepact.values import late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,11 +29,11 @@ __all__ = [
     "unquote",
 ]
 
-_NUMBERED = re.compile(
+_NUMBERED = late_regex(
     r"@@\s*-(\d{1,9})(?:,(\d{1,9}))?\s+\+(\d{1,9})(?:,(\d{1,9}))?\s*(?:@@.*)?", re.DOTALL
 )
-_UNNUMBERED = re.compile(r"@@(?:\s*@@.*|\s*(?:\.\.\.|…)\s*@@.*|\s*)", re.DOTALL)
-_AFTER_HUNK = re.compile(
+_UNNUMBERED = late_regex(r"@@(?:\s*@@.*|\s*(?:\.\.\.|…)\s*@@.*|\s*)", re.DOTALL)
+_AFTER_HUNK = late_regex(
     r"@@|diff |Index: |Only in |Binary file|GIT binary patch|Files .* differ|```"
     r"|From [0-9a-f]{40} "
 )
@@ -197,13 +198,13 @@ def shown(line: str) -> str:
 # -- file names in headers -------------------------------------------------------------------------
 
 
-_DATE = re.compile(
+_DATE = late_regex(
     r"[ \t]+(\d{4}-\d\d-\d\d)[ T]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?(?:[+-]\d\d:?\d\d|Z|UTC))?\s*$"
 )
 _LONGEST_DATE = 60
 _EPOCH = ("1970-01-01", "1969-12-31")
-_QUOTED = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
-_ESCAPE = re.compile(r"\\([0-7]{3}|.)", re.DOTALL)
+_QUOTED = late_regex(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
+_ESCAPE = late_regex(r"\\([0-7]{3}|.)", re.DOTALL)
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 _LETTERS = (("a/", "b/"), ("b/", "a/"))
 _GIT_LETTERS = (

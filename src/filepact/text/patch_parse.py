@@ -22,7 +22,7 @@ from filepact.text.patch_lines import (
     unquote,
 )
 from filepact.text.patch_model import FilePatch, Hunk
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -326,9 +326,9 @@ _BEGIN, _END, _END_OF_FILE = "*** Begin Patch", "*** End Patch", "*** End of Fil
 _ADD, _DELETE, _UPDATE = "*** Add File:", "*** Delete File:", "*** Update File:"
 _MOVE = "*** Move to:"
 # A marker inside a hunk of another format is a line of that hunk.
-_OTHER_FORMAT = re.compile(r"@@|diff --git |--- |\+\+\+ ")
+_OTHER_FORMAT = late_regex(r"@@|diff --git |--- |\+\+\+ ")
 _MOST_ANCHORS = 8
-_COUNTS = re.compile(r"-\d+(?:,\d+)?\s+\+\d+(?:,\d+)?\s*(?:@@.*)?|\.\.\.|…")
+_COUNTS = late_regex(r"-\d+(?:,\d+)?\s+\+\d+(?:,\d+)?\s*(?:@@.*)?|\.\.\.|…")
 
 
 def _begin_of_envelope(lines: Sequence[str]) -> int | None:

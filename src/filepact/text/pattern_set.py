@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from filepact.text.glob import literal_length, translate
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["NameIndex", "PatternSet", "split_pattern"]
 
 _REMEMBERED = 50_000
-_WILD = re.compile(r"[*?\[\]\\]")
+_WILD = late_regex(r"[*?\[\]\\]")
 
 
 def split_pattern(pattern: str) -> tuple[bool, tuple[str, ...]]:

@@ -12,16 +12,16 @@ matches line ends as well and each match counts.
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import BinaryFileError, EncodingUnsafeError, SearchFailedError, TimedOutError
 from filepact.text.codec import decode
 from filepact.text.literals import needs_of
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterator
 
     from filepact.text.codec import NamedEncoding
@@ -40,9 +40,9 @@ _STEPS = 100_000_000
 _MULTILINE_STEPS = 10
 """The same for a text that cannot be searched in pieces: nobody can end it before it is through."""
 
-_NAMES_CR = re.compile(r"(?<!\\)(?:\\\\)*\\(?:r|x0[dD]|x\{0*[dD]\}|015)")
-_NAMES_LF = re.compile(r"(?<!\\)(?:\\\\)*\\n")
-_IN_CLASS = re.compile(r"(?<!\\)\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]")
+_NAMES_CR = late_regex(r"(?<!\\)(?:\\\\)*\\(?:r|x0[dD]|x\{0*[dD]\}|015)")
+_NAMES_LF = late_regex(r"(?<!\\)(?:\\\\)*\\n")
+_IN_CLASS = late_regex(r"(?<!\\)\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]")
 _BOM = b"\xef\xbb\xbf"
 
 

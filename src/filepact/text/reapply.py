@@ -7,7 +7,6 @@ line, the rest of it keeps the file's characters.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from difflib import SequenceMatcher
 from functools import reduce
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING
 from filepact.text.compare import compare_lines
 from filepact.text.edit import Edit, EditList
 from filepact.text.tolerant_match import body_of, fold, indent_of, trail_of
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["RebaseError", "carry"]
 
 _UNITS = (2, 3, 4)
-_PIECES = re.compile(r"\w+|\W")
+_PIECES = late_regex(r"\w+|\W")
 _AROUND = 6_000
 _LEAST_LIKENESS = 0.5
 

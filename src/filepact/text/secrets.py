@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.text.lines import common_head, common_tail
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -172,7 +172,7 @@ _QUOTE = r"[ \t>|#*;/]{0,16}"
 
 # The label, then what a key's lines are made of: headers, base64, or its end.  Source that only
 # mentions the label goes on with a quote, a backslash or a bracket.
-_BLOCK = re.compile(
+_BLOCK = late_regex(
     rf"-----?[ ]?BEGIN (?:[A-Z0-9]+ ){{0,3}}PRIVATE KEY(?: BLOCK)?[ ]?-----?[ \t]*"
     rf"(?:{_END}|\Z)"
     rf"(?:(?:{_QUOTE}(?:[A-Za-z][A-Za-z-]{{2,20}}: [^\r\n]{{0,200}})?{_END}){{0,8}}"
@@ -190,10 +190,10 @@ _BLOCK = re.compile(
 )
 
 # A JSON Web Key (RFC 7517, 7518): an object with its kind and a private or a secret part.
-_JWK_KIND = re.compile(r"""\\{0,3}"kty\\{0,3}"\s{0,8}:\s{0,8}\\{0,3}"(?:RSA|EC|OKP|oct)\b""")
-_JWK_PART = re.compile(r"""\\{0,3}"(?:d|k)\\{0,3}"\s{0,8}:\s{0,8}\\{0,3}"[A-Za-z0-9_+/=-]{20,}""")
+_JWK_KIND = late_regex(r"""\\{0,3}"kty\\{0,3}"\s{0,8}:\s{0,8}\\{0,3}"(?:RSA|EC|OKP|oct)\b""")
+_JWK_PART = late_regex(r"""\\{0,3}"(?:d|k)\\{0,3}"\s{0,8}:\s{0,8}\\{0,3}"[A-Za-z0-9_+/=-]{20,}""")
 _JWK_LONGEST = 8_000
-_BLOCK_END = re.compile(r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_BLOCK_END = late_regex(r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 LONGEST_KEY: Final = 40_000
 """Characters that a private key takes at most."""
 

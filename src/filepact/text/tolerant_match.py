@@ -12,7 +12,7 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
@@ -68,7 +68,7 @@ _KEYBOARD = str.maketrans({odd: plain for plain, odds in TYPOGRAPHY.items() for 
 BLANKS = " \t" + TYPOGRAPHY[" "]
 """What may stand around a line's body."""
 
-_NUMBERED = re.compile(r"[ \t]*(\d{1,9})([\u2502\u2192|\t])", re.ASCII)
+_NUMBERED = late_regex(r"[ \t]*(\d{1,9})([\u2502\u2192|\t])", re.ASCII)
 
 
 def fold(text: str) -> str:
@@ -148,7 +148,7 @@ def unnumbered(old: str, new: str) -> tuple[str, str] | None:
 # the lines around each place where the word stands.
 
 
-_WORD = re.compile(r"[^\s'\"\-\u00ad\u00b4\u2010-\u2015\u2018-\u201f\u2032\u2033\u2212]+")
+_WORD = late_regex(r"[^\s'\"\-\u00ad\u00b4\u2010-\u2015\u2018-\u201f\u2032\u2033\u2212]+")
 _LEAST_EVIDENCE = 8
 _MOST_WORDS = 4
 _MOST_SENT = 20_000

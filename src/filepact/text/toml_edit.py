@@ -13,16 +13,16 @@ import tomllib
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.text.lines import split_lines
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = ["drop", "put", "read"]
 
-_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
-_HEADER: Final = re.compile(r"[ \t]*\[")
-_SIMPLE: Final = re.compile(r"""[ \t]*(?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')[ \t]*=""")
+_BARE: Final = late_regex(r"[A-Za-z0-9_-]+")
+_HEADER: Final = late_regex(r"[ \t]*\[")
+_SIMPLE: Final = late_regex(r"""[ \t]*(?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')[ \t]*=""")
 
 
 @dataclass(frozen=True, slots=True)

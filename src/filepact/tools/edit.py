@@ -7,15 +7,15 @@ from functools import partial
 from posixpath import dirname
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from filepact.domain.operation import Operation
 from filepact.errors import InvalidParamsError, NotFoundError, TooLargeError
 from filepact.text.lines import line_of
 from filepact.text.multi_edit import EditRequest, place_all
 from filepact.text.page import cut_to, size_of
 from filepact.tools.answers import CallResult, fitted, receipt_facts, render_receipt
+from filepact.tools.parameters import about
 from filepact.tools.registry import ParameterName, tool
+from filepact.values import dataclass
 from filepact.workspace.draft import Draft
 from filepact.workspace.history import SessionHistory
 from filepact.workspace.target import check_revision
@@ -28,20 +28,19 @@ if TYPE_CHECKING:
 
 __all__ = ["DryRun", "Expected", "edit_file", "history", "manage_files", "write_file"]
 
-Path = Annotated[str, Field(min_length=1, description="File.")]
-DryRun = Annotated[bool, Field(description="Only show the diff, change nothing.")]
+Path = Annotated[str, about(min_length=1, description="File.")]
+DryRun = Annotated[bool, about(description="Only show the diff, change nothing.")]
 Expected = Annotated[
     str | None,
-    Field(
+    about(
         description="Of read_file; refuse if anything in the file was changed since.", min_length=8
     ),
 ]
 
 
-class EditParameters(BaseModel):
+@dataclass(frozen=True, slots=True)
+class EditParameters:
     """One replacement of several in one file."""
-
-    model_config = ConfigDict(extra="forbid")
 
     old_string: str
     new_string: str
@@ -52,10 +51,10 @@ class EditParameters(BaseModel):
 def write_file(
     draft: Draft,
     path: Path,
-    content: Annotated[str, Field(description="The whole text, or the text to append.")],
-    append: Annotated[bool, Field(description="Append instead of overwriting.")] = False,
+    content: Annotated[str, about(description="The whole text, or the text to append.")],
+    append: Annotated[bool, about(description="Append instead of overwriting.")] = False,
     create_dirs: Annotated[
-        bool, Field(description="Make missing parent folders."), ParameterName("createDirs")
+        bool, about(description="Make missing parent folders."), ParameterName("createDirs")
     ] = False,
     dry_run: DryRun = False,
     expected_revision: Expected = None,
@@ -85,13 +84,13 @@ def edit_file(
     path: Path,
     old_string: Annotated[
         str | None,
-        Field(description="Exact text to replace, unique in the file; whole lines are best."),
+        about(description="Exact text to replace, unique in the file; whole lines are best."),
     ] = None,
-    new_string: Annotated[str | None, Field(description="What to put in its place.")] = None,
-    replace_all: Annotated[bool, Field(description="Replace every occurrence.")] = False,
+    new_string: Annotated[str | None, about(description="What to put in its place.")] = None,
+    replace_all: Annotated[bool, about(description="Replace every occurrence.")] = False,
     edits: Annotated[
         list[EditParameters] | None,
-        Field(
+        about(
             description="Several replacements, one after the other, all or none; instead of "
             "old_string and new_string.",
             min_length=1,
@@ -189,10 +188,10 @@ def _lines(count: int) -> str:
 @tool(title="Move and delete", level="moderate", tier="standard", destructive=True)
 def manage_files(
     draft: Draft,
-    action: Annotated[Literal["create_dir", "move", "delete"], Field(description="Which.")],
-    path: Annotated[str, Field(min_length=1, description="File or folder.")],
+    action: Annotated[Literal["create_dir", "move", "delete"], about(description="Which.")],
+    path: Annotated[str, about(min_length=1, description="File or folder.")],
     to: Annotated[
-        str | None, Field(min_length=1, description="move: the new path, which is free.")
+        str | None, about(min_length=1, description="move: the new path, which is free.")
     ] = None,
     dry_run: DryRun = False,
     expected_revision: Expected = None,
@@ -286,14 +285,14 @@ def history(
     past: SessionHistory,
     action: Annotated[
         Literal["log", "diff", "undo", "redo", "status"],
-        Field(description="status: what waits for a person, and what was decided."),
+        about(description="status: what waits for a person, and what was decided."),
     ],
     change: Annotated[
         str | None,
-        Field(min_length=2, description="Its id; for undo also turn or session; else the newest."),
+        about(min_length=2, description="Its id; for undo also turn or session; else the newest."),
     ] = None,
     wait: Annotated[
-        int, Field(ge=0, le=50, description="For status: seconds to wait for a decision.")
+        int, about(ge=0, le=50, description="For status: seconds to wait for a decision.")
     ] = 0,
     dry_run: DryRun = False,
 ) -> str | CallResult:

@@ -1,31 +1,30 @@
 """Parameters of a tool: read from its signature, checked, and refused in words.
 
-One signature gives the schema that agents see, the model that checks what they send, and the
-sentences that tell them what was wrong.
+One signature gives the schema that agents see, the check of what they send, and the sentences that
+tell them what was wrong.  What is plainly right is taken as it is.  Of anything else pydantic, which is
+loaded only then, makes what it can, or says why not.
 """
 
 from __future__ import annotations
 
 import difflib
-import inspect
 import json
-import re
 import typing
 from contextlib import suppress
-from types import NoneType, SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any
-
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from functools import cached_property
+from types import MappingProxyType, NoneType, SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from filepact.errors import InvalidParamsError
-from filepact.values import dataclass
+from filepact.values import asdict, dataclass, fields, is_dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
-__all__ = ["TEXT_LIMIT", "ParameterName", "ToolParameters", "brief", "expected"]
+__all__ = ["TEXT_LIMIT", "ParameterName", "ToolParameters", "about", "brief", "expected"]
 
 TEXT_LIMIT = 10_000_000
 """Most bytes, as UTF-8, of one text that is sent."""
@@ -33,7 +32,7 @@ TEXT_LIMIT = 10_000_000
 _NUMBER_LIMIT = 2**53 - 1  # beyond it JSON programs disagree about which number was sent
 _SHOWN = 40
 _TOLD = 3
-_HUMP = re.compile("(?<=[a-z0-9])[A-Z]")
+_HUMP = late_regex("(?<=[a-z0-9])[A-Z]")
 
 _FOREIGN: dict[str, tuple[str, ...]] = {
     name: meant
@@ -74,6 +73,29 @@ _FOREIGN: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class _Options:
+    """What a parameter is for, and its bounds."""
+
+    description: str = ""
+    ge: float | None = None
+    le: float | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+
+
+def about(
+    *,
+    description: str,
+    ge: float | None = None,
+    le: float | None = None,
+    min_length: int | None = None,
+    max_length: int | None = None,
+) -> _Options:
+    """Marks a parameter with what agents are told of it."""
+    return _Options(description, ge, le, min_length, max_length)
+
+
+@dataclass(frozen=True, slots=True)
 class ParameterName:
     """Marks a parameter that is documented under another name than Python's.
 
@@ -98,27 +120,37 @@ class ToolParameters:
 
     def __init__(self, function: Callable[..., object]) -> None:
         self.tool = function.__name__
-        parameters = list(inspect.signature(function).parameters.values())[1:]
-        hints = _hints(function, [parameter.name for parameter in parameters])
+        parameters = dict(list(signature(function).items())[1:])
+        hints = _hints(function, list(parameters))
         self._documented: dict[str, str] = {}
         self._accepted: dict[str, str] = {}
-        fields: dict[str, Any] = {}
-        for parameter in parameters:
-            hint = hints[parameter.name]
+        wanted: dict[str, Any] = {}
+        for name, default in parameters.items():
+            hint = hints[name]
             alias = next((m for m in _metadata(hint) if isinstance(m, ParameterName)), None)
-            documented = alias.documented if alias else parameter.name
-            self._documented[parameter.name] = documented
-            for name in (documented, parameter.name, *(alias.aliases if alias else ())):
-                for twin in _twins(name):
-                    if self._accepted.setdefault(twin, parameter.name) != parameter.name:
+            documented = alias.documented if alias else name
+            self._documented[name] = documented
+            for spelt in (documented, name, *(alias.aliases if alias else ())):
+                for twin in _twins(spelt):
+                    if self._accepted.setdefault(twin, name) != name:
                         raise TypeError(f"{self.tool}: two parameters are called {twin}")
-            default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-            fields[parameter.name] = (hint, default)
-        self.required = frozenset(name for name, (_, default) in fields.items() if default is ...)
-        self._lists = frozenset(name for name in fields if _is_list(hints[name]))
-        config = ConfigDict(extra="forbid", protected_namespaces=(), defer_build=True)
-        self._model: type[BaseModel] = create_model(self.tool, __config__=config, **fields)
-        self.schema = compact(self._model.model_json_schema(), rename=self._documented)
+            wanted[name] = (hint, default)
+        self.required = frozenset(name for name, (_, default) in wanted.items() if default is ...)
+        self._lists = frozenset(name for name in wanted if _is_list(hints[name]))
+        self._fields = wanted
+        self._shapes = {name: _shape_of(hint) for name, hint in hints.items()}
+        self.schema: dict[str, Any] = {
+            "type": "object",
+            "properties": {
+                self._documented[name]: _described(shape, wanted[name][1])
+                for name, shape in self._shapes.items()
+            },
+        }
+        if self.required:
+            self.schema["required"] = [
+                documented for name, documented in self._documented.items() if name in self.required
+            ]
+        self.schema["additionalProperties"] = False
         self._folded = self._lists | {
             name
             for name, documented in self._documented.items()
@@ -127,6 +159,57 @@ class ToolParameters:
         for name, described in self.schema["properties"].items():
             if not described.get("description"):
                 raise TypeError(f"{self.tool}: parameter {name} has no description")
+
+    @cached_property
+    def model(self) -> type[BaseModel]:
+        """The model that pydantic makes of the signature, for what is not plainly right."""
+        import pydantic  # noqa: PLC0415 - takes longer to load than all the tools
+
+        def standard(hint: Any) -> Any:
+            if typing.get_origin(hint) is Annotated:
+                marks = [
+                    pydantic.Field(
+                        **{name: said for name, said in asdict(one).items() if said is not None}
+                    )
+                    if isinstance(one, _Options)
+                    else one
+                    for one in hint.__metadata__
+                ]
+                return Annotated[standard(hint.__origin__), *marks]
+            if is_dataclass(hint):
+                own: Any = {
+                    one.name: (_hint_in(hint, one), _or_required(one)) for one in fields(hint)
+                }
+                strict = pydantic.ConfigDict(extra="forbid")
+                return pydantic.create_model("Part", __config__=strict, **own)
+            if parts := typing.get_args(hint):
+                if typing.get_origin(hint) is list:
+                    return list[standard(parts[0])]  # type: ignore[misc]  # made while running
+                if NoneType in parts:
+                    return standard(parts[0]) | None
+            return hint
+
+        config = pydantic.ConfigDict(extra="forbid", protected_namespaces=(), defer_build=True)
+        known: dict[str, Any] = {
+            name: (standard(hint), default) for name, (hint, default) in self._fields.items()
+        }
+        made: type[BaseModel] = pydantic.create_model(self.tool, __config__=config, **known)
+        return made
+
+    def _plainly(self, known: Mapping[str, object]) -> dict[str, Any] | None:
+        """The arguments where nothing has to be converted or refused; else None."""
+        values: dict[str, Any] = {}
+        try:
+            for name, shape in self._shapes.items():
+                if name in known:
+                    values[name] = _taken(shape, known[name])
+                elif name in self.required:
+                    return None
+                else:
+                    values[name] = self._fields[name][1]
+        except ValueError:
+            return None
+        return values
 
     def check(self, arguments: Mapping[str, object]) -> dict[str, Any]:
         """Convert the arguments that were sent to those of the function.
@@ -154,10 +237,17 @@ class ToolParameters:
                 if value is not None or python_name in self.required:
                     folded = python_name in self._folded
                     known[python_name] = self._unfold(python_name, value) if folded else value
+        if not problems and (plain := self._plainly(known)) is not None:
+            return plain
+        from pydantic import ValidationError  # noqa: PLC0415 - rarely needed
+
         values: dict[str, Any] = {}
         try:
-            checked = self._model.model_validate(known)
-            values = {name: getattr(checked, name) for name in self._documented}
+            checked = self.model.model_validate(known)
+            values = {
+                name: _as_values(shape, getattr(checked, name))
+                for name, shape in self._shapes.items()
+            }
         except ValidationError as error:
             found = error.errors(include_url=False, include_context=False)
             # A wrong name explains the missing one that it stands for, so it comes first.
@@ -205,8 +295,6 @@ class ToolParameters:
         where, schema = "", self.schema
         siblings: list[str] = []
         for step in detail["loc"]:
-            if "anyOf" in schema:
-                break  # what follows names an alternative, not a place
             if isinstance(step, int):
                 where, schema = f"{where}[{step}]", schema.get("items", {})
                 continue
@@ -221,6 +309,144 @@ class ToolParameters:
         if detail["type"] == "string_unicode":
             return f"{where}: holds half of a surrogate pair, which is not text"
         return f"{where}: {_shown(detail['input'])} is not accepted, send {expected(schema)}"
+
+
+def signature(function: Callable[..., object]) -> dict[str, Any]:
+    """The parameters of a plain function with their defaults, ``...`` for those that have none."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    found = dict.fromkeys(names, ...)
+    given = function.__defaults__ or ()
+    found.update(zip(names[code.co_argcount - len(given) : code.co_argcount], given, strict=True))
+    found.update(function.__kwdefaults__ or {})
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What a parameter holds.
+
+    Attributes:
+        kind: Its type; of an object the class of ours that it becomes.
+        words: Those to choose from; empty for any.
+        item: Of a list.
+        parts: Of an object, each with its default or ``...``.
+    """
+
+    kind: Any
+    field: _Options
+    words: tuple[str, ...] = ()
+    item: _Shape | None = None
+    parts: Mapping[str, tuple[_Shape, Any]] = MappingProxyType({})
+
+
+_BARE = _Options()
+_NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array"}
+
+
+def _shape_of(hint: Any) -> _Shape:
+    field = next((mark for mark in _metadata(hint) if isinstance(mark, _Options)), _BARE)
+    if typing.get_origin(hint) is Annotated:
+        hint = hint.__origin__
+    parts = typing.get_args(hint)
+    if NoneType in parts:
+        (hint,) = (part for part in parts if part is not NoneType)
+        parts = typing.get_args(hint)
+    kind = typing.get_origin(hint)
+    if kind is Literal:
+        return _Shape(str, field, words=parts)
+    if kind is list:
+        return _Shape(list, field, item=_shape_of(parts[0]))
+    if is_dataclass(hint):
+        known = {
+            one.name: (_shape_of(_hint_in(hint, one)), _or_required(one)) for one in fields(hint)
+        }
+        return _Shape(hint, field, parts=known)
+    if hint not in _NAMES:
+        raise TypeError(f"{hint} is no type of a parameter")
+    return _Shape(hint, field)
+
+
+def _hint_in(cls: Any, one: Any) -> Any:
+    return typing.get_type_hints(cls, include_extras=True)[one.name]
+
+
+def _or_required(one: Any) -> Any:
+    return one.default if one.default is None or isinstance(one.default, str | int) else ...
+
+
+def _described(shape: _Shape, default: Any) -> dict[str, Any]:
+    """The compact schema of a parameter."""
+    field = shape.field
+    described: dict[str, Any] = {"type": _NAMES.get(shape.kind, "object")}
+    if field.description:
+        described["description"] = field.description
+    if shape.words:
+        described["enum"] = list(shape.words)
+    if default is not ... and default is not None:
+        described["default"] = default
+    sized = "Items" if shape.kind is list else "Length"
+    bounds = {
+        "minimum": field.ge,
+        "maximum": field.le,
+        f"min{sized}": field.min_length,
+        f"max{sized}": field.max_length,
+    }
+    described |= {name: bound for name, bound in bounds.items() if bound is not None}
+    if shape.item is not None:
+        described["items"] = _described(shape.item, ...)
+    if shape.parts:
+        described["properties"] = {
+            name: _described(part, default) for name, (part, default) in shape.parts.items()
+        }
+        required = [name for name, (_, default) in shape.parts.items() if default is ...]
+        if required:
+            described["required"] = required
+        described["additionalProperties"] = False
+    return described
+
+
+def _taken(shape: _Shape, value: Any) -> Any:
+    """A value that is exactly what is wanted.
+
+    Raises:
+        ValueError: It is not; pydantic may still make something of it.
+    """
+    field, kind = shape.field, shape.kind
+    if shape.parts:
+        if type(value) is not dict or not value.keys() <= shape.parts.keys():
+            raise ValueError
+        if any(default is ... and name not in value for name, (_, default) in shape.parts.items()):
+            raise ValueError
+        return kind(**{name: _taken(shape.parts[name][0], said) for name, said in value.items()})
+    if type(value) is not kind:
+        raise ValueError
+    if kind is str or kind is list:
+        size = len(value)
+        if size < (field.min_length or 0) or size > (field.max_length or size):
+            raise ValueError
+        if shape.item is not None:
+            return [_taken(shape.item, one) for one in value]
+        if (shape.words and value not in shape.words) or _bytes_of(value) > TEXT_LIMIT:
+            raise ValueError
+    elif kind is not bool:
+        least, most = field.ge, field.le
+        if (least is not None and value < least) or (most is not None and value > most):
+            raise ValueError
+        if not -_NUMBER_LIMIT <= value <= _NUMBER_LIMIT:
+            raise ValueError
+    return value
+
+
+def _bytes_of(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def _as_values(shape: _Shape, checked: Any) -> Any:
+    """What pydantic has made, with values of ours in place of its objects."""
+    if shape.item is not None and shape.item.parts and checked is not None:
+        return [shape.item.kind(**dict(one)) for one in checked]
+    return checked
 
 
 def _hints(function: Callable[..., object], names: Sequence[str]) -> dict[str, Any]:
@@ -293,7 +519,7 @@ def _out_of_bounds(value: object, where: str) -> Iterator[str]:
     """Violations of the limits that hold for every parameter."""
     if isinstance(value, str):
         try:
-            size = len(value) if value.isascii() else len(value.encode())
+            size = _bytes_of(value)
         except UnicodeEncodeError:
             yield f"{where}: holds half of a surrogate pair, which is not text"
             return
@@ -304,75 +530,12 @@ def _out_of_bounds(value: object, where: str) -> Iterator[str]:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _out_of_bounds(item, f"{where}[{index}]")
-    elif isinstance(value, BaseModel):
-        for name, item in value:
-            yield from _out_of_bounds(item, f"{where}.{name}")
+    elif is_dataclass(value):
+        for one in fields(value):
+            yield from _out_of_bounds(getattr(value, one.name), f"{where}.{one.name}")
 
 
 # -- JSON schemas as agents read them --------------------------------------------------------------
-
-
-_KEPT = (
-    "type",
-    "description",
-    "enum",
-    "const",
-    "default",
-    "minimum",
-    "maximum",
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-)
-
-
-def compact(schema: Mapping[str, Any], *, rename: Mapping[str, str]) -> dict[str, Any]:
-    """A generated schema without titles, references and the noise of optional values.
-
-    Args:
-        schema: The schema of a model, as pydantic makes it.
-        rename: Documented names of the model's own fields; those of nested models stay.
-    """
-    shaped = _compact(schema, schema.get("$defs", {}))
-    shaped.pop("description", None)
-    shaped["properties"] = {
-        rename.get(name, name): described
-        for name, described in shaped.get("properties", {}).items()
-    }
-    if "required" in shaped:
-        shaped["required"] = [rename.get(name, name) for name in shaped["required"]]
-    return shaped
-
-
-def _compact(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    if "$ref" in schema:
-        named = dict(definitions[schema["$ref"].rpartition("/")[2]])
-        # The docstring of a nested model speaks to programmers, not to agents.
-        named.pop("description", None)
-        schema = {**named, **{name: value for name, value in schema.items() if name != "$ref"}}
-    options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
-    if len(options) == 1:
-        inner = _compact(options[0], definitions)
-        schema = {**inner, **{name: value for name, value in schema.items() if name != "anyOf"}}
-    shaped = {
-        name: schema[name]
-        for name in _KEPT
-        if name in schema and not (name == "default" and schema[name] is None)
-    }
-    if len(options) > 1:
-        shaped["anyOf"] = [_compact(option, definitions) for option in options]
-    if "items" in schema:
-        shaped["items"] = _compact(schema["items"], definitions)
-    if shaped.get("type") == "object":
-        shaped["properties"] = {
-            name: _compact(described, definitions)
-            for name, described in schema.get("properties", {}).items()
-        }
-        if schema.get("required"):
-            shaped["required"] = list(schema["required"])
-        shaped["additionalProperties"] = False
-    return shaped
 
 
 def brief(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -394,8 +557,6 @@ def brief(schema: Mapping[str, Any]) -> dict[str, Any]:
         }
     if "items" in shaped:
         shaped["items"] = brief(shaped["items"])
-    if "anyOf" in shaped:
-        shaped["anyOf"] = [brief(option) for option in shaped["anyOf"]]
     return shaped
 
 
@@ -421,10 +582,8 @@ def expected(schema: Mapping[str, Any]) -> str:
         case "array":
             of_length = _between(schema.get("minItems"), schema.get("maxItems"))
             return "a list" + (f" of a length{of_length}" if of_length else "")
-        case "object":
-            return f"an object with {', '.join(schema['properties'])}"
         case _:
-            return " or ".join(expected(option) for option in schema["anyOf"])
+            return f"an object with {', '.join(schema['properties'])}"
 
 
 def _between(least: float | None, most: float | None) -> str:

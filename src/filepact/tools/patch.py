@@ -5,8 +5,6 @@ from __future__ import annotations
 from posixpath import normpath
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
-
 from filepact.domain.document import LINK
 from filepact.errors import (
     InvalidParamsError,
@@ -18,6 +16,7 @@ from filepact.text.edit import EditList
 from filepact.text.patch import apply, created_text, is_envelope, parse
 from filepact.text.patch import reverse as reversed_patch
 from filepact.tools.edit import DryRun, Expected
+from filepact.tools.parameters import about
 from filepact.tools.registry import tool
 from filepact.values import dataclass
 from filepact.workspace.draft import Draft
@@ -38,13 +37,13 @@ def patch_apply(
     draft: Draft,
     patch: Annotated[
         str,
-        Field(min_length=1, description="Unified diff, or `*** Begin Patch` ... `*** End Patch`."),
+        about(min_length=1, description="Unified diff, or `*** Begin Patch` ... `*** End Patch`."),
     ],
     path: Annotated[
         str | None,
-        Field(description="Only for a patch that does not name its file."),
+        about(description="Only for a patch that does not name its file."),
     ] = None,
-    reverse: Annotated[bool, Field(description="Take the patch back.")] = False,
+    reverse: Annotated[bool, about(description="Take the patch back.")] = False,
     dry_run: DryRun = False,
     expected_revision: Expected = None,
 ) -> str:

@@ -10,8 +10,6 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
-
 from filepact.errors import BinaryFileError, FilepactError, InvalidParamsError
 from filepact.text.confusables import shown_name
 from filepact.text.page import (
@@ -25,6 +23,7 @@ from filepact.text.page import (
     size_of,
 )
 from filepact.text.query import Query
+from filepact.tools.parameters import about
 from filepact.tools.registry import ContentAnswer, ParameterName, tool
 from filepact.values import dataclass
 from filepact.workspace.reader import Reader
@@ -52,20 +51,20 @@ _TREE_ENTRIES = 1_000
 def read_file(
     files: Reader,
     path: Annotated[
-        str | None, Field(description="File, relative to the root or absolute.")
+        str | None, about(description="File, relative to the root or absolute.")
     ] = None,
     paths: Annotated[
         list[str] | None,
-        Field(description="Several files, instead of path."),
+        about(description="Several files, instead of path."),
     ] = None,
     encoding: Annotated[
         Literal["utf-8", "base64"],
-        Field(description="base64: raw bytes, counted by lines and offset."),
+        about(description="base64: raw bytes, counted by lines and offset."),
     ] = "utf-8",
-    lines: Annotated[int | None, Field(ge=0, description="Most lines to return.")] = None,
-    offset: Annotated[int, Field(description="First line, 0-indexed; below 0 from the end.")] = 0,
-    column: Annotated[int, Field(ge=0, description="Characters of it to skip.")] = 0,
-    numbers: Annotated[bool, Field(description="Number the lines.")] = True,
+    lines: Annotated[int | None, about(ge=0, description="Most lines to return.")] = None,
+    offset: Annotated[int, about(description="First line, 0-indexed; below 0 from the end.")] = 0,
+    column: Annotated[int, about(ge=0, description="Characters of it to skip.")] = 0,
+    numbers: Annotated[bool, about(description="Number the lines.")] = True,
 ) -> str | ContentAnswer:
     """Read a file, as much as fits one answer or a range of lines, or look at an image.
 
@@ -329,11 +328,11 @@ def search_files(
     files: Reader,
     pattern: Annotated[
         str,
-        Field(min_length=1, description="Glob such as `src/**/*.ts`; without `/` at any depth."),
+        about(min_length=1, description="Glob such as `src/**/*.ts`; without `/` at any depth."),
     ],
-    directory: Annotated[str, Field(description="Folder to search in.")] = ".",
+    directory: Annotated[str, about(description="Folder to search in.")] = ".",
     max_results: Annotated[
-        int, Field(ge=1, le=10_000, description="Most files."), ParameterName("maxResults")
+        int, about(ge=1, le=10_000, description="Most files."), ParameterName("maxResults")
     ] = 100,
 ) -> str:
     """Find files by a glob on their path. Ignored ones are left out and told."""
@@ -344,20 +343,20 @@ def search_files(
 @tool(title="Search contents", level="safe", tier="essential")
 def grep(  # noqa: PLR0913 - the parameters of the tool
     files: Reader,
-    pattern: Annotated[str, Field(min_length=1, description="Regular expression.")],
-    path: Annotated[str, Field(description="File or folder to search.")] = ".",
-    glob: Annotated[str, Field(description="Only files whose path matches.")] = "**/*",
+    pattern: Annotated[str, about(min_length=1, description="Regular expression.")],
+    path: Annotated[str, about(description="File or folder to search.")] = ".",
+    glob: Annotated[str, about(description="Only files whose path matches.")] = "**/*",
     max_results: Annotated[
-        int, Field(ge=1, le=10_000, description="Most matches."), ParameterName("maxResults")
+        int, about(ge=1, le=10_000, description="Most matches."), ParameterName("maxResults")
     ] = 50,
-    context: Annotated[int, Field(ge=0, le=50, description="Lines around each match.")] = 0,
-    case_sensitive: Annotated[bool, Field(description="Tell letter case apart.")] = False,
+    context: Annotated[int, about(ge=0, le=50, description="Lines around each match.")] = 0,
+    case_sensitive: Annotated[bool, about(description="Tell letter case apart.")] = False,
     output_mode: Annotated[
         Literal["content", "files", "count"],
-        Field(description="Matching lines, file names, or a count for each file."),
+        about(description="Matching lines, file names, or a count for each file."),
     ] = "content",
-    multiline: Annotated[bool, Field(description="Let a match span lines.")] = False,
-    offset: Annotated[int, Field(ge=0, description="Matches to skip.")] = 0,
+    multiline: Annotated[bool, about(description="Let a match span lines.")] = False,
+    offset: Annotated[int, about(ge=0, description="Matches to skip.")] = 0,
 ) -> str:
     """Search file contents with a regular expression. Prints `file:line: content`.
 
@@ -387,10 +386,10 @@ def grep(  # noqa: PLR0913 - the parameters of the tool
 @tool(title="Show folder tree", level="safe", tier="essential")
 def directory_tree(
     files: Reader,
-    path: Annotated[str, Field(description="Folder to draw.")] = ".",
-    depth: Annotated[int, Field(ge=1, le=10, description="Levels to descend.")] = 3,
-    include_files: Annotated[bool, Field(description="Files too, not only folders.")] = True,
-    pattern: Annotated[str | None, Field(description="Only files whose name matches.")] = None,
+    path: Annotated[str, about(description="Folder to draw.")] = ".",
+    depth: Annotated[int, about(ge=1, le=10, description="Levels to descend.")] = 3,
+    include_files: Annotated[bool, about(description="Files too, not only folders.")] = True,
+    pattern: Annotated[str | None, about(description="Only files whose name matches.")] = None,
 ) -> str:
     """Show a folder and what it holds as a tree. Ignored ones are left out and told."""
     drawn = files.tree(

@@ -7,7 +7,6 @@ files, ``solution`` for one that looks at what servers make of them, ``draft`` f
 
 from __future__ import annotations
 
-import inspect
 import logging
 import math
 import time
@@ -26,7 +25,7 @@ from filepact.tools.answers import (
     as_json,
     printable,
 )
-from filepact.tools.parameters import ParameterName, ToolParameters
+from filepact.tools.parameters import ParameterName, ToolParameters, signature
 from filepact.values import dataclass, replace
 from filepact.workspace.pending import SessionEvents
 
@@ -188,7 +187,7 @@ def tool(
 
     A reading tool (first parameter ``files`` or ``solution``) returns a text, a `ContentAnswer`, or an object
     for programs; a writing tool (first parameter ``draft``) returns one line that says what it
-    changes; one with the first parameter ``past`` a text, or an `CallResult`.  Every other parameter is ``Annotated[..., Field(description=...)]``, with an `ParameterName`
+    changes; one with the first parameter ``past`` a text, or an `CallResult`.  Every other parameter is ``Annotated[..., about(description=...)]``, with an `ParameterName`
     where its documented name is not Python's.
 
     Raises:
@@ -196,7 +195,7 @@ def tool(
     """
 
     def make(function: Callable[..., Any]) -> Tool:
-        port = next(iter(inspect.signature(function).parameters), "")
+        port = next(iter(signature(function)), "")
         if port not in _PORTS:
             raise TypeError(
                 f"{function.__name__}: the first parameter must be {' or '.join(_PORTS)}"
@@ -225,10 +224,9 @@ def tool(
 
 def _description(function: Callable[..., Any]) -> str:
     """The docstring up to its first section, each paragraph on one line."""
-    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
     kept: list[str] = []
-    for paragraph in paragraphs:
-        if paragraph.partition("\n")[0] in ("Args:", "Returns:", "Raises:"):
+    for paragraph in (function.__doc__ or "").split("\n\n"):
+        if paragraph.strip().partition("\n")[0] in ("Args:", "Returns:", "Raises:"):
             break
         kept.append(" ".join(paragraph.split()))
     return "\n".join(kept)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
-
 from filepact.lsp.diagnostics import Severity
 from filepact.semantic.server_edits import FORMAT, NamePosition
+from filepact.tools.parameters import about
 from filepact.tools.registry import ParameterName, tool
 from filepact.tools.solution_answers import (
     ActionAnswer,
@@ -30,7 +29,7 @@ __all__ = ["SOLUTION_TOOLS"]
 
 Style = Annotated[
     PathStyle,
-    Field(description="Of paths in the answer."),
+    about(description="Of paths in the answer."),
     ParameterName("pathStyle"),
 ]
 _SECONDS = 60.0
@@ -41,25 +40,25 @@ _DIFF = 20_000
 
 File = Annotated[
     str,
-    Field(min_length=1, description="Absolute, or relative to the root."),
+    about(min_length=1, description="Absolute, or relative to the root."),
     ParameterName("filePath", ("path",)),
 ]
 Apply = Annotated[
-    bool, Field(description="Write it, not only show it."), ParameterName("applyChanges")
+    bool, about(description="Write it, not only show it."), ParameterName("applyChanges")
 ]
 Name = Annotated[
     str | None,
-    Field(min_length=1, description="Or Class.name; line, column where it is not clear."),
+    about(min_length=1, description="Or Class.name; line, column where it is not clear."),
 ]
-Line = Annotated[int | None, Field(ge=1, description="From 1.")]
-Column = Annotated[int | None, Field(ge=1, description="In characters, from 1.")]
-Skip = Annotated[int, Field(ge=0, description="Where it begins.")]
+Line = Annotated[int | None, about(ge=1, description="From 1.")]
+Column = Annotated[int | None, about(ge=1, description="In characters, from 1.")]
+Skip = Annotated[int, about(ge=0, description="Where it begins.")]
 Wait = Annotated[
     float,
-    Field(ge=0, le=600, description="For servers."),
+    about(ge=0, le=600, description="For servers."),
     ParameterName("waitSeconds"),
 ]
-Take = Annotated[int, Field(ge=1, le=1_000, description="How many.")]
+Take = Annotated[int, about(ge=1, le=1_000, description="How many.")]
 
 
 @tool(
@@ -73,18 +72,18 @@ Take = Annotated[int, Field(ge=1, le=1_000, description="How many.")]
 def write_file(
     draft: SolutionChange,
     file_path: File,
-    content: Annotated[str, Field(description="The whole new text.")],
+    content: Annotated[str, about(description="The whole new text.")],
     apply_changes: Apply = False,
     create_if_missing: Annotated[
         bool,
-        Field(description="Make file and folders if there is none."),
+        about(description="Make file and folders if there is none."),
         ParameterName("createIfMissing"),
     ] = False,
     include_diff: Annotated[
-        bool, Field(description="Answer with unified diffs."), ParameterName("includeDiff")
+        bool, about(description="Answer with unified diffs."), ParameterName("includeDiff")
     ] = True,
     max_diff_chars: Annotated[
-        int, Field(ge=0, description="0 for all."), ParameterName("maxDiffChars")
+        int, about(ge=0, description="0 for all."), ParameterName("maxDiffChars")
     ] = 50_000,
     path_style: Style = "absolute",
 ) -> str:
@@ -109,7 +108,7 @@ def rename_symbol(
     draft: SolutionChange,
     file_path: File,
     new_name: Annotated[
-        str, Field(min_length=1, description="Its other name."), ParameterName("newName")
+        str, about(min_length=1, description="Its other name."), ParameterName("newName")
     ],
     name: Name = None,
     line: Line = None,
@@ -167,11 +166,11 @@ def code_action(
     draft: SolutionChange,
     file_path: File,
     title: Annotated[
-        str | None, Field(min_length=1, description="As listed; left out, titles are listed.")
+        str | None, about(min_length=1, description="As listed; left out, titles are listed.")
     ] = None,
     line: Line = None,
     end_line: Annotated[
-        int | None, Field(ge=1, description="The last one."), ParameterName("endLine")
+        int | None, about(ge=1, description="The last one."), ParameterName("endLine")
     ] = None,
     apply_changes: Apply = False,
 ) -> str:
@@ -193,14 +192,14 @@ def get_diagnostics(
     solution: SolutionCall,
     file_path: Annotated[
         str | None,
-        Field(min_length=1, description="None for the whole solution."),
+        about(min_length=1, description="None for the whole solution."),
         ParameterName("filePath", ("path",)),
     ] = None,
     min_severity: Annotated[
-        Severity, Field(description="Nothing that is less bad."), ParameterName("minSeverity")
+        Severity, about(description="Nothing that is less bad."), ParameterName("minSeverity")
     ] = "hint",
     id_prefix: Annotated[
-        str, Field(description="Only ids that begin so, such as CS80."), ParameterName("idPrefix")
+        str, about(description="Only ids that begin so, such as CS80."), ParameterName("idPrefix")
     ] = "",
     skip: Skip = 0,
     take: Take = 100,
@@ -228,7 +227,7 @@ def load(
     solution: SolutionCall,
     solution_path: Annotated[
         str | None,
-        Field(min_length=1, description="Solution, project or folder."),
+        about(min_length=1, description="Solution, project or folder."),
         ParameterName("solutionPath", ("path",)),
     ] = None,
     skip: Skip = 0,
@@ -264,7 +263,7 @@ def reload(
 def sync(
     solution: SolutionCall,
     force_sync: Annotated[
-        bool, Field(description="Of every file, changed or not."), ParameterName("forceSync")
+        bool, about(description="Of every file, changed or not."), ParameterName("forceSync")
     ] = False,
     skip: Skip = 0,
     take: Take = 100,
@@ -288,7 +287,7 @@ def server_status(
     solution: SolutionCall,
     include_missing: Annotated[
         bool,
-        Field(description="Not installed ones, too."),
+        about(description="Not installed ones, too."),
         ParameterName("includeMissing"),
     ] = False,
     skip: Skip = 0,

@@ -8,10 +8,9 @@ conversation, since nobody knows where the next message begins.
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 from filepact.wire.messages import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -48,7 +47,7 @@ HEADER_LIMIT: Final = 8 * 1024
 """Most bytes before a message; programs that start servers print a line or two there."""
 
 _END = b"\r\n\r\n"
-_LENGTH = re.compile(rb"(?im)^content-length:[ \t]*(\d{1,12})[ \t]*\r?$")
+_LENGTH = late_regex(rb"(?im)^content-length:[ \t]*(\d{1,12})[ \t]*\r?$")
 
 
 class FrameError(Exception):
@@ -145,7 +144,7 @@ def _message(body: bytes) -> Message | InvalidMessage:
 # -- one message a line ------------------------------------------------------------------------
 
 # Clients that gave up on this framing try that of language servers; their header is no message.
-_HEADER: Final = re.compile(rb"[A-Za-z][A-Za-z-]{0,63}:[^{\[]*")
+_HEADER: Final = late_regex(rb"[A-Za-z][A-Za-z-]{0,63}:[^{\[]*")
 
 
 class ByteLineReader:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
+    from concurrent.futures import ThreadPoolExecutor
 
 __all__ = ["KeyedExecutor"]
 
@@ -25,12 +25,21 @@ class KeyedExecutor:
     """
 
     def __init__(self, workers: int, name: str) -> None:
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix=name)
+        self._workers, self._name = workers, name
+        self._threads: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
         self._queues: dict[Hashable, deque[Callable[[], None] | threading.Event]] = {}
         self._busy = 0
         self._closed = False
         self._idle = threading.Condition(self._lock)
+
+    def _pool(self) -> ThreadPoolExecutor:
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - not before there is work
+
+        with self._lock:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix=self._name)
+            return self._threads
 
     def submit(self, key: Hashable, work: Callable[[], None]) -> None:
         """Run something after what was submitted before it with this key."""
@@ -40,7 +49,7 @@ class KeyedExecutor:
                 queue.append(work)
                 return
             self._queues[key] = deque()
-        self._pool.submit(self._run, key, work)
+        self._pool().submit(self._run, key, work)
 
     def is_free(self, key: Hashable) -> bool:
         """Whether nothing runs with a key, and nothing waits to."""
@@ -112,7 +121,7 @@ class KeyedExecutor:
             if self._closed:
                 return False
             self._busy += 1
-        self._pool.submit(self._do, work)
+        self._pool().submit(self._do, work)
         return True
 
     def _do(self, work: Callable[[], None]) -> None:
@@ -136,7 +145,8 @@ class KeyedExecutor:
                         work.set()
                 queue.clear()
             self._idle.wait_for(lambda: not self._busy, _LAST)
-        self._pool.shutdown(cancel_futures=True)
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
 
     def _run(self, key: Hashable, work: Callable[[], None] | None) -> None:
         while work is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 __all__ = ["path_named", "path_of", "uri_of"]
 
@@ -12,6 +11,8 @@ _HERE = ("", "localhost")
 
 def uri_of(path: str) -> str:
     """The URI of an absolute path."""
+    from urllib.parse import quote_from_bytes  # noqa: PLC0415 - not before there is a URI
+
     return "file://" + quote_from_bytes(os.fsencode(path), safe="/-._~")
 
 
@@ -29,6 +30,8 @@ def path_of(uri: object) -> str | None:
         if authority.lower() not in _HERE:
             return None
         rest = slash + below
+    from urllib.parse import unquote_to_bytes  # noqa: PLC0415 - as above
+
     try:
         path = os.fsdecode(unquote_to_bytes(rest))
     except UnicodeEncodeError:

@@ -9,7 +9,6 @@ is kept once more then.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import deque
@@ -17,7 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filepact.errors import FilepactError
-from filepact.values import dataclass, replace
+from filepact.values import dataclass, late_logger, replace
 
 if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DisplacedFiles"]
 
-_log = logging.getLogger(__name__)
+_log = late_logger(__name__)
 
 _MOST = 256
 _LOOKS = (0.05, 2.0)

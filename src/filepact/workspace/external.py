@@ -13,8 +13,6 @@ from itertools import count
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final, Literal
 
-import zstandard
-
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Revision
 from filepact.domain.operation import BY_NOBODY, PAST_THE_DOORS, UNOBSERVED, Operation
@@ -103,6 +101,8 @@ class _Packed(Mapping[str, bytes]):
             self.size += len(packed)
 
     def __getitem__(self, name: str) -> bytes:
+        import zstandard  # noqa: PLC0415 - not before something is packed
+
         return zstandard.decompress(self._packed[name])
 
     def __iter__(self) -> Iterator[str]:
@@ -286,6 +286,8 @@ class ExternalChanges:
 
     def known(self, path: WorkspacePath) -> tuple[Stamp, Revision | None, bytes | None] | None:
         """A file as the snapshot has it: its stamp, its state if it was read, its bytes if kept."""
+        import zstandard  # noqa: PLC0415 - not before something is packed
+
         with self._lock:
             state = self._files.get(path)
         if state is None or state.stamp is None:
@@ -425,6 +427,8 @@ class ExternalChanges:
         seen: _Seen,
     ) -> bool:
         """Whether the bytes before are kept, and a person may have them back."""
+        import zstandard  # noqa: PLC0415 - not before something is packed
+
         try:
             self._guard.permit(path, "delete" if before is None else "write")
             if before is not None:
@@ -494,6 +498,8 @@ class ExternalChanges:
 
     def _adopt_missed(self, session: Session, tool: str) -> tuple[Operation, ...]:
         """Put into the journal what later changes of ours have covered."""
+        import zstandard  # noqa: PLC0415 - not before something is packed
+
         missed, self._missed = self._missed, []
         made: list[Operation] = []
         while missed:

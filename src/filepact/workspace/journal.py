@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from typing import TYPE_CHECKING, Protocol
 
@@ -353,4 +353,4 @@ def new_turn() -> str:
 
 def _name(kind: str) -> str:
     alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
-    return kind + "".join(alphabet[byte % 32] for byte in secrets.token_bytes(10))
+    return kind + "".join(alphabet[byte % 32] for byte in os.urandom(10))

@@ -12,8 +12,6 @@ from collections import deque
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-import zstandard
-
 from filepact.domain.document import (
     LINK,
     Revision,
@@ -263,6 +261,8 @@ class KnownFiles:
 
     def packed(self, state: FileState) -> bytes | None:
         """The bytes of a file in a state, compressed, if they are kept."""
+        import zstandard  # noqa: PLC0415 - not before something is packed
+
         if state.packed is not None or self.store is None or state.revision is None:
             return state.packed
         name = state.revision.content
@@ -388,6 +388,8 @@ class KnownFiles:
             stamp: Its stamp.
             limit: Most bytes; a larger file is not read, nor one that agents may not read.
         """
+        import zstandard  # noqa: PLC0415 - not before something is packed
+
         root = self._guard.root_of(path.root)
         if stamp.is_link:
             return self._read_link(root, path, stamp)
@@ -418,6 +420,8 @@ class KnownFiles:
 
     def _read_link(self, root: Root, path: WorkspacePath, stamp: Stamp) -> FileState | None:
         """A link, which holds the name that it leads to; nothing is looked at there."""
+        import zstandard  # noqa: PLC0415 - not before something is packed
+
         if self._guard.hides(path, ""):
             return FileState(stamp)
         now = time.time_ns()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import OrderedDict
@@ -16,7 +15,7 @@ from filepact.domain.permission_log import (
     shorten,
 )
 from filepact.errors import FilepactError
-from filepact.values import dataclass
+from filepact.values import dataclass, late_logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PermissionLog"]
 
-_log = logging.getLogger(__name__)
+_log = late_logger(__name__)
 
 _TOGETHER: Final = 2.0  # seconds in which what is read goes into one row
 _AGAIN: Final = 600.0  # seconds after which the same is written down again

@@ -6,13 +6,12 @@ the external changes put into the journal: one operation for what was done toget
 
 from __future__ import annotations
 
-import logging
 import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from filepact.domain.operation import PAST_THE_DOORS, UNOBSERVED, Actor
 from filepact.errors import FilepactError, PathBlockedError
-from filepact.values import replace
+from filepact.values import late_logger, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ChangeRecorder", "GuardLock"]
 
-_log = logging.getLogger(__name__)
+_log = late_logger(__name__)
 
 _BREATH: Final = 0.05
 """Seconds between two looks at what was touched, while files are being written to."""

@@ -20,7 +20,7 @@ from filepact.errors import (
     TooLargeError,
     UserDeniedError,
 )
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 from filepact.wire.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -63,7 +63,7 @@ _KINDS: Mapping[str, str] = {
     "USER_DENIED": "denied",
 }
 
-_OF_TOOLS: Final = re.compile(
+_OF_TOOLS: Final = late_regex(
     r"\b(read_file|write_file|edit_file|search_files|grep|directory_tree|patch_apply|file_history"
     r"|encoding base64|lines and offset)\b"
 )
@@ -93,12 +93,12 @@ _CLASSES: Mapping[str, type[FilepactError]] = {
 
 _LONGEST_REASON: Final = 1_000
 _WORDLESS: Final = frozenset({"", "error", "internal error", "server error", "failed"})
-_ABSENT: Final = re.compile(
+_ABSENT: Final = late_regex(
     r"ENOENT|no such (file|path)|not found|(does|did) ?n[o']t exist|cannot find|FileNotFound|"
     r"NoSuchFile|file-missing",
     re.IGNORECASE,
 )
-_UNREADABLE: Final = re.compile(
+_UNREADABLE: Final = late_regex(
     r"utf-?8|utf-?16|unicode|decod|encod|charset|codec|malformed input|binary|not (a )?text",
     re.IGNORECASE,
 )

@@ -89,6 +89,7 @@ def _sessions(arguments: Namespace) -> Sessions:
     def look(workspace: Workspace) -> SemanticWorkspace | None:
         from filepact.app import (  # noqa: PLC0415 - not before it is needed
             confines_servers,
+            open_pool,
             open_semantic_workspace,
             read_answers,
             write_answers,
@@ -96,7 +97,7 @@ def _sessions(arguments: Namespace) -> Sessions:
         from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - the same
 
         programs = Programs(workspace.changeable, kept=read_answers(state))
-        semantics = open_semantic_workspace(
+        pool = open_pool(
             workspace,
             diagnosing=settings.diagnosing,
             servers=settings.agents_servers(read_trust(state), confines=confines_servers(settings)),
@@ -104,7 +105,7 @@ def _sessions(arguments: Namespace) -> Sessions:
             locate=programs,
         )
         write_answers(state, programs.answers)
-        return semantics
+        return open_semantic_workspace(workspace, pool, settings.diagnosing)
 
     return Sessions(
         state,
@@ -118,8 +119,8 @@ def _serve(toolbox: Toolset, bound: AcpSession, facts: ConnectionInfo, descripto
     """Serve an agent's own connection for tools, as the agent that it is."""
     import secrets  # noqa: PLC0415 - not before it is needed
 
+    from filepact import VERSION  # noqa: PLC0415 - the same
     from filepact.domain.operation import Actor, Session  # noqa: PLC0415 - the same
-    from filepact.faces.cli.main import own_version  # noqa: PLC0415 - the same
     from filepact.faces.cli.serve import instructions  # noqa: PLC0415 - the same
     from filepact.faces.mcp import serve  # noqa: PLC0415 - the same
 
@@ -130,7 +131,7 @@ def _serve(toolbox: Toolset, bound: AcpSession, facts: ConnectionInfo, descripto
     serve(
         lambda: toolbox,
         name="filepact",
-        version=own_version(),
+        version=VERSION,
         instructions=instructions(bound.workspace, changes=True, moves=False),
         session_factory=session_of,
         narrow=lambda _folders: None,

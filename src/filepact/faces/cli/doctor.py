@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from filepact import VERSION
 from filepact.app import check_state as look_into_state
 from filepact.app import project_files
 from filepact.config.layers import SettingsSource
@@ -25,7 +26,6 @@ from filepact.errors import FilepactError
 from filepact.faces.cli.connections import connections
 from filepact.faces.cli.context import find_context, opened
 from filepact.faces.cli.hosts import entry_options, hook_words, own_command
-from filepact.faces.cli.main import own_version
 from filepact.faces.cli.render import CheckResult, count, size
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
 from filepact.faces.cli.servers import check_servers
@@ -134,7 +134,7 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 
 def check_programs() -> Iterator[CheckResult]:
     """Python, this program, and the packages it stands on."""
-    yield CheckResult("filepact", "ok", f"{own_version()}, started by {' '.join(own_command())}")
+    yield CheckResult("filepact", "ok", f"{VERSION}, started by {' '.join(own_command())}")
     yield CheckResult("python", "ok", f"{platform.python_version()} on {platform.system()}")
     if sys.platform != "linux":
         yield CheckResult(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.errors import NotFoundError
 from filepact.text.settings_edit import OWN
-from filepact.values import dataclass, field
+from filepact.values import dataclass, field, late_regex
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -439,7 +438,7 @@ def host_place(path: str, project: Path) -> Path:
 
 
 _CACHES: Final = ("/.cache/", "/Library/Caches/", "/uv/archive-v0/", "/pipx/.cache/")
-_HOOK: Final = re.compile(
+_HOOK: Final = late_regex(
     r"filepact\S*\s(?:.*\s)?hook (?:claude|codex|gemini|copilot|cursor)(?:\s|$)"
 )
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from filepact import VERSION
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError
 from filepact.faces.cli.commands import add_acp_commands, add_commands, add_file_commands
 from filepact.faces.cli.parser import CommandError, new_parser
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from filepact.faces.cli.parser import CommandParser
 
-__all__ = ["build_parser", "completion", "execute", "own_version", "parse", "run", "script"]
+__all__ = ["build_parser", "completion", "execute", "parse", "run", "script"]
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -152,19 +153,8 @@ def _screen(arguments: Namespace) -> Terminal:
     )
 
 
-def own_version() -> str:
-    """The version that is installed; from a bare source tree there is none."""
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - 20 ms
-
-    try:
-        return version("filepact")
-    except PackageNotFoundError:
-        return "0+source"
-
-
 def _print_version(arguments: Namespace) -> int:
-    number = own_version()
-    _screen(arguments).answer(CommandAnswer(plain(f"filepact {number}\n"), {"version": number}))
+    _screen(arguments).answer(CommandAnswer(plain(f"filepact {VERSION}\n"), {"version": VERSION}))
     return DONE
 
 

@@ -193,7 +193,11 @@ def new_parser(only: frozenset[str] | None = None) -> tuple[CommandParser, Comma
     # What was said before the command's name must outlive the command's own defaults.
     _add_common(common, default=argparse.SUPPRESS)
     commands = parser.add_subparsers(
-        dest="command", metavar="COMMAND", title="commands", parser_class=CommandParser
+        dest="command",
+        metavar="COMMAND",
+        title="commands",
+        parser_class=CommandParser,
+        prog="filepact",  # which would be worked out by formatting the usage
     )
     return parser, CommandGroup(commands, common, only)
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
 import time
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import NotFoundError
+from filepact.values import late_regex
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -60,7 +59,7 @@ _FOLDERS: Final = frozenset(
 )
 """Lists of folders; those that agents may change are taken out."""
 
-_SECRET: Final = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET)S?$|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL")
+_SECRET: Final = late_regex(r"(?:^|_)(?:KEY|TOKEN|SECRET)S?$|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL")
 
 
 class Programs:
@@ -182,8 +181,8 @@ class Programs:
             # What an extra has installed beside us, whether or not that folder is on the path.
             paths.insert(0, str(Path(sys.executable).parent))
         for path in paths:
-            found = shutil.which(name, path=path)
-            if found is None or not Path(found).is_absolute():
+            found = _which(name, path)
+            if found is None:
                 continue
             if not self._changeable(found):
                 return found
@@ -210,6 +209,15 @@ class Programs:
         """Whether a place lies in a root, or leads into one."""
         places = {Path(os.path.normpath(path)), Path(os.path.realpath(path))}
         return any(place.is_relative_to(root) for place in places for root in self._roots)
+
+
+def _which(name: str, path: str) -> str | None:
+    """The absolute path of a program on a search path, as `shutil.which` finds it there."""
+    for folder in path.split(os.pathsep):
+        found = Path(folder, name)
+        if found.is_absolute() and os.access(found, os.X_OK) and found.is_file():
+            return str(found)
+    return None
 
 
 def install(arguments: Namespace, screen: Terminal) -> None:

@@ -16,7 +16,7 @@ from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
 from filepact.text.confusables import readable, visible
 from filepact.text.diff import pair_lines, refine
 from filepact.tools.answers import receipt_facts, render_receipt
-from filepact.values import dataclass, field, replace
+from filepact.values import dataclass, field, late_regex, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ __all__ = [
 _COMPARED: Final = 100_000
 """Characters of changed lines among which words are compared."""
 
-_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_HUNK = late_regex(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
 Level = Literal["ok", "none", "warn", "fail"]

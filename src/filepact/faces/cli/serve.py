@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
-import secrets
 import sys
 from contextlib import ExitStack
 from functools import partial
 from posixpath import basename, dirname
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from filepact import VERSION
 from filepact.domain.operation import Session
 from filepact.errors import InvalidParamsError
-from filepact.faces.cli.main import own_version
 from filepact.faces.cli.screen import remark
 from filepact.faces.mcp.clients import conversation_of_server
 from filepact.values import replace
@@ -44,9 +44,11 @@ def hook(arguments: Namespace, _screen: Terminal) -> None:
 
 def mcp(arguments: Namespace, _screen: Terminal) -> None:
     """Serve one client until it closes its end."""
+    gc.disable()  # what is loaded stays to the end, and is a tenth of the start to look through
     from filepact.app import (  # noqa: PLC0415 - loads the database
         confines_servers,
         journal_roots,
+        open_pool,
         open_semantic_workspace,
         open_solution,
         open_toolbox,
@@ -106,7 +108,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             )
         if solution:
             workspace.guard.find_file(solution, "read")
-        semantics = open_semantic_workspace(
+        pool = open_pool(
             workspace,
             diagnosing=diagnosing,
             servers=servers,
@@ -114,22 +116,29 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             locate=programs,
             fork_server=fork_server,
         )
-        if semantics is not None:
-            stack.callback(semantics.close)
+        if pool is not None:
+            stack.callback(pool.close)
         write_answers(state, programs.answers)
-        shown = {
-            "semantics": semantics,
+        shown: dict[str, Any] = {
             "tier": arguments.tier,
             "max_level": arguments.max_level,
             "read_only": arguments.read_only,
         }
 
         def open_tools() -> Toolset:
-            if not of_solution:
+            semantics = open_semantic_workspace(workspace, pool, diagnosing)
+            if semantics is not None:
+                stack.callback(semantics.close)
+            shown["semantics"] = semantics
+            if of_solution:
+                only_new = {one.name for one in servers if one.only_new}
+                tools = open_solution(workspace, name=solution, only_new=only_new, **shown)
+            else:
                 seconds = settings.server.timeout
-                return open_toolbox(workspace, own=True, seconds=seconds, **shown)
-            only_new = {one.name for one in servers if one.only_new}
-            return open_solution(workspace, name=solution, only_new=only_new, **shown)
+                tools = open_toolbox(workspace, own=True, seconds=seconds, **shown)
+            gc.freeze()
+            gc.enable()
+            return tools
 
         # Said before any tool is loaded, so not read off them.
         if of_solution:
@@ -140,7 +149,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         serve(
             open_tools,
             name="filepact",
-            version=own_version(),
+            version=VERSION,
             instructions=said,
             session_factory=_session,
             # The paths of a solution count from its own folder, wherever the client works.
@@ -192,7 +201,7 @@ def _shortened(path: str, room: int) -> str:
 
 def _session(actor: Actor) -> Session:
     conversation = conversation_of_server(actor.name, os.environ)
-    return Session(f"mcp-{secrets.token_hex(4)}", actor, conversation)
+    return Session(f"mcp-{os.urandom(4).hex()}", actor, conversation)
 
 
 _ENDS = (".sln", ".slnx", ".csproj")

@@ -7,7 +7,13 @@ from collections import Counter
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final, get_args
 
-from filepact.app import confines_servers, open_semantic_workspace, try_server, write_trust
+from filepact.app import (
+    confines_servers,
+    open_pool,
+    open_semantic_workspace,
+    try_server,
+    write_trust,
+)
 from filepact.config.person import read_settings, read_trust
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError, UnattendedError
 from filepact.faces.cli.context import find_context, here, opened, person
@@ -380,13 +386,14 @@ def diagnostics(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         )
     with opened(arguments) as workspace:
         programs = Programs(workspace.changeable)
-        semantics = open_semantic_workspace(
+        pool = open_pool(
             workspace,
             diagnosing=settings.diagnosing,
             servers=settings.peoples_servers(confines=confines_servers(settings)),
             environment=programs.environment,
             locate=programs,
         )
+        semantics = open_semantic_workspace(workspace, pool, settings.diagnosing)
         if semantics is None:
             return _nothing("no language server is installed")
         with closing(semantics):

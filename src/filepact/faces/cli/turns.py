@@ -13,6 +13,7 @@ from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.faces.cli.context import here
 from filepact.faces.cli.render import age, count
 from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain
+from filepact.values import late_regex
 from filepact.workspace.selection import Selection
 from filepact.workspace.undo_plan import net_changes
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["log_turns", "select", "time_named"]
 
-_ID: Final = re.compile(r"c[0-9a-z]{1,10}")
-_SPAN: Final = re.compile(r"(\d{1,6})\s*([a-z]+)")
+_ID: Final = late_regex(r"c[0-9a-z]{1,10}")
+_SPAN: Final = late_regex(r"(\d{1,6})\s*([a-z]+)")
 _SECONDS: Final = {
     name: seconds
     for names, seconds in (

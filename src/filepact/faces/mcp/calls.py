@@ -5,7 +5,6 @@ A cancelled call gets none.  Calls wait for the client's folders, if it was aske
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 import time
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filepact.faces.mcp.clients import conversation_in, page_for, turn_and_call
 from filepact.faces.mcp.fast_path import call_result, describe_tool
-from filepact.values import dataclass, replace
+from filepact.values import dataclass, late_logger, replace
 from filepact.wire.keyed_executor import KeyedExecutor
 from filepact.wire.messages import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, ErrorResponse
 from filepact.wire.uris import path_of
@@ -38,7 +37,7 @@ __all__ = [
     "throttled",
 ]
 
-_log = logging.getLogger(__name__)
+_log = late_logger(__name__)
 
 WORKERS: Final = 8
 """Most calls that are carried out at once."""

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.text.page import PAGE
+from filepact.values import late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -78,7 +79,7 @@ Programs hand on what they inherit, so a variable counts for its own host's clie
 
 _LONGEST: Final = 200
 _LONGEST_NOTE: Final = 4_000
-_NAME: Final = re.compile(r"[\w.:-]{1,200}", re.ASCII)
+_NAME: Final = late_regex(r"[\w.:-]{1,200}", re.ASCII)
 
 
 def conversation_in(client: str, meta: Mapping[str, Any] | None) -> str:

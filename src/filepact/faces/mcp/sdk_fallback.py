@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 
 from filepact.faces.mcp.protocol import REPLAYED
+from filepact.values import late_logger
 from filepact.wire.messages import INTERNAL_ERROR, ErrorResponse, Message, RequestId, request_id
 
 __all__ = ["Attach", "SdkServer"]
 
-_log = logging.getLogger(__name__)
+_log = late_logger(__name__)
 
 Take = Callable[[Message | None], object]  # None is the end
 Attach = Callable[[Take], None]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import logging
 import sys
+import threading
 import time
-from contextlib import ExitStack
-from functools import partial
+from contextlib import ExitStack, suppress
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filepact.faces.mcp.calls import CallExecutor, ClientFolders, ToolCache, ToolExecutor
 from filepact.faces.mcp.fast_path import ServerInfo
@@ -37,6 +36,11 @@ __all__ = ["INSTRUCTIONS_LIMIT", "ClientConnection", "serve"]
 
 INSTRUCTIONS_LIMIT = 1_000
 """Most characters of the instructions; hosts put them into every conversation."""
+
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_PLAIN = 65_536
+_FLAT = 100
+"""What either decoder reads alike: lines that are shorter, and not nested as deep."""
 
 _GRACE = 1.5  # seconds for calls in flight when the client closes its end
 
@@ -77,27 +81,13 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
     """
     if len(instructions) > INSTRUCTIONS_LIMIT:
         raise ValueError(f"instructions of {len(instructions)} characters are too long")
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="filepact: %(levelname)s: %(message)s"
-    )
-    # Not at the top: it takes its time, and whoever only asks for a limit needs it not.
-    from pydantic_core import from_json, to_json  # noqa: PLC0415
-
-    def encode(message: Message) -> bytes:
-        try:
-            return to_json(message)
-        except ValueError:
-            # A lone surrogate becomes \udcxx, which is how JSON spells it.
-            text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-            return text.encode("utf-8", "backslashreplace")
-
     tools = ToolCache(open_tools)
     facts = ServerInfo(name=name, version=version, instructions=instructions, tools=tools.described)
-    over: SimpleQueue[None] = SimpleQueue()  # which a signal's handler may use at any moment
+    over: SimpleQueue[bool] = SimpleQueue()  # which a signal's handler may use at any moment
     with ExitStack() as stack:
         source, sink = pipes or stack.enter_context(standard_pipes())
-        stack.enter_context(stopped_by_signals(lambda: over.put(None)))
-        wire = MessagePipes(source, sink, partial(from_json, cache_strings="keys"), encode)
+        stack.enter_context(stopped_by_signals(lambda: over.put(True)))
+        wire = MessagePipes(source, sink, _decode, _encode)
         stack.callback(wire.close)
         connection = ClientConnection(
             tools,
@@ -111,11 +101,55 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
 
         def ended() -> None:
             connection.settle(_GRACE)
-            over.put(None)
+            over.put(True)
 
-        wire.start(connection.receive, ended=ended, lost=lambda: over.put(None))
-        over.get()
+        def receive(message: Message) -> None:
+            connection.receive(message)
+            if not begun.locked():
+                begun.acquire()
+                over.put(False)
+
+        begun = threading.Lock()
+        wire.start(receive, ended=ended, lost=lambda: over.put(True))
+        if not over.get():
+            _load(tools)
+            over.get()
         connection.finish()
+
+
+def _load(tools: ToolCache) -> None:
+    """What the first call needs, while the client reads its first answer."""
+    import logging  # noqa: PLC0415 - as all that is loaded here
+
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="filepact: %(levelname)s: %(message)s"
+    )
+    with suppress(Exception):
+        # What is wrong is said to whoever calls a tool.
+        tools.toolbox()
+
+
+def _decode(line: bytes) -> Any:
+    """JSON of a client.  The strict decoder takes its time to load, and is not loaded for plain lines."""
+    plain = (
+        len(line) < _PLAIN and b"\\u" not in line and line.count(b"{") + line.count(b"[") < _FLAT
+    )
+    if plain and "pydantic_core" not in sys.modules:
+        return json.loads(line.decode())
+    from pydantic_core import from_json  # noqa: PLC0415 - as said
+
+    return from_json(line, cache_strings="keys")
+
+
+def _encode(message: Message) -> bytes:
+    """JSON for a client, by the fast encoder once that is loaded."""
+    if (fast := sys.modules.get("pydantic_core")) is not None:
+        # Half a surrogate pair is for the other one; so is everything while this is being loaded.
+        with suppress(ValueError, AttributeError):
+            encoded: bytes = fast.to_json(message)
+            return encoded
+    # A lone surrogate becomes \udcxx, which is how JSON spells it.
+    return _JSON.encode(message).encode("utf-8", "backslashreplace")
 
 
 class ClientConnection:
