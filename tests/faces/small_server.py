@@ -10,15 +10,14 @@ import threading
 from contextlib import contextmanager
 from typing import Annotated
 
-from pydantic import Field
-
 from filepact.domain.operation import Session
 from filepact.errors import NotFoundError
 from filepact.faces.mcp import serve
+from filepact.tools.parameters import about
 from filepact.tools.registry import CallResult, ContentAnswer, ParameterName, Toolset, tool
 from filepact.workspace.pending import SessionEvent, SessionEvents
 
-Path = Annotated[str, Field(min_length=1, description="File.")]
+Path = Annotated[str, about(min_length=1, description="File.")]
 
 LARGE = 3_000_000
 
@@ -27,9 +26,9 @@ LARGE = 3_000_000
 def read(
     files,
     path: Path,
-    raw: Annotated[bool, Field(description="Bytes.")] = False,
-    mime: Annotated[str, Field(description="What they are.")] = "",
-    note: Annotated[str, Field(description="Said of them.")] = "",
+    raw: Annotated[bool, about(description="Bytes.")] = False,
+    mime: Annotated[str, about(description="What they are.")] = "",
+    note: Annotated[str, about(description="Said of them.")] = "",
 ) -> str | ContentAnswer:
     """Read a file."""
     text = files.text(path)
@@ -40,9 +39,9 @@ def read(
 def write(
     draft,
     path: Path,
-    content: Annotated[str, Field(description="Text.")],
+    content: Annotated[str, about(description="Text.")],
     create_dirs: Annotated[
-        bool, Field(description="Folders."), ParameterName("createDirs")
+        bool, about(description="Folders."), ParameterName("createDirs")
     ] = False,
 ) -> str:
     """Write a file."""
@@ -57,7 +56,7 @@ def fail(files) -> str:
 
 
 @tool(title="Wait", level="safe", tier="standard")
-def wait(files, steps: Annotated[int, Field(ge=1, description="Steps of 10 ms.")] = 1_000) -> str:
+def wait(files, steps: Annotated[int, about(ge=1, description="Steps of 10 ms.")] = 1_000) -> str:
     """Wait until cancelled, and tell how far it is."""
     for step in range(steps):
         files.call.progress(step, f"step {step}")
