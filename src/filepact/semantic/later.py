@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from filepact.semantic.analysis import PROMPT, FoundDiagnostics
 from filepact.semantic.root_servers import CallDeadline
 from filepact.semantic.updates import DiagnosticsSummary, merge_changes
-from filepact.values import dataclass, field
+from filepact.values import dataclass, field, replace
 from filepact.workspace.pending import SessionEvents
 
 if TYPE_CHECKING:
