@@ -398,18 +398,12 @@ def open_pool(
     locate: Locate,
     fork_server: ForkServer | None = None,
 ) -> ServerPool | None:
-    """The language servers of a workspace, none of them started yet.
+    """The language servers of a workspace, none of them started yet; None where none can be.
 
     Args:
-        workspace: The files.
-        diagnosing: How far servers are used.
-        servers: Those that may be, in order of preference.
+        servers: Those that may be used, in order of preference.
         environment: All variables that they see.
-        locate: Where a program is that may be started, or None.
         fork_server: Starts them, where this process is confined; what it may start is settled now.
-
-    Returns:
-        None where servers are switched off, or none is installed.
     """
     roots = [root.path for root in workspace.guard.roots]
     servers = [one for one in servers if any(map(one.allowed_in, roots))]
@@ -431,17 +425,10 @@ def open_pool(
 def open_semantic_workspace(
     workspace: Workspace, pool: ServerPool | None, diagnosing: LanguageServerSettings
 ) -> SemanticWorkspace | None:
-    """What language servers make of a workspace; close it before the workspace.
-
-    Args:
-        workspace: The files.
-        pool: The servers, closed with it; None for none.
-        diagnosing: How far they are used.
-    """
+    """What language servers make of a workspace, if there are any; close it before the workspace."""
     if pool is None:
         return None
-    # Not at the top: an event loop and all that belongs to it take their time.
-    from filepact.semantic.service import SemanticWorkspace  # noqa: PLC0415
+    from filepact.semantic.service import SemanticWorkspace  # noqa: PLC0415 - takes its time
 
     return SemanticWorkspace(
         workspace,

@@ -360,14 +360,14 @@ class DependentIndex:
 
 # -- names of a change ---------------------------------------------------------------------
 
-_DECLARED: Final = (
+_DECLARES: Final = (
     r"\b(?:class|const|def|enum|fn|func|function|interface|let|module|namespace|record|static|struct"
     r"|trait|type|val|var)\s+(\w+)"
 )
-_DECLARING: Final = late_regex(_DECLARED)
+_DECLARING: Final = late_regex(_DECLARES)
 _GIVEN: Final = late_regex(r"(\w+)\s*(?:<[^<>]*>\s*)?(?:\(|\??:|=>|=(?!=)|\{)")
 _IMPORTING: Final = late_regex(r"^\s*(?:from|import|export|using|use|require|global)\b")
-_HANDING_ON: Final = late_regex(rf" as |{_DECLARED}")
+_HANDING_ON: Final = late_regex(rf" as |{_DECLARES}")
 _RENAMED: Final = late_regex(r"\bas\s+(\w+)")
 _NO_NAMES: Final = frozenset(
     {"catch", "elif", "else", "except", "for", "foreach", "if", "lock", "match", "return", "switch"}

@@ -6,7 +6,6 @@ The journal is for undoing and can be pruned; this is the account.  What is to b
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from contextlib import contextmanager, suppress
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from filepact.domain.document import content_id
 from filepact.errors import FilepactError, StateFailedError
 from filepact.text.secrets import redact
+from filepact.values import late_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AuditLog", "audit_log", "audited"]
 
-_log = logging.getLogger(__name__)
+_log = late_logger(__name__)
 
 _DAY: Final = 86_400.0
 _MEBIBYTE: Final = 1 << 20

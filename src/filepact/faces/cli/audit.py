@@ -9,12 +9,12 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from filepact import VERSION
 from filepact.app import open_audit
 from filepact.config.person import state_folder
 from filepact.domain.audit import AuditCheck, ocsf_event, parse
 from filepact.errors import InvalidParamsError, NotFoundError
 from filepact.faces.cli.context import opened
-from filepact.faces.cli.main import own_version
 from filepact.faces.cli.render import count, size
 from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText, plain
 from filepact.faces.cli.turns import time_named
@@ -109,7 +109,7 @@ def sign(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
 def export(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Print the records, one JSON object in a line, as they are or as OCSF has them."""
     log = _log(arguments)
-    version = own_version() if arguments.format == "ocsf" else ""
+    version = VERSION if arguments.format == "ocsf" else ""
 
     def chosen() -> Iterator[Mapping[str, Any]]:
         for record in _records(log, arguments):
