@@ -400,10 +400,7 @@ def open_pool(
 ) -> ServerPool | None:
     """The language servers of a workspace, none of them started yet; None where none can be.
 
-    Args:
-        servers: Those that may be used, in order of preference.
-        environment: All variables that they see.
-        fork_server: Starts them, where this process is confined; what it may start is settled now.
+    What a fork server may start for them is settled now.  The other arguments are those of `ServerPool`.
     """
     roots = [root.path for root in workspace.guard.roots]
     servers = [one for one in servers if any(map(one.allowed_in, roots))]
