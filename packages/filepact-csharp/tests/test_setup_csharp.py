@@ -19,7 +19,7 @@ import pytest
 from filepact.errors import FilepactError, NotFoundError, StateFailedError
 from filepact.faces.cli.main import run
 from filepact_csharp import install as fetching
-from filepact_csharp.install import PackageContent, install, is_whole
+from filepact_csharp.install import COMPILER, PackageContent, install, is_whole
 from filepact_csharp.toolchain import FOLDER, LIST, find, installed
 from tests.lsp import csharp_toolchain as toolchain
 
@@ -44,10 +44,7 @@ def test_what_is_fetched_holds_a_compiler_a_runtime_and_where_they_are_from() ->
     assert installed(str(folder))
     found = find(usual=(), own=lambda: str(folder))
     assert found is not None
-    assert sorted(one.name for one in Path(found.roslyn).iterdir()) == [
-        "Microsoft.CodeAnalysis.CSharp.dll",
-        "Microsoft.CodeAnalysis.dll",
-    ]
+    assert {one.name for one in Path(found.roslyn).iterdir()} == set(COMPILER.keeps)
     runtime = Path(found.dotnet)
     assert (runtime / "host" / "fxr").is_dir()
     assert (runtime / "shared" / "Microsoft.NETCore.App").is_dir()
@@ -151,8 +148,7 @@ def parts(
 
 _INSIDE = "package/dist/generator/"
 _COMPILER = {
-    f"{_INSIDE}Microsoft.CodeAnalysis.dll": b"one",
-    f"{_INSIDE}Microsoft.CodeAnalysis.CSharp.dll": b"two",
+    **{f"{_INSIDE}{name}": name.encode() for name in COMPILER.keeps},
     f"{_INSIDE}Newtonsoft.Json.dll": b"not ours",
     "package/package.json": b"{}",
 }
@@ -191,8 +187,7 @@ def test_only_what_is_needed_is_kept(tmp_path: Path, parts: Callable[..., object
         "dotnet/host/fxr/1.0.0/fxr.so",
         "dotnet/shared/Microsoft.NETCore.App/1.0.0/System.dll",
         LIST,
-        "roslyn/Microsoft.CodeAnalysis.CSharp.dll",
-        "roslyn/Microsoft.CodeAnalysis.dll",
+        *sorted(f"roslyn/{name}" for name in COMPILER.keeps),
     ]
     assert [one.name for one in (tmp_path / "own").iterdir()] == [FOLDER]
 
@@ -206,6 +201,22 @@ def test_a_broken_copy_is_replaced_in_one_step(
     assert install(tmp_path / "own", _quiet) is True
     assert is_whole(str(tmp_path / "own"))
     assert [one.name for one in (tmp_path / "own").iterdir()] == [FOLDER]
+
+
+def test_what_an_earlier_version_has_kept_of_a_package_is_fetched_again(
+    tmp_path: Path, parts: Callable[..., object]
+) -> None:
+    parts()
+    install(tmp_path / "own", _quiet)
+    place = tmp_path / "own" / FOLDER
+    name = f"roslyn/{COMPILER.keeps[-1]}"
+    listed = json.loads((place / LIST).read_text())
+    del listed[name]
+    (place / LIST).write_text(json.dumps(listed))
+    (place / name).unlink()
+    assert is_whole(str(tmp_path / "own"))
+    assert install(tmp_path / "own", _quiet) is True
+    assert (place / name).is_file()
 
 
 @pytest.mark.parametrize(

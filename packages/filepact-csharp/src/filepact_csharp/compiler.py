@@ -175,6 +175,11 @@ class Compiler:
         """The projects that a file belongs to."""
         return tuple(unit.project for unit in self._by_file.get(path, ()))
 
+    def parsing(self, path: str) -> Any:
+        """How a file is read; as the compiler does by itself if it belongs to no project."""
+        units = self._by_file.get(path)
+        return units[0].parsing if units else self._roslyn.csharp.CSharpParseOptions.Default
+
     def notes(self, project: Project) -> tuple[str, ...]:
         """Notes on how a project is compiled, as sentences."""
         unit = self._units.get(project.path)

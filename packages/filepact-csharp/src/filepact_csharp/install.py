@@ -85,7 +85,15 @@ COMPILER: Final = PackageContent(
     "f974988e4fd36a30af38daeb23275a5b7f227bf38c8f100487dddf00d5da07a9"
     "a88d38bfe06bdf2636db7eb3060581f9db7098a18cf5350f84c7ed6a3fa6e6ba",
     "package/dist/generator/",
-    ("Microsoft.CodeAnalysis.dll", "Microsoft.CodeAnalysis.CSharp.dll"),
+    (
+        "Microsoft.CodeAnalysis.dll",
+        "Microsoft.CodeAnalysis.CSharp.dll",
+        # For formatting.
+        "Microsoft.CodeAnalysis.Workspaces.dll",
+        "Microsoft.CodeAnalysis.CSharp.Workspaces.dll",
+        *(f"System.Composition.{one}.dll" for one in ("AttributedModel", "Hosting", "Runtime")),
+        "System.Composition.TypedParts.dll",
+    ),
     "MIT",
     "Microsoft and the .NET Foundation",
 )
@@ -176,7 +184,8 @@ def install(folder: Path, tell: Callable[[str], None]) -> bool:
         StateFailedError: A package cannot be fetched, is not what is written down, or cannot be kept.
     """
     parts = _parts()
-    if is_whole(str(folder)):
+    wanted = {f"{one.name}/{name}" for one in parts for name in one.keeps}
+    if wanted <= listed_files(str(folder)).keys() and is_whole(str(folder)):
         return False
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import FilepactError
 from filepact.wire.uris import path_of, uri_of
-from filepact_csharp import sdk_projects
+from filepact_csharp import formatting, sdk_projects
 from filepact_csharp.compiler import Compiler
 from filepact_csharp.diagnostics import WARNING, CompilerDiagnostic, TextPlaces, published
 from filepact_csharp.files import SourceTree, document_path
+from filepact_csharp.formatting import configs_above
 from filepact_csharp.roslyn import Libraries
 from filepact_csharp.rpc import LanguageServer, RequestError
 from filepact_csharp.solution import read_solution
@@ -26,6 +27,7 @@ from filepact_csharp.symbols import SymbolSearch
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from filepact_csharp.formatting import SourceFormat
     from filepact_csharp.projects import Project, Solution
     from filepact_csharp.roslyn import Roslyn
     from filepact_csharp.rpc import RequestContext
@@ -201,6 +203,7 @@ class CompilerServer(ProjectServer):
         self._version = ""
         self._compiler: Compiler | None = None
         self._roslyn: Roslyn | None = None
+        self._form: SourceFormat | None = None
         self._loaded: Solution | None = None
         self._inputs: frozenset[str] = frozenset()
         self._behind: dict[str, None] = {}
@@ -215,6 +218,7 @@ class CompilerServer(ProjectServer):
             "textDocument/prepareRename": self._name,
             "textDocument/rename": self._rename,
             "textDocument/documentSymbol": self._declarations,
+            "textDocument/formatting": self._format,
         }
         self.notifications |= {
             "textDocument/didOpen": self._opened,
@@ -236,6 +240,7 @@ class CompilerServer(ProjectServer):
         self._compiler = Compiler(roslyn, Libraries(roslyn), self._text)
         self._roslyn = roslyn
         self._evaluation = sdk_projects.begin(roslyn, self.root)
+        self._form = formatting.begin(roslyn)
         said["executeCommandProvider"]["commands"].append(DEPENDENTS)
         return {
             **said,
@@ -244,6 +249,7 @@ class CompilerServer(ProjectServer):
             "referencesProvider": True,
             "renameProvider": {"prepareProvider": True},
             "documentSymbolProvider": True,
+            "documentFormattingProvider": self._form is not None,
         }
 
     def _registered(self) -> None:
@@ -547,6 +553,17 @@ class CompilerServer(ProjectServer):
                 {"range": _range(places, start, end), "newText": text} for start, end, text in edits
             ]
         return {"changes": changes} if changes else None
+
+    def _format(self, params: Any, _context: RequestContext) -> Any:
+        path, compiler = document_path(params["textDocument"]), self._known()
+        text, options = self._text(path), params["options"]
+        if self._form is None or text is None or not path.lower().endswith(".cs"):
+            raise RequestError(f"{posixpath.basename(path)[:80]} is not formatted here")
+        indent = " " * min(int(options["tabSize"]), 16) if options["insertSpaces"] else "\t"
+        places = TextPlaces(text, self.documents.unit)
+        configs = configs_above(path, self.root, self._sources)
+        found = self._form.edits(path, text, configs, compiler.parsing(path), indent)
+        return [{"range": _range(places, one, end), "newText": new} for one, end, new in found]
 
     def _declarations(self, params: Any, context: RequestContext) -> Any:
         finder, path, _ = self._finder(params, context)
