@@ -5,64 +5,25 @@ from __future__ import annotations
 import mmap
 import os
 import random
-import shutil
 import subprocess
 import threading
 
 import pytest
 
-from filepact.domain.operation import Actor, Session
 from filepact.errors import PathBlockedError
 from filepact.fs.root import Root
 from filepact.fs.trigrams import TrigramIndex
 from filepact.text.query import Query
 from filepact.workspace import name_index, search_index
-
-AGENT = Session("s1", Actor("agent", "somebody"))
-WORDS = ["alpha", "beta", "gamma", "delta", "render", "commit", "createdAt", "handle_error", "TODO"]
-WORDS += ["K\u212a", "\u017ftone", "\u00e9t\u00e9"]
-PATTERNS = (
-    "createdAt",
-    "alpha beta",
-    "gamma.*delta",
-    r"handle_\w+",
-    "TODO|render",
-    "k",
-    "stone",
-    "\u00e9t\u00e9",
+from tests.properties.index_histories import (
+    changes,
+    check,
+    history,
+    patterns,
+    plant,
+    reader,
+    switches,
 )
-
-
-def reader(workspace, *, indexed=True):
-    one = workspace.reader(AGENT, page=100_000)
-    if not indexed:
-        one._indexes = None
-    return one
-
-
-def answers(workspace, *, indexed, base=".", patterns=PATTERNS):
-    one = reader(workspace, indexed=indexed)
-    found = [
-        one.grep(
-            base, Query.compile(pattern), glob=glob, limit=10_000, offset=0, context=1, mode=mode
-        )
-        for pattern, glob, mode in (
-            *((pattern, "**/*", "content") for pattern in patterns),
-            (patterns[0], "**/*.txt", "files"),
-            (patterns[0], "!**/*.py", "count"),
-        )
-    ]
-    names = [one.find(base, glob, limit=10_000) for glob in ("**/*", "**/*.py", "!*.txt", "**/")]
-    drawn = one.tree(base, depth=4, include_files=True, pattern=None, budget=1_000)
-    return found, names, drawn
-
-
-def check(workspace, base="."):
-    """Compare the answers, and the totals in them, at this very moment."""
-    assert answers(workspace, indexed=True, base=base) == answers(
-        workspace, indexed=False, base=base
-    )
-
 
 needs_library = pytest.mark.skipif(
     TrigramIndex.open() is None, reason="filepact was built without a C compiler"
@@ -88,130 +49,6 @@ def known(workspace):
     return index
 
 
-def plant(folder, dice, files=30):
-    folders = [folder]
-    for number in range(files // 4):
-        made = dice.choice(folders) / f"f{number}"
-        made.mkdir()
-        folders.append(made)
-    for number in range(files):
-        name = f"{dice.choice('abc')}{number}.{dice.choice(['py', 'txt', 'md'])}"
-        (dice.choice(folders) / name).write_text(line(dice))
-
-
-def line(dice):
-    return "".join(
-        " ".join(dice.choice(WORDS) for _ in range(dice.randint(0, 6)))
-        + dice.choice(["\n", "\r\n"])
-        for _ in range(dice.randint(0, 12))
-    )
-
-
-def files_in(folder):
-    return sorted(one for one in folder.rglob("*") if one.is_file() and not one.is_symlink())
-
-
-def folders_in(folder):
-    return sorted(one for one in folder.rglob("*") if one.is_dir() and ".git" not in one.parts)
-
-
-def disturb(folder, dice):
-    """Something that people and programs do to files; its name."""
-    files, folders = files_in(folder), [folder, *folders_in(folder)]
-    file, other = dice.choice(files or [folder / "first"]), dice.choice(folders)
-    what = dice.choice(
-        [
-            *("write", "write", "append", "same stamp", "new", "new folder", "rename", "replace"),
-            *(
-                "delete",
-                "move folder",
-                "delete folder",
-                "ignore",
-                "binary",
-                "link",
-                "many",
-                "charset",
-            ),
-            *("copy tree", "truncate", "folder again"),
-        ]
-    )
-    if what == "write":
-        file.write_text(line(dice))
-    elif what == "append":
-        with file.open("a") as stream:
-            stream.write("createdAt\n")
-    elif what == "same stamp":
-        before = file.stat()
-        file.write_bytes(bytes(dice.choice(b"abc\n") for _ in range(before.st_size)))
-        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    elif what == "new":
-        (other / f"new{dice.randrange(50)}.py").write_text(line(dice))
-    elif what == "new folder":
-        made = other / f"n{dice.randrange(50)}" / "deep"
-        made.mkdir(parents=True, exist_ok=True)
-        (made / "x.txt").write_text(line(dice))
-    elif what == "rename":
-        file.rename(other / f"r{dice.randrange(50)}.txt")
-    elif what == "replace":
-        temporary = other / "saving.tmp"
-        temporary.write_text(line(dice))
-        temporary.replace(file)
-    elif what == "delete":
-        file.unlink(missing_ok=True)
-    elif what == "move folder" and other != folder:
-        other.rename(folder / f"m{dice.randrange(1_000_000)}")
-    elif what == "delete folder" and other != folder:
-        shutil.rmtree(other)
-    elif what == "ignore":
-        rules = [f"{dice.choice('abc')}*.txt\n", "f1/\n", "*.md\n!*1.md\n", ""]
-        (other / dice.choice([".gitignore", ".ignore"])).write_text(dice.choice(rules))
-    elif what == "binary":
-        file.write_bytes(b"createdAt\0\1\2")
-    elif what == "link":
-        link = other / f"l{dice.randrange(50)}"
-        link.unlink(missing_ok=True)
-        link.symlink_to(file)
-    elif what == "many":
-        for number in range(40):
-            (other / f"many{number}.txt").write_text(line(dice))
-    elif what == "charset":
-        (other / ".editorconfig").write_text(
-            f"root = true\n[*]\ncharset = {dice.choice(['latin1', 'utf-8'])}\n"
-        )
-    elif what == "copy tree":
-        shutil.copytree(other, folder.parent / "copied", symlinks=True)
-        (folder.parent / "copied").rename(folder / f"c{dice.randrange(1_000_000)}")
-    elif what == "truncate":
-        file.write_bytes(b"")
-    elif what == "folder again" and other != folder:
-        inside = [(one.name, one.read_bytes()) for one in other.iterdir() if one.is_file()]
-        shutil.rmtree(other)
-        other.mkdir()
-        for name, data in inside[1:]:
-            (other / name).write_bytes(data)
-    return what
-
-
-def history(workspace, root, seed, steps):
-    dice = random.Random(seed)
-    done = []
-    for _ in range(steps):
-        if len(files_in(root)) > 250:
-            for one in folders_in(root)[:1]:
-                shutil.rmtree(one)
-        done.append(disturb(root, dice))
-        if dice.random() < 0.3:
-            workspace._indexes.settle()
-        if dice.random() < 0.3:
-            done.append(disturb(root, dice))
-        base = "."
-        if dice.random() < 0.2:
-            base = str(dice.choice([root, *folders_in(root)]).relative_to(root))
-        assert answers(workspace, indexed=True, base=base) == answers(
-            workspace, indexed=False, base=base
-        ), (seed, done)
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_whatever_happens_an_index_is_never_behind(indexed, root, seed):
     plant(root, random.Random(seed))
@@ -225,6 +62,12 @@ def test_whatever_happens_an_index_is_never_behind_for_long_histories(indexed, r
     if seed % 2:
         subprocess.run(["git", "init", "-q", root], check=True)
     history(indexed(), root, seed, 80)
+
+
+def test_a_few_changes_are_seen_at_once_and_a_few_patterns_find_what_they_find_without():
+    assert changes(10, 1) == 10
+    assert patterns(30, 1)[1] > 5
+    assert switches(40, 2) == 2
 
 
 @needs_library
@@ -491,3 +334,20 @@ def test_a_command_that_searches_once_keeps_no_index(open_here, root):
     workspace = open_here()
     reader(workspace).find(".", "**/*", limit=1)
     assert workspace._indexes is None
+
+
+def test_answers_about_names_are_given_again_only_while_nothing_can_have_changed(indexed, root):
+    (root / ".gitignore").write_text("out/\n")
+    for place in ("out/deep", "node_modules/a", "src"):
+        (root / place).mkdir(parents=True)
+        (root / place / "x.py").write_text("createdAt\n")
+    workspace = indexed()
+    for number in range(3):
+        for base in (".", "out", "out/deep", "node_modules", "src"):
+            check(workspace, base)
+        for place in ("out/deep", "node_modules/a", "src", "."):
+            (root / place / f"{number}.py").write_text("createdAt\n")
+            check(workspace)
+    one = reader(workspace)
+    assert one.find("src", "**/*.py", limit=9) is one.find("src", "**/*.py", limit=9)
+    assert one.find("out", "**/*.py", limit=9) is not one.find("out", "**/*.py", limit=9)

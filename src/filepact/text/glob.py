@@ -172,6 +172,13 @@ class Glob:
         if self._on_name is None and self._on_path is None:
             literal, endings = self._names, self._endings
             return [name for name in names if name in literal or name.endswith(endings)]
+        if self._on_name is not None and self._on_path is None:
+            literal, endings, fits = self._names, self._endings, self._on_name.fullmatch
+            return [
+                name
+                for name in names
+                if fits(name) or name in literal or (endings and name.endswith(endings))
+            ]
         return [name for name in names if self.matches(folder + name)]
 
     @property

@@ -89,6 +89,7 @@ class NameSearchResult:
         stopped: Why the search ended early.
         looked_at: Files and folders that were compared.
         unsearched: What was left out.
+        lasts: Whether it is right as long as no name changes: what is in folders that are left out may.
     """
 
     pattern: str
@@ -99,6 +100,7 @@ class NameSearchResult:
     stopped: Stopped = ""
     looked_at: int = 0
     unsearched: SkippedFiles = ALL_SEARCHED
+    lasts: bool = False
 
 
 def find_files(  # noqa: PLR0913 - as of the tool
@@ -166,6 +168,7 @@ def find_files(  # noqa: PLR0913 - as of the tool
             deadline.why if entries.cancelled else "",
             looked_at,
             unsearched(entries, root, base, allow, accepts),
+            lasts=entries.complete and not entries.left_out,
         )
 
 

@@ -11,7 +11,7 @@ import threading
 from bisect import bisect_left, insort
 from collections import OrderedDict
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from filepact.errors import FilepactError
 from filepact.fs.folder_entries import MAX_ENTRIES, list_folder, opened_folder
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from filepact.fs.watch import FileEvents
     from filepact.fs.work_trees import WorkTreeIndex
 
+T = TypeVar("T")
+
 __all__ = ["FileList", "IndexChanges", "NameIndex"]
 
 _IGNORE_FILES: Final = frozenset({".git", ".gitignore", ".ignore"})
@@ -37,6 +39,7 @@ _IGNORE_FILES: Final = frozenset({".git", ".gitignore", ".ignore"})
 
 _MOST_VIEWS: Final = 8
 _MOST_GLOBS: Final = 4
+_MOST_ANSWERS: Final = 16
 _SETTLING: Final = 20
 """How often it is looked again for changes that came while the index was being brought up to date."""
 
@@ -177,6 +180,7 @@ class NameIndex:
         self._stamps: dict[str, tuple[tuple[int, ...] | None, ...]] = {}
         self._tracked: dict[str, WorkTreeIndex | None] = {}
         self._views: OrderedDict[Hashable, _View] = OrderedDict()
+        self._answers: OrderedDict[Hashable, tuple[int, Any, EntryFilter]] = OrderedDict()
         self.changed = 0
         self._cancelled: Callable[[], bool] = lambda: False
 
@@ -293,6 +297,38 @@ class NameIndex:
             view = self._views.get((base, allow.key))
             return None if view is None else view.files(glob)
 
+    def answer(
+        self,
+        base: str,
+        allow: EntryFilter,
+        asked: Hashable,
+        make: Callable[[], T],
+        lasts: Callable[[T], bool],
+    ) -> T:
+        """An answer about the names below a folder, made anew only after a name has changed.
+
+        Args:
+            base: The folder.
+            allow: The guard's question.
+            asked: All else that the answer depends on.
+            make: Makes it.
+            lasts: Whether it depends on nothing more.
+        """
+        key = (base, allow.key, asked)
+        with self._lock:
+            changed, made, _ = self._answers.get(key, (-1, None, allow))
+            if changed == self.changed:
+                return cast("T", made)
+            changed = self.changed
+            known = self._built and allow.key is not None and self._holds(base)
+        fresh = make()
+        with self._lock:
+            if known and changed == self.changed and lasts(fresh):
+                self._answers[key] = changed, fresh, allow
+                while len(self._answers) > _MOST_ANSWERS:
+                    self._answers.popitem(last=False)
+        return fresh
+
     def _change_views(
         self, path: str, before: FolderEntries | Unlisted | None, now: FolderEntries | Unlisted
     ) -> None:
@@ -311,6 +347,7 @@ class NameIndex:
 
     def _forget_views(self) -> None:
         self._views.clear()
+        self._answers.clear()
         self.changed += 1
 
     def _holds(self, base: str) -> bool:

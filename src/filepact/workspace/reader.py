@@ -354,16 +354,23 @@ class Reader:
         location = self._folder(directory)
         allow, more = self._sight(location)
         with self._index(location.root) as index:
-            found = find_files(
-                location.root,
+            found = index.answer(
                 location.place.path,
-                pattern,
-                limit=limit,
-                allow=allow,
-                more=more,
-                deadline=self._deadline,
-                progress=self._progress,
-                walk=index.walk,
+                allow,
+                None if more else ("find", pattern, limit),
+                partial(
+                    find_files,
+                    location.root,
+                    location.place.path,
+                    pattern,
+                    limit=limit,
+                    allow=allow,
+                    more=more,
+                    deadline=self._deadline,
+                    progress=self._progress,
+                    walk=index.walk,
+                ),
+                lambda found: found.lasts,
             )
         self._mark(location, (path for path in found.paths if path in more))
         return found
@@ -436,20 +443,29 @@ class Reader:
         allow, more = self._sight(location)
         self._mark(location, more)
         with self._index(location.root) as index:
-            return tree(
-                location.root,
+            return index.answer(
                 location.place.path,
-                depth=depth,
-                include_files=include_files,
-                pattern=pattern,
-                budget=budget,
-                page=self.page,
-                name=location.shown,
-                allow=allow,
-                more=more,
-                deadline=self._deadline,
-                progress=self._progress,
-                walk=index.walk,
+                allow,
+                None
+                if more
+                else (location.shown, depth, include_files, pattern, budget, self.page),
+                partial(
+                    tree,
+                    location.root,
+                    location.place.path,
+                    depth=depth,
+                    include_files=include_files,
+                    pattern=pattern,
+                    budget=budget,
+                    page=self.page,
+                    name=location.shown,
+                    allow=allow,
+                    more=more,
+                    deadline=self._deadline,
+                    progress=self._progress,
+                    walk=index.walk,
+                ),
+                lambda drawn: not drawn.totals_are_floor,
             )
 
     @contextmanager

@@ -14,7 +14,7 @@ import time
 from collections import OrderedDict
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from filepact.errors import FilepactError
 from filepact.fs.trigrams import TrigramIndex
@@ -25,7 +25,7 @@ from filepact.workspace.documents import EDITORCONFIG
 from filepact.workspace.name_index import NameIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 
     from filepact.domain.document import RootId
     from filepact.fs.root import Root
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from filepact.text.literals import Needs
     from filepact.workspace.guard import Guard
     from filepact.workspace.name_index import FileList, IndexChanges
+
+T = TypeVar("T")
 
 __all__ = ["FILE_LIMIT", "NO_INDEX", "KnownTexts", "RootSearch", "SearchIndexes", "TextIndex"]
 
@@ -351,6 +353,19 @@ class RootSearch:
         return TreeReader(
             root, base, allow=allow, max_depth=max_depth, cancelled=cancelled, progress=progress
         )
+
+    def answer(
+        self,
+        base: str,
+        allow: EntryFilter,
+        asked: Hashable,
+        make: Callable[[], T],
+        lasts: Callable[[T], bool],
+    ) -> T:
+        """An answer about names; as of `NameIndex`, if something is ``asked`` that can be compared."""
+        if self._names is None or asked is None:
+            return make()
+        return self._names.answer(base, allow, asked, make, lasts)
 
     def known(
         self, base: str, allow: EntryFilter, glob: str, needs: Needs, held: Collection[str]

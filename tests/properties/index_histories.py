@@ -1,0 +1,366 @@
+"""Searches straight after whatever can happen to files, with an index and without; answers must be the same.
+
+``changes`` disturbs a small tree and searches it at once, again and again.  ``patterns`` searches a tree of odd
+files for generated patterns.  ``switches`` has Git exchange many files between two searches.
+
+Run as a program: ``index_histories.py --tries N [--seed S]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+from filepact.app import open_workspace
+from filepact.domain.operation import Actor, Session
+from filepact.errors import SearchFailedError
+from filepact.text.query import Query
+from tests.fs.test_trigrams import ATOMS
+
+AGENT = Session("s1", Actor("agent", "somebody"))
+WORDS = ["alpha", "beta", "gamma", "delta", "render", "commit", "createdAt", "handle_error", "TODO"]
+WORDS += ["K\u212a", "\u017ftone", "\u00e9t\u00e9"]
+PATTERNS = (
+    "createdAt",
+    "alpha beta",
+    "gamma.*delta",
+    r"handle_\w+",
+    "TODO|render",
+    "k",
+    "stone",
+    "\u00e9t\u00e9",
+)
+
+
+def reader(workspace, *, indexed=True):
+    one = workspace.reader(AGENT, page=100_000)
+    if not indexed:
+        one._indexes = None
+    return one
+
+
+def answers(workspace, *, indexed, base=".", patterns=PATTERNS):
+    one = reader(workspace, indexed=indexed)
+    found = [
+        one.grep(
+            base, Query.compile(pattern), glob=glob, limit=10_000, offset=0, context=1, mode=mode
+        )
+        for pattern, glob, mode in (
+            *((pattern, "**/*", "content") for pattern in patterns),
+            (patterns[0], "**/*.txt", "files"),
+            (patterns[0], "!**/*.py", "count"),
+        )
+    ]
+    names = [one.find(base, glob, limit=10_000) for glob in ("**/*", "**/*.py", "!*.txt", "**/")]
+    drawn = one.tree(base, depth=4, include_files=True, pattern=None, budget=1_000)
+    return found, names, drawn
+
+
+def check(workspace, base="."):
+    """Compare the answers, and the totals in them, at this very moment."""
+    assert answers(workspace, indexed=True, base=base) == answers(
+        workspace, indexed=False, base=base
+    )
+
+
+def plant(folder, dice, files=30):
+    folders = [folder]
+    for number in range(files // 4):
+        made = dice.choice(folders) / f"f{number}"
+        made.mkdir()
+        folders.append(made)
+    for number in range(files):
+        name = f"{dice.choice('abc')}{number}.{dice.choice(['py', 'txt', 'md'])}"
+        (dice.choice(folders) / name).write_text(line(dice))
+
+
+def line(dice):
+    return "".join(
+        " ".join(dice.choice(WORDS) for _ in range(dice.randint(0, 6)))
+        + dice.choice(["\n", "\r\n"])
+        for _ in range(dice.randint(0, 12))
+    )
+
+
+def files_in(folder):
+    return sorted(one for one in folder.rglob("*") if one.is_file() and not one.is_symlink())
+
+
+def folders_in(folder):
+    return sorted(one for one in folder.rglob("*") if one.is_dir() and ".git" not in one.parts)
+
+
+def disturb(folder, dice):
+    """Something that people and programs do to files; its name."""
+    files, folders = files_in(folder), [folder, *folders_in(folder)]
+    file, other = dice.choice(files or [folder / "first"]), dice.choice(folders)
+    what = dice.choice(
+        [
+            *("write", "write", "append", "same stamp", "new", "new folder", "rename", "replace"),
+            *(
+                "delete",
+                "move folder",
+                "delete folder",
+                "ignore",
+                "binary",
+                "link",
+                "many",
+                "charset",
+            ),
+            *("copy tree", "truncate", "folder again"),
+        ]
+    )
+    if what == "write":
+        file.write_text(line(dice))
+    elif what == "append":
+        with file.open("a") as stream:
+            stream.write("createdAt\n")
+    elif what == "same stamp":
+        before = file.stat()
+        file.write_bytes(bytes(dice.choice(b"abc\n") for _ in range(before.st_size)))
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    elif what == "new":
+        (other / f"new{dice.randrange(50)}.py").write_text(line(dice))
+    elif what == "new folder":
+        made = other / f"n{dice.randrange(50)}" / "deep"
+        made.mkdir(parents=True, exist_ok=True)
+        (made / "x.txt").write_text(line(dice))
+    elif what == "rename":
+        file.rename(other / f"r{dice.randrange(50)}.txt")
+    elif what == "replace":
+        temporary = other / "saving.tmp"
+        temporary.write_text(line(dice))
+        temporary.replace(file)
+    elif what == "delete":
+        file.unlink(missing_ok=True)
+    elif what == "move folder" and other != folder:
+        other.rename(folder / f"m{dice.randrange(1_000_000)}")
+    elif what == "delete folder" and other != folder:
+        shutil.rmtree(other)
+    elif what == "ignore":
+        rules = [f"{dice.choice('abc')}*.txt\n", "f1/\n", "*.md\n!*1.md\n", ""]
+        (other / dice.choice([".gitignore", ".ignore"])).write_text(dice.choice(rules))
+    elif what == "binary":
+        file.write_bytes(b"createdAt\0\1\2")
+    elif what == "link":
+        link = other / f"l{dice.randrange(50)}"
+        link.unlink(missing_ok=True)
+        link.symlink_to(file)
+    elif what == "many":
+        for number in range(40):
+            (other / f"many{number}.txt").write_text(line(dice))
+    elif what == "charset":
+        (other / ".editorconfig").write_text(
+            f"root = true\n[*]\ncharset = {dice.choice(['latin1', 'utf-8'])}\n"
+        )
+    elif what == "copy tree":
+        shutil.copytree(other, folder.parent / "copied", symlinks=True)
+        (folder.parent / "copied").rename(folder / f"c{dice.randrange(1_000_000)}")
+    elif what == "truncate":
+        file.write_bytes(b"")
+    elif what == "folder again" and other != folder:
+        inside = [(one.name, one.read_bytes()) for one in other.iterdir() if one.is_file()]
+        shutil.rmtree(other)
+        other.mkdir()
+        for name, data in inside[1:]:
+            (other / name).write_bytes(data)
+    return what
+
+
+def history(workspace, root, seed, steps, *, quick=False):
+    """So many changes, each looked for at once.
+
+    Args:
+        workspace: Over the root.
+        root: The folder.
+        seed: Which changes.
+        steps: How many.
+        quick: Whether only a few searches follow each.
+    """
+    dice = random.Random(seed)
+    done = []
+    for _ in range(steps):
+        if len(files_in(root)) > 250:
+            for one in folders_in(root)[:1]:
+                shutil.rmtree(one)
+        done.append(disturb(root, dice))
+        if dice.random() < 0.3:
+            workspace._indexes.settle()
+        if dice.random() < 0.3:
+            done.append(disturb(root, dice))
+        base = "."
+        if dice.random() < 0.2:
+            base = str(dice.choice([root, *folders_in(root)]).relative_to(root))
+        few = PATTERNS if not quick else tuple(dice.sample(PATTERNS, 2))
+        assert answers(workspace, indexed=True, base=base, patterns=few) == answers(
+            workspace, indexed=False, base=base, patterns=few
+        ), (seed, done)
+
+
+@contextmanager
+def opened(folder):
+    """A root in a folder, and a workspace over it whose index is as full as it gets."""
+    root = folder / "root"
+    root.mkdir(exist_ok=True)
+    workspace = open_workspace(str(root), state_dir=str(folder / "state"))
+    try:
+        yield root, workspace
+    finally:
+        workspace.close()
+
+
+def fill(workspace):
+    workspace.keep_search_index()
+    reader(workspace).find(".", "**/*", limit=1)
+    workspace._indexes.settle()
+
+
+def changes(tries, seed, steps=50):
+    """Histories of so many changes in all; how many were searched after."""
+    done = 0
+    while done < tries:
+        with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as (root, workspace):
+            dice = random.Random(f"{seed}-{done}")
+            plant(root, dice, files=dice.choice([10, 40]))
+            if dice.random() < 0.4:
+                subprocess.run(["git", "init", "-q", root], check=True)
+            fill(workspace)
+            some = min(steps, tries - done)
+            history(workspace, root, f"{seed}-{done}", some, quick=True)
+        done += some
+    return done
+
+
+ODD_FILES = {
+    "crlf.txt": b"abc foo\r\nfoo\r\n\r\nbafo",
+    "cr.txt": b"foo\rabc\rfoo oo",
+    "latin.txt": "foo \u00e9t\u00e9 abc \u00df".encode("latin-1"),
+    "wide.txt": "foo abc \u00e9\nFOO".encode("utf-16"),
+    "mark.txt": "\ufefffoo abc\n".encode(),
+    "null.bin": b"foo\0abc",
+    "escape.txt": b"foo \x1b$B abc",
+    "broken.txt": b"foo \xff\xfe abc \xc3",
+    "kelvin.txt": "fo\u212a \u017f abc".encode(),
+    "empty.txt": b"",
+    "blank.txt": b"\n\n",
+    "long.txt": b"foo abc " * 40_000,
+    "key.txt": b"foo\n-----BEGIN PRIVATE KEY-----\n" + b"MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 3,
+    "token.txt": b"foo ghp_" + b"a1B2" * 9,
+    ".env": b"foo abc",
+}
+
+
+def patterns(tries, seed):
+    """Search for generated patterns; how many of them were patterns, and for how many it was known what they need."""
+    dice = random.Random(seed)
+    done = planned = 0
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as (root, workspace):
+        for name, data in ODD_FILES.items():
+            (root / name).write_bytes(data)
+        os.link(root / "crlf.txt", root / "linked.txt")
+        for number in range(30):
+            pieces = (
+                "abc",
+                "foo",
+                "ab",
+                "FOO",
+                "bafo",
+                " ",
+                "k",
+                "oo",
+                "\n",
+                "\t",
+                "1",
+                ".",
+                "-",
+                "]",
+                "{",
+            )
+            text = "".join(dice.choice(pieces) for _ in range(dice.randint(1, 200)))
+            (root / f"{number}.txt").write_text(text)
+        fill(workspace)
+        while done < tries:
+            pattern = "".join(dice.choice(ATOMS) for _ in range(dice.randint(1, 9)))
+            how = {
+                "case_sensitive": dice.random() < 0.4,
+                "literal": dice.random() < 0.1,
+                "multiline": dice.random() < 0.2,
+            }
+            try:
+                query = Query.compile(pattern, **how)
+            except SearchFailedError:
+                continue
+            done += 1
+            planned += bool(query.needs)
+            mode = dice.choice(["content", "files", "count"])
+            asked = {"glob": "**/*", "limit": 100_000, "offset": 0, "context": 1, "mode": mode}
+            found = [
+                reader(workspace, indexed=indexed).grep(".", query, **asked)
+                for indexed in (True, False)
+            ]
+            assert found[0] == found[1], (pattern, how, mode)
+    return done, planned
+
+
+def switches(files, times):
+    """Git exchanges branches between searches; how often."""
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as (root, workspace):
+
+        def git(*words):
+            who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "core.fsync=none")
+            subprocess.run(["git", "-C", root, *who, *words], check=True, stdout=subprocess.DEVNULL)
+
+        git("init", "-q", "-b", "one")
+        for branch in ("one", "two"):
+            for number in range(files):
+                place = root / f"d{number % 97}" / f"e{number % 7}"
+                place.mkdir(parents=True, exist_ok=True)
+                (place / f"{branch if number % 3 == 0 else 'both'}{number}.txt").write_text(
+                    f"{branch} createdAt{number}\n"
+                )
+            git("add", "-A")
+            git("commit", "-q", "-m", branch)
+            if branch == "one":
+                git("checkout", "-q", "-b", "two")
+                git("rm", "-q", "-r", "d0", "d5")
+        fill(workspace)
+        for turn in range(times):
+            git("checkout", "-q", ("one", "two")[turn % 2])
+            for base in (".", "d1/e1"):
+                few = ("createdAt", "one createdAt12", "two", "absent there")
+                assert answers(workspace, indexed=True, base=base, patterns=few) == answers(
+                    workspace, indexed=False, base=base, patterns=few
+                ), (turn, base)
+            if turn % 3 == 0:
+                workspace._indexes.settle()
+    return times
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="index_histories", description="Searches after changes.")
+    parser.add_argument("--tries", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    start = time.monotonic()
+    done = changes(given.tries, given.seed)
+    print(f"{done:,} changes, each searched for at once, 0 answers behind", flush=True)
+    done, planned = patterns(given.tries // 2, given.seed)
+    print(f"{done:,} patterns, {planned:,} with known needs, 0 differences", flush=True)
+    files = given.tries * 3
+    done = switches(files, 6)
+    print(
+        f"{done} switches of branches of {files:,} files, 0 differences, {time.monotonic() - start:.0f} s"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
