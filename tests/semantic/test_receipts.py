@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,10 +28,12 @@ class Desk:
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self._toolbox = open_toolbox(scene.workspace, semantics=scene.semantics)
+        self.turn = ""
+        self._toolbox = open_toolbox(scene.workspace, semantics=scene.semantics, own=True)
 
     def call(self, tool: str, **arguments: Any) -> CallResult:
-        outcome = self._toolbox.call(tool, arguments, CallContext(AGENT))
+        session = replace(AGENT, turn=self.turn)
+        outcome = self._toolbox.call(tool, arguments, CallContext(session))
         outcome.on_sent()
         return outcome
 
@@ -228,3 +231,37 @@ def test_a_file_that_a_server_cannot_judge_is_not_known(desk_with: Callable[...,
     (line,) = said(desk.edit("b.x", "fine", "fine too"))
     assert line == "Diagnostics: not known."
     assert "no project has it" in desk.edit("b.x", "fine too", "fine").text
+
+
+def test_a_turn_is_summed_up_when_asked_with_what_is_still_wrong(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, ["ty"])
+    try:
+        desk = Desk(scene)
+        assert "No language server" in desk.call("history", action="errors").text
+        desk.turn = "first"
+        desk.call("write_file", path="lib.py", content=WRONG_LIB)
+        desk.edit("use.py", "answer: int", "other: str = 1\n\nanswer: int")
+        desk.edit("use.py", "other: str = 1", "other: int = 1")
+        first, *found = desk.call("history", action="errors").text.split("\n")
+        assert first == "New errors of this turn that are still found: 2."
+        assert {line.split()[0].rpartition(":")[0] for line in found} == {"use.py:5"}
+        desk.turn = "second"
+        assert "No language server" in desk.call("history", action="errors").text
+        desk.call("write_file", path="lib.py", content="def double(n: int) -> int:\n    return n\n")
+        assert desk.call("history", action="errors").text.endswith(": none.")
+    finally:
+        scene.close()
+
+
+def test_a_summary_waits_for_what_is_pending(desk_with: Callable[..., Desk]) -> None:
+    desk = desk_with({"slow": 0.4}, budget=0.15)
+    assert said(desk.edit("a.x", "fine", "wrong")) == ["Diagnostics: fake pending."]
+    text = desk.call("history", action="errors").text
+    assert "still found: 1." in text
+    assert "a.x:1:1 error" in text
+
+
+def test_without_servers_a_turn_has_no_summary(desk_with: Callable[..., Desk]) -> None:
+    desk = desk_with(mode="off")
+    desk.edit("a.x", "fine", "wrong")
+    assert "No language server" in desk.call("history", action="errors").text

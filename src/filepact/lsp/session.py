@@ -40,9 +40,7 @@ _BUSY: Final = "the server is busy with something else"
 _NEW_SHARE: Final = 0.6
 _HUNG_SECONDS: Final = 1.2
 _LATER: Final = "there was no time left to ask about it"
-_NOT_WITHDRAWN: Final = (
-    "it was stopped, to be rid of a proposed text: it did not find again what it had found"
-)
+_NOT_WITHDRAWN: Final = "it was stopped, to be rid of a proposed text that it had kept in mind"
 _TURN: Final = 0.2
 _FIRST_PACE: Final = 0.025
 _MOST_AT_ONCE: Final = 20
@@ -79,6 +77,7 @@ class ServerSession:
         self._sync = DocumentSync(spec, launch.folder, facts)
         self._lifecycle = ServerLifecycle(spec, launch, self._begin, pauses)
         self._questions: dict[str, tuple[int, asyncio.Task[FileDiagnostics]]] = {}
+        self._told: set[str] = set()
         self._silent_for = 0.0
         self._first_report_in: float | None = None
         self._pace = _FIRST_PACE
@@ -94,9 +93,7 @@ class ServerSession:
         """The present state of the server."""
         lifecycle, client = self._lifecycle, self._lifecycle.client
         return ServerStatus(
-            self.spec.name,
-            self._launch.folder,
-            lifecycle.state,
+            *(self.spec.name, self._launch.folder, lifecycle.state),
             0 if client is None else client.pid,
             "" if client is None else client.version,
             len(self._sync.documents.paths),
@@ -473,9 +470,10 @@ class ServerSession:
                 await asyncio.wait(asked.values(), timeout=max(deadline - self._loop.time(), 0))
                 look.cancel()
         reports = [self._report(path, task) for path, task in asked.items()]
-        if any(one.fresh for one in reports):
+        if fresh := {one.path for one in reports if one.fresh}:
             self._sync.confirm()
-        if any(one.fresh for one in reports) or client.message_count != heard:
+        self._told |= fresh
+        if fresh or client.message_count != heard:
             self._silent_for = 0.0
         elif reports:
             self._silent_for += self._loop.time() - began
@@ -500,11 +498,13 @@ class ServerSession:
         return now - was[2] >= _HUNG_SECONDS
 
     def _question(self, client: LanguageClient, path: str) -> asyncio.Task[FileDiagnostics]:
-        """Ask about one document, or go on with what was asked before and still counts, with its time."""
+        """Ask about one document, or go on with what was asked before, still counts and was not told yet."""
         stamp, task = self._questions.get(path, (-1, None))
-        if task is None or stamp != client.stamp or task.done():
-            was = self._report(path, task).seconds if task and stamp == client.stamp else 0.0
+        last = self._report(path, task) if task and stamp == client.stamp else None
+        if task is None or last is None or (task.done() and (path in self._told or not last.fresh)):
+            was = 0.0 if last is None else last.seconds
             self._give_up([path])
+            self._told.discard(path)
             task = asyncio.create_task(self._diagnostics(client, path, was))
             self._questions[path] = (client.stamp, task)
         return task

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from filepact.domain.document import WorkspacePath
+    from filepact.domain.operation import Session
     from filepact.lsp.diagnostics import Diagnostic, FileDiagnostics
     from filepact.semantic.analysis import ChangeDiagnostics, UpdateResult
     from filepact.semantic.updates import FreshDiagnostics, UpdateDiagnostics
@@ -33,6 +34,8 @@ _MOST_TRIES: Final = 6
 _PART: Final = 8
 _PART_SECONDS: Final = 3.0
 _MOST_OUTDATED: Final = 50
+_MOST_BROUGHT: Final = 2_000
+_MOST_TURNS: Final = 1_000
 
 
 @dataclass(slots=True)
@@ -87,6 +90,7 @@ class PendingDiagnostics:
         self._describe = describe
         self._lock = threading.Lock()
         self._waiting: list[_Waiting] = []
+        self._turns: dict[str, tuple[str, list[Diagnostic]]] = {}
         self.unheard = SessionEvents()
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
@@ -133,6 +137,44 @@ class PendingDiagnostics:
                     target=self._work, name="deferred diagnostics", daemon=True
                 )
                 self._thread.start()
+
+    def record(
+        self, session: str, findings: UpdateDiagnostics | None, turn: str | None = None
+    ) -> None:
+        """Keep the new errors of a session's turn.
+
+        Args:
+            session: Its id.
+            findings: What servers find.
+            turn: Its name; None for the last.
+        """
+        with self._lock:
+            last, some = self._turns.pop(session, ("", []))
+            if turn not in (None, last):
+                last, some = turn or "", []
+            errors = (one for one in (findings.new if findings else ()) if one.severity == "error")
+            self._turns[session] = last, [*some, *errors][-_MOST_BROUGHT:]
+            while len(self._turns) > _MOST_TURNS:
+                del self._turns[next(iter(self._turns))]
+
+    def brought(self, session: Session) -> dict[str, list[Diagnostic]] | None:
+        """The new errors that a session's turn has brought, by file, also those that are mended.
+
+        None where no server knows a file that it changed.
+        """
+        with self._lock:
+            turn, some = self._turns.get(session.id, (None, []))
+        if turn != session.turn:
+            return None
+        found: dict[str, list[Diagnostic]] = {}
+        for one in some:
+            found.setdefault(one.path, []).append(one)
+        return found
+
+    def settle(self, session: str, deadline: CallDeadline) -> None:
+        """Wait until nothing is left to be found out for a session."""
+        while self.is_pending(session) and deadline.rest and not deadline.cancelled():
+            self._over.wait(_PAUSE / 4)
 
     def is_pending(self, session: str) -> bool:
         """Whether something is still to be found out for a session."""
@@ -276,4 +318,5 @@ class PendingDiagnostics:
         findings = tally.findings()
         if findings is None or not (one.own or findings.new):
             return ""
+        self.record(one.session, findings)
         return self._describe(names, findings, changed)

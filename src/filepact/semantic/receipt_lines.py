@@ -6,14 +6,15 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from filepact.lsp.diagnostics import Diagnostic, Severity
     from filepact.semantic.updates import UpdateDiagnostics, WorkspaceUpdate
 
-__all__ = ["describe", "describe_late", "list_found", "place_of"]
+__all__ = ["describe", "describe_late", "describe_turn", "list_found", "place_of"]
 
 MOST_SHOWN: Final = 5
+_MOST_OF_TURN: Final = 30
 _MOST_CHARACTERS: Final = 200
 _ORDER: Final[tuple[Severity, ...]] = ("error", "warning", "information", "hint")
 _PLURALS: Final[dict[Severity, str]] = {
@@ -94,6 +95,29 @@ def describe_late(
     return "\n".join([head + _counts(findings, warnings=warnings), *found])
 
 
+def describe_turn(
+    found: Sequence[Diagnostic], late: int, show: Callable[[str], str], *, waits: bool
+) -> str:
+    """The lines about all errors that a turn has brought and left.
+
+    Args:
+        found: Those that are still found.
+        late: Of how many files that is not known.
+        show: A file's absolute path as a reader knows it.
+        waits: Whether servers are still asked about changes of the turn.
+    """
+    count = len(found)
+    said = [f"New errors of this turn that are still found: {count or 'none'}."]
+    said += list_found(found, show, _MOST_OF_TURN)
+    if count > _MOST_OF_TURN:
+        said.append(f"  and {count - _MOST_OF_TURN} more")
+    if late:
+        said.append(f"Of {late} {'file' if late == 1 else 'files'} it is not known in time.")
+    if waits:
+        said.append("Not all changes were answered about yet; ask again.")
+    return "\n".join(said)
+
+
 def place_of(one: Diagnostic, show: Callable[[str], str]) -> str:
     """A diagnostic on one line; lines and columns count from 1."""
     words = _cut(one.message)
@@ -137,10 +161,12 @@ def _by_severity(found: Iterable[Diagnostic], word: str) -> list[str]:
     ]
 
 
-def list_found(found: Iterable[Diagnostic], show: Callable[[str], str]) -> list[str]:
+def list_found(
+    found: Iterable[Diagnostic], show: Callable[[str], str], most: int = MOST_SHOWN
+) -> list[str]:
     """The first diagnostics, the worst before others, one on each line."""
     ranked = sorted(found, key=lambda one: _ORDER.index(one.severity))
-    return [f"  {place_of(one, show)}" for one in ranked[:MOST_SHOWN]]
+    return [f"  {place_of(one, show)}" for one in ranked[:most]]
 
 
 def _silence(kind: str, message: str, whole: str) -> str:

@@ -15,7 +15,7 @@ from filepact.errors import FilepactError, NoServerError, NotFoundError
 from filepact.semantic.analysis import ChangeDiagnostics, UpdateResult
 from filepact.semantic.later import PendingDiagnostics
 from filepact.semantic.membership import RootProjects
-from filepact.semantic.receipt_lines import describe, describe_late, list_found
+from filepact.semantic.receipt_lines import describe, describe_late, describe_turn, list_found
 from filepact.semantic.root_servers import CallDeadline, RootServers
 from filepact.semantic.server_edits import ServerQueries
 from filepact.semantic.updates import (
@@ -58,6 +58,7 @@ _MOST_SESSIONS: Final = 1_000
 _OWN_SHARE: Final = 0.25
 _REST_SHARE: Final = 0.05
 """Of the time that a question may take, what a receipt waits for the changed files and for others."""
+_SUMMARY_SECONDS: Final = 15.0
 _GO_ON: Final = "another call of get_diagnostics goes on with the rest"
 _SOLUTIONS: Final = (".sln", ".slnx")
 
@@ -240,6 +241,8 @@ class SemanticWorkspace:
                 pending.append((analysis, verified))
                 servers += verified.servers
             findings = tally.findings()
+            if pending:
+                self._deferred.record(session.id, findings, session.turn)
             for analysis, verified in pending:
                 self._deferred.add(session.id, analysis, verified, findings)
         except Exception as error:  # noqa: BLE001 - nothing here may end a change
@@ -260,6 +263,40 @@ class SemanticWorkspace:
         self, servers: Iterable[str], findings: UpdateDiagnostics, paths: Iterable[str]
     ) -> str:
         return describe_late(servers, findings, paths, self._show, warnings=self._warnings)
+
+    def turn_summary(
+        self,
+        *,
+        session: Session,
+        seconds: float = _SUMMARY_SECONDS,
+        cancelled: Callable[[], bool] = _never,
+    ) -> str:
+        """The new errors of a session's turn that are still found; of all its turns if none is known.
+
+        What is pending is waited for.
+
+        Args:
+            session: Whose.
+            seconds: How long it may take.
+            cancelled: Asked now and then; true ends it.
+        """
+        deadline = self._deadline(seconds, cancelled, patient=True)
+        self._deferred.settle(session.id, deadline)
+        brought, may_see = self._deferred.brought(session), self._may_see(session)
+        if brought is None:
+            return "No language server knows what you changed."
+        places = [place for path in brought if (place := self._place(path)) is not None]
+        reports = [
+            report
+            for root, servers in self._servers.items()
+            for report in self._reports(
+                servers, [one for one in places if one.root == root and may_see(one)], deadline
+            )
+        ]
+        still = {one.identity for some in brought.values() for one in some}
+        found = [one for each in reports for one in each.diagnostics if one.identity in still]
+        late = sum(not one.fresh for one in reports)
+        return describe_turn(found, late, self._show, waits=self.waits(session.id))
 
     def list_diagnostics(self, found: Iterable[Diagnostic]) -> str:
         """The first of some diagnostics, one on each line."""

@@ -284,8 +284,11 @@ _LISTED = 20
 def history(
     past: SessionHistory,
     action: Annotated[
-        Literal["log", "diff", "undo", "redo", "status"],
-        about(description="status: what waits for a person, and what was decided."),
+        Literal["log", "diff", "undo", "redo", "status", "errors"],
+        about(
+            description="status: what waits for a person, and what was decided; errors: new ones of "
+            "this turn."
+        ),
     ],
     change: Annotated[
         str | None,
@@ -307,6 +310,8 @@ def history(
         receipt = go_back(change, dry_run=dry_run)
         text = render_receipt(receipt, page=past.page)
         return CallResult(text, receipt=receipt_facts(receipt))
+    if action == "errors":
+        return cut_to(past.errors(), past.page)
     if action == "diff":
         return _shown(past, past.change(change))
     if change is not None:

@@ -106,9 +106,13 @@ class WorkspaceEngine(EngineEvents):
     def port(self, call: CallContext, name: str) -> Iterator[Reader | SessionHistory]:
         """The port of a tool that looks at files, or at what its caller has done."""
         if name == "past":
-            yield self._workspace.past(
+            past = self._workspace.past(
                 call.session, cancelled=call.cancelled, deadline=call.deadline, page=call.page
             )
+            if self._semantics is not None and self._semantics.mode != "off":
+                summary = self._semantics.turn_summary
+                past.errors = lambda: summary(session=call.session, cancelled=call.cancelled)
+            yield past
         else:
             yield self._workspace.reader(
                 call.session, deadline=call.deadline, progress=call.progress, page=call.page

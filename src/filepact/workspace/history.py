@@ -194,6 +194,10 @@ def _line(message: str) -> str:
     return message.partition("\n")[0]
 
 
+def _not_known() -> str:
+    return "No language server knows what you changed."
+
+
 class SessionHistory:
     """The operations and proposals of one session.
 
@@ -208,6 +212,9 @@ class SessionHistory:
         patience: Bounds how many wait.
         cancelled: Whether nobody waits for the answer any more.
         page: What one answer may take, in bytes as UTF-8.
+
+    Attributes:
+        errors: Says which new errors this turn has brought, as far as somebody knows.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of an engine, by name
@@ -234,6 +241,7 @@ class SessionHistory:
         self._session = session
         self._patience = patience
         self._cancelled = cancelled
+        self.errors: Callable[[], str] = _not_known
 
     def diff(self, change: Operation | Proposal) -> str:
         """The diff of a change, as the session may see it."""
