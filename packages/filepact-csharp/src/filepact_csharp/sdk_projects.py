@@ -139,12 +139,17 @@ class SdkProjects:
         roslyn.clr.AddReference("System.Private.Xml")
         self._build = importlib.import_module("Microsoft.Build.Evaluation")
         self._construction = importlib.import_module("Microsoft.Build.Construction")
+        definition = importlib.import_module("Microsoft.Build.Definition")
+        self._options = definition.ProjectOptions
+        context = importlib.import_module("Microsoft.Build.Evaluation.Context")
+        self._contexts = context.EvaluationContext
         self._xml = importlib.import_module("System.Xml")
         self._io = importlib.import_module("System.IO")
         self._texts: dict[str, str] = {}
         self._possible = True
         self._kept: dict[tuple[object, ...], _Kept] = {}
         self._collection: Any = None
+        self._context: Any = None
 
     def show(self, texts: Mapping[str, str | None], moved: Iterable[str] = ()) -> None:
         """Take what project files hold that are not as they are on the disk.
@@ -211,14 +216,20 @@ class SdkProjects:
     def _evaluated(self, path: str, settings: Mapping[str, str]) -> SdkProject:
         if self._collection is None:
             self._collection = self._build.ProjectCollection()
+            self._context = self._contexts.Create(self._contexts.SharingPolicy.Shared)
             for place, text in self._texts.items():
                 self._put(place, text)
         system = self._roslyn.system
         table = self._roslyn.table(system.String, system.String)
         for name, value in {**_SETTINGS, **settings}.items():
             table[name] = value
-        load = self._construction.ProjectRootElement.Open
-        found = self._build.Project(load(path, self._collection), table, None, self._collection)
+        # What one project has found out of the disk and of SDKs counts for the others of a reading.
+        options = self._options()
+        options.GlobalProperties = table
+        options.ProjectCollection = self._collection
+        options.EvaluationContext = self._context
+        element = self._construction.ProjectRootElement.Open(path, self._collection)
+        found = self._build.Project.FromProjectRootElement(element, options)
         imported = (str(one.ImportedProject.FullPath) for one in found.Imports)
         values = {name: str(found.GetPropertyValue(name)).strip() for name in _PROPERTIES}
         early = _number(values["MSBuildVersion"]) < _LATER

@@ -125,11 +125,11 @@ class ProjectServer(LanguageServer):
         known = self._solution is not None and bool(self._solution.projects)
         if not known or not all(one["uri"].endswith(".cs") for one in params["changes"]):
             self._solution = None
-            self._forget()
 
-    def _forget(self) -> None:
-        """Which files have a say in a project may have changed."""
-        if self._evaluation is not None:
+    def _forget(self, path: str, kind: int) -> None:
+        """Which files have a say in a project may have changed, or what a restore has brought."""
+        imported = kind == _WRITTEN and path.lower().endswith(_PROJECT_FILES)
+        if self._evaluation is not None and not imported and not path.endswith(".cs"):
             self._evaluation.forget()
 
     @property
@@ -313,7 +313,7 @@ class CompilerServer(ProjectServer):
             if kind != _WRITTEN or not path.endswith(".cs"):
                 # A file that has come or gone, a project, or a whole folder.
                 self._solution = None
-                self._forget()
+                self._forget(path, kind)
                 gone.add(path)
         if gone and self._compiler is not None:
             for path in self._compiler.files:
