@@ -100,7 +100,7 @@ _MOST_ANSWERS = 50
 def open_toolbox(
     workspace: Workspace,
     *,
-    semantics: SemanticWorkspace | None = None,
+    semantics: SemanticWorkspace | Callable[[], SemanticWorkspace | None] | None = None,
     tier: Tier = "full",
     max_level: Level = "dangerous",
     read_only: bool = False,
@@ -111,7 +111,7 @@ def open_toolbox(
 
     Args:
         workspace: The files.
-        semantics: What language servers make of changes; None for none.
+        semantics: What language servers make of changes, or what opens it; None for none.
         tier: Only tools of this set and the smaller ones.
         max_level: Only tools up to this level.
         read_only: Only tools that look.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import NewErrorsError
@@ -13,7 +14,7 @@ from filepact.tools.read import directory_tree, grep, read_file, search_files
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from filepact.semantic.service import SemanticWorkspace
     from filepact.semantic.updates import WorkspaceUpdate
@@ -75,12 +76,25 @@ class EngineEvents:
 
     Args:
         workspace: The files.
-        semantics: What language servers make of changes; None for none.
+        semantics: What language servers make of changes, or what opens it with the first change;
+            None for none.
     """
 
-    def __init__(self, workspace: Workspace, semantics: SemanticWorkspace | None = None) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        semantics: SemanticWorkspace | Callable[[], SemanticWorkspace | None] | None = None,
+    ) -> None:
         self._workspace = workspace
-        self._semantics = semantics
+        self._judged = Lock()
+        self._opening = semantics if callable(semantics) else None
+        self._semantics = None if callable(semantics) else semantics
+
+    def _judging(self) -> SemanticWorkspace | None:
+        with self._judged:
+            if self._opening is not None:
+                self._semantics, self._opening = self._opening(), None
+            return self._semantics
 
     def events(self, call: CallContext) -> tuple[SessionEvent, ...]:
         """The notices about people's decisions and servers' late findings; empty mostly."""
@@ -124,7 +138,7 @@ class WorkspaceEngine(EngineEvents):
 
     def submit(self, call: CallContext, draft: Draft, summary: str) -> DraftResult:
         """Do, store or only show what a draft holds; servers are asked what only they know before."""
-        semantics = self._semantics
+        semantics = self._judging()
         if semantics is None or not semantics.concerns(draft.changes):
             receipt = self._workspace.submit(draft, summary)
             return DraftResult(receipt, unclaimed=True)

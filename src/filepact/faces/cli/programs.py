@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +20,7 @@ from filepact.values import late_regex
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from filepact.faces.cli.screen import Terminal
     from filepact.lsp.spec import ServerSpec
@@ -28,6 +29,13 @@ __all__ = ["CHANGEABLE", "Programs", "install"]
 
 CHANGEABLE: Final = "FILEPACT_CHANGEABLE"
 """The variable that names the folders that agents may change, for servers that look for programs."""
+
+_LATER: Final = (
+    *("zstandard", "re2", "regex", "logging", "concurrent.futures.thread"),
+    *("filepact.tools.engine", "filepact.tools.solution", "filepact.tools.solution_engine"),
+    *("filepact.semantic.service", "filepact.lsp.session", "filepact.faces.mcp.sdk_server"),
+)
+"""What a server may load after its first answer; the last one is compiled last."""
 
 _OURS: Final = "filepact-"
 _PATIENCE: Final = 20.0
@@ -209,6 +217,31 @@ class Programs:
         """Whether a place lies in a root, or leads into one."""
         places = {Path(os.path.normpath(path)), Path(os.path.realpath(path))}
         return any(place.is_relative_to(root) for place in places for root in self._roots)
+
+
+def compile_ahead() -> Callable[[], int | None]:
+    """Have what a server loads later compiled, once for all starts, if nobody has done that yet.
+
+    Inside the sandbox a server could not keep what Python compiles, and some installers compile nothing.
+    So another process does it, of which nobody waits for the end.
+
+    Returns:
+        Its exit status when it has ended; to be asked once more at the end.
+    """
+    place, prefix = Path(__file__).parents[1] / "mcp", sys.pycache_prefix
+    kept = Path(f"{prefix}{place}") if prefix else place / "__pycache__"
+    done = kept / f"sdk_server.{sys.implementation.cache_tag}.pyc"
+    if sys.dont_write_bytecode or done.exists() or not (prefix or os.access(place, os.W_OK)):
+        return lambda: 0
+    command = [sys.executable, "-I", "-c", f"import {', '.join(_LATER)}"]
+    if prefix:
+        command[2:2] = ["-X", f"pycache_prefix={prefix}"]
+    nowhere = subprocess.DEVNULL
+    with suppress(OSError):
+        return subprocess.Popen(  # noqa: S603 - this very program
+            command, stdin=nowhere, stdout=nowhere, stderr=nowhere, cwd="/", start_new_session=True
+        ).poll
+    return lambda: 0
 
 
 def _which(name: str, path: str) -> str | None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Actor
     from filepact.faces.cli.screen import Terminal
     from filepact.lsp.spec import ServerSpec
+    from filepact.semantic.service import SemanticWorkspace
     from filepact.tools.registry import Toolset
     from filepact.workspace.workspace import Workspace
 
@@ -62,7 +63,10 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         read_trust,
         state_folder,
     )
-    from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - with the next
+    from filepact.faces.cli.programs import (  # noqa: PLC0415 - with the next
+        Programs,
+        compile_ahead,
+    )
     from filepact.faces.mcp import serve  # noqa: PLC0415 - only this command needs it
 
     settings = read_settings(arguments.config)
@@ -92,6 +96,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             fork_server = start_fork_server(diagnosing, servers, programs)
         if fork_server is not None:
             stack.callback(fork_server.close)
+        stack.callback(compile_ahead())
         workspace = open_workspace(
             roots,
             state_dir=state,
@@ -125,17 +130,24 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             "read_only": arguments.read_only,
         }
 
-        def open_tools() -> Toolset:
+        def judge() -> SemanticWorkspace | None:
             semantics = open_semantic_workspace(workspace, pool, diagnosing)
             if semantics is not None:
                 stack.callback(semantics.close)
-            shown["semantics"] = semantics
+            return semantics
+
+        def open_tools() -> Toolset:
             if of_solution:
                 only_new = {one.name for one in servers if one.only_new}
-                tools = open_solution(workspace, name=solution, only_new=only_new, **shown)
+                more = {"name": solution, "only_new": only_new, **shown}
+                tools = open_solution(workspace, judge(), **more)
             else:
+                # Who only reads needs no servers.
+                semantics = judge() if diagnosing.mode == "always" else judge
                 seconds = settings.server.timeout
-                tools = open_toolbox(workspace, own=True, seconds=seconds, **shown)
+                tools = open_toolbox(
+                    workspace, semantics=semantics, own=True, seconds=seconds, **shown
+                )
             gc.freeze()
             gc.enable()
             return tools
