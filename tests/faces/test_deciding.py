@@ -36,6 +36,7 @@ def person(*words: str, types: str = "") -> tuple[int, str]:
     """What a person at a terminal is shown, having answered every question so."""
     paths = os.pathsep.join(filter(None, sys.path))
     environment = os.environ | {"PYTHONPATH": paths, "TERM": "xterm", "NO_COLOR": "1"}
+    environment["FILEPACT_PAGER"] = "cat"
     typed = [(QUESTION, f"{types}\n")] if types else []
     return on_terminal(words, start=Command, typed=typed, env=environment)
 
@@ -177,6 +178,7 @@ def test_a_person_is_shown_again_what_has_moved_and_asked_again(cli: CommandLine
     (cli.root / "proposed.txt").write_text("one\n2\n3\n4\n5\n6\n")
     paths = os.pathsep.join(filter(None, sys.path))
     environment = os.environ | {"PYTHONPATH": paths, "TERM": "xterm", "NO_COLOR": "1"}
+    environment["FILEPACT_PAGER"] = "cat"
     code, shown = on_terminal(
         ["approve", proposal],
         start=Command,
@@ -232,3 +234,70 @@ def test_all_that_waits_is_refused_in_one_go_or_what_one_agent_wants_or_one_fold
     assert cli("reject", "--unattended", "--all").code == 0
     assert waiting() == set()
     assert cli("reject", "--unattended", "--all").code == 3
+
+
+LINES = "".join(f"line {number}\n" for number in range(1, 41))
+HUNKS = LINES.replace("line 3\n", "third\n").replace("line 20\n", "").replace("line 38\n", "last\n")
+
+
+def proposed_hunks(cli: CommandLine) -> str:
+    """A proposal of three hunks; its id."""
+    (cli.root / "proposed.txt").write_text(LINES)
+    return propose(cli, HUNKS)
+
+
+def test_a_person_accepts_some_hunks_by_their_numbers_and_the_others_wait(cli: CommandLine) -> None:
+    proposal = proposed_hunks(cli)
+    assert [one["number"] for one in cli.json("show", proposal)["hunks"]] == [1, 2, 3]
+    code, shown = person("approve", proposal, "--hunks", "1,3", types="y")
+    assert code == 0
+    asked = shown.partition(QUESTION)[0]
+    assert "hunk 3 of 3" in asked
+    assert "hunk 2 of 3" not in asked
+    assert "-line 20" not in asked
+    assert (cli.root / "proposed.txt").read_text() == HUNKS.replace(
+        "line 19\n", "line 19\nline 20\n"
+    )
+    (rest,) = cli.json("pending")["pending"]
+    assert cli("approve", rest["id"], "--unattended").code == 0
+    assert (cli.root / "proposed.txt").read_text() == HUNKS
+
+
+def test_the_other_hunks_are_rejected_where_that_is_said(cli: CommandLine) -> None:
+    proposal = proposed_hunks(cli)
+    words = ("--hunks", "2-2", "--reject-others", "--reason", "not these", "--unattended")
+    assert cli("approve", proposal, *words).code == 0
+    assert (cli.root / "proposed.txt").read_text() == LINES.replace("line 20\n", "")
+    assert cli.json("pending")["pending"] == []
+    assert "not these" in cli.json("show", proposal)["reason"]
+
+
+def test_hunks_are_rejected_and_the_others_wait(cli: CommandLine) -> None:
+    proposal = proposed_hunks(cli)
+    left = cli.json("reject", proposal, "--hunks", "1", "--reason", "no", "--unattended")
+    assert (cli.root / "proposed.txt").read_text() == LINES
+    assert [one["id"] for one in cli.json("pending")["pending"]] == [left["id"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["approve", "ID", "--hunks", "4"], 1),
+        (["approve", "ID", "--hunks", "0"], 2),
+        (["approve", "ID", "--hunks", "3-1"], 2),
+        (["approve", "ID", "--hunks", "x"], 2),
+        (["approve", "ID", "--hunks", "1-99999999"], 2),
+        (["approve", "ID", "--reject-others"], 1),
+        (["approve", "ID", "--reason", "why"], 1),
+        (["reject", "ID", "--hunks", "1-3"], 1),
+        (["reject", "--all", "--hunks", "1"], 1),
+    ],
+)
+def test_hunks_that_make_no_sense_are_refused_and_nothing_is_done(
+    cli: CommandLine, words: list[str], code: int
+) -> None:
+    proposal = proposed_hunks(cli)
+    named = [proposal if one == "ID" else one for one in words]
+    assert cli(*named, "--unattended").code == code
+    assert (cli.root / "proposed.txt").read_text() == LINES
+    assert [one["id"] for one in cli.json("pending")["pending"]] == [proposal]

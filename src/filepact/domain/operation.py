@@ -170,7 +170,8 @@ class Proposal:
     @property
     def kept(self) -> ChangeSet:
         """Its changes, without what the files were to hold where nobody needs that any more."""
-        if self.state in ("proposed", "committed"):
+        divided = self.state == "superseded" and self.decided_by
+        if divided or self.state in ("proposed", "committed"):
             return self.changes
         return self.changes.unread
 

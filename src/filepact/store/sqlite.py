@@ -133,6 +133,8 @@ class SqliteStore:
         *,
         supersedes: Sequence[ChangeId] = (),
         limits: ProposalLimits | None = None,
+        rest: Proposal | None = None,
+        decided: Approval | None = None,
     ) -> None:
         with self._database.writing(durable=True) as tx:
             for earlier in supersedes:
@@ -144,16 +146,16 @@ class SqliteStore:
             )
             if taken is not None:
                 raise InvalidParamsError(f"the id {proposal.id} is taken")
-            tx.many(
-                "UPDATE proposal SET state = 'rejected', superseded_by = ? WHERE id = ?",
-                [(proposal.id, earlier) for earlier in supersedes],
-            )
+            upkeep.supersede(tx, supersedes, proposal.id, decided)
             if limits is not None:
                 upkeep.check_room(tx, proposal, contents, limits)
-            sides = self._sides(tx, proposal.changes, contents)
-            number = insert_proposal(tx, proposal)
-            insert_changes(tx, "proposal", number, proposal.changes, sides)
-            files = upkeep.release(tx, self._contents, supersedes)
+            for one in (proposal, rest):
+                if one is not None:
+                    sides = self._sides(tx, one.changes, contents)
+                    number = insert_proposal(tx, one)
+                    insert_changes(tx, "proposal", number, one.changes, sides)
+            gone = supersedes if decided is None else ()
+            files = upkeep.release(tx, self._contents, gone)
         self._remove(files)
 
     def proposal(self, change_id: str) -> Proposal:

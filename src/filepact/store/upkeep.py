@@ -172,6 +172,23 @@ def check_room(
     )
 
 
+def supersede(tx: Transaction, earlier: Sequence[str], by: str, decided: Approval | None) -> None:
+    """Settle proposals in whose place another one stands.
+
+    Args:
+        tx: The transaction.
+        earlier: Their ids.
+        by: The id of the other one.
+        decided: Who has had it so, and what their author is told of it; None for nobody but the author.
+    """
+    person, reason = ("", "") if decided is None else (str(decided.actor), decided.reason)
+    tx.many(
+        "UPDATE proposal SET state = 'rejected', superseded_by = ?, decided_by = ?, reason = ?"
+        " WHERE id = ?",
+        [(by, to_text(person), to_text(reason), one) for one in earlier],
+    )
+
+
 def release(tx: Transaction, contents: ContentStore, change_ids: Sequence[str]) -> list[Path]:
     """Give up contents that only these settled proposals needed.
 

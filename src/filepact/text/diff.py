@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from filepact.text.compare import DiffRange, compare_lines
+from filepact.text.edit import Edit
 from filepact.text.lines import middle_of
 from filepact.values import late_regex
 
@@ -26,6 +27,7 @@ __all__ = [
     "pair_lines",
     "quote_name",
     "refine",
+    "split_hunks",
     "unified",
     "unified_binary",
 ]
@@ -178,22 +180,48 @@ def _git_mode(mode: int | None) -> str:
     return f"100{0o644 if mode is None else mode & 0o777:03o}"
 
 
+def split_hunks(old: str, new: str, context: int = 3) -> list[tuple[str, Edit]]:
+    """The hunks of the diff from one text to another, each with the edit that it is.
+
+    They are those of `unified`; no two edits touch, so any of them can be made without the others.
+    """
+    found: list[tuple[str, Edit]] = []
+    for before, after, group, (first, start) in _groups(old, new, context):
+        above, below = group[0].old_start, group[-1].old_end
+        at = start + sum(map(len, before[:above]))
+        end = at + sum(map(len, before[above:below]))
+        put = "".join(after[group[0].new_start : group[-1].new_end])
+        found.append((_hunk(before, after, group, context, first), Edit(at, end, put)))
+    return found
+
+
 def _hunks(old: str, new: str, context: int) -> Iterator[str]:
+    for before, after, group, (first, _start) in _groups(old, new, context):
+        yield _hunk(before, after, group, context, first)
+
+
+def _groups(
+    old: str, new: str, context: int
+) -> Iterator[tuple[list[str], list[str], list[DiffRange], tuple[int, int]]]:
+    """The changes that one hunk shows, with the lines compared and where in the text these begin.
+
+    That is a line, 0-based, and a character.
+    """
     middle = middle_of(old, new)
     before, after = _records(middle.old), _records(middle.new)
     regions = compare_lines(before, after)
-    first = middle.first
+    place = middle.first, middle.start
     if regions and not _has_room(middle, regions, len(before), context):
-        before, after, first = _records(old), _records(new), 0
+        before, after, place = _records(old), _records(new), (0, 0)
         regions = compare_lines(before, after)
     group: list[DiffRange] = []
     for region in regions:
         if group and region.old_start - group[-1].old_end > 2 * context:
-            yield _hunk(before, after, group, context, first)
+            yield before, after, group, place
             group = []
         group.append(region)
     if group:
-        yield _hunk(before, after, group, context, first)
+        yield before, after, group, place
 
 
 def _has_room(middle: DiffLines, regions: list[DiffRange], lines: int, context: int) -> bool:

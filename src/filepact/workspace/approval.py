@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.errors import (
     FilepactError,
+    InvalidParamsError,
     NoChangeError,
     ProposalChangedError,
     StaleFileError,
@@ -21,16 +22,18 @@ from filepact.errors import (
 )
 from filepact.values import replace
 from filepact.workspace.authorizer import ChangePolicy
+from filepact.workspace.hunks import choose_hunks, replace_texts, split_proposal
 from filepact.workspace.journal import new_id
 from filepact.workspace.receipt import done_receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Approval, ChangeId, Operation, Proposal, Session
     from filepact.workspace.documents import DocumentCache
     from filepact.workspace.guard import Guard, Location
+    from filepact.workspace.hunks import ProposalHunk
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.pending import PendingProposals
     from filepact.workspace.rebase import Rebase, RebaseResult
@@ -115,6 +118,101 @@ class Approvals:
                 if not isinstance(error, StaleFileError) or not waits or number == _TRIES:
                     self._tell_what_waits(proposal, error)
                     raise
+
+    def hunks(self, proposal: Proposal) -> tuple[ProposalHunk, ...]:
+        """The parts of a proposal that can be accepted one by one, by their numbers."""
+        return split_proposal(proposal.kept, self._writer.versions(), self._writer.show)
+
+    def approve_some(
+        self, change_id: str, numbers: Collection[int], approval: Approval, *, reject_others: bool
+    ) -> Receipt:
+        """Do some hunks of a proposal, under an id of their own.
+
+        The others wait under another id, or are rejected; their author is told which.
+
+        Args:
+            change_id: As for `Workspace.approve`, with its errors.
+            numbers: The hunks.
+            approval: Who says so; and why, where the others are rejected.
+            reject_others: Whether they are.
+
+        Raises:
+            InvalidParamsError: There are no such hunks, or it goes back, which is done as a whole.
+        """
+        proposal = self._divisible(change_id)
+        part = choose_hunks(proposal.changes, self._writer.versions(), numbers)
+        if not part.rest:
+            return self.approve(proposal.id, approval, to_agent=False)
+        accepted = self._like(proposal, part.accepted)
+        rest = None if reject_others else self._like(proposal, part.rest)
+        count = len(self.hunks(proposal))
+        others = _numbered(set(range(1, count + 1)) - set(numbers))
+        said = f"{_numbered(numbers)} of {count} accepted as {accepted.id}, {others} "
+        said += "rejected" if rest is None else f"waits as {rest.id}"
+        self._store.propose(
+            accepted,
+            part.contents,
+            supersedes=[proposal.id],
+            rest=rest,
+            decided=_with_reason(approval, said),
+        )
+        return self.approve(accepted.id, approval, to_agent=False)
+
+    def reject_some(self, change_id: str, numbers: Collection[int], approval: Approval) -> Proposal:
+        """Refuse some hunks of a proposal; what is left of it waits under the id that is returned.
+
+        Raises:
+            InvalidParamsError: As `approve_some`; or no other would be left.
+        """
+        proposal = self._divisible(change_id)
+        count = len(self.hunks(proposal))
+        others = set(range(1, count + 1)) - set(numbers)
+        choose_hunks(proposal.changes, self._writer.versions(), numbers)
+        if not others:
+            raise InvalidParamsError(
+                f"these are all hunks of {proposal.id}", hint="Reject it as a whole."
+            )
+        left = choose_hunks(proposal.changes, self._writer.versions(), others)
+        rest = self._like(proposal, left.accepted)
+        said = f"{_numbered(numbers)} of {count} rejected, {_numbered(others)} waits as {rest.id}"
+        decided = _with_reason(approval, said)
+        self._store.propose(rest, left.contents, supersedes=[proposal.id], decided=decided)
+        return self._store.proposal(rest.id)
+
+    def edit(
+        self, change_id: str, texts: Mapping[WorkspacePath, str], approval: Approval
+    ) -> Proposal:
+        """Have other texts proposed in the place of some, as a person has edited them.
+
+        What was proposed is kept as well, under its id; the edited one waits, to be approved.
+
+        Raises:
+            InvalidParamsError: It does not change such a file, or nothing would change.
+        """
+        proposal = self._divisible(change_id)
+        changes, contents = replace_texts(proposal.changes, self._writer.versions(), texts)
+        if not changes:
+            raise InvalidParamsError(
+                "with these texts nothing would change", hint="Reject the proposal instead."
+            )
+        edited = self._like(proposal, changes, f" (edited by a person; proposed as {proposal.id})")
+        decided = _with_reason(approval, f"a person has changed it, and it waits as {edited.id}")
+        self._store.propose(edited, contents, supersedes=[proposal.id], decided=decided)
+        return self._store.proposal(edited.id)
+
+    def _divisible(self, change_id: str) -> Proposal:
+        proposal = self._find(change_id)
+        if proposal.kind != "change":
+            raise InvalidParamsError(
+                f"{proposal.id} goes back, and is done as a whole or not at all",
+                hint="Approve or reject all of it.",
+            )
+        return proposal
+
+    def _like(self, proposal: Proposal, changes: ChangeSet, more: str = "") -> Proposal:
+        return replace(
+            proposal, id=new_id(), changes=changes, summary=f"{proposal.summary}{more}", reason=""
+        )
 
     def reject(self, change_id: str, approval: Approval) -> Proposal:
         """As `Workspace.reject`."""
@@ -243,3 +341,15 @@ class Approvals:
             for side in (change.before, change.after)
             if side is not None
         }
+
+
+def _numbered(numbers: Collection[int]) -> str:
+    """Hunks by their numbers, as a person and an agent are told."""
+    some = sorted(numbers)
+    return f"{'hunk' if len(some) == 1 else 'hunks'} {', '.join(map(str, some))}"
+
+
+def _with_reason(approval: Approval, said: str) -> Approval:
+    """What a person has decided, as the author is told of it."""
+    more = f": {approval.reason}" if approval.reason else "."
+    return replace(approval, reason=f"{said}{more}")

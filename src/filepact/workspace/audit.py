@@ -375,13 +375,25 @@ class _AuditedJournal:
         *,
         supersedes: Sequence[ChangeId] = (),
         limits: ProposalLimits | None = None,
+        rest: Proposal | None = None,
+        decided: Approval | None = None,
     ) -> None:
         facts: dict[str, object] = {"rule": proposal.rule}
         if supersedes:
             facts["supersedes"] = list(supersedes)
+        if decided is not None:
+            facts["by"] = _name(str(decided.actor))
         self._tell("proposed", proposal, proposal.changes, contents, facts)
+        if rest is not None:
+            self._tell("proposed", rest, rest.changes, contents, facts)
         try:
-            self._store.propose(proposal, contents, supersedes=supersedes, limits=limits)
+            self._store.propose(
+                *(proposal, contents),
+                supersedes=supersedes,
+                limits=limits,
+                rest=rest,
+                decided=decided,
+            )
         except FilepactError as error:
             self._log.record(
                 "outcome", {"change": proposal.id, "state": "not proposed", "code": error.code}

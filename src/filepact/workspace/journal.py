@@ -65,6 +65,8 @@ class JournalStore(Protocol):
         *,
         supersedes: Sequence[ChangeId] = (),
         limits: ProposalLimits | None = None,
+        rest: Proposal | None = None,
+        decided: Approval | None = None,
     ) -> None:
         """Keep a proposal for a person; on disk when this returns.
 
@@ -74,6 +76,9 @@ class JournalStore(Protocol):
             supersedes: Proposals that wait and whose place it takes; nobody can commit them any
                 more.
             limits: How much may wait with it; None for any.
+            rest: A second one that is kept with it, or neither.
+            decided: Where a person has divided or changed what is superseded: who, and what its
+                author is told of it.  What it was to hold is kept then.
 
         Raises:
             NoChangeError: One of these does not wait any more; nothing was kept.

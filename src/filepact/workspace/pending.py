@@ -277,6 +277,10 @@ class PendingProposals:
                 known = self._open.setdefault(session, [])
                 known += [one for one in later if one not in known]
         answers = {one: self._answer(one) for one in dict.fromkeys((*waiting, *later))}
+        if later:
+            with self._lock:
+                # What a person has left of one waits under an id that is found by its session alone.
+                self._looked = {one for one in self._looked if one.id != session}
         settled = {one for one, answer in answers.items() if answer == ""}
         if settled:
             self._forget(session, settled)
@@ -383,6 +387,8 @@ class PendingProposals:
             proposal = self._store.proposal(change_id)
             if proposal.state == "proposed":
                 return None
+            if proposal.state == "superseded" and proposal.reason:
+                return f"Proposal {change_id}: {proposal.reason}"
             if proposal.state == "superseded":
                 newest, state = self._state(change_id)
                 if state == "proposed":

@@ -36,6 +36,7 @@ __all__ = [
     "Receipt",
     "Status",
     "done_receipt",
+    "origins",
     "patch_of",
     "show_changes",
     "states",
@@ -186,15 +187,15 @@ def show_changes(
     several = len(changes.changes) > 1
     hidden = {one.path for one in changes.changes if hides(one.path, states(one, versions))}
     whole = not hidden
-    origins: dict[WorkspacePath, FileChange] = {}
+    renamed: dict[WorkspacePath, FileChange] = {}
     if several:
         seen = [one for one in changes.changes if one.path not in hidden]
-        origins = _origins(seen, versions.content)
-    moved = {one.path for one in origins.values()}
+        renamed = origins(seen, versions.content)
+    moved = {one.path for one in renamed.values()}
     for change in changes.changes:
         deadline.check()
         shown = show(change.path)
-        origin = origins.get(change.path)
+        origin = renamed.get(change.path)
         if FOLDER in (change.before, change.after):
             shown = f"{shown}/"
             diff = f"{'Folder' if change.after else 'Removed folder'} {shown}\n"
@@ -249,11 +250,11 @@ def _short(revision: Revision | None, hidden: bool) -> str | None:
 def patch_of(changes: ChangeSet, content: Callable[[str], bytes]) -> bytes:
     """The change set as a patch for programs: the files' own bytes, whatever their encoding."""
     several = len(changes.changes) > 1
-    origins = _origins(changes.changes, content)
-    moved = {one.path for one in origins.values()}
+    renamed = origins(changes.changes, content)
+    moved = {one.path for one in renamed.values()}
     parts: list[bytes] = []
     for change in changes.changes:
-        origin = origins.get(change.path)
+        origin = renamed.get(change.path)
         if change.path in moved:
             continue
         new = change.path.path
@@ -270,7 +271,7 @@ def patch_of(changes: ChangeSet, content: Callable[[str], bytes]) -> bytes:
     return b"".join(parts)
 
 
-def _origins(
+def origins(
     changes: Sequence[FileChange], content: Callable[[str], bytes]
 ) -> dict[WorkspacePath, FileChange]:
     """For files that are new under their names, the removal of what they were before.

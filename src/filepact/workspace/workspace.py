@@ -133,14 +133,14 @@ class Workspace:
             committer=self._committer,
             unsaved=self.unsaved,
         )
-        self._approving = Approvals(
+        self.approving = Approvals(
             *(guard, store, self._waiting), fitting=self._fitting, writer=self._writer
         )
         self._plans = UndoExecutor(guard, self._waiting, fitting=self._fitting, writer=self._writer)
         self._remembers = False
         self._indexes: SearchIndexes | None = None
         self._making = threading.Lock()
-        self._recovery = Recovery(store, state, guard.root_of, self.show, self._approving.renew)
+        self._recovery = Recovery(store, state, guard.root_of, self.show, self.approving.renew)
         self._mend = partial(self._recovery.mend, self._committer)
         self.recovered = self._recovery.run()
 
@@ -353,7 +353,7 @@ class Workspace:
     def pending(self) -> tuple[Proposal, ...]:
         """Changes that wait for a person, oldest first, of this workspace's roots."""
         self._mend()
-        return self._approving.pending()
+        return self.approving.pending()
 
     def proposes(self, session: Session, path: WorkspacePath) -> bool:
         """Whether a change of a file by this session waits for a person."""
@@ -396,7 +396,7 @@ class Workspace:
             ProposalExpiredError: Nobody has decided about it in time.
             StaleFileError: The same lines were changed since; the proposal stays.
         """
-        return self._approving.approve(change_id, approval, to_agent=to_agent)
+        return self.approving.approve(change_id, approval, to_agent=to_agent)
 
     def reject(self, change_id: str, approval: Approval) -> Proposal:
         """Refuse what was proposed; the reason is kept for the agent, what it was to hold is not.
@@ -405,11 +405,11 @@ class Workspace:
             change_id: As for `approve`.
             approval: Who says so, and why.
         """
-        return self._approving.reject(change_id, approval)
+        return self.approving.reject(change_id, approval)
 
     def reject_all(self, proposals: Sequence[Proposal], approval: Approval) -> None:
         """Refuse several of those that wait, or none where one does not any more."""
-        self._approving.reject_all(tuple(proposals), approval)
+        self.approving.reject_all(tuple(proposals), approval)
 
     # -- going back -----------------------------------------------------------------------
 

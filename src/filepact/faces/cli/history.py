@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.operation import Approval, moment
+from filepact.domain.operation import Approval, Proposal, moment
 from filepact.errors import (
     InvalidParamsError,
     NoChangeError,
@@ -38,11 +38,13 @@ from filepact.workspace.selection import Selection
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Collection, Iterator, Sequence
 
     from filepact.domain.document import WorkspacePath
-    from filepact.domain.operation import Checkpoint, Operation, Proposal, Session
+    from filepact.domain.operation import Checkpoint, Operation, Session
     from filepact.faces.cli.screen import Terminal
     from filepact.workspace.guard import Location
+    from filepact.workspace.hunks import ProposalHunk
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
@@ -110,8 +112,41 @@ def show(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         change = _change(workspace, arguments.operation)
         text = workspace.diff(change)
         known = facts(workspace, change, tally(text))
-        spans = [*details(workspace, change), TerminalText("\n"), *show_diff(text, screen)]
+        hunks = _hunks(workspace, change)
+        if len(hunks) > 1:
+            known["hunks"] = [
+                {"number": one.number, "path": workspace.show(one.path), "diff": one.diff}
+                for one in hunks
+            ]
+        shown = _shown(workspace, change, hunks, screen)
+        spans = [*details(workspace, change), TerminalText("\n"), *shown]
     return CommandAnswer(tuple(spans), {**known, "diff": text}, long=True)
+
+
+def _hunks(workspace: Workspace, change: Operation | Proposal) -> tuple[ProposalHunk, ...]:
+    """The hunks by which a change can be decided about in part; empty for one that cannot be."""
+    if not isinstance(change, Proposal) or (change.state, change.kind) != ("proposed", "change"):
+        return ()
+    return workspace.approving.hunks(change)
+
+
+def _shown(
+    workspace: Workspace,
+    change: Operation | Proposal,
+    hunks: Sequence[ProposalHunk],
+    screen: Terminal,
+    only: Collection[int] | None = None,
+) -> Iterator[TerminalText]:
+    """The diff, with the numbers of hunks where there are several; or only some of them."""
+    if len(hunks) < 2:
+        yield from show_diff(workspace.diff(change), screen)
+        return
+    for one in hunks:
+        if only is not None and one.number not in only:
+            continue
+        name = visible(workspace.show(one.path))
+        yield TerminalText(f"hunk {one.number} of {len(hunks)}  {name}\n", "title")
+        yield from show_diff(one.diff, screen)
 
 
 def diff(arguments: Namespace, screen: Terminal) -> CommandAnswer:
@@ -244,31 +279,48 @@ def pending(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
 
 def approve(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Do what was proposed; a person at a terminal is shown it and asked."""
-    word = Approval(decider(arguments, screen).actor)
+    word = Approval(decider(arguments, screen).actor, arguments.reason)
+    numbers, rejects = arguments.hunks, arguments.reject_others
+    if numbers is None and (rejects or arguments.reason):
+        raise InvalidParamsError(
+            "--reject-others and --reason go with --hunks", hint="Leave them out."
+        )
     with opened(arguments) as workspace:
         proposal = workspace.proposal(arguments.operation)
         asks = at_terminal(screen) and not arguments.unattended
         while True:
-            if asks and not _agrees_to_change(workspace, proposal, screen):
+            if asks and not _agrees_to_change(workspace, proposal, numbers, screen):
                 return CommandAnswer(plain("Nothing is done; it waits as before.\n"), code=NOTHING)
             try:
-                return answer_receipt(workspace.approve(proposal.id, word), screen)
+                if numbers is None:
+                    return answer_receipt(workspace.approve(proposal.id, word), screen)
+                receipt = workspace.approving.approve_some(
+                    proposal.id, numbers, word, reject_others=rejects
+                )
+                return answer_receipt(receipt, screen)
             except ProposalChangedError as changed:
                 if not asks:
                     raise
-                proposal = workspace.proposal(str(changed.details["proposal"]))
+                # Numbers of hunks were meant for what they were shown with.
+                proposal, numbers = workspace.proposal(str(changed.details["proposal"])), None
                 screen.write(plain(f"\nNothing is done: {changed.message}.\n\n"))
                 if since := str(changed.details["since"]):
                     screen.write(plain("What has happened since:\n\n"))
                     screen.write((*show_diff(since, screen), TerminalText("\nWhat it is now:\n\n")))
 
 
-def _agrees_to_change(workspace: Workspace, proposal: Proposal, screen: Terminal) -> bool:
+def _agrees_to_change(
+    workspace: Workspace, proposal: Proposal, numbers: Collection[int] | None, screen: Terminal
+) -> bool:
     """Whether a person at the terminal says yes to what they are shown now."""
     proposal.check_waits()
-    diff = show_diff(workspace.diff(proposal), screen)
-    screen.page((*details(workspace, proposal), TerminalText("\n"), *diff))
-    return agrees(f"\nDo {proposal.id}?", screen)
+    hunks = _hunks(workspace, proposal)
+    shown = _shown(workspace, proposal, hunks, screen, numbers)
+    screen.page((*details(workspace, proposal), TerminalText("\n"), *shown))
+    if numbers is None:
+        return agrees(f"\nDo {proposal.id}?", screen)
+    some = ", ".join(map(str, sorted(numbers)))
+    return agrees(f"\nDo hunks {some} of {len(hunks)} of {proposal.id}?", screen)
 
 
 def reject(arguments: Namespace, screen: Terminal) -> CommandAnswer:
@@ -278,10 +330,16 @@ def reject(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             "name one change, or all of them",
             hint="`filepact reject ID`, or `filepact reject --all`.",
         )
+    if arguments.hunks is not None and arguments.all:
+        raise InvalidParamsError("--hunks goes with one ID", hint="Name it, and leave --all out.")
     if (arguments.agent or arguments.path) and not arguments.all:
         raise InvalidParamsError("--agent and --path go with --all", hint="Leave them out.")
     approval = Approval(decider(arguments, screen).actor, arguments.reason)
     with opened(arguments) as workspace:
+        if arguments.hunks is not None:
+            left = workspace.approving.reject_some(arguments.operation, arguments.hunks, approval)
+            said = f"Rejected {count(len(set(arguments.hunks)), 'hunk')}; the others wait as {left.id}.\n"
+            return CommandAnswer((TerminalText(said, "warn"),), facts(workspace, left, None))
         if arguments.all:
             chosen = _chosen(workspace, arguments)
             workspace.reject_all(chosen, approval)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from filepact.faces.cli.parser import add_dry_run, add_unattended, count
+from filepact.faces.cli.parser import add_dry_run, add_unattended, count, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -196,6 +196,15 @@ def _add_reviewing(group: CommandGroup) -> None:
         "is done: the change, adapted to the file, is shown and waits under a new id.",
     )
     add("operation", metavar="ID", help=_PROPOSAL)
+    add(
+        "--hunks",
+        metavar="N",
+        type=numbers,
+        help="only these hunks, such as 1,3-5, by their numbers in `filepact show ID`; the others wait "
+        "under a new id",
+    )
+    add("--reject-others", action="store_true", help="with --hunks: the other hunks are rejected")
+    add("--reason", metavar="TEXT", default="", help="with --hunks: why, for the agent to read")
     add_unattended(add)
     add = group.add(
         "reject",
@@ -206,6 +215,12 @@ def _add_reviewing(group: CommandGroup) -> None:
         "the same moment. A rejected change cannot be approved any more, and its text is deleted.",
     )
     add("operation", metavar="ID", nargs="?", help=_PROPOSAL)
+    add(
+        "--hunks",
+        metavar="N",
+        type=numbers,
+        help="only these hunks; the others wait, under a new id",
+    )
     add("--all", action="store_true", help="every change that waits; --agent and --path narrow it")
     add("--agent", metavar="NAME", default="", help="with --all: only what this agent proposed")
     add("--path", metavar="PATH", help="with --all: only what changes this file or folder")

@@ -22,6 +22,7 @@ __all__ = [
     "add_unattended",
     "count",
     "new_parser",
+    "numbers",
     "seconds",
     "whole",
 ]
@@ -272,6 +273,22 @@ def count(text: str) -> int:
     return number
 
 
+_MOST_NUMBERS = 10_000
+
+
+def numbers(text: str) -> frozenset[int]:
+    """Numbers of at least 1, such as ``1,3-5``."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        begin = count(first)
+        end = count(last) if dash else begin
+        if not begin <= end < begin + _MOST_NUMBERS:
+            raise argparse.ArgumentTypeError(f"{part} is no range of numbers, such as 3-5")
+        found.update(range(begin, end + 1))
+    return frozenset(found)
+
+
 def seconds(most: int) -> Callable[[str], float]:
     """A time above 0 and up to that many seconds."""
 
@@ -285,3 +302,4 @@ def seconds(most: int) -> Callable[[str], float]:
 
 
 whole.__name__ = count.__name__ = "number"
+numbers.__name__ = "list of numbers"
