@@ -22,7 +22,6 @@ from filepact.errors import (
 )
 from filepact.values import replace
 from filepact.workspace.authorizer import ChangePolicy
-from filepact.workspace.hunks import choose_hunks, replace_texts, split_proposal
 from filepact.workspace.journal import new_id
 from filepact.workspace.receipt import done_receipt
 
@@ -121,6 +120,8 @@ class Approvals:
 
     def hunks(self, proposal: Proposal) -> tuple[ProposalHunk, ...]:
         """The parts of a proposal that can be accepted one by one, by their numbers."""
+        from filepact.workspace.hunks import split_proposal  # noqa: PLC0415 - few decide in part
+
         return split_proposal(proposal.kept, self._writer.versions(), self._writer.show)
 
     def approve_some(
@@ -139,6 +140,8 @@ class Approvals:
         Raises:
             InvalidParamsError: There are no such hunks, or it goes back, which is done as a whole.
         """
+        from filepact.workspace.hunks import choose_hunks  # noqa: PLC0415 - few decide in part
+
         proposal = self._divisible(change_id)
         part = choose_hunks(proposal.changes, self._writer.versions(), numbers)
         if not part.rest:
@@ -164,6 +167,8 @@ class Approvals:
         Raises:
             InvalidParamsError: As `approve_some`; or no other would be left.
         """
+        from filepact.workspace.hunks import choose_hunks  # noqa: PLC0415 - few decide in part
+
         proposal = self._divisible(change_id)
         count = len(self.hunks(proposal))
         others = set(range(1, count + 1)) - set(numbers)
@@ -189,6 +194,8 @@ class Approvals:
         Raises:
             InvalidParamsError: It does not change such a file, or nothing would change.
         """
+        from filepact.workspace.hunks import replace_texts  # noqa: PLC0415 - few decide in part
+
         proposal = self._divisible(change_id)
         changes, contents = replace_texts(proposal.changes, self._writer.versions(), texts)
         if not changes:

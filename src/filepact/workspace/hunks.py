@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import Document, WorkspacePath
     from filepact.workspace.documents import DocumentCache
 
-__all__ = ["ProposalHunk", "HunkSelection", "choose_hunks", "replace_texts", "split_proposal"]
+__all__ = ["HunkSelection", "ProposalHunk", "choose_hunks", "replace_texts", "split_proposal"]
 
 
 @dataclass(frozen=True, slots=True)
