@@ -16,37 +16,29 @@ is 0 inside), and where the kernel has Landlock and seccomp both refuse it as we
 from __future__ import annotations
 
 import errno
+import json
 import os
 import select
 import signal
 import socket
-import stat
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from filepact.fs.kernel import capset, mount, prctl, set_mount, unshare
-from filepact.fs.path_form import is_beneath
+from filepact.fs.inside import NamespaceMounts, hold, put, release, write_through
+from filepact.fs.kernel import capset, prctl, unshare
 from filepact.fs.sandbox import forbid_calls, forbid_mounts
-from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Self
 
-__all__ = [
-    "LayerMount",
-    "NamespaceProgram",
-    "NamespaceSettings",
-    "ProgramFailed",
-]
+    from filepact.fs.inside import NamespaceSettings
+
+__all__ = ["NamespaceProgram", "ProgramFailed"]
 
 # Of <linux/sched.h>.
 _NEW_MOUNTS, _NEW_USER, _NEW_IPC, _NEW_PROCESSES = 0x2_0000, 0x1000_0000, 0x800_0000, 0x2000_0000
-
-# Of <linux/mount.h>.
-_READ_ONLY, _NO_SETUID, _NO_DEVICES, _NO_PROGRAMS = 1, 2, 4, 8
-_BIND, _BELOW, _PRIVATE = 4096, 16384, 1 << 18
 
 # Of <linux/prctl.h>.
 _DEATH_SIGNAL, _DUMPABLE, _DROP_BOUND, _NO_NEW_PRIVILEGES, _AMBIENT = 1, 4, 24, 38, 47
@@ -57,51 +49,12 @@ _ADMINISTRATORS_FILES: Final = 0b1111_1011
 """What an administrator keeps inside: to use and give away files whoever owns them, to become another
 user, to end processes.  CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID."""
 
-_DEVICES: Final = ("null", "zero", "full", "random", "urandom", "tty")
-_TEMPORARY: Final = {"/tmp": "tmp", "/var/tmp": "var-tmp"}  # noqa: S108 - what they stand for
-_FOR_ALL: Final = (*_TEMPORARY.values(), "shm")
 _HANDLE: Final = getattr(os, "O_PATH", 0) | os.O_CLOEXEC
 _LONGEST: Final = 4096
 _HANDED: Final[tuple[int, ...]] = (
     *(signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2),
 )
 _WAITING: Final = (*_HANDED, signal.SIGCHLD)
-
-
-@dataclass(frozen=True, slots=True)
-class LayerMount:
-    """A root with the folders that take its changes.
-
-    Attributes:
-        root: The root's true path.
-        upper: Where changes go; absolute, on a file system that has what an overlay needs.
-        work: An empty folder beside it, for the kernel.
-    """
-
-    root: str
-    upper: str
-    work: str
-
-
-@dataclass(frozen=True, slots=True)
-class NamespaceSettings:
-    """What a program sees.
-
-    Attributes:
-        layers: The roots, one that lies in another after that.
-        writable: Files and folders that are used as they are.
-        fixed: Files and folders in those, or in roots, that are read-only all the same.
-        hidden: Files and folders that are shown empty.
-        temporary: Existing folders that are shown empty and take files, besides those of the system.
-        private: An existing folder of ours for temporary files; nobody else may reach it.
-    """
-
-    layers: tuple[LayerMount, ...]
-    writable: tuple[str, ...]
-    fixed: tuple[str, ...]
-    hidden: tuple[str, ...]
-    temporary: tuple[str, ...]
-    private: str
 
 
 class ProgramFailed(Exception):  # noqa: N818 - no error of a caller: there is another way then
@@ -132,6 +85,7 @@ class NamespaceProgram:
         self._masked = masked
         self._front = _in_front()
         self._status: int | None = None
+        self._said: bytes | None = None
 
     @classmethod
     def start(
@@ -223,13 +177,51 @@ class NamespaceProgram:
         with suppress(OSError):
             self._line.send(b"signal %d" % number)
 
+    def hold(self) -> bool:
+        """Have everything inside stand still, until `release`; false where that cannot be had now."""
+        return self._ask(b"hold")
+
+    def release(self) -> None:
+        """Let everything inside go on, and look again at what others may have changed in the roots."""
+        self._ask(b"release")
+
+    def write_through(self, files: Sequence[tuple[str, str, str, int, bytes]]) -> None:
+        """Write files as the program could, while it stands still; what cannot be written is left.
+
+        Args:
+            files: For each its root, its path in that, what it is to be (``file``, ``link``, ``folder`` or
+                ``none``), its permission bits, and its bytes.
+        """
+        with os.fdopen(os.memfd_create("filepact"), "r+b") as note:
+            said = [(*one[:4], len(one[4])) for one in files]
+            note.write(json.dumps(said).encode() + b"\n")
+            note.writelines(one[4] for one in files)
+            note.flush()
+            self._ask(b"write", note.fileno())
+
+    def _ask(self, word: bytes, *descriptors: int) -> bool:
+        """Ask the init for something, and wait for its answer: whether it is done."""
+        if self._status is not None or self._said is not None:
+            return False
+        try:
+            socket.send_fds(self._line, [word], descriptors)
+            said = self._line.recv(_LONGEST)
+        except OSError:
+            said = b""
+        if said in (b"done", b"not done"):
+            return said == b"done"
+        self._said = said  # that it has ended
+        return False
+
     def ended(self) -> int | None:
         """How it ended, as shells tell it: its status, or 128 and the signal; None if it runs.
 
         Waits for nothing but the end of what it has left behind.
         """
-        if self._status is None and select.select([self._line], [], [], 0)[0]:
-            said = self._line.recv(_LONGEST)
+        if self._status is None and (
+            self._said is not None or select.select([self._line], [], [], 0)[0]
+        ):
+            said = self._line.recv(_LONGEST) if self._said is None else self._said
             status = int(said.split()[1]) if said.startswith(b"ended ") else -signal.SIGKILL
             self._finish(128 - status if status < 0 else status)
         return self._status
@@ -273,13 +265,13 @@ def _write_maps(keeper: int, user: int, group: int) -> None:
     all_ = user == 0
     maps = {"uid_map": user, "gid_map": group}
     if not all_:
-        _put(f"/proc/{keeper}/setgroups", "deny")
+        put(f"/proc/{keeper}/setgroups", "deny")
     for name, one in maps.items():
         if all_:
             with suppress(OSError):
-                _put(f"/proc/{keeper}/{name}", _known_ids(name))
+                put(f"/proc/{keeper}/{name}", _known_ids(name))
                 continue
-        _put(f"/proc/{keeper}/{name}", f"{one} {one} 1")
+        put(f"/proc/{keeper}/{name}", f"{one} {one} 1")
 
 
 def _known_ids(name: str) -> str:
@@ -287,14 +279,6 @@ def _known_ids(name: str) -> str:
     with open(f"/proc/self/{name}", encoding="ascii") as listing:
         lines = [line.split() for line in listing]
     return "\n".join(f"{inside} {inside} {count}" for inside, _outside, count in lines) + "\n"
-
-
-def _put(path: str, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY)
-    try:
-        os.write(descriptor, text.encode())
-    finally:
-        os.close(descriptor)
 
 
 # -- the keeper -------------------------------------------------------------------------------
@@ -345,7 +329,7 @@ def _begin(
     folder: str,
 ) -> NoReturn:
     """Mount everything, start the program and wait for its end."""
-    steps = _Mounts(plan)
+    steps = NamespaceMounts(plan)
     try:
         prctl(_DEATH_SIGNAL, signal.SIGKILL)
         prctl(_DUMPABLE, 0)
@@ -377,20 +361,34 @@ def _begin(
             line.send(b"failed %d %s" % (int(failed), os.fsencode(command[0])))
             os._exit(1)
         line.send(b"started")
-        _wait(line, program, reader)
+        _wait(line, program, reader, steps)
     os._exit(1)
 
 
-def _wait(line: socket.socket, program: int, reader: int) -> None:
-    """Hand signals on and reap, until the program or our line ends."""
+def _wait(line: socket.socket, program: int, reader: int, seen: NamespaceMounts) -> None:
+    """Do what we are asked and reap, until the program or our line ends."""
+    held: list[int] = []
     while True:
         ready, _, _ = select.select([reader, line.fileno()], [], [])
         if line.fileno() in ready:
-            word, _, number = line.recv(_LONGEST).partition(b" ")
-            if word != b"signal":
+            said, notes, _, _ = socket.recv_fds(line, _LONGEST, 1)
+            word, _, number = said.partition(b" ")
+            done = True
+            if word == b"hold":
+                found = hold()
+                held, done = found or [], found is not None
+            elif word == b"write":
+                write_through(*notes)
+            elif word == b"release":
+                seen.forget()
+                release(held)
+            elif word == b"signal":
+                with suppress(ProcessLookupError):
+                    os.kill(program, int(number))
+            else:
                 return
-            with suppress(ProcessLookupError):
-                os.kill(program, int(number))
+            if word != b"signal":
+                line.send(b"done" if done else b"not done")
         if reader in ready:
             os.read(reader, 512)
             while True:
@@ -403,163 +401,6 @@ def _wait(line: socket.socket, program: int, reader: int) -> None:
                 if one == program:
                     line.send(b"ended %d" % os.waitstatus_to_exitcode(status))
                     return
-
-
-class _Mounts:
-    """The steps by which an init arranges what is seen.
-
-    Attributes:
-        at: The step that is being done, for a message.
-        mask: The umask of the program.
-    """
-
-    def __init__(self, plan: NamespaceSettings) -> None:
-        self._plan = plan
-        self._opened: dict[str, str] = {}
-        self._write: list[str] = []
-        self.at = ""
-        self.mask = os.umask(0o077)
-        os.umask(self.mask)
-
-    def do(self) -> None:
-        plan = self._plan
-        self.at = "no more namespaces"
-        _put("/proc/sys/user/max_user_namespaces", "0")
-        self.at = "private mounts"
-        mount("", "/", "", _PRIVATE | _BELOW)
-        self._open_all()
-        self._mount_temporary()
-        for layer in plan.layers:
-            self._mount_layer(layer)
-        for number, path in enumerate(plan.temporary):
-            self._bind(os.path.join(plan.private, f"t{number}"), path)
-            self._write.append(path)
-        for path in plan.writable:
-            if self._bind(path, path):
-                self._write.append(path)
-        for path in plan.fixed:
-            self._bind(path, path)
-        self._hide()
-        self.at = "the rest read-only"
-        set_mount("/", _READ_ONLY | _NO_SETUID | _NO_DEVICES, below=True)
-        for path in self._write:
-            self.at = f"writable: {path}"
-            set_mount(path, 0, _READ_ONLY)
-        self._mount_devices()
-        self.at = "/proc"
-        # Read-only: an administrator's settings of the kernel are files in there.
-        mount("proc", "/proc", "proc", _READ_ONLY | _NO_SETUID | _NO_DEVICES | _NO_PROGRAMS)
-
-    def _open_all(self) -> None:
-        """Hold everything that is mounted somewhere, before anything is mounted over it."""
-        plan = self._plan
-        for layer in plan.layers:
-            for path in (layer.root, layer.upper, layer.work):
-                self.at = path
-                self._open(path)
-        self.at = plan.private
-        some = (f"t{number}" for number in range(len(plan.temporary)))
-        for name in ("tmp", "var-tmp", "shm", "run", "nothing", *some):
-            path = os.path.join(plan.private, name)
-            with suppress(FileExistsError):
-                os.mkdir(path, 0o700)
-            os.chmod(path, 0o1777 if name in _FOR_ALL else 0o755)
-            self._open(path)
-        empty = os.path.join(plan.private, "empty")
-        os.close(os.open(empty, os.O_WRONLY | os.O_CREAT, 0o000))
-        self._open(empty)
-        devices = [f"/dev/{name}" for name in _DEVICES]
-        for path in (*plan.writable, *plan.fixed, *devices, os.path.realpath("/etc/resolv.conf")):
-            with suppress(OSError):
-                self._open(path)
-
-    def _open(self, path: str) -> None:
-        if path not in self._opened:
-            self._opened[path] = f"/proc/self/fd/{os.open(path, _HANDLE)}"
-
-    def _mount_temporary(self) -> None:
-        private = self._plan.private
-        for path, name in {**_TEMPORARY, "/run": "run"}.items():
-            self.at = path
-            if os.path.isdir(path) and not os.path.islink(path):
-                mount(self._opened[os.path.join(private, name)], path, "", _BIND)
-                if path != "/run":
-                    self._write.append(path)
-        names = os.path.realpath("/etc/resolv.conf")
-        if is_beneath(names, "/run") and names in self._opened:
-            with suppress(OSError):
-                os.makedirs(os.path.dirname(names), 0o755, exist_ok=True)
-                os.close(os.open(names, os.O_WRONLY | os.O_CREAT, 0o644))
-                mount(self._opened[names], names, "", _BIND)
-
-    def _mount_layer(self, layer: LayerMount) -> None:
-        self.at = f"overlay over {layer.root}"
-        self._make_target(layer.root, folder=True)
-        opened = self._opened
-        lower, upper, work = opened[layer.root], opened[layer.upper], opened[layer.work]
-        options = f"lowerdir={lower},upperdir={upper},workdir={work},userxattr"
-        mount("filepact", layer.root, "overlay", _NO_SETUID | _NO_DEVICES, options)
-        self._write.append(layer.root)
-
-    def _bind(self, source: str, target: str) -> bool:
-        """Mount what was opened under a path; whether it was."""
-        self.at = target
-        held = self._opened.get(source)
-        if held is None:
-            return False
-        folder = os.path.isdir(held)
-        try:
-            self._make_target(target, folder=folder)
-            mount(held, target, "", _BIND | (_BELOW if folder else 0))
-        except FileNotFoundError:
-            return False
-        return True
-
-    def _make_target(self, path: str, *, folder: bool) -> None:
-        """Make what something is mounted on, where our own temporary folders lie there by now."""
-        ours = (*_TEMPORARY, *self._plan.temporary)
-        if os.path.lexists(path) or not any(is_beneath(path, one) for one in ours):
-            return
-        os.makedirs(path if folder else os.path.dirname(path), 0o755, exist_ok=True)
-        if not folder:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o644))
-
-    def _hide(self) -> None:
-        private = self._plan.private
-        for path in self._plan.hidden:
-            self.at = f"hidden: {path}"
-            try:
-                kind = os.lstat(path).st_mode
-            except OSError:
-                continue
-            if stat.S_ISLNK(kind):
-                continue  # Where it leads is hidden by its own name.
-            name = "nothing" if stat.S_ISDIR(kind) else "empty"
-            mount(self._opened[os.path.join(private, name)], path, "", _BIND)
-
-    def _mount_devices(self) -> None:
-        self.at = "/dev"
-        mount("tmpfs", "/dev", "tmpfs", _NO_SETUID, "mode=755,size=64k")
-        for name in _DEVICES:
-            target = f"/dev/{name}"
-            held = self._opened.get(target)
-            if held is not None:
-                os.close(os.open(target, os.O_WRONLY | os.O_CREAT, 0o644))
-                mount(held, target, "", _BIND)
-                set_mount(target, 0, _READ_ONLY | _NO_DEVICES)
-        for name, leads in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
-            os.symlink(f"/proc/self/fd{leads}", f"/dev/{name}")
-        os.mkdir("/dev/shm", 0o1777)  # noqa: S108 - its own
-        mount(self._opened[os.path.join(self._plan.private, "shm")], "/dev/shm", "", _BIND)  # noqa: S108 - its own
-        set_mount("/dev/shm", _NO_SETUID | _NO_DEVICES, _READ_ONLY)  # noqa: S108 - its own
-        os.mkdir("/dev/pts", 0o755)
-        with suppress(OSError):
-            mount(
-                *("devpts", "/dev/pts", "devpts", _NO_SETUID | _NO_PROGRAMS),
-                "newinstance,ptmxmode=0666,mode=0620",
-            )
-        os.symlink("pts/ptmx", "/dev/ptmx")
-        set_mount("/dev", _READ_ONLY)
 
 
 # -- the program ------------------------------------------------------------------------------

@@ -1,46 +1,35 @@
-"""Layers: what a program changed in roots that an overlay lay over, and the folders that hold it.
+"""Layers: what a program changed in roots that an overlay lay over.
 
 A layer is the upper folder of an overlay: whole copies of what was written, devices with the
-numbers 0 and 0 for what was removed, and a mark on a folder that hides all that lies below it.  A
-*run* is a folder of the state folder with a layer for each root; it lasts until its layers were
-committed or are discarded, whatever has become of the program.
+numbers 0 and 0 for what was removed, and a mark on a folder that hides all that lies below it.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
-import json
 import os
-import secrets
 import shutil
 import stat
-import time
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self
-
-from filepact.errors import NotFoundError, StateFailedError
-from filepact.fs.namespace import LayerMount
-from filepact.fs.state import write_note
-from filepact.fs.watch import moment
-from filepact.values import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
+
+    from filepact.fs.inside import LayerMount
 
 __all__ = [
     "LayerEntry",
     "LayerKind",
-    "RunFolder",
-    "RunRecord",
     "build_folders",
     "carry",
     "existing",
-    "is_going_on",
+    "last_change",
     "layer_entries",
-    "list_runs",
     "make_folders",
+    "mark_whole",
+    "remove_tree",
     "room",
     "settle",
 ]
@@ -48,8 +37,6 @@ __all__ = [
 LayerKind = Literal["file", "link", "folder", "opaque", "whiteout", "other"]
 """``opaque``: a folder that hides what lies below it.  ``whiteout``: the name is gone."""
 
-_RUNS: Final = "runs"
-_RECORD: Final = "run.json"
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPAQUE: Final = "user.overlay.opaque"
 
@@ -139,6 +126,36 @@ def _is_opaque(folder: int) -> bool:
         return os.getxattr(folder, _OPAQUE) == b"y"
     except OSError:
         return False
+
+
+def last_change(uppers: Iterable[str]) -> tuple[int, int]:
+    """When something in some layers changed last, by the clock of stamps, and how many names they have."""
+    last = count = 0
+    for upper in uppers:
+        last = max(last, os.stat(upper).st_ctime_ns)
+        for entry in layer_entries(upper):
+            last, count = max(last, entry.changed), count + 1
+    return last, count
+
+
+def mark_whole(upper: str, path: str) -> None:
+    """Mark a folder that is the layer's alone: what comes to lie below it is not to be seen through it.
+
+    Raises:
+        OSError: The system refused, or there is no such folder.
+    """
+    folder = os.open(upper, _FOLDER)
+    try:
+        for part in path.split("/"):
+            below = _open_folder(part, folder)
+            os.close(folder)
+            folder = below
+        mode = stat.S_IMODE(os.fstat(folder).st_mode)
+        os.fchmod(folder, mode | 0o700)
+        os.setxattr(folder, _OPAQUE, b"y")
+        os.fchmod(folder, mode)
+    finally:
+        os.close(folder)
 
 
 def settle(upper: str, keep: frozenset[str]) -> None:
@@ -306,253 +323,7 @@ def room(path: str) -> int:
     return found.f_bavail * found.f_frsize
 
 
-@dataclass(frozen=True, slots=True)
-class RunRecord:
-    """What is known of a run when its program has ended.
-
-    Attributes:
-        id: ``r`` and eight hexadecimal digits.
-        command: The program with its words.
-        agent: The name that rules know the program by.
-        mode: ``auto`` or ``review``.
-        roots: True paths; the layers have the same order.
-        folder: Where the program was started.
-        began: When the layers were made, nanoseconds since the epoch, by the clock of stamps.
-        created: The same by the calendar, in seconds.
-        ended: How the program ended, as shells tell it; None if nobody saw it.
-        left: What is still in the layers, by path, with the reason; filled in by a commit.
-    """
-
-    id: str
-    command: tuple[str, ...]
-    agent: str
-    mode: str
-    roots: tuple[str, ...]
-    folder: str
-    began: int
-    created: float
-    ended: int | None = None
-    left: dict[str, str] = field(default_factory=dict)
-
-
-class RunFolder:
-    """The folder of one run, held by one process at a time; a context manager that gives it up.
-
-    Attributes:
-        record: What is known of it.
-        path: Where it is.
-    """
-
-    def __init__(self, path: str, record: RunRecord, lock: int) -> None:
-        self.path = path
-        self.record = record
-        self._lock = lock
-
-    @classmethod
-    def make(
-        cls,
-        state: str,
-        *,
-        command: Sequence[str],
-        agent: str,
-        mode: str,
-        roots: Sequence[str],
-        folder: str,
-    ) -> RunFolder:
-        """Make the folder of a new run.
-
-        Args:
-            state: The state folder.
-            command: See `RunRecord`, as for the others.
-            agent: See there.
-            mode: See there.
-            roots: See there.
-            folder: See there.
-
-        Raises:
-            StateFailedError: It cannot be made.
-        """
-        name = f"r{secrets.token_hex(4)}"
-        path = os.path.join(state, _RUNS, name)
-        try:
-            os.makedirs(path, mode=0o700)
-            lock = _take(path)
-            for number in range(len(roots)):
-                # As open as the root itself is: the overlay's top takes its bits from here.
-                bits = stat.S_IMODE(os.stat(roots[number]).st_mode)
-                for part in ("upper", "work"):
-                    os.makedirs(os.path.join(path, str(number), part), mode=0o700)
-                os.chmod(os.path.join(path, str(number), "upper"), bits)
-            os.mkdir(os.path.join(path, "private"), 0o700)
-        except OSError as error:
-            raise _unusable(path, error) from None
-        if lock is None:
-            raise StateFailedError(f"{path} is taken")
-        record = RunRecord(
-            *(name, tuple(command), agent, mode, tuple(roots), folder, moment(), time.time())
-        )
-        run = cls(path, record, lock)
-        run.note()
-        return run
-
-    @classmethod
-    def open(cls, state: str, name: str) -> RunFolder:
-        """Take over a run that was left.
-
-        Args:
-            state: The state folder.
-            name: The run's id, or the beginning of it.
-
-        Raises:
-            NotFoundError: There is no such run, or more than one.
-            StateFailedError: It is still going on.
-        """
-        found = [one for one in list_runs(state) if name and one.id.startswith(name)]
-        if len(found) != 1:
-            what = "several runs" if found else "no run"
-            raise NotFoundError(
-                f"{what} of which the id begins with {name!r}",
-                hint="`filepact runs` lists them.",
-            )
-        path = os.path.join(state, _RUNS, found[0].id)
-        lock = _take(path)
-        if lock is None:
-            raise StateFailedError(
-                f"the run {found[0].id} is still going on",
-                hint="Wait until its program has ended, or end it.",
-            )
-        # Another process may have settled it just before.
-        record = _read(path)
-        if record is None:
-            os.close(lock)
-            raise NotFoundError(f"the run {found[0].id} is gone")
-        return cls(path, record, lock)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._lock)
-
-    @property
-    def private(self) -> str:
-        """The folder for the program's temporary files."""
-        return os.path.join(self.path, "private")
-
-    def layers(self) -> tuple[LayerMount, ...]:
-        """The layers, of the roots in their order."""
-        return tuple(
-            LayerMount(root, *(os.path.join(self.path, str(at), one) for one in ("upper", "work")))
-            for at, root in enumerate(self.record.roots)
-        )
-
-    def settle(self, left: dict[str, str]) -> None:
-        """Keep of the layers only what was not committed, as changes that begin now.
-
-        Args:
-            left: By absolute path, with the reason.
-
-        Raises:
-            StateFailedError: The system refused.
-        """
-        try:
-            for layer in self.layers():
-                prefix = f"{layer.root.rstrip('/')}/"
-                keep = (one[len(prefix) :] for one in left if one.startswith(prefix))
-                settle(layer.upper, frozenset(keep))
-        except OSError as error:
-            raise _unusable(self.path, error) from None
-        self.record = replace(self.record, began=moment())
-        self.note(left=left)
-
-    def note(self, *, ended: int | None = None, left: dict[str, str] | None = None) -> None:
-        """Keep what is known by now.
-
-        Raises:
-            StateFailedError: It cannot be written; what was there stays.
-        """
-        known = self.record
-        self.record = replace(
-            known,
-            ended=known.ended if ended is None else ended,
-            left=known.left if left is None else left,
-        )
-        write_note(self.path, _RECORD, json.dumps(asdict(self.record)).encode())
-
-    def keep_apart(self, path: str) -> str:
-        """Move a file of this machine out of its place; the place that it has now.
-
-        Raises:
-            OSError: The system refused.
-        """
-        folder = os.path.join(self.path, "apart")
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        target = os.path.join(folder, f"{secrets.token_hex(2)}-{os.path.basename(path)}")
-        try:
-            os.rename(path, target)
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-            target = f"{path}.{self.record.id}"
-            os.rename(path, target)
-        return target
-
-    def discard(self) -> None:
-        """Remove it with all that its layers hold.
-
-        Raises:
-            StateFailedError: The system refused; what is left of it is still a run.
-        """
-        try:
-            for name in os.listdir(self.path):
-                if name not in (_RECORD, "lock"):
-                    _remove(os.path.join(self.path, name))
-            _remove(self.path)
-        except OSError as error:
-            raise _unusable(self.path, error) from None
-
-
-def list_runs(state: str) -> tuple[RunRecord, ...]:
-    """The runs of a state folder, oldest first."""
-    folder = os.path.join(state, _RUNS)
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return ()
-    found = (_read(os.path.join(folder, name)) for name in names)
-    return tuple(sorted(filter(None, found), key=lambda one: one.created))
-
-
-def is_going_on(state: str, name: str) -> bool:
-    """Whether a process holds a run."""
-    lock = _take(os.path.join(state, _RUNS, name))
-    if lock is not None:
-        os.close(lock)
-    return lock is None
-
-
-def _read(path: str) -> RunRecord | None:
-    try:
-        with open(os.path.join(path, _RECORD), "rb") as stream:
-            found = json.load(stream)
-        found["command"], found["roots"] = tuple(found["command"]), tuple(found["roots"])
-        return RunRecord(**found)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _take(path: str) -> int | None:
-    """Take a run's lock; None where somebody has it."""
-    lock = os.open(os.path.join(path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        return None
-    return lock
-
-
-def _remove(path: str) -> None:
+def remove_tree(path: str) -> None:
     """Remove a file or folder; folders that nobody may enter too, and no link is followed."""
     if not stat.S_ISDIR(os.lstat(path).st_mode):
         os.unlink(path)
@@ -579,10 +350,3 @@ def _remove_folder(above: int, name: str) -> None:
     finally:
         os.close(folder)
     os.rmdir(name, dir_fd=above)
-
-
-def _unusable(path: str, error: OSError) -> StateFailedError:
-    return StateFailedError(
-        f"the folder of a run, {path}, cannot be used: {error.strerror}",
-        hint="Make it writable, or room on its disk, and try again.",
-    )

@@ -193,6 +193,11 @@ class ExternalChanges:
             return "stopped"
         return "touched" if found and self._files.collect() else "quiet"
 
+    def was_touched(self) -> bool:
+        """Whether somebody may have changed something since this was last asked; false if nobody watches."""
+        watched = self._files.descriptors or ()
+        return bool(watched and wait_for(watched, 0.0)) and self._files.collect()
+
     def mark(self) -> None:
         """Mark that an agent begins: what is changed from now on is not the person's.
 

@@ -8,6 +8,9 @@ it.  Where both fail, nobody can tell whose lines are whose, so the file is not 
 What the rules allow is merged with what the root holds by now and done; what they ask about waits as
 a proposal, and so does what overlaps with somebody else's change, against the file as it is.  What
 they deny, and what is no file at all, stays in the layer, with the reason.
+
+While the program runs only what is allowed is done, and the layer stays as it is, since the program
+goes on with it.  What a file of the layer held then is *recorded*: that is what its next change starts from.
 """
 
 from __future__ import annotations
@@ -16,39 +19,35 @@ from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import FOLDER, LINK, Revision, WorkspacePath, content_id
 from filepact.errors import (
     FilepactError,
     NoChangeError,
+    NotFoundError,
     PathBlockedError,
     StaleFileError,
 )
-from filepact.fs.atomic import LARGEST
-from filepact.fs.overlay import layer_entries
-from filepact.fs.root import Root
-from filepact.fs.walk import TreeReader
-from filepact.fs.watch import stamp_at
 from filepact.values import dataclass, field, replace
 from filepact.workspace.authorizer import ChangePolicy
 from filepact.workspace.journal import new_proposal
+from filepact.workspace.layer_reader import LayerChanges, LayerReader, state_of
 from filepact.workspace.rebase import RebaseResult
 from filepact.workspace.receipt import Receipt, done_receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from filepact.domain.document import Revision, WorkspacePath
     from filepact.domain.operation import Proposal, Session
-    from filepact.fs.namespace import LayerMount
-    from filepact.fs.overlay import LayerEntry
-    from filepact.fs.watch import Stamp
+    from filepact.fs.inside import LayerMount
     from filepact.workspace.external import ExternalChanges
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
+    from filepact.workspace.layer_reader import LayerRecord
     from filepact.workspace.pending import PendingProposals
     from filepact.workspace.rebase import Rebase
     from filepact.workspace.writer import ChangeWriter
 
-__all__ = ["REPOSITORIES", "LayerCommitter", "LayerResult", "RunMode"]
+__all__ = ["LayerCommitter", "LayerResult", "RunMode"]
 
 RunMode = Literal["auto", "review"]
 """``auto``: what the rules allow is done at once.  ``review``: all of it waits for a person."""
@@ -56,12 +55,7 @@ RunMode = Literal["auto", "review"]
 _REVIEW: Final = "review mode"
 _OVERLAP: Final = "changed meanwhile"
 _LINKS: Final = "links out"
-_BITS: Final = 0o777
 _OPERATIONS: Final = 100
-_NOTHING: Final = content_id(b"")
-_REPOSITORY: Final = "hooks and settings in there run code when version control is used"
-REPOSITORIES: Final = frozenset({".git", ".hg", ".svn", ".jj"})
-"""The insides of version control, wherever they are: nothing in them is committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +69,6 @@ class LayerResult:
 
     receipts: tuple[Receipt, ...]
     left: dict[str, str]
-
-
-@dataclass(slots=True)
-class _Found:
-    """The changes of all layers.
-
-    Attributes:
-        first: Removals that make way for something of another kind under the same name.
-        changes: All others.
-        unclear: Those of them of which the base is not known, so that they start from the present.
-        contents: The bytes of every state.
-        left: See `LayerResult`.
-        own: What an earlier commit of the same layers, which was cut off, started from and made.
-    """
-
-    first: list[FileChange] = field(default_factory=list)
-    changes: list[FileChange] = field(default_factory=list)
-    unclear: set[WorkspacePath] = field(default_factory=set)
-    contents: dict[str, bytes] = field(default_factory=lambda: {_NOTHING: b""})
-    left: dict[str, str] = field(default_factory=dict)
-    own: dict[WorkspacePath, set[Revision | None]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -147,10 +120,12 @@ class LayerCommitter:
         mode: RunMode,
         tool: str,
         skip: frozenset[str] = frozenset(),
+        record: LayerRecord | None = None,
+        keep: Callable[[str, bytes], None] | None = None,
     ) -> LayerResult:
         """Commit what the layers hold; they themselves stay as they are.
 
-        Call it when no program changes them any more.
+        Call it when no program changes them any more, or for the moment.
 
         Args:
             session: Whose changes they are.
@@ -159,15 +134,21 @@ class LayerCommitter:
             mode: Whether what is allowed is done, or waits.
             tool: What the journal calls the program.
             skip: Absolute paths of folders in the roots that are not looked into.
+            record: What was committed while the program ran.
+            keep: Keeps bytes of states that the record is given.  With it the program goes on: only
+                what is allowed is done, and the record is brought up to date.
 
         Raises:
             PendingFullError: As much waits as may; what was done before that stays done.
             StateFailedError: The journal cannot be written.
             WriteFailedError: The system refused; the message says what is on disk.
         """
-        found = _Found(own=self._own_states(session))
+        found = LayerChanges(own=self._own_states(session))
+        if record is not None:
+            found.record = record
+            found.content = self._content_of(record)
         for layer in layers:
-            _Reader(self._guard, self._external, found, began, layer, skip).read()
+            LayerReader(self._guard, self._external, found, began, layer, skip).read()
         if mode == "review" and found.first:
             for change in found.first:
                 found.left[self._writer.show(change.path)] = (
@@ -179,10 +160,47 @@ class LayerCommitter:
             ]
             found.first = []
         receipts: list[Receipt] = []
+        waiting: set[WorkspacePath] = set()
         for changes in (found.first, found.changes):
             if changes:
-                receipts += self._commit(session, tool, changes, found, mode)
+                receipts += self._commit(
+                    *(session, tool, changes, found, mode), None if keep is None else waiting
+                )
+        if keep is not None:
+            self._note(found, waiting, keep)
         return LayerResult(tuple(receipts), found.left)
+
+    def _content_of(self, record: LayerRecord) -> Callable[[str], bytes]:
+        """The bytes of recorded states: kept with the record, or by the journal."""
+
+        def content(name: str) -> bytes:
+            try:
+                return record.content(name)
+            except NotFoundError:
+                return self._store.content(name)
+
+        return content
+
+    def _note(
+        self, found: LayerChanges, waiting: set[WorkspacePath], keep: Callable[[str, bytes], None]
+    ) -> None:
+        """Bring the record of what was committed up to date."""
+        record = found.record
+        waiting |= found.unclear
+        waiting |= {path for path in found.states if self._writer.show(path) in found.left}
+        for path, state in found.states.items():
+            if path not in waiting:
+                if (
+                    state is not None
+                    and not state.is_folder
+                    and not record.unchanged(path, state)
+                    and state.content not in found.written
+                ):
+                    keep(state.content, found.contents[state.content])
+                record.states[path] = state
+        record.waiting = waiting
+        record.fresh = [path for path in found.fresh if path not in record.whole]
+        record.whole |= set(found.fresh)
 
     def _own_states(self, session: Session) -> dict[WorkspacePath, set[Revision | None]]:
         """The states between which operations of this run have changed files, or were to."""
@@ -197,10 +215,11 @@ class LayerCommitter:
         session: Session,
         tool: str,
         changes: list[FileChange],
-        found: _Found,
+        found: LayerChanges,
         mode: RunMode,
+        waiting: set[WorkspacePath] | None,
     ) -> Iterator[Receipt]:
-        """Do, or propose, one change of each path."""
+        """Do, or propose, one change of each path; or leave waiting what would be proposed."""
         judged = self._judge(session, changes, found)
         if not judged:
             return
@@ -208,7 +227,11 @@ class LayerCommitter:
             sorted_ = self._fit(judged, found, mode)
             if sorted_.done:
                 yield self._write(session, tool, sorted_, found)
+                found.written |= {one.after.content for one in sorted_.done if one.after}
         everything = sorted_.asked + sorted_.overlapping
+        if waiting is not None:
+            waiting |= {one.path for one in everything}
+            return
         parts = [everything] if mode == "review" else [sorted_.asked, sorted_.overlapping]
         for part in parts:
             if part:
@@ -220,7 +243,7 @@ class LayerCommitter:
     # -- the rules ------------------------------------------------------------------------
 
     def _judge(
-        self, session: Session, changes: Iterable[FileChange], found: _Found
+        self, session: Session, changes: Iterable[FileChange], found: LayerChanges
     ) -> list[tuple[FileChange, str]]:
         """The changes that are not denied, each with the rules that ask about it."""
         kept: list[tuple[FileChange, str]] = []
@@ -266,7 +289,7 @@ class LayerCommitter:
     # -- what the roots hold by now ---------------------------------------------------------
 
     def _fit(
-        self, judged: Iterable[tuple[FileChange, str]], found: _Found, mode: RunMode
+        self, judged: Iterable[tuple[FileChange, str]], found: LayerChanges, mode: RunMode
     ) -> _Sorted:
         sorted_ = _Sorted()
         hides = self._writer.hides(None)
@@ -295,13 +318,13 @@ class LayerCommitter:
         return sorted_
 
     def _overlap(
-        self, change: FileChange, found: _Found, sorted_: _Sorted, error: StaleFileError
+        self, change: FileChange, found: LayerChanges, sorted_: _Sorted, error: StaleFileError
     ) -> None:
         """Have a change wait that touches what somebody else changed: against the file as it is."""
         root = self._guard.root_of(change.path.root)
         shown = self._writer.show(change.path)
         try:
-            now = _state_of(root, change.path, found.contents)
+            now = state_of(root, change.path, found.contents)
         except FilepactError:
             found.left[shown] = error.message
             return
@@ -315,7 +338,7 @@ class LayerCommitter:
 
     # -- doing ----------------------------------------------------------------------------
 
-    def _write(self, session: Session, tool: str, sorted_: _Sorted, found: _Found) -> Receipt:
+    def _write(self, session: Session, tool: str, sorted_: _Sorted, found: LayerChanges) -> Receipt:
         changes = ChangeSet(tuple(sorted_.done))
         proposal, fitted = self._made(session, tool, changes, found)
         fitted = replace(fitted, notes=tuple(dict.fromkeys(sorted_.notes)))
@@ -324,7 +347,7 @@ class LayerCommitter:
         return done_receipt(self._writer.write(proposal, fitted, shown, versions), shown)
 
     def _propose(
-        self, session: Session, tool: str, changes: list[FileChange], found: _Found, rule: str
+        self, session: Session, tool: str, changes: list[FileChange], found: LayerChanges, rule: str
     ) -> Receipt:
         proposal, fitted = self._made(session, tool, ChangeSet(tuple(changes)), found)
         proposal = replace(proposal, rule=rule)
@@ -336,7 +359,7 @@ class LayerCommitter:
         )
 
     def _made(
-        self, session: Session, tool: str, changes: ChangeSet, found: _Found
+        self, session: Session, tool: str, changes: ChangeSet, found: LayerChanges
     ) -> tuple[Proposal, RebaseResult]:
         count = len(changes.changes)
         summary = f"{tool}: {count:,} {'file' if count == 1 else 'files'}"
@@ -347,197 +370,6 @@ class LayerCommitter:
             if side is not None
         }
         return new_proposal(session, "run", summary, changes), RebaseResult(changes, contents, ())
-
-
-class _Reader:
-    """Reads one layer as changes.
-
-    Args:
-        guard: See `LayerCommitter`.
-        external: See there.
-        found: What is found is added to it.
-        began: See `LayerCommitter.commit`.
-        layer: The layer.
-        skip: See there.
-    """
-
-    def __init__(
-        self,
-        guard: Guard,
-        external: ExternalChanges,
-        found: _Found,
-        began: int,
-        layer: LayerMount,
-        skip: frozenset[str],
-    ) -> None:
-        self._guard = guard
-        self._external = external
-        self._found = found
-        self._began = began
-        self._layer = layer
-        self._root = next(root for root in guard.roots if root.path == layer.root)
-        prefix = f"{layer.root.rstrip('/')}/"
-        self._skip = frozenset(one[len(prefix) :] for one in skip if one.startswith(prefix))
-        self._entries: dict[str, LayerEntry] = {}
-        self._full: set[str] = set()
-        self._replaced: set[str] = set()
-
-    def read(self) -> None:
-        for entry in layer_entries(self._layer.upper, self._skip):
-            self._full.add(dirname(entry.path))
-            inside = _repository(entry.path)
-            if inside is None:
-                self._entries[entry.path] = entry
-            else:
-                # Thousands of files, of which each would be denied by itself.
-                self._found.left.setdefault(self._show(inside), _REPOSITORY)
-        with Root.open(self._layer.upper) as upper:
-            for entry in self._entries.values():
-                try:
-                    self._one(entry, upper)
-                except FilepactError as error:
-                    self._found.left[self._show(entry.path)] = error.message
-
-    def _show(self, path: str) -> str:
-        return self._guard.show(self._root.path, path)
-
-    def _one(self, entry: LayerEntry, upper: Root) -> None:
-        """Note what one entry changes."""
-        lower = "missing"
-        if dirname(entry.path) in self._replaced:
-            self._replaced.add(entry.path)  # What lies below is new as well.
-        else:
-            lower = self._root.place(entry.path, follow=False).kind
-        if entry.kind == "other":
-            self._found.left[self._show(entry.path)] = "it is not a regular file, folder or link"
-        elif entry.kind == "whiteout":
-            self._remove(entry.path, lower, self._found.changes)
-        elif entry.kind in ("folder", "opaque"):
-            self._folder(entry, lower)
-        elif lower == "other":
-            self._found.left[self._show(entry.path)] = (
-                "a device, pipe or socket stands in its place"
-            )
-        else:
-            self._file(entry, lower, upper)
-
-    def _folder(self, entry: LayerEntry, lower: str) -> None:
-        path = WorkspacePath(self._root.path, entry.path)
-        if lower == "directory":
-            if entry.kind == "opaque":
-                self._remove_inside(entry.path, self._found.changes)
-            return
-        if lower != "missing":
-            if entry.kind == "folder":
-                # The program found no such thing there: then this folder would hide what was below.
-                self._found.left[self._show(entry.path)] = "somebody put something else there"
-                return
-            self._remove(entry.path, lower, self._found.first)
-            self._replaced.add(entry.path)
-        if entry.path not in self._full:
-            self._found.changes.append(FileChange(path, None, FOLDER))
-
-    def _file(self, entry: LayerEntry, lower: str, upper: Root) -> None:
-        path = WorkspacePath(self._root.path, entry.path)
-        after, data = _load(upper, entry.path, link=entry.kind == "link")
-        if lower not in ("missing", entry.kind):
-            self._remove(entry.path, lower, self._found.first)
-            before: Revision | None = None
-        else:
-            before = self._base(path)
-        self._found.contents[after.content] = data
-        if before != after:
-            self._found.changes.append(FileChange(path, before, after))
-        else:
-            self._found.unclear.discard(path)
-
-    # -- removals -------------------------------------------------------------------------
-
-    def _remove(self, path: str, lower: str, into: list[FileChange]) -> None:
-        if lower == "directory":
-            self._remove_inside(path, into)
-            into.append(FileChange(WorkspacePath(self._root.path, path), FOLDER, None))
-        elif lower in ("file", "link"):
-            self._remove_file(path, into)
-
-    def _remove_file(self, path: str, into: list[FileChange]) -> None:
-        where = WorkspacePath(self._root.path, path)
-        before = self._base(where)
-        if before is not None:
-            into.append(FileChange(where, before, None))
-
-    def _remove_inside(self, path: str, into: list[FileChange]) -> None:
-        """Everything below a folder of the root that the layer does not have."""
-        folders: list[str] = []
-        with TreeReader(self._root, path, allow=_every, ignore=False) as entries:
-            for entry in entries:
-                mine = self._entries.get(entry.path)
-                if entry.path in self._skip or (mine is not None and mine.kind != "whiteout"):
-                    continue
-                if entry.kind == "folder":
-                    folders.append(entry.path)
-                elif entry.kind != "other":
-                    try:
-                        self._remove_file(entry.path, into)
-                    except FilepactError as error:
-                        self._found.left[self._show(entry.path)] = error.message
-        into.extend(
-            FileChange(WorkspacePath(self._root.path, one), FOLDER, None)
-            for one in reversed(folders)
-        )
-
-    # -- what the program started from ------------------------------------------------------
-
-    def _base(self, path: WorkspacePath) -> Revision | None:
-        """The state of a file when the run began; its bytes are added to the contents."""
-        stamp = stamp_at(self._root, path.path)
-        known = self._external.known(path)
-        if stamp is not None and stamp.changed <= self._began:
-            return _state_of(self._root, path, self._found.contents)
-        if known is not None and self._add(known):
-            return known[1]
-        if stamp is None:
-            return None
-        present = _state_of(self._root, path, self._found.contents)
-        if present not in self._found.own.get(path, ()):
-            # Somebody made or changed it since, and nobody kept what it was.
-            self._found.unclear.add(path)
-        return present
-
-    def _add(self, known: tuple[Stamp, Revision | None, bytes | None]) -> bool:
-        stamp, revision, data = known
-        if stamp.changed > self._began or revision is None or data is None:
-            return False
-        self._found.contents[revision.content] = data
-        return True
-
-
-def _state_of(root: Root, path: WorkspacePath, contents: dict[str, bytes]) -> Revision | None:
-    """The present state of a file or link; its bytes are added to the contents."""
-    kind = root.place(path.path, follow=False).kind
-    if kind == "missing":
-        return None
-    if kind == "directory":
-        return FOLDER
-    revision, data = _load(root, path.path, link=kind == "link")
-    contents[revision.content] = data
-    return revision
-
-
-def _load(root: Root, path: str, *, link: bool) -> tuple[Revision, bytes]:
-    if link:
-        data = root.read_link(path)
-        return Revision.of(data, LINK), data
-    found = root.read(path, limit=LARGEST, follow=False)
-    # Nobody becomes somebody else by running what a program has made.
-    return Revision.of(found.data, found.mode & _BITS), found.data
-
-
-def _repository(path: str) -> str | None:
-    """The inside of version control that a path is, or lies in."""
-    parts = path.split("/")
-    at = next((at for at, part in enumerate(parts) if part.lower() in REPOSITORIES), None)
-    return None if at is None else "/".join(parts[: at + 1])
 
 
 def _leads_out(path: str, target: str) -> bool:
@@ -553,7 +385,3 @@ def _meet(one: WorkspacePath, other: WorkspacePath) -> bool:
     return f"{one.path}/".startswith(f"{other.path}/") or f"{other.path}/".startswith(
         f"{one.path}/"
     )
-
-
-def _every(_path: str, _is_folder: bool) -> bool:
-    return True

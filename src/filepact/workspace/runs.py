@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import suppress
 from posixpath import basename
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from filepact.domain.document import RootId, WorkspacePath
+from filepact.domain.document import FOLDER, Revision, RootId, WorkspacePath
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError, InvalidParamsError, StateFailedError, TooLargeError
-from filepact.fs.namespace import NamespaceProgram, NamespaceSettings, ProgramFailed
+from filepact.fs.inside import NamespaceSettings
+from filepact.fs.namespace import NamespaceProgram, ProgramFailed
 from filepact.fs.overlay import (
-    RunFolder,
-    RunRecord,
     build_folders,
     carry,
     existing,
-    is_going_on,
-    list_runs,
+    last_change,
     make_folders,
+    mark_whole,
     room,
 )
 from filepact.fs.path_form import is_beneath
+from filepact.fs.root import Root
+from filepact.fs.run_folder import RunFolder, RunRecord, ask_commit, is_going_on, list_runs
 from filepact.fs.walk import EntryFilter, TreeReader
+from filepact.fs.watch import stamp_at
 from filepact.text.gitignore import DEFAULT_IGNORED, MACHINE_FOLDERS, is_build
-from filepact.workspace.layer import REPOSITORIES, LayerResult
+from filepact.workspace.layer import LayerResult
+from filepact.workspace.layer_reader import REPOSITORIES, LayerRecord, state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from filepact.fs.namespace import LayerMount
-    from filepact.fs.root import Root
+    from filepact.fs.inside import LayerMount
+    from filepact.fs.watch import Stamp
     from filepact.workspace.guard import Guard
     from filepact.workspace.layer import RunMode
+    from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
@@ -44,6 +49,7 @@ __all__ = [
     "RunFolder",
     "RunRecord",
     "agent_of",
+    "ask_commit",
     "commit_run",
     "is_going_on",
     "list_runs",
@@ -122,6 +128,10 @@ _SYSTEM_SECRETS: Final = (
 _RESERVE: Final = 256 << 20
 """Bytes that stay free for the journal: before a disk is full, the program is ended."""
 _EVERY: Final = 1.0
+_QUIET: Final = 2.0
+"""Seconds without a change in the layers after which what is allowed is committed."""
+_SHARE: Final = 20
+"""A look at the layers may take one part in so many of the time."""
 
 
 class Run:
@@ -134,6 +144,7 @@ class Run:
         secrets: The secrets below that, by absolute path.
         writable: What the person lets the program change as it is, by absolute path.
         builds: What becomes of folders that programs fill.
+        quiet: Whether what is allowed is committed at each quiet moment, and not only at the end.
     """
 
     def __init__(
@@ -145,8 +156,15 @@ class Run:
         secrets: Sequence[str],
         writable: Sequence[str],
         builds: Builds = "move",
+        quiet: bool = True,
     ) -> None:
         self._workspace = workspace
+        self._quiet = quiet and folder.record.mode != "review"
+        self._record = record_of(folder)
+        self._stamps: dict[WorkspacePath, Stamp] = {}
+        self._receipts: list[Receipt] = []
+        self._seen = (0, 0)
+        self._next = 0.0
         self.folder = folder
         self._home = home
         self._secrets = secrets
@@ -175,6 +193,8 @@ class Run:
                 hint="Make room there, or keep the state elsewhere with --state.",
             )
         record = self.folder.record
+        # What is left of a run that is gone on with stays until the program changes something.
+        self._seen = self._last_change()
         return NamespaceProgram.start(self.plan(), command, environment, record.folder)
 
     def plan(self) -> NamespaceSettings:
@@ -226,8 +246,15 @@ class Run:
                 external.snapshot(cancelled=over.is_set)
 
         snapshot = threading.Thread(target=take, name="snapshot", daemon=True)
+
+        def look() -> bool:
+            if self._is_full():
+                return True
+            self._look(program, known=not snapshot.is_alive())
+            return False
+
         try:
-            status = program.attend(snapshot.start, self._is_full, every=_EVERY)
+            status = program.attend(snapshot.start, look, every=_EVERY)
         finally:
             over.set()
             program.close()
@@ -240,6 +267,144 @@ class Run:
         self.full = room(self.folder.path) < _RESERVE
         return self.full
 
+    # -- while the program runs -------------------------------------------------------------
+
+    def _look(self, program: NamespaceProgram, *, known: bool) -> None:
+        """Commit if somebody asks, or at a quiet moment once the roots are known."""
+        asked = self.folder.asked()
+        if asked:
+            answer = self._answer(program)
+            for one in asked:
+                self.folder.answer(one, answer)
+        begun = time.monotonic()
+        if not known or not self._quiet or begun < self._next:
+            return
+        now = self._last_change()
+        self._next = begun + _SHARE * (time.monotonic() - begun)
+        touched = self._workspace.external.was_touched()
+        if now != self._seen and time.time_ns() - now[0] > _QUIET * 10**9:
+            # What cannot be committed now is tried again at the end, which tells.
+            with suppress(FilepactError):
+                self._commit_now(program)
+            self._seen = self._last_change()
+        elif touched and program.hold():
+            self._let_go_on(program)
+
+    def _last_change(self) -> tuple[int, int]:
+        return last_change(layer.upper for layer in self.folder.layers())
+
+    def _answer(self, program: NamespaceProgram) -> dict[str, object]:
+        if self.folder.record.mode == "review":
+            return {"refused": "in review mode everything is proposed when the program ends"}
+        try:
+            done = self._commit_now(program)
+        except FilepactError as error:
+            return {"refused": error.message}
+        if done is None:
+            return {"refused": "the program cannot be held at this moment"}
+        waiting = sorted(
+            self._workspace.guard.show(one.root, one.path) for one in self._record.waiting
+        )
+        return {"operations": [one.operation for one in done], "waiting": waiting}
+
+    def _commit_now(self, program: NamespaceProgram) -> tuple[Receipt, ...] | None:
+        """Commit what is allowed while the program stands still; None where it does not."""
+        if not program.hold():
+            return None
+        try:
+            folder, record = self.folder, self._record
+            result = self._workspace.layers().commit(
+                self.session,
+                folder.layers(),
+                began=folder.record.began,
+                mode="auto",
+                tool=" ".join(folder.record.command)[:60],
+                skip=frozenset(_passed(folder, self._builds)),
+                record=record,
+                keep=folder.keep,
+            )
+            self._receipts += result.receipts
+            _note(folder, record)
+            uppers = {layer.root: layer.upper for layer in folder.layers()}
+            for path in record.fresh:
+                with suppress(OSError):
+                    mark_whole(uppers[path.root], path.path)
+        finally:
+            self._let_go_on(program)
+        return result.receipts
+
+    def _let_go_on(self, program: NamespaceProgram) -> None:
+        """Have the program see what the roots hold by now, and go on."""
+        try:
+            with suppress(FilepactError):
+                # New folders first, then what lies in them.
+                if self._show_roots(program):
+                    self._show_roots(program)
+        finally:
+            program.release()
+
+    def _show_roots(self, program: NamespaceProgram) -> bool:
+        """Write what differs between the roots and committed files of the layers into the latter."""
+        record = self._record
+        wanted: dict[WorkspacePath, tuple[Revision | None, bytes]] = {}
+        uppers = {layer.root: layer.upper for layer in self.folder.layers()}
+        roots = {root.path: root for root in self._workspace.guard.roots}
+        for path in {**record.states, **dict.fromkeys(self._unseen(roots))}:
+            found = self._changed_below(roots[path.root], path)
+            if found is None or path in record.waiting:
+                continue
+            with Root.open(uppers[path.root]) as upper:
+                if _seen(upper, path, {}) == record.states.get(path):
+                    wanted[path] = found
+        if not wanted:
+            return False
+        ordered = sorted(wanted, key=_name)
+        gone = [one for one in reversed(ordered) if wanted[one][0] is None]
+        made = [one for one in ordered if wanted[one][0] is not None]
+        program.write_through([_told(one, *wanted[one]) for one in (*gone, *made)])
+        for path in wanted:
+            contents: dict[str, bytes] = {}
+            with Root.open(uppers[path.root]) as upper:
+                state = record.states[path] = _seen(upper, path, contents)
+            if state == FOLDER:
+                record.whole.add(path)
+            elif state is not None:
+                self.folder.keep(state.content, contents[state.content])
+        _note(self.folder, record)
+        return True
+
+    def _changed_below(
+        self, root: Root, path: WorkspacePath
+    ) -> tuple[Revision | None, bytes] | None:
+        """The state of a root's file and its bytes, if it is not what was committed last."""
+        stamp = stamp_at(root, path.path)
+        if stamp is not None and self._stamps.get(path) == stamp:
+            return None
+        contents: dict[str, bytes] = {}
+        try:
+            state = state_of(root, path, contents)
+        except FilepactError:
+            return None
+        if stamp is not None:
+            self._stamps[path] = stamp
+        if state == self._record.states.get(path):
+            return None
+        return state, b"" if state is None else contents.get(state.content, b"")
+
+    def _unseen(self, roots: Mapping[RootId, Root]) -> Iterator[WorkspacePath]:
+        """What was put into folders of the roots of which the program sees only its own."""
+        for folder in sorted(self._record.whole, key=_name):
+            root = roots[folder.root]
+            if root.place(folder.path, follow=False).kind != "directory":
+                continue
+            with TreeReader(root, folder.path, allow=_is_no_build, ignore=False) as entries:
+                for entry in entries:
+                    path = WorkspacePath(folder.root, entry.path)
+                    if entry.kind != "other" and path not in self._record.states:
+                        yield path
+
+    # -- at the end ---------------------------------------------------------------------------
+
     def commit(self) -> LayerResult:
         """Commit the layers, and remove them where nothing is left in them.
 
@@ -251,7 +416,68 @@ class Run:
             # It steers the agent the next time, and was not there before.
             with suppress(OSError):
                 apart[path] = f"kept apart as {self.folder.keep_apart(path)}"
-        return commit_run(self._workspace, self.folder, self._builds, apart)
+        result = commit_run(self._workspace, self.folder, self._builds, apart)
+        return LayerResult((*self._receipts, *result.receipts), result.left)
+
+
+def _seen(upper: Root, path: WorkspacePath, contents: dict[str, bytes]) -> Revision | None:
+    """What a layer has of a file; None where it has nothing, or that it is gone."""
+    if upper.place(path.path, follow=False).kind in ("missing", "other"):
+        return None
+    return state_of(upper, path, contents)
+
+
+def _told(
+    path: WorkspacePath, state: Revision | None, data: bytes
+) -> tuple[str, str, str, int, bytes]:
+    kind = "none" if state is None else "link" if state.is_link else "file"
+    if state == FOLDER:
+        kind = "folder"
+    return path.root, path.path, kind, 0 if state is None else state.mode & 0o777, data
+
+
+def record_of(folder: RunFolder) -> LayerRecord:
+    """What was committed of a run while its program ran."""
+    record = LayerRecord(folder.kept)
+    known = folder.committed()
+    if known is not None:
+        for root, path, state in known["states"]:
+            where = WorkspacePath(RootId(root), path)
+            record.states[where] = None if state is None else Revision(*state)
+        for name in ("whole", "waiting"):
+            found = {WorkspacePath(RootId(root), path) for root, path in known[name]}
+            setattr(record, name, found)
+    return record
+
+
+def _note(folder: RunFolder, record: LayerRecord) -> None:
+    states = (
+        (*_name(path), None if state is None else (state.content, state.mode))
+        for path, state in record.states.items()
+    )
+    named = {"whole": record.whole, "waiting": record.waiting}
+    folder.note_committed(
+        {"states": list(states), **{name: [*map(_name, found)] for name, found in named.items()}}
+    )
+
+
+def _name(path: WorkspacePath) -> tuple[str, str]:
+    return path.root, path.path
+
+
+def _passed(folder: RunFolder, builds: Builds) -> dict[str, tuple[LayerMount, str]]:
+    """Folders that programs fill and that are not committed file by file, by absolute path."""
+    if builds == "record":
+        return {}
+    return {
+        f"{layer.root.rstrip('/')}/{path}": (layer, path)
+        for layer in folder.layers()
+        for path in build_folders(layer.upper, _is_build)
+    }
+
+
+def _is_no_build(path: str, is_folder: bool) -> bool:
+    return not is_folder or basename(path.rstrip("/")) not in _FILLED | REPOSITORIES
 
 
 def commit_run(
@@ -273,11 +499,7 @@ def commit_run(
     """
     record = folder.record
     mode: RunMode = "review" if record.mode == "review" else "auto"
-    passed: dict[str, tuple[LayerMount, str]] = {}
-    if builds != "record":
-        for layer in folder.layers():
-            for path in build_folders(layer.upper, _is_build):
-                passed[f"{layer.root.rstrip('/')}/{path}"] = (layer, path)
+    passed = _passed(folder, builds)
     result = workspace.layers().commit(
         Session(f"run-{record.id[1:]}", Actor("agent", record.agent)),
         folder.layers(),
@@ -285,6 +507,7 @@ def commit_run(
         mode=mode,
         tool=" ".join(record.command)[:60],
         skip=frozenset(passed),
+        record=record_of(folder),
     )
     result.left.update(apart)
     if builds == "move" and mode == "auto":

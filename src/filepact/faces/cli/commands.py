@@ -152,7 +152,7 @@ def _add_running(group: CommandGroup) -> None:
         "run:run",
         "run a program so that all that it changes is judged, recorded and undoable",
         "filepact run -- claude",
-        "Whatever it and its children write beneath the roots goes into a layer first, and is committed when it ends; "
+        "Whatever it and its children write beneath the roots goes into a layer first, and is committed from there; "
         "the rest of the system is read-only for it, and secrets are hidden. Linux; elsewhere it is only observed. "
         "Ends with the program's exit code.",
     )
@@ -176,6 +176,12 @@ def _add_running(group: CommandGroup) -> None:
         default="auto",
         help="auto: where the system has no layers, the program changes the files itself, and that is recorded afterwards; required: it is not started then; off: always so (default: auto)",
     )
+    add(
+        "--commit",
+        choices=("quiet", "end"),
+        default="quiet",
+        help="quiet: what the rules allow is done whenever the program has changed nothing for two seconds, and at the end; end: only at the end (default: quiet)",
+    )
     add("words", metavar="CMD", nargs=REMAINDER, help="the program with its words, after `--`")
     add = group.add(
         "runs",
@@ -184,7 +190,11 @@ def _add_running(group: CommandGroup) -> None:
         "filepact runs --commit r1a2b3c4d",
         "A run stays when its program was killed with filepact itself, or when something in its layers could not be committed.",
     )
-    add("--commit", metavar="ID", help="commit what the layers of a run hold")
+    add(
+        "--commit",
+        metavar="ID",
+        help="commit what the layers of a run hold; of one that goes on, what the rules allow",
+    )
     add("--discard", metavar="ID", help="remove the layers of a run with all they hold")
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filepact.config.person import home_folder, read_settings, state_folder
 from filepact.domain.operation import moment
-from filepact.errors import FilepactError, InvalidParamsError
+from filepact.errors import FilepactError, InvalidParamsError, StateFailedError
 from filepact.faces.cli.context import CommandContext, find_context, opened
 from filepact.faces.cli.render import count
 from filepact.faces.cli.screen import FAILED, NOTHING, CommandAnswer, plain, remark
@@ -17,6 +17,7 @@ from filepact.workspace.runs import (
     Run,
     RunFolder,
     agent_of,
+    ask_commit,
     commit_run,
     is_going_on,
     list_runs,
@@ -94,6 +95,7 @@ def _carry_out(
         secrets=() if home is None else secret_places(home),
         writable=[os.path.realpath(one) for one in (*arguments.writable, *listed)],
         builds=settings.builds,
+        quiet=arguments.commit == "quiet",
     )
     environment = {**os.environ, "FILEPACT_RUN": folder.record.id}
     try:
@@ -218,6 +220,11 @@ def runs(arguments: Namespace, screen: Terminal) -> CommandAnswer:
                 plain(f"{folder.record.id} is discarded\n"), {"run": folder.record.id}
             )
     if arguments.commit:
+        going = [one.id for one in list_runs(state) if one.id.startswith(arguments.commit)]
+        if len(going) == 1 and is_going_on(state, going[0]):
+            answer = ask_commit(state, going[0])
+            if answer is not None:
+                return _answered(answer, going[0])
         with RunFolder.open(state, arguments.commit) as folder:
             context = CommandContext(folder.record.roots, state, "journal")
             with opened(arguments, context) as workspace:
@@ -230,6 +237,23 @@ def runs(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         return CommandAnswer(plain("no runs are left\n"), {"runs": []}, NOTHING)
     lines = [_line(one, state) for one in found]
     return CommandAnswer(plain("".join(lines)), {"runs": [_run_facts(one, state) for one in found]})
+
+
+def _answered(answer: dict[str, Any], name: str) -> CommandAnswer:
+    """What a run said that goes on."""
+    if "refused" in answer:
+        raise StateFailedError(
+            f"the run {name} was not committed: {answer['refused']}",
+            hint="Its program goes on; what it changed is committed at its end, or try again.",
+        )
+    operations, waiting = answer["operations"], answer["waiting"]
+    lines = [f"committed: {one}; `filepact undo {one}` takes it back\n" for one in operations]
+    if not operations:
+        lines.append("nothing to commit by now\n")
+    if waiting:
+        shown = ", ".join(waiting[:_SHOWN]) + (" and others" if len(waiting) > _SHOWN else "")
+        lines.append(f"not before the program's end: {shown}\n")
+    return CommandAnswer(plain("".join(lines)), {"run": name, **answer})
 
 
 def _line(record: RunRecord, state: str) -> str:

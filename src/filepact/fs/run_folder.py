@@ -1,0 +1,389 @@
+"""The folders of runs: what a program did, and what is known of it, until it was committed or discarded.
+
+A *run* is a folder of the state folder with a layer for each root; it lasts whatever has become of
+the program.  One process holds it.  Others may ask that one for a commit, by a file in it.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import secrets
+import stat
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from filepact.errors import NotFoundError, StateFailedError
+from filepact.fs.inside import LayerMount
+from filepact.fs.overlay import remove_tree, settle
+from filepact.fs.state import write_note
+from filepact.fs.watch import moment
+from filepact.values import asdict, dataclass, field, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["RunFolder", "RunRecord", "ask_commit", "is_going_on", "list_runs"]
+
+_RUNS: Final = "runs"
+_RECORD: Final = "run.json"
+_COMMITTED: Final = "committed.json"
+_ASKED, _ANSWERED = "asked-", "answered-"
+_PATIENCE: Final = 60.0
+_NAP: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What is known of a run when its program has ended.
+
+    Attributes:
+        id: ``r`` and eight hexadecimal digits.
+        command: The program with its words.
+        agent: The name that rules know the program by.
+        mode: ``auto`` or ``review``.
+        roots: True paths; the layers have the same order.
+        folder: Where the program was started.
+        began: When the layers were made, nanoseconds since the epoch, by the clock of stamps.
+        created: The same by the calendar, in seconds.
+        ended: How the program ended, as shells tell it; None if nobody saw it.
+        left: What is still in the layers, by path, with the reason; filled in by a commit.
+    """
+
+    id: str
+    command: tuple[str, ...]
+    agent: str
+    mode: str
+    roots: tuple[str, ...]
+    folder: str
+    began: int
+    created: float
+    ended: int | None = None
+    left: dict[str, str] = field(default_factory=dict)
+
+
+class RunFolder:
+    """The folder of one run, held by one process at a time; a context manager that gives it up.
+
+    Attributes:
+        record: What is known of it.
+        path: Where it is.
+    """
+
+    def __init__(self, path: str, record: RunRecord, lock: int) -> None:
+        self.path = path
+        self.record = record
+        self._lock = lock
+
+    @classmethod
+    def make(
+        cls,
+        state: str,
+        *,
+        command: Sequence[str],
+        agent: str,
+        mode: str,
+        roots: Sequence[str],
+        folder: str,
+    ) -> RunFolder:
+        """Make the folder of a new run.
+
+        Args:
+            state: The state folder.
+            command: See `RunRecord`, as for the others.
+            agent: See there.
+            mode: See there.
+            roots: See there.
+            folder: See there.
+
+        Raises:
+            StateFailedError: It cannot be made.
+        """
+        name = f"r{secrets.token_hex(4)}"
+        path = os.path.join(state, _RUNS, name)
+        try:
+            os.makedirs(path, mode=0o700)
+            lock = _take(path)
+            for number in range(len(roots)):
+                # As open as the root itself is: the overlay's top takes its bits from here.
+                bits = stat.S_IMODE(os.stat(roots[number]).st_mode)
+                for part in ("upper", "work"):
+                    os.makedirs(os.path.join(path, str(number), part), mode=0o700)
+                os.chmod(os.path.join(path, str(number), "upper"), bits)
+            os.mkdir(os.path.join(path, "private"), 0o700)
+        except OSError as error:
+            raise _unusable(path, error) from None
+        if lock is None:
+            raise StateFailedError(f"{path} is taken")
+        record = RunRecord(
+            *(name, tuple(command), agent, mode, tuple(roots), folder, moment(), time.time())
+        )
+        run = cls(path, record, lock)
+        run.note()
+        return run
+
+    @classmethod
+    def open(cls, state: str, name: str) -> RunFolder:
+        """Take over a run that was left.
+
+        Args:
+            state: The state folder.
+            name: The run's id, or the beginning of it.
+
+        Raises:
+            NotFoundError: There is no such run, or more than one.
+            StateFailedError: It is still going on.
+        """
+        found = [one for one in list_runs(state) if name and one.id.startswith(name)]
+        if len(found) != 1:
+            what = "several runs" if found else "no run"
+            raise NotFoundError(
+                f"{what} of which the id begins with {name!r}",
+                hint="`filepact runs` lists them.",
+            )
+        path = os.path.join(state, _RUNS, found[0].id)
+        lock = _take(path)
+        if lock is None:
+            raise StateFailedError(
+                f"the run {found[0].id} is still going on",
+                hint="Wait until its program has ended, or end it.",
+            )
+        # Another process may have settled it just before.
+        record = _read(path)
+        if record is None:
+            os.close(lock)
+            raise NotFoundError(f"the run {found[0].id} is gone")
+        return cls(path, record, lock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._lock)
+
+    @property
+    def private(self) -> str:
+        """The folder for the program's temporary files."""
+        return os.path.join(self.path, "private")
+
+    def layers(self) -> tuple[LayerMount, ...]:
+        """The layers, of the roots in their order."""
+        return tuple(
+            LayerMount(root, *(os.path.join(self.path, str(at), one) for one in ("upper", "work")))
+            for at, root in enumerate(self.record.roots)
+        )
+
+    def settle(self, left: dict[str, str]) -> None:
+        """Keep of the layers only what was not committed, as changes that begin now.
+
+        Args:
+            left: By absolute path, with the reason.
+
+        Raises:
+            StateFailedError: The system refused.
+        """
+        try:
+            for layer in self.layers():
+                prefix = f"{layer.root.rstrip('/')}/"
+                keep = (one[len(prefix) :] for one in left if one.startswith(prefix))
+                settle(layer.upper, frozenset(keep))
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(self.path, _COMMITTED))
+        except OSError as error:
+            raise _unusable(self.path, error) from None
+        self.record = replace(self.record, began=moment())
+        self.note(left=left)
+
+    def note(self, *, ended: int | None = None, left: dict[str, str] | None = None) -> None:
+        """Keep what is known by now.
+
+        Raises:
+            StateFailedError: It cannot be written; what was there stays.
+        """
+        known = self.record
+        self.record = replace(
+            known,
+            ended=known.ended if ended is None else ended,
+            left=known.left if left is None else left,
+        )
+        write_note(self.path, _RECORD, json.dumps(asdict(self.record)).encode())
+
+    # -- what was committed while the program ran ---------------------------------------------
+
+    def note_committed(self, known: object) -> None:
+        """Keep what layers held at the last commit, as JSON has it.
+
+        Raises:
+            StateFailedError: It cannot be written; what was there stays.
+        """
+        write_note(self.path, _COMMITTED, json.dumps(known).encode())
+
+    def committed(self) -> Any:
+        """The same again; None where there was no commit before the end."""
+        try:
+            with open(os.path.join(self.path, _COMMITTED), "rb") as stream:
+                return json.load(stream)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise StateFailedError(
+                f"what was committed of the run {self.record.id} cannot be read: {error}",
+                hint=f"`filepact runs --discard {self.record.id}` drops what was not committed.",
+            ) from None
+
+    def keep(self, name: str, data: bytes) -> None:
+        """Keep bytes by their content id, unless they are.
+
+        Raises:
+            StateFailedError: They cannot be written.
+        """
+        folder = os.path.join(self.path, "kept")
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+        if not os.path.exists(os.path.join(folder, name)):
+            write_note(folder, name, data)
+
+    def kept(self, name: str) -> bytes:
+        """Bytes that were kept.
+
+        Raises:
+            NotFoundError: They were not.
+        """
+        try:
+            with open(os.path.join(self.path, "kept", name), "rb") as stream:
+                return stream.read()
+        except OSError:
+            raise NotFoundError("what a file held at a commit is not kept") from None
+
+    def asked(self) -> list[str]:
+        """Who asks for a commit, by names of theirs."""
+        return [one.removeprefix(_ASKED) for one in os.listdir(self.path) if one.startswith(_ASKED)]
+
+    def answer(self, name: str, facts: object) -> None:
+        """Answer somebody who asked.
+
+        Raises:
+            StateFailedError: It cannot be written.
+        """
+        write_note(self.path, _ANSWERED + name, json.dumps(facts).encode())
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(self.path, _ASKED + name))
+
+    def keep_apart(self, path: str) -> str:
+        """Move a file of this machine out of its place; the place that it has now.
+
+        Raises:
+            OSError: The system refused.
+        """
+        folder = os.path.join(self.path, "apart")
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        target = os.path.join(folder, f"{secrets.token_hex(2)}-{os.path.basename(path)}")
+        try:
+            os.rename(path, target)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            target = f"{path}.{self.record.id}"
+            os.rename(path, target)
+        return target
+
+    def discard(self) -> None:
+        """Remove it with all that its layers hold.
+
+        Raises:
+            StateFailedError: The system refused; what is left of it is still a run.
+        """
+        try:
+            for name in os.listdir(self.path):
+                if name not in (_RECORD, "lock"):
+                    remove_tree(os.path.join(self.path, name))
+            remove_tree(self.path)
+        except OSError as error:
+            raise _unusable(self.path, error) from None
+
+
+def list_runs(state: str) -> tuple[RunRecord, ...]:
+    """The runs of a state folder, oldest first."""
+    folder = os.path.join(state, _RUNS)
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return ()
+    found = (_read(os.path.join(folder, name)) for name in names)
+    return tuple(sorted(filter(None, found), key=lambda one: one.created))
+
+
+def is_going_on(state: str, name: str) -> bool:
+    """Whether a process holds a run."""
+    lock = _take(os.path.join(state, _RUNS, name))
+    if lock is not None:
+        os.close(lock)
+    return lock is None
+
+
+def ask_commit(state: str, name: str) -> dict[str, Any] | None:
+    """Ask the process that holds a run for a commit, and wait for its answer.
+
+    Args:
+        state: The state folder.
+        name: The run's id.
+
+    Returns:
+        What it answers; None if the run ends meanwhile.
+
+    Raises:
+        StateFailedError: It does not answer.
+    """
+    path = os.path.join(state, _RUNS, name)
+    mine = secrets.token_hex(4)
+    answer = os.path.join(path, _ANSWERED + mine)
+    write_note(path, _ASKED + mine, b"")
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:
+        try:
+            with open(answer, "rb") as stream:
+                found: dict[str, Any] = json.load(stream)
+        except FileNotFoundError:
+            with suppress(FileNotFoundError):
+                if is_going_on(state, name):
+                    time.sleep(_NAP)
+                    continue
+            return None
+        return found
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(path, _ASKED + mine))
+    raise StateFailedError(
+        f"the run {name} does not answer",
+        hint="It may be stopped: let it go on, or wait until its program has ended.",
+    )
+
+
+def _read(path: str) -> RunRecord | None:
+    try:
+        with open(os.path.join(path, _RECORD), "rb") as stream:
+            found = json.load(stream)
+        found["command"], found["roots"] = tuple(found["command"]), tuple(found["roots"])
+        return RunRecord(**found)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _take(path: str) -> int | None:
+    """Take a run's lock; None where somebody has it."""
+    lock = os.open(os.path.join(path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def _unusable(path: str, error: OSError) -> StateFailedError:
+    return StateFailedError(
+        f"the folder of a run, {path}, cannot be used: {error.strerror}",
+        hint="Make it writable, or room on its disk, and try again.",
+    )

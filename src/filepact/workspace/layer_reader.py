@@ -1,0 +1,327 @@
+"""Reads layers as changes: what each entry changes, and from what the program started."""
+
+from __future__ import annotations
+
+from posixpath import dirname
+from typing import TYPE_CHECKING, Final
+
+from filepact.domain.change import FileChange
+from filepact.domain.document import FOLDER, LINK, Revision, WorkspacePath, content_id
+from filepact.errors import FilepactError, NotFoundError
+from filepact.fs.atomic import LARGEST
+from filepact.fs.overlay import layer_entries
+from filepact.fs.root import Root
+from filepact.fs.walk import TreeReader
+from filepact.fs.watch import stamp_at
+from filepact.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from filepact.fs.inside import LayerMount
+    from filepact.fs.overlay import LayerEntry
+    from filepact.fs.watch import Stamp
+    from filepact.workspace.external import ExternalChanges
+    from filepact.workspace.guard import Guard
+
+__all__ = ["REPOSITORIES", "LayerChanges", "LayerReader", "LayerRecord", "state_of"]
+
+_BITS: Final = 0o777
+_NOTHING: Final = content_id(b"")
+_REPOSITORY: Final = "hooks and settings in there run code when version control is used"
+REPOSITORIES: Final = frozenset({".git", ".hg", ".svn", ".jj"})
+"""The insides of version control, wherever they are: nothing in them is committed."""
+
+
+@dataclass(slots=True)
+class LayerRecord:
+    """What layers held when they were last committed while their program ran.
+
+    Attributes:
+        content: The bytes of its states, by content id; `NotFoundError` for those that nobody has.
+        states: Files, links and new folders that were committed, by path; None for what was removed.
+        whole: Folders that hide what lies below them, and of which all that they hid is recorded.
+        fresh: Those that are to be marked so, or are, since the last commit.
+        waiting: What was not committed.
+    """
+
+    content: Callable[[str], bytes]
+    states: dict[WorkspacePath, Revision | None] = field(default_factory=dict)
+    whole: set[WorkspacePath] = field(default_factory=set)
+    fresh: list[WorkspacePath] = field(default_factory=list)
+    waiting: set[WorkspacePath] = field(default_factory=set)
+
+    def unchanged(self, path: WorkspacePath, state: Revision | None) -> bool:
+        """Whether a file was committed as it is."""
+        return path in self.states and self.states[path] == state
+
+
+def _nothing_kept(_name: str) -> bytes:
+    raise NotFoundError("nothing is kept")
+
+
+@dataclass(slots=True)
+class LayerChanges:
+    """The changes of all layers.
+
+    Attributes:
+        first: Removals that make way for something of another kind under the same name.
+        changes: All others.
+        unclear: Those of them of which the base is not known, so that they start from the present.
+        contents: The bytes of every state.
+        left: See `LayerResult`.
+        own: What an earlier commit of the same layers, which was cut off, started from and made.
+        record: What was committed before.
+        content: The bytes of states that it has.
+        states: What the layers hold by now, by path.
+        fresh: Folders that are the layers' alone, without those in them.
+        written: The content ids of what was done, which the journal has.
+    """
+
+    first: list[FileChange] = field(default_factory=list)
+    changes: list[FileChange] = field(default_factory=list)
+    unclear: set[WorkspacePath] = field(default_factory=set)
+    contents: dict[str, bytes] = field(default_factory=lambda: {_NOTHING: b""})
+    left: dict[str, str] = field(default_factory=dict)
+    own: dict[WorkspacePath, set[Revision | None]] = field(default_factory=dict)
+    record: LayerRecord = field(default_factory=lambda: LayerRecord(_nothing_kept))
+    content: Callable[[str], bytes] = _nothing_kept
+    states: dict[WorkspacePath, Revision | None] = field(default_factory=dict)
+    fresh: list[WorkspacePath] = field(default_factory=list)
+    written: set[str] = field(default_factory=set)
+
+
+class LayerReader:
+    """Reads one layer as changes.
+
+    Args:
+        guard: See `LayerCommitter`.
+        external: See there.
+        found: What is found is added to it.
+        began: See `LayerCommitter.commit`.
+        layer: The layer.
+        skip: See there.
+    """
+
+    def __init__(
+        self,
+        guard: Guard,
+        external: ExternalChanges,
+        found: LayerChanges,
+        began: int,
+        layer: LayerMount,
+        skip: frozenset[str],
+    ) -> None:
+        self._guard = guard
+        self._external = external
+        self._found = found
+        self._began = began
+        self._layer = layer
+        self._root = next(root for root in guard.roots if root.path == layer.root)
+        prefix = f"{layer.root.rstrip('/')}/"
+        self._skip = frozenset(one[len(prefix) :] for one in skip if one.startswith(prefix))
+        self._entries: dict[str, LayerEntry] = {}
+        self._full: set[str] = set()
+        self._replaced: set[str] = set()
+
+    def read(self) -> None:
+        for entry in layer_entries(self._layer.upper, self._skip):
+            self._full.add(dirname(entry.path))
+            inside = _repository(entry.path)
+            if inside is None:
+                self._entries[entry.path] = entry
+            else:
+                # Thousands of files, of which each would be denied by itself.
+                self._found.left.setdefault(self._show(inside), _REPOSITORY)
+        with Root.open(self._layer.upper) as upper:
+            for entry in self._entries.values():
+                try:
+                    self._one(entry, upper)
+                except FilepactError as error:
+                    self._found.left[self._show(entry.path)] = error.message
+
+    def _show(self, path: str) -> str:
+        return self._guard.show(self._root.path, path)
+
+    def _at(self, path: str) -> WorkspacePath:
+        return WorkspacePath(self._root.path, path)
+
+    def _one(self, entry: LayerEntry, upper: Root) -> None:
+        """Note what one entry changes."""
+        lower = "missing"
+        if dirname(entry.path) in self._replaced:
+            self._replaced.add(entry.path)  # What lies below is new as well.
+        else:
+            lower = self._root.place(entry.path, follow=False).kind
+        if entry.kind == "other":
+            self._found.left[self._show(entry.path)] = "it is not a regular file, folder or link"
+        elif entry.kind == "whiteout":
+            if not self._found.record.unchanged(self._at(entry.path), None):
+                self._remove(entry.path, lower, self._found.changes)
+            self._found.states[self._at(entry.path)] = None
+        elif entry.kind in ("folder", "opaque"):
+            self._folder(entry, lower)
+        elif lower == "other":
+            self._found.left[self._show(entry.path)] = (
+                "a device, pipe or socket stands in its place"
+            )
+        else:
+            self._file(entry, lower, upper)
+
+    def _folder(self, entry: LayerEntry, lower: str) -> None:
+        path, record = self._at(entry.path), self._found.record
+        mine = path in record.whole or record.unchanged(path, FOLDER)
+        if entry.kind == "opaque" or lower != "directory":
+            self._note_whole(path)
+        if lower == "directory":
+            if entry.kind == "opaque":
+                self._remove_inside(entry.path, self._found.changes)
+            return
+        if lower != "missing":
+            if entry.kind == "folder" or mine:
+                # The program found no such thing there: then this folder would hide what was below.
+                self._found.left[self._show(entry.path)] = "somebody put something else there"
+                return
+            self._remove(entry.path, lower, self._found.first)
+            self._replaced.add(entry.path)
+        if lower == "missing" and mine:
+            return  # Somebody removed it.
+        self._found.states[path] = FOLDER
+        if entry.path not in self._full:
+            self._found.changes.append(FileChange(path, None, FOLDER))
+
+    def _note_whole(self, path: WorkspacePath) -> None:
+        """Note a folder of which the root's has nothing to do with what the program sees."""
+        last = self._found.fresh[-1] if self._found.fresh else None
+        if last is None or last.root != path.root or not path.path.startswith(f"{last.path}/"):
+            self._found.fresh.append(path)
+
+    def _file(self, entry: LayerEntry, lower: str, upper: Root) -> None:
+        path = self._at(entry.path)
+        after, data = _load(upper, entry.path, link=entry.kind == "link")
+        self._found.states[path] = after
+        if self._found.record.unchanged(path, after):
+            return
+        if lower not in ("missing", entry.kind):
+            self._remove(entry.path, lower, self._found.first)
+            before: Revision | None = None
+        else:
+            before = self._base(path)
+        self._found.contents[after.content] = data
+        if before != after:
+            self._found.changes.append(FileChange(path, before, after))
+        else:
+            self._found.unclear.discard(path)
+
+    # -- removals -------------------------------------------------------------------------
+
+    def _remove(self, path: str, lower: str, into: list[FileChange]) -> None:
+        if lower == "directory":
+            self._remove_inside(path, into)
+            into.append(FileChange(self._at(path), FOLDER, None))
+            self._found.states[self._at(path)] = None
+        elif lower in ("file", "link"):
+            self._remove_file(path, into)
+
+    def _remove_file(self, path: str, into: list[FileChange]) -> None:
+        where = self._at(path)
+        before = self._base(where)
+        self._found.states[where] = None
+        if before is not None:
+            into.append(FileChange(where, before, None))
+
+    def _remove_inside(self, path: str, into: list[FileChange]) -> None:
+        """Everything below a folder of the root that the layer does not have."""
+        folders: list[str] = []
+        record = self._found.record
+        # Of what was removed before, all that is there now is somebody else's.
+        whole = self._at(path) in record.whole or record.unchanged(self._at(path), None)
+        with TreeReader(self._root, path, allow=_every, ignore=False) as entries:
+            for entry in entries:
+                mine = self._entries.get(entry.path)
+                if entry.path in self._skip or (mine is not None and mine.kind != "whiteout"):
+                    continue
+                where = self._at(entry.path)
+                if whole and record.states.get(where) is None and where not in record.waiting:
+                    continue  # Somebody made it since; the program has never seen it.
+                if entry.kind == "folder":
+                    folders.append(entry.path)
+                elif entry.kind != "other":
+                    try:
+                        self._remove_file(entry.path, into)
+                    except FilepactError as error:
+                        self._found.left[self._show(entry.path)] = error.message
+        for one in reversed(folders):
+            into.append(FileChange(self._at(one), FOLDER, None))
+            self._found.states[self._at(one)] = None
+
+    # -- what the program started from ------------------------------------------------------
+
+    def _base(self, path: WorkspacePath) -> Revision | None:
+        """What the program's file started from; its bytes are added to the contents."""
+        record = self._found.record
+        if path in record.states:
+            return self._recorded(path, record)
+        stamp = stamp_at(self._root, path.path)
+        known = self._external.known(path)
+        if stamp is not None and stamp.changed <= self._began:
+            return state_of(self._root, path, self._found.contents)
+        if known is not None and self._add(known):
+            return known[1]
+        if stamp is None:
+            return None
+        present = state_of(self._root, path, self._found.contents)
+        if present not in self._found.own.get(path, ()):
+            # Somebody made or changed it since, and nobody kept what it was.
+            self._found.unclear.add(path)
+        return present
+
+    def _recorded(self, path: WorkspacePath, record: LayerRecord) -> Revision | None:
+        """The state that was committed last."""
+        state = record.states[path]
+        if state is not None:
+            try:
+                self._found.contents[state.content] = self._found.content(state.content)
+            except NotFoundError:
+                self._found.unclear.add(path)
+                return state_of(self._root, path, self._found.contents)
+        return state
+
+    def _add(self, known: tuple[Stamp, Revision | None, bytes | None]) -> bool:
+        stamp, revision, data = known
+        if stamp.changed > self._began or revision is None or data is None:
+            return False
+        self._found.contents[revision.content] = data
+        return True
+
+
+def state_of(root: Root, path: WorkspacePath, contents: dict[str, bytes]) -> Revision | None:
+    """The present state of a file or link; its bytes are added to the contents."""
+    kind = root.place(path.path, follow=False).kind
+    if kind == "missing":
+        return None
+    if kind == "directory":
+        return FOLDER
+    revision, data = _load(root, path.path, link=kind == "link")
+    contents[revision.content] = data
+    return revision
+
+
+def _load(root: Root, path: str, *, link: bool) -> tuple[Revision, bytes]:
+    if link:
+        data = root.read_link(path)
+        return Revision.of(data, LINK), data
+    found = root.read(path, limit=LARGEST, follow=False)
+    # Nobody becomes somebody else by running what a program has made.
+    return Revision.of(found.data, found.mode & _BITS), found.data
+
+
+def _repository(path: str) -> str | None:
+    """The inside of version control that a path is, or lies in."""
+    parts = path.split("/")
+    at = next((at for at, part in enumerate(parts) if part.lower() in REPOSITORIES), None)
+    return None if at is None else "/".join(parts[: at + 1])
+
+
+def _every(_path: str, _is_folder: bool) -> bool:
+    return True
