@@ -117,6 +117,14 @@ class TextPlaces:
         position = self._index.position(min(max(offset, 0), self._length), self._unit)
         return {"line": position.line, "character": position.column}
 
+    def range(self, start: int, end: int) -> dict[str, Any]:
+        """What lies between two offsets."""
+        return {"start": self.at(start), "end": self.at(end)}
+
+    def edits(self, edits: Iterable[tuple[int, int, str]]) -> list[dict[str, Any]]:
+        """Texts that come in place of what lies between offsets."""
+        return [{"range": self.range(start, end), "newText": new} for start, end, new in edits]
+
     def characters(self, offset: int) -> int:
         """How many characters stand before an offset."""
         return offset - bisect_left(self._wide, offset)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from filepact.text.lines import Unit
 
-__all__ = ["DiskTree", "OpenDocuments", "SourceTree", "document_path"]
+__all__ = ["DiskTree", "OpenDocuments", "SourceTree", "document_path", "folders_above"]
 
 _SKIPPED: Final = frozenset({".git", ".hg", ".svn", "node_modules"})
 _MAX_LISTED: Final = 200_000
@@ -202,6 +202,12 @@ def _text(change: Any) -> str:
     if not isinstance(text, str):
         raise TypeError("a change has a text")
     return text
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """All folders that a file lies in."""
+    while path := path.rpartition("/")[0]:
+        yield path
 
 
 _MAX_SOURCE: Final = 16 * 1024 * 1024

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import FilepactError
 from filepact.wire.uris import path_of, uri_of
-from filepact_csharp import formatting, sdk_projects
+from filepact_csharp import code_actions, formatting, sdk_projects
 from filepact_csharp.compiler import Compiler
 from filepact_csharp.diagnostics import WARNING, CompilerDiagnostic, TextPlaces, published
-from filepact_csharp.files import SourceTree, document_path
+from filepact_csharp.files import SourceTree, document_path, folders_above
 from filepact_csharp.formatting import configs_above
 from filepact_csharp.roslyn import Libraries
 from filepact_csharp.rpc import LanguageServer, RequestError
@@ -219,6 +219,7 @@ class CompilerServer(ProjectServer):
             "textDocument/rename": self._rename,
             "textDocument/documentSymbol": self._declarations,
             "textDocument/formatting": self._format,
+            "textDocument/codeAction": self._actions,
         }
         self.notifications |= {
             "textDocument/didOpen": self._opened,
@@ -249,6 +250,7 @@ class CompilerServer(ProjectServer):
             "referencesProvider": True,
             "renameProvider": {"prepareProvider": True},
             "documentSymbolProvider": True,
+            "codeActionProvider": {"codeActionKinds": ["quickfix", "source.organizeImports"]},
             "documentFormattingProvider": self._form is not None,
         }
 
@@ -317,7 +319,7 @@ class CompilerServer(ProjectServer):
                 gone.add(path)
         if gone and self._compiler is not None:
             for path in self._compiler.files:
-                if not gone.isdisjoint(_above(path)):
+                if not gone.isdisjoint(folders_above(path)):
                     self._behind[path] = None
 
     def _text(self, path: str) -> str | None:
@@ -526,7 +528,7 @@ class CompilerServer(ProjectServer):
     def _name(self, params: Any, context: RequestContext) -> Any:
         finder, path, offset = self._finder(params, context)
         found = finder.name_at(path, offset)
-        return found and _range(self._places(path), found.start, found.end)
+        return found and self._places(path).range(found.start, found.end)
 
     def _references(self, params: Any, context: RequestContext) -> Any:
         finder, path, offset = self._finder(params, context)
@@ -537,7 +539,7 @@ class CompilerServer(ProjectServer):
         for file, some in by_file.items():
             places = self._places(file)
             found += [
-                {"uri": uri_of(file), "range": _range(places, one.start, one.end)} for one in some
+                {"uri": uri_of(file), "range": places.range(one.start, one.end)} for one in some
             ]
         return found
 
@@ -549,9 +551,7 @@ class CompilerServer(ProjectServer):
         changes = {}
         for file, edits in finder.rename(path, offset, new).items():
             places = self._places(file)
-            changes[uri_of(file)] = [
-                {"range": _range(places, start, end), "newText": text} for start, end, text in edits
-            ]
+            changes[uri_of(file)] = places.edits(edits)
         return {"changes": changes} if changes else None
 
     def _format(self, params: Any, _context: RequestContext) -> Any:
@@ -563,7 +563,17 @@ class CompilerServer(ProjectServer):
         places = TextPlaces(text, self.documents.unit)
         configs = configs_above(path, self.root, self._sources)
         found = self._form.edits(path, text, configs, compiler.parsing(path), indent)
-        return [{"range": _range(places, one, end), "newText": new} for one, end, new in found]
+        return places.edits(found)
+
+    def _actions(self, params: Any, _context: RequestContext) -> Any:
+        path, compiler = document_path(params["textDocument"]), self._known()
+        places, ends = self._places(path), [params["range"][one] for one in ("start", "end")]
+        start, end = (places.offset(one["line"], one["character"]) for one in ends)
+        uri, found = uri_of(path), code_actions.offered(compiler, path, start, end)
+        return [
+            {"title": title, "kind": kind, "edit": {"changes": {uri: places.edits(edits)}}}
+            for title, kind, edits in found
+        ]
 
     def _declarations(self, params: Any, context: RequestContext) -> Any:
         finder, path, _ = self._finder(params, context)
@@ -573,22 +583,12 @@ class CompilerServer(ProjectServer):
             return {
                 "name": one.name,
                 "kind": one.kind,
-                "range": _range(places, one.start, one.end),
-                "selectionRange": _range(places, one.name_start, one.name_end),
+                "range": places.range(one.start, one.end),
+                "selectionRange": places.range(one.name_start, one.name_end),
                 "children": [told(each) for each in one.inner],
             }
 
         return [told(one) for one in finder.declarations(path)]
-
-
-def _range(places: TextPlaces, start: int, end: int) -> dict[str, Any]:
-    return {"start": places.at(start), "end": places.at(end)}
-
-
-def _above(path: str) -> Iterator[str]:
-    """All folders that a file lies in."""
-    while path := path.rpartition("/")[0]:
-        yield path
 
 
 def _digest(items: Any) -> str:
