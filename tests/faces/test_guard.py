@@ -34,7 +34,7 @@ def test_what_a_program_does_is_one_operation_and_can_be_taken_back(folder: Fold
         "x/y/new.txt": "create",
     }
     assert (made["actor"]["name"], made["session"][:6]) == ("unknown", "guard-")
-    assert folder.run("undo", "--unattended")["status"] == "applied"
+    assert folder.run("undo", "--unattended", made["id"])["status"] == "applied"
     assert folder.files() == before
     assert not (folder.root / "x").exists()
 
@@ -43,8 +43,8 @@ def test_what_filepact_does_itself_is_not_recorded_twice(folder: Folder) -> None
     with folder.guard():
         folder.run("write", "a.txt", "--content", "mine\n")
         folder.shell("echo more > b.txt")
-        folder.wait_for(2)
-        folder.run("undo", "--unattended")
+        newest = folder.wait_for(2)[0]
+        folder.run("undo", "--unattended", newest["id"])
         folder.shell("echo more > c.txt")
         found = folder.wait_for(4)
     assert [(one["kind"], one["actor"]["name"] == "unknown") for one in found] == [
@@ -107,10 +107,28 @@ def test_what_happened_while_no_guard_ran_is_told_apart(folder: Folder) -> None:
         newest = folder.wait_for(2)[0]
     assert newest["tool"] == "unobserved"
     # Nobody means that who says `undo`.
-    folder.run("undo", "--unattended")
+    assert "error" in folder.run("undo", "--unattended")
     assert (folder.root / "b.txt").exists()
     folder.run("undo", "--unattended", newest["id"])
     assert not (folder.root / "b.txt").exists()
+
+
+@pytest.mark.parametrize("words", [(), ("a.txt",), (".",)], ids=["bare", "file", "folder"])
+def test_what_may_be_a_persons_own_save_is_taken_back_only_by_its_id(
+    folder: Folder, words: tuple[str, ...]
+) -> None:
+    (folder.root / "a.txt").write_text("one\n")
+    with folder.guard():
+        folder.run("edit", "a.txt", "--old", "one", "--new", "two")
+        (folder.root / "a.txt").write_text("two\nby hand\n")
+        saved, edited = folder.wait_for(2)
+    error = folder.run("undo", "--unattended", *words)["error"]
+    assert (error["code"], error["details"]["operation"]) == ("INVALID_PARAMS", saved["id"])
+    assert (folder.root / "a.txt").read_text() == "two\nby hand\n"
+    folder.run("undo", "--unattended", edited["id"])
+    assert (folder.root / "a.txt").read_text() == "one\nby hand\n"
+    folder.run("undo", "--unattended", saved["id"])
+    assert (folder.root / "a.txt").read_text() == "one\n"
 
 
 def test_a_move_of_git_says_that_it_was_git(folder: Folder) -> None:

@@ -247,6 +247,12 @@ class Operation:
         return self.state in ("applied", "interrupted")
 
     @property
+    def is_anybodys(self) -> bool:
+        """Whether it was seen on the disk, and nothing tells whether an agent or a person did it."""
+        seen = self.tool == PAST_THE_DOORS or self.tool.startswith("git ")
+        return seen and self.session.actor.kind == "program"
+
+    @property
     def taken_back(self) -> dict[ChangeId, bool]:
         """The operations that an undo took back, newest first, each with whether all of it."""
         named = self.target.split() if self.kind == "undo" else []

@@ -23,6 +23,7 @@ __all__ = [
     "effective",
     "is_in",
     "is_in_force",
+    "known_author",
     "newest_first",
     "operations_on",
     "partly_gone",
@@ -131,6 +132,24 @@ def is_in_force(operation: Operation) -> bool:
         and operation.was_done
         and operation.undone_by is None
     )
+
+
+def known_author(operation: Operation) -> Operation:
+    """The operation, if it is known who did it: else it has to be named to be taken back.
+
+    Raises:
+        InvalidParamsError: It may be what a person saved in their own editor.
+    """
+    if operation.is_anybodys:
+        what = " ".join(operation.summary.split())
+        raise InvalidParamsError(
+            f"the last change was seen on the disk, and nobody knows whether you did it yourself: "
+            f"{operation.id}, {what}",
+            hint=f"`filepact diff {operation.id}` shows it, `filepact undo {operation.id}` takes it "
+            "back; `filepact log` lists others.",
+            operation=operation.id,
+        )
+    return operation
 
 
 def newest_first(store: JournalStore, roots: frozenset[RootId]) -> Iterable[Operation]:
@@ -255,7 +274,7 @@ def _last_on_each(store: JournalStore, places: Sequence[Place]) -> list[tuple[Op
                 hint="`filepact log PATH` shows what happened to it.",
                 path=place[1],
             )
-        found.append((newest, place))
+        found.append((known_author(newest), place))
     return found
 
 

@@ -21,6 +21,7 @@ from filepact.workspace.selection import (
     effective,
     is_in,
     is_in_force,
+    known_author,
     newest_first,
     partly_gone,
     select,
@@ -173,7 +174,7 @@ def _newest_in_force(store: JournalStore, roots: frozenset[RootId]) -> Operation
         if is_in_force(operation) and all(
             change.retraceable for change in operation.changes.changes
         ):
-            return operation
+            return known_author(operation)
     raise NoChangeError("there is nothing to undo here", hint="`filepact log` shows what happened.")
 
 

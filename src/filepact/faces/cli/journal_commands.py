@@ -112,7 +112,8 @@ def _add_undo(group: CommandGroup) -> None:
         "history:undo",
         "take operations back, and keep what was changed since",
         "filepact undo --turn --dry-run",
-        "Without arguments: the newest that is not undone yet, except what was typed in an editor. "
+        "Without arguments: the newest that is not undone yet, except what was typed in an editor; "
+        "what only a guard has seen may be your own, and has to be named. "
         "Several are undone as one new operation, which `filepact redo` brings back. If the same "
         "lines were changed since, nothing is done, and all such files are shown. Options and paths "
         "narrow each other: `--session S src` is what that session did beneath src. Paths alone: the "
