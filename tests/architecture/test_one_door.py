@@ -93,7 +93,9 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     "faces.hooks.daemon": {
         **dict.fromkeys(("os.geteuid", "os.write", "socket."), "its own socket"),
-        **dict.fromkeys(("fcntl.", "os.close", "os.open", "os.truncate", "pathlib."), STATE),
+        **dict.fromkeys(("fcntl.", "os.close", "os.open", "os.truncate"), STATE),
+        "pathlib.": f"{STATE}; and what the system says of the processes that start hooks",
+        "os.pidfd_open": "whether the host of a call is still there",
     },
     "faces.hooks.service": {
         "os.path.realpath": "which root a name of the host's lies in; names only",

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -160,6 +161,28 @@ def test_a_daemon_that_is_killed_during_a_call_loses_nothing(hooks):
     (hooks.root / "b.txt").write_text("after it\n")
     assert hooks.call("PostToolUse") == ""
     assert hooks.log() == [("Bash", {"a.txt", "b.txt"})]
+
+
+def test_what_a_person_does_after_the_host_was_killed_is_not_the_agents(hooks):
+    lines = "filepact hook claude < start.json; filepact hook claude < before.json; echo ready; read end"
+    outside = hooks.root.parent
+    (outside / "start.json").write_bytes(event("SessionStart"))
+    (outside / "before.json").write_bytes(event("PreToolUse"))
+    words = lines.replace("filepact hook", f"{sys.executable} -P -m filepact hook --root root")
+    with subprocess.Popen(
+        ["sh", "-c", words],
+        cwd=outside,
+        env=hooks.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as host:
+        assert host.stdout.readline() == b"ready\n"
+        (hooks.root / "a.txt").write_text("by the agent\n")
+        host.kill()
+    wait_for(lambda: hooks.log() == [("Bash", {"a.txt"})])
+    (hooks.root / "a.txt").write_text("by hand\n")
+    hooks.call("SessionStart", "--root", str(hooks.root))
+    assert hooks.log() == [("Bash", {"a.txt"}), ("unknown", {"a.txt"})]
 
 
 def test_a_daemon_ends_when_nobody_asks_and_the_next_one_goes_on(hooks, tmp_path):

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+import selectors
 import signal
 import socket
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -26,6 +28,7 @@ from filepact.faces.hooks.service import HookDaemon, failed
 if TYPE_CHECKING:
     from filepact.faces.hooks.agents import HookAnswer
     from filepact.faces.hooks.client import HookRequest
+    from filepact.faces.hooks.service import HostProcess
 
 __all__ = ["serve"]
 
@@ -36,6 +39,7 @@ _AGAIN: Final = 1.0  # seconds, where it should have ended and something is unde
 _HEAD: Final = 65_536
 _BLOCK: Final = 1 << 16
 _BACKLOG: Final = 64
+_MOST_ABOVE: Final = 32
 
 
 def serve(request: HookRequest, told: int) -> int:
@@ -89,15 +93,19 @@ class _Listener:
         self._place = Path(listening.getsockname())
         self._service = HookDaemon(request.roots, request.state, request.config)
         self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._watched: dict[HostProcess, int] = {}
+        self._selector = selectors.DefaultSelector()
+        listening.setblocking(False)
+        self._selector.register(listening, selectors.EVENT_READ)
 
     def run(self) -> None:
         """Answer until nothing was asked for a while and no call is under way, or the socket is gone."""
         asked = time.monotonic()
         while True:
             left = asked + self._idle() - time.monotonic()
-            self._listening.settimeout(max(0.0, min(left, _LOOK)) or _AGAIN)
             try:
-                connection, _ = self._listening.accept()
+                connection = self._next(max(0.0, min(left, _LOOK)) or _AGAIN)
             except TimeoutError:
                 self._threads = [one for one in self._threads if one.is_alive()]
                 over = left <= _LOOK and not self._service.busy
@@ -106,11 +114,50 @@ class _Listener:
                 continue
             except _InterruptedError:
                 return
+            if connection is None:
+                continue
             asked = time.monotonic()
             thread = threading.Thread(target=self._let_in, args=(connection,), name="event")
             thread.daemon = True
             thread.start()
             self._threads = [one for one in self._threads if one.is_alive()] + [thread]
+
+    def _next(self, seconds: float) -> socket.socket | None:
+        """The next connection; None where only a host has ended.
+
+        Raises:
+            TimeoutError: There was none.
+        """
+        found = [key.data for key, _ in self._selector.select(seconds)]
+        if not found:
+            raise TimeoutError
+        for host in filter(None, found):
+            with self._lock:
+                descriptor = self._watched.pop(host)
+                self._selector.unregister(descriptor)
+                os.close(descriptor)
+            self._service.host_ended(host)
+        with suppress(BlockingIOError, ConnectionAbortedError):
+            connection, _ = self._listening.accept()
+            return connection
+        return None
+
+    def _watch_hosts(self) -> None:
+        """Be told when a host ends while a call of it is under way, where the system can tell."""
+        if sys.platform != "linux":
+            return
+        with self._lock:
+            for host in self._service.hosts - self._watched.keys():
+                descriptor = -1
+                with suppress(OSError):
+                    descriptor = os.pidfd_open(host[0])
+                if descriptor < 0 or host not in _above(host[0])[:1]:
+                    self._service.host_ended(host)
+                    if descriptor >= 0:
+                        os.close(descriptor)
+                else:
+                    self._watched[host] = descriptor
+                    self._selector.register(descriptor, selectors.EVENT_READ, host)
 
     def interrupt(self, *_: object) -> None:
         """End what waits for events."""
@@ -133,12 +180,17 @@ class _Listener:
             if peer_user(connection) not in (None, os.geteuid()):
                 return
             connection.settimeout(_PATIENCE)
-            answer = self._answer(*_read(connection))
+            above = _above(_peer_process(connection))
+            answer = self._answer(*_read(connection), above)
             out = answer.out.encode("utf-8", "replace")
             remark = answer.remark.encode("utf-8", "replace")
             connection.sendall(b"%d\n%b%b" % (len(out), out, remark))
+            connection.close()
+            self._watch_hosts()
 
-    def _answer(self, head: list[str], data: bytes) -> HookAnswer:
+    def _answer(
+        self, head: list[str], data: bytes, above: tuple[HostProcess, ...]
+    ) -> HookAnswer:
         protocol, agent, event, word, config, *roots = head
         mode: HookMode = "strict" if word == "strict" else "record" if word == "record" else ""
         if protocol != PROTOCOL or agent not in AGENTS:
@@ -147,7 +199,28 @@ class _Listener:
             return failed(
                 AGENTS[agent], "this process is for other folders", refuses=mode == "strict"
             )
-        return self._service.answer(agent, data, event, mode=mode)
+        return self._service.answer(agent, data, event, mode=mode, above=above)
+
+
+def _peer_process(connection: socket.socket) -> int:
+    """The process at the other end; 0 where the system does not say."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return 0
+    return int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, option, 12)[:4], sys.byteorder)
+
+
+def _above(process: int) -> tuple[HostProcess, ...]:
+    """A process and those that have started it, the nearest first, as far as the system tells."""
+    found: list[HostProcess] = []
+    with suppress(OSError, ValueError, IndexError):
+        while process > 1 and len(found) < _MOST_ABOVE:
+            # The name stands in brackets and may hold any; what follows the last one is numbers.
+            told = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2]
+            numbers = told.split()
+            found.append((process, numbers[19]))
+            process = int(numbers[1])
+    return tuple(found)
 
 
 class _InterruptedError(Exception):

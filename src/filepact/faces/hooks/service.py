@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     from filepact.faces.hooks.client import HookMode
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["HookDaemon", "failed"]
+__all__ = ["HookDaemon", "HostProcess", "failed"]
+
+HostProcess = tuple[int, str]
+"""A process by its number, and when it began in the system's own count: numbers come again."""
 
 _NOBODY: Final = Session("nobody", Actor("program", "unknown"))
 _NO_FILES: Final[frozenset[WorkspacePath]] = frozenset()
@@ -57,6 +60,7 @@ class _Call:
         open_ended: Whether it may change others.
         lone: Whether nothing is heard when it is over.
         begun: By a steady clock, in seconds.
+        host: The process with whose end it is over, if that is known.
     """
 
     session: Session
@@ -65,6 +69,7 @@ class _Call:
     open_ended: bool
     lone: bool
     begun: float
+    host: HostProcess | None = None
 
 
 class HookDaemon:
@@ -93,6 +98,7 @@ class HookDaemon:
         self._desk: _Desk | None = None
         self._calls: dict[tuple[str, str], _Call] = {}
         self._turns: dict[str, str] = {}
+        self._above: dict[str, tuple[HostProcess, ...]] = {}
 
     @property
     def busy(self) -> bool:
@@ -101,13 +107,35 @@ class HookDaemon:
             self._forget_old()
             return bool(self._calls)
 
+    @property
+    def hosts(self) -> frozenset[HostProcess]:
+        """The hosts of calls that are under way, as far as they are known."""
+        with self._lock:
+            return frozenset(one.host for one in self._calls.values() if one.host is not None)
+
+    def host_ended(self, host: HostProcess) -> None:
+        """Settle the calls of a host that is gone: what is changed from now on is not its own."""
+        with self._lock:
+            for key in [key for key, call in self._calls.items() if call.host == host]:
+                if self._desk is not None:
+                    # What cannot be recorded now is found by the next look, and is nobody's then.
+                    with suppress(FilepactError):
+                        self._settle(self._desk, self._calls[key])
+                del self._calls[key]
+
     def close(self) -> None:
         """Keep what is known, and end."""
         with self._lock:
             self._let_go()
 
     def answer(
-        self, agent: str, data: bytes, event: str = "", *, mode: HookMode = ""
+        self,
+        agent: str,
+        data: bytes,
+        event: str = "",
+        *,
+        mode: HookMode = "",
+        above: tuple[HostProcess, ...] = (),
     ) -> HookAnswer:
         """Answer one event; whatever goes wrong is told in the host's own form.
 
@@ -116,13 +144,14 @@ class HookDaemon:
             data: What its program wrote.
             event: The event's name, where the host does not write it.
             mode: How far the hook goes.
+            above: The process that handed it on, and those that have started it, the nearest first.
         """
         known = AGENTS[agent]
         read: HookEvent | None = None
         try:
             read = read_event(known, data, event)
             with self._lock:
-                return self._answer(known, read, judges=mode != "record")
+                return self._answer(known, read, judges=mode != "record", above=above)
         except FilepactError as error:
             said = f"{error.message}. {error.hint}".strip()
         except Exception as error:  # noqa: BLE001 - a hook must not break the turn of its host
@@ -130,7 +159,14 @@ class HookDaemon:
         before = read is None or read.moment == "before"
         return failed(known, said, refuses=mode == "strict" and before)
 
-    def _answer(self, agent: HookAgent, event: HookEvent, *, judges: bool) -> HookAnswer:
+    def _answer(
+        self,
+        agent: HookAgent,
+        event: HookEvent,
+        *,
+        judges: bool,
+        above: tuple[HostProcess, ...],
+    ) -> HookAnswer:
         if event.moment == "other":
             return HookAnswer()
         desk = self._opened()
@@ -138,8 +174,11 @@ class HookDaemon:
         uses = tuple(use._replace(path=posixpath.join(start, use.path)) for use in event.uses)
         event = replace(event, uses=uses)
         session = self._session(agent, event)
+        # What starts a hook may end with it; what has started two of a session is there to stay.
+        host = next((one for one in above if one in self._above.get(session.id, ())), None)
+        self._above[session.id] = above
         if event.moment == "before":
-            return self._before(desk, agent, event, session, judges=judges)
+            return self._before(desk, agent, event, session, judges=judges, host=host)
         if event.moment == "after":
             self._after(desk, event, session)
             return HookAnswer()
@@ -148,6 +187,7 @@ class HookDaemon:
         self._look(desk)
         if event.moment == "end":
             self._turns.pop(session.id, None)
+            self._above.pop(session.id, None)
         return HookAnswer()
 
     # -- who ------------------------------------------------------------------------------
@@ -157,7 +197,9 @@ class HookDaemon:
         name = event.session or agent.name
         if event.moment == "prompt" or name not in self._turns:
             while len(self._turns) >= _MOST_SESSIONS:
-                del self._turns[next(iter(self._turns))]
+                oldest = next(iter(self._turns))
+                del self._turns[oldest]
+                self._above.pop(oldest, None)
             self._turns[name] = f"{name[:40]}-{secrets.token_hex(4)}"
         actor = Actor("agent", agent.actor)
         turn = event.turn or self._turns[name]
@@ -173,6 +215,7 @@ class HookDaemon:
         session: Session,
         *,
         judges: bool,
+        host: HostProcess | None,
     ) -> HookAnswer:
         begun = self._clock()
         verdict, reason = desk.judge(event, session) if judges else ("allow", "")
@@ -198,6 +241,7 @@ class HookDaemon:
             open_ended=event.open_ended,
             lone=event.lone,
             begun=self._clock(),
+            host=host,
         )
         return agent.verdict(verdict, reason) if reason else HookAnswer()
 
