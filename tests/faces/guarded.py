@@ -36,15 +36,19 @@ class Folder:
         self.config.write_text("[recording]\nquiet = 0.5\nlongest = 2\n")
         self.common = ("--state", str(self.state), "--config", str(self.config))
 
-    @contextmanager
-    def guard(self, *, kill: bool = False) -> Iterator[Command]:
-        """A guard that looks; in the end it is told to record what is left and to end."""
+    def start(self) -> Command:
         process = Command(
             ["guard", str(self.root), *self.common], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
+        while not (line := process.stdout.readline()).startswith(b"Guarding"):
+            assert line, "it has ended"
+        return process
+
+    @contextmanager
+    def guard(self, *, kill: bool = False) -> Iterator[Command]:
+        """A guard that looks; in the end it is told to record what is left and to end."""
+        process = self.start()
         try:
-            while not (line := process.stdout.readline()).startswith(b"Guarding"):
-                assert line, "it has ended"
             yield process
         finally:
             process.send_signal(signal.SIGKILL if kill else signal.SIGTERM)

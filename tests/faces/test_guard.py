@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -129,6 +132,59 @@ def test_what_may_be_a_persons_own_save_is_taken_back_only_by_its_id(
     assert (folder.root / "a.txt").read_text() == "one\nby hand\n"
     folder.run("undo", "--unattended", saved["id"])
     assert (folder.root / "a.txt").read_text() == "one\n"
+
+
+@pytest.mark.slow
+def test_many_large_changes_in_few_operations_stay_within_the_room(folder: Folder) -> None:
+    folder.config.write_text("[recording]\nquiet = 0.1\nlongest = 1\nmegabytes = 1\n")
+    choose = random.Random(1)
+    with folder.guard():
+        for number in range(1, 6):
+            for name in range(60):
+                (folder.root / f"{name}.bin").write_bytes(choose.randbytes(20_000))
+            folder.wait_for(number)
+        last = folder.files()
+    kept = sum(one.stat().st_size for one in folder.state.rglob("*") if one.is_file())
+    assert kept < 5_000_000, kept
+    assert folder.files() == last
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs user namespaces")
+def test_where_the_system_watches_no_more_folders_changes_are_found_all_the_same(
+    folder: Folder,
+) -> None:
+    for number in range(30):
+        (folder.root / f"d{number}").mkdir()
+        (folder.root / f"d{number}" / "f.txt").write_text("one\n")
+    limit = "echo 35 > /proc/sys/user/max_inotify_watches && exec"
+    words = [sys.executable, "-P", "-m", "filepact", "guard", str(folder.root), *folder.common]
+    process = subprocess.Popen(
+        ["unshare", "-Ur", "sh", "-c", f"{limit} {shlex.join(words)}"], stdout=subprocess.PIPE
+    )
+    try:
+        if not process.stdout.readline().startswith(b"Guarding"):
+            pytest.skip("no user namespace can be made here")
+        # More folders come than can be watched, and what is changed in them later is found too.
+        folder.shell("for i in 1 2 3 4 5 6 7 8 9; do mkdir n$i; echo one > n$i/f.txt; done")
+        folder.wait_for(1)
+        folder.shell("echo two > n9/f.txt; echo two > d9/f.txt")
+        found = folder.wait_for(2)
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+    assert {one["path"] for one in found[0]["files"]} == {"n9/f.txt", "d9/f.txt"}
+
+
+def test_a_root_that_moves_ends_its_guard_and_nothing_is_taken_for_removed(folder: Folder) -> None:
+    (folder.root / "a.txt").write_text("one\n")
+    process = folder.start()
+    folder.root.rename(folder.root.parent / "moved")
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, b"PATH_BLOCKED" in err) == (1, True)
+    folder.root.mkdir()
+    assert folder.log() == []
+    assert (folder.root.parent / "moved" / "a.txt").read_text() == "one\n"
 
 
 def test_a_move_of_git_says_that_it_was_git(folder: Folder) -> None:

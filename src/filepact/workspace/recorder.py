@@ -30,7 +30,7 @@ _SCAN: Final = 2.0
 _SHARE: Final = 20
 """A scan comes so many times its own length after the one before, but not sooner than `_SCAN`."""
 _READ: Final = 20.0  # seconds
-_UPKEEP: Final = 50  # operations after which the journal is made smaller, if it has to be
+_UPKEEP: Final = 50  # changed files after which the journal is made smaller, if it has to be
 _LONGEST_GIT: Final = 600.0  # seconds
 _HEAD: Final = ".git/logs/HEAD"
 _INDEX_LOCK: Final = ".git/index.lock"
@@ -170,9 +170,10 @@ class ChangeRecorder:
         self._every = max(_SCAN, _SHARE * (time.monotonic() - begun))
         for operation in found.operations:
             self._told(operation)
-            self._count += 1
-            if self._count % _UPKEEP == 0:
-                self._workspace.prune(self._room)
+            self._count += len(operation.changes.changes)
+        if self._count >= _UPKEEP:
+            self._count = 0
+            self._workspace.prune(self._room)
 
 
 class _GitLog:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import socket
 import stat
-import sys
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
-__all__ = ["PROTOCOL", "HookMode", "HookRequest", "hook", "peer_user", "run"]
+__all__ = ["PROTOCOL", "HookMode", "HookRequest", "hook", "peer", "run"]
 
 PROTOCOL: Final = "filepact-hook-1"
 """Of the two ends, which may be of different versions after an update."""
@@ -214,7 +213,7 @@ def _connected(connection: socket.socket, request: HookRequest) -> bool:
         connection.connect(name)
     except (ConnectionRefusedError, FileNotFoundError):
         return False
-    if peer_user(connection) not in (None, os.geteuid()):
+    if peer(connection)[1] not in (None, os.geteuid()):
         raise _NoDaemonError("another user's process listens in its place")
     return True
 
@@ -242,12 +241,13 @@ def _enter_folder(request: HookRequest) -> None:
         os.close(descriptor)
 
 
-def peer_user(connection: socket.socket) -> int | None:
-    """The user at the other end; None where the system does not say."""
+def peer(connection: socket.socket) -> tuple[int, int | None]:
+    """The process and the user at the other end; 0 and None where the system does not say."""
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
-        return None
-    return int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, option, 12)[4:8], sys.byteorder)
+        return 0, None
+    process, user, _ = memoryview(connection.getsockopt(socket.SOL_SOCKET, option, 12)).cast("I")
+    return process, user
 
 
 def _start(request: HookRequest) -> None:

@@ -22,7 +22,7 @@ from filepact.config.person import read_settings
 from filepact.config.settings import HookSettings
 from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import AGENTS
-from filepact.faces.hooks.client import PROTOCOL, HookMode, peer_user
+from filepact.faces.hooks.client import PROTOCOL, HookMode, peer
 from filepact.faces.hooks.service import HookDaemon, failed
 
 if TYPE_CHECKING:
@@ -177,20 +177,18 @@ class _Listener:
 
     def _let_in(self, connection: socket.socket) -> None:
         with connection, suppress(OSError, ValueError):
-            if peer_user(connection) not in (None, os.geteuid()):
+            process, user = peer(connection)
+            if user not in (None, os.geteuid()):
                 return
             connection.settimeout(_PATIENCE)
-            above = _above(_peer_process(connection))
-            answer = self._answer(*_read(connection), above)
+            answer = self._answer(*_read(connection), _above(process))
             out = answer.out.encode("utf-8", "replace")
             remark = answer.remark.encode("utf-8", "replace")
             connection.sendall(b"%d\n%b%b" % (len(out), out, remark))
             connection.close()
             self._watch_hosts()
 
-    def _answer(
-        self, head: list[str], data: bytes, above: tuple[HostProcess, ...]
-    ) -> HookAnswer:
+    def _answer(self, head: list[str], data: bytes, above: tuple[HostProcess, ...]) -> HookAnswer:
         protocol, agent, event, word, config, *roots = head
         mode: HookMode = "strict" if word == "strict" else "record" if word == "record" else ""
         if protocol != PROTOCOL or agent not in AGENTS:
@@ -200,14 +198,6 @@ class _Listener:
                 AGENTS[agent], "this process is for other folders", refuses=mode == "strict"
             )
         return self._service.answer(agent, data, event, mode=mode, above=above)
-
-
-def _peer_process(connection: socket.socket) -> int:
-    """The process at the other end; 0 where the system does not say."""
-    option = getattr(socket, "SO_PEERCRED", None)
-    if option is None:
-        return 0
-    return int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, option, 12)[:4], sys.byteorder)
 
 
 def _above(process: int) -> tuple[HostProcess, ...]:
