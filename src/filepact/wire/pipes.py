@@ -11,6 +11,7 @@ import select
 import signal
 import sys
 import threading
+import time
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ __all__ = [
 
 _CHUNK = 1 << 16
 _WIDE = 1 << 20
+_LONG = 0.03  # seconds after which another thread reads on
+_LOOKS = 20  # how often it is looked for that in vain before nobody looks any more
 _LAST_WRITE = 2.0  # seconds for a client that is slow to take the last answers
 
 
@@ -89,7 +92,6 @@ class MessagePipes:
         decode: Callable[[bytes], Any],
         encode: Callable[[Message], bytes],
     ) -> None:
-        self._decode = decode
         self._encode = encode
         self._source = source
         self._sink = sink
@@ -97,6 +99,16 @@ class MessagePipes:
         self._unwritten = 0  # pieces that the writing thread has still to write
         self._turn = threading.Lock()
         self._writer: threading.Thread | None = None
+        self._lines = MessageReader(decode)
+        self._more = False  # there are messages behind the one that is being taken
+        self._waiting = select.poll()
+        self._waiting.register(source, select.POLLIN)
+        self._change = threading.Condition()
+        self._reader: threading.Thread | None = None
+        self._aside: float | None = None  # since when the reading thread does something else
+        self._looks = 0
+        self._watch: threading.Thread | None = None
+        self._read_on: Callable[[], None] = _nothing
 
     def start(
         self,
@@ -116,9 +128,57 @@ class MessagePipes:
             target=self._write, args=(lost,), name="wire-writer", daemon=True
         )
         self._writer.start()
-        threading.Thread(
-            target=self._read, args=(receive, ended), name="wire-reader", daemon=True
-        ).start()
+
+        def read_on() -> None:
+            self._reader = threading.Thread(
+                target=self._read, args=(receive, ended), name="wire-reader", daemon=True
+            )
+            self._reader.start()
+
+        self._read_on = read_on
+        read_on()
+
+    def run_alone(self, work: Callable[[], None]) -> bool:
+        """Do something in the reading thread, where `receive` is called, if nothing waits to be read.
+
+        Two threads that hand each other work and answers take longer than most of the work.  If it
+        takes long, another thread reads on, so that it can be cancelled, and other messages are taken.
+
+        Returns:
+            Whether it was done.
+        """
+        if self._more or self._waiting.poll(0):
+            return False
+        with self._change:
+            if self._reader is not threading.current_thread():
+                return False
+            self._aside = time.monotonic()
+            self._look()
+        try:
+            work()
+        finally:
+            with self._change:
+                if self._reader is threading.current_thread():
+                    self._aside = None
+        return True
+
+    def _look(self) -> None:
+        """Have somebody look whether this takes long; asks a thread only if none looks already."""
+        if self._watch is None:
+            self._watch = threading.Thread(target=self._watching, name="wire-watch", daemon=True)
+            self._watch.start()
+        elif self._looks >= _LOOKS:
+            self._change.notify_all()
+        self._looks = 0
+
+    def _watching(self) -> None:
+        with self._change:
+            while True:
+                self._change.wait(_LONG if self._looks < _LOOKS else None)
+                self._looks += 1
+                if self._aside is not None and time.monotonic() - self._aside >= _LONG:
+                    self._aside = None
+                    self._read_on()
 
     def send(self, message: Message) -> None:
         """Send a message, after those before it; from any thread, without waiting."""
@@ -145,15 +205,20 @@ class MessagePipes:
             else:
                 receive(item)
 
-        lines = MessageReader(self._decode)
+        reads = True
         try:
-            while data := read_some(self._source):
-                for item in lines.feed(data):
+            while reads and (data := read_some(self._source)):
+                items = list(self._lines.feed(data))
+                for number, item in enumerate(items, start=1):
+                    self._more = number < len(items)
                     take(item)
-            for item in lines.end():
+                with self._change:
+                    reads = self._reader is threading.current_thread()
+            for item in self._lines.end() if reads else ():
                 take(item)
         finally:
-            ended()
+            if reads:
+                ended()
 
     # -- writing --------------------------------------------------------------------------
 
@@ -165,6 +230,10 @@ class MessagePipes:
                 return
             with self._turn:
                 self._unwritten -= 1
+
+
+def _nothing() -> None:
+    """Nothing is read yet."""
 
 
 def widen(pipe: int) -> None:

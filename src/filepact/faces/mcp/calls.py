@@ -71,6 +71,11 @@ class ClientFolders:
         if not self._settled.wait(_FOLDERS_WAIT):
             self._settled.set()
 
+    @property
+    def settled(self) -> bool:
+        """Whether no call waits for them."""
+        return self._settled.is_set()
+
     def receive(self, answer: Message) -> None:
         """Use the client's answer to ``roots/list``; one that makes no sense changes nothing."""
         try:
@@ -168,6 +173,11 @@ class ToolExecutor:
             _log.exception("%s could not be called", name)
             return ErrorResponse(INTERNAL_ERROR, "internal error; the server's log has the details")
 
+    @property
+    def ready(self) -> bool:
+        """Whether a call waits for nothing that the client has still to say."""
+        return self._folders.settled
+
     def _session(self, actor: Actor, meta: Mapping[str, object] | None) -> Session:
         with self._lock:
             if actor not in self._sessions:
@@ -202,11 +212,18 @@ class CallExecutor:
 
     Args:
         send: Takes what the client is to get; must not block.
+        alone: Does something here and now if nothing else waits; see `MessagePipes.run_alone`.
     """
 
     def __init__(
-        self, service: ToolExecutor, facts: ServerInfo, send: Callable[[Message], None]
+        self,
+        service: ToolExecutor,
+        facts: ServerInfo,
+        send: Callable[[Message], None],
+        alone: Callable[[Callable[[], None]], bool] | None = None,
     ) -> None:
+        self._alone = alone
+        self._lone: _RunningCall | None = None
         self._service = service
         self._facts = facts
         self._send = send
@@ -222,9 +239,19 @@ class CallExecutor:
         self._room.acquire()
         call = _RunningCall(asked, _correlated(asked.id))
         with self._lock:
+            lone = not self._running and self._service.ready and self._alone is not None
+            self._lone = call if lone else self._lone
             self._running.add(call)
             # Of two calls with one id the later can be cancelled, and both are answered.
             self._by_id[call.key] = call
+        if lone and self._alone is not None:
+            try:
+                if self._alone(partial(self._carry_out, call)):
+                    return
+            finally:
+                with self._lock:
+                    self._lone = None
+                    self._ended.notify_all()
         if not self._threads.run(partial(self._carry_out, call)):
             self._room.release()
 
@@ -251,6 +278,8 @@ class CallExecutor:
             for call in self._running:
                 call.cancelled = True
         self._threads.close()
+        with self._lock:
+            self._ended.wait_for(lambda: self._lone is None)
 
     # -- in the workers' threads ----------------------------------------------------------
 

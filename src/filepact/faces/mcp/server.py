@@ -97,6 +97,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
             narrow=narrow,
             page=page,
             direct=direct,
+            alone=wire.run_alone,
         )
 
         def ended() -> None:
@@ -169,6 +170,7 @@ class ClientConnection:
         narrow: Callable[[Sequence[str]], str | None],
         page: int | None = None,
         direct: bool = True,
+        alone: Callable[[Callable[[], None]], bool] | None = None,
     ) -> None:
         self._send = send
         self._conversation = ServerProtocol(facts, direct=direct)
@@ -176,7 +178,7 @@ class ClientConnection:
         service = ToolExecutor(
             tools, session_factory=session_factory, folders=self._folders, page=page
         )
-        self._executor = CallExecutor(service, facts, send)
+        self._executor = CallExecutor(service, facts, send, alone)
 
         def run_package(attach: Attach, answer: Callable[[Message], None]) -> None:
             from filepact.faces.mcp.sdk_server import run  # noqa: PLC0415 - half a second of imports
@@ -187,7 +189,7 @@ class ClientConnection:
 
     def receive(self, message: Message) -> None:
         """Take the next message; waits only while too many calls do."""
-        for step in self._conversation.take(message):
+        for step in list(self._conversation.take(message)):
             match step:
                 case ClientMessage(answer):
                     self._send(answer)
