@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, NewType
 
 from filepact.text.codec import NamedEncoding, SourceText, decode
+from filepact.text.lines import LineMarks
 from filepact.text.secrets import holds_private_key, mentions_private_key
 from filepact.values import dataclass
 
@@ -169,6 +170,11 @@ class Document:
     def text(self) -> str:
         """The text, line ends as they stand, without a byte-order mark."""
         return self.source.text
+
+    @cached_property
+    def marks(self) -> LineMarks:
+        """Where its lines are."""
+        return LineMarks(self.text)
 
 
 class SecretSearch:

@@ -414,6 +414,16 @@ class OpenFile:
         """Descriptor of the folder that it lies in; -1 where folders on the way are missing."""
         return -1 if self._found.rest else self._found.parent
 
+    @property
+    def stamp(self) -> tuple[int, ...]:
+        """What the system said of it when it was found; empty where nothing is kept open of it."""
+        status = self._found.status if self._found.handle >= 0 else None
+        return () if status is None else _stamp(status)
+
+    def present_stamp(self) -> tuple[int, ...]:
+        """What it says now."""
+        return _stamp(os.fstat(self._found.handle))
+
     def read(self, *, limit: int) -> FileContents:
         """Read this very file whole, in one state; errors as for `RootReader.read`."""
         path = self.info.path
@@ -426,6 +436,11 @@ class OpenFile:
     def close(self) -> None:
         """Let go of it; once."""
         self._found.close()
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    times = status.st_ctime_ns, status.st_mtime_ns
+    return *times, status.st_size, status.st_ino, status.st_dev, status.st_mode, status.st_nlink
 
 
 def _info(found: Resolution) -> FileInfo:

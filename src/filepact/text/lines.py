@@ -8,7 +8,7 @@ does, where every CR ends a line.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from itertools import accumulate, count
 from operator import add
 from typing import TYPE_CHECKING, AnyStr, Literal
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DiffLines",
     "LineIndex",
+    "LineMarks",
     "Position",
     "Unit",
     "adopt_line_ends",
@@ -60,22 +61,48 @@ def split_lines(text: str) -> list[str]:
     return lines
 
 
-def line_window(text: str, first: int, count: int) -> tuple[list[str], int, int]:
+class LineMarks:
+    """How many lines end in each part of a text, so that any line is found without counting from the top.
+
+    Attributes:
+        total: How many lines the text has.
+        ends: The kind of their ends.
+    """
+
+    def __init__(self, text: str) -> None:
+        separator = _separator(text)
+        counts = (text.count(separator, at, at + _BLOCK) for at in range(0, len(text), _BLOCK))
+        self._before = list(accumulate(counts, initial=0))
+        self.total = self._before[-1] + (not text.endswith(separator) and bool(text))
+        self.ends = line_ends(text)
+
+    def start(self, text: str, line: int) -> int:
+        """The offset at which a line starts, 0-based; the text's end for those behind the last.
+
+        Args:
+            text: The same text.
+            line: Which.
+        """
+        block = max(bisect_left(self._before, line) - 1, 0)
+        return line_start(text, line - self._before[block], block * _BLOCK)
+
+
+def line_window(
+    text: str, first: int, count: int, marks: LineMarks | None = None
+) -> tuple[list[str], int, int]:
     """Cut some lines out of a text.
 
     Args:
         text: The text; only the wanted part of it is cut into lines.
+        marks: What is known of its lines.
         first: 0-based number of the first line wanted.
         count: Most lines wanted.
 
     Returns:
         The lines without their ends; how many lines the text has; where the first line starts.
     """
-    separator = _separator(text)
-    start = line_start(text, first)
-    # What was counted on the way to the first line is not counted again.
-    ends = first + text.count(separator, start) if start < len(text) else text.count(separator)
-    total = ends + (not text.endswith(separator) and bool(text))
+    marks = marks or LineMarks(text)
+    separator, start, total = _separator(text), marks.start(text, first), marks.total
     if first >= total:
         return [], total, start
     part = text[start : line_start(text, min(count, total - first), start)]

@@ -8,6 +8,7 @@ any other file: the guard is asked, and one that may not be read says nothing.
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -55,6 +56,10 @@ EDIT_LIMIT = 10_000_000
 EDITORCONFIG: Final = ".editorconfig"
 _LARGEST_CONFIG = 65_536
 _MOST_KEPT = 1_000
+_WORTH = 32_768
+_RECENT = 24_000_000
+_RACY = 2 * 10**9
+"""Bytes of a file that is worth to be kept, and of all; nanoseconds that make a stamp count."""
 
 
 class EncodingSettings:
@@ -193,6 +198,41 @@ class DocumentCache:
         return found[0], found[1]
 
 
+class _RecentDocuments:
+    """Larger files that were read a while ago, as long as their stamps say that they are the same.
+
+    A stamp counts only if it was two seconds old when the file was read: a younger one is racy.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[WorkspacePath, tuple[tuple[int, ...], Document]] = {}
+        self._room = _RECENT
+
+    def get(self, location: Location) -> Document | None:
+        stamp = () if location.held is None else location.held.stamp
+        with self._lock:
+            known = self._known.get(location.path) if stamp else None
+        return known[1] if known is not None and known[0] == stamp else None
+
+    def add(self, location: Location, document: Document) -> None:
+        stamp = () if location.held is None else location.held.stamp
+        if location.held is None or not stamp or not _WORTH <= document.size <= _RECENT // 2:
+            return
+        if time.time_ns() - stamp[0] < _RACY or location.held.present_stamp() != stamp:
+            return
+        with self._lock:
+            self._forget(location.path)
+            while self._known and self._room < document.size:
+                self._forget(next(iter(self._known)))
+            self._known[location.path] = stamp, document
+            self._room -= document.size
+
+    def _forget(self, path: WorkspacePath) -> None:
+        known = self._known.pop(path, None)
+        self._room += 0 if known is None else known[1].size
+
+
 class Documents:
     """Whole documents: what an editor has not saved stands before what the disk has.
 
@@ -203,6 +243,7 @@ class Documents:
         buffers: What editors hold.
         proposed: What the session wants that looks; None for the files as they are.
         once: Whether it serves one call, for which each file's encoding is looked up once.
+        recent: What others have read; None begins anew.
     """
 
     def __init__(
@@ -212,7 +253,9 @@ class Documents:
         proposed: ProposalFiles | None = None,
         *,
         once: bool = False,
+        recent: _RecentDocuments | None = None,
     ) -> None:
+        self._recent = _RecentDocuments() if recent is None else recent
         self._encodings = encodings
         self._buffers = buffers
         self.proposed = proposed
@@ -220,7 +263,8 @@ class Documents:
 
     def with_proposals(self, proposed: ProposalFiles, *, once: bool = False) -> Documents:
         """These documents, with a session's proposals before everything else."""
-        return Documents(self._encodings, self._buffers, proposed, once=once)
+        recent = self._recent
+        return Documents(self._encodings, self._buffers, proposed, once=once, recent=recent)
 
     def layer(self, path: WorkspacePath) -> ProposalFile | None:
         """The session's proposal for a file."""
@@ -319,6 +363,18 @@ class Documents:
         if layer is not None and self.proposed is not None:
             return self.proposed.after(layer)
         return self.present(location, limit=limit)
+
+    def seen(self, location: Location) -> Document | None:
+        """As `load`, for who only shows it: a larger file whose stamp is the same is not read again."""
+        plain = self.proposed is None or self.layer(location.path) is None
+        if not plain or self._buffers.get(location.path) is not None:
+            return self.load(location)
+        document = self._recent.get(location)
+        if document is None or document.named_encoding != self.given(location.path):
+            document = self.load(location)
+            if document is not None:
+                self._recent.add(location, document)
+        return document
 
     def present(self, location: Location, *, limit: int = EDIT_LIMIT) -> Document | None:
         """The file as a person sees it, without the session's proposals; None for no file."""

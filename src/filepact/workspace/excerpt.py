@@ -15,7 +15,7 @@ from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import BinaryFileError, TooLargeError
 from filepact.text.codec import detect
 from filepact.text.detect_encoding import STATEFUL, UNIT
-from filepact.text.lines import chomp, line_ends, line_start, line_window
+from filepact.text.lines import chomp, line_start, line_window
 from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -332,10 +332,10 @@ def window(
         wanted = _Lines(first, count, column, most, deadline)
         with location.root.stream(location.place.path, follow=False) as (stream, size):
             return _stream_window(location, given, stream, size, wanted)
-    text = document.text
+    text, marks = document.text, document.marks
     if first < 0:
-        first = max(line_window(text, 0, 0)[1] + first, 0)
-    lines, total, start = line_window(text, first, count)
+        first = max(marks.total + first, 0)
+    lines, total, start = line_window(text, first, count, marks)
     if lines and column:
         lines[0] = lines[0][column:]
     return LineExcerpt(
@@ -346,7 +346,7 @@ def window(
         more=first + count < total,
         size=len(document.data),
         encoding=document.source.encoding.traced,
-        ends=line_ends(text),
+        ends=marks.ends,
         revision=document.revision.short,
         ends_with_newline=text.endswith(("\n", "\r")) or not text,
         column=column,

@@ -325,12 +325,14 @@ class Reader:
         return location
 
     def _open(self, location: Location) -> Document:
-        document = self._opened[location.shown] = self._look(location)
+        document = self._opened[location.shown] = self._look(location, self._documents.seen)
         self._asked.read(self._session, location.path.absolute, document)
         return document
 
-    def _look(self, location: Location) -> Document:
-        document = self._documents.load(location)
+    def _look(
+        self, location: Location, load: Callable[[Location], Document | None] | None = None
+    ) -> Document:
+        document = (load or self._documents.load)(location)
         if document is None:
             raise NotFoundError(f"{location.shown}: was removed just now", path=location.shown)
         self._check(document, location)
