@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, NewType
 
 from filepact.text.codec import NamedEncoding, SourceText, decode
-from filepact.text.lines import LineMarks
+from filepact.text.lines import LineCounts
 from filepact.text.secrets import holds_private_key, mentions_private_key
 from filepact.values import dataclass
 
@@ -172,9 +172,9 @@ class Document:
         return self.source.text
 
     @cached_property
-    def marks(self) -> LineMarks:
+    def marks(self) -> LineCounts:
         """Where its lines are."""
-        return LineMarks(self.text)
+        return LineCounts(self.text)
 
 
 class SecretSearch:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DiffLines",
+    "LineCounts",
     "LineIndex",
-    "LineMarks",
     "Position",
     "Unit",
     "adopt_line_ends",
@@ -61,7 +61,7 @@ def split_lines(text: str) -> list[str]:
     return lines
 
 
-class LineMarks:
+class LineCounts:
     """How many lines end in each part of a text, so that any line is found without counting from the top.
 
     Attributes:
@@ -88,7 +88,7 @@ class LineMarks:
 
 
 def line_window(
-    text: str, first: int, count: int, marks: LineMarks | None = None
+    text: str, first: int, count: int, marks: LineCounts | None = None
 ) -> tuple[list[str], int, int]:
     """Cut some lines out of a text.
 
@@ -101,7 +101,7 @@ def line_window(
     Returns:
         The lines without their ends; how many lines the text has; where the first line starts.
     """
-    marks = marks or LineMarks(text)
+    marks = marks or LineCounts(text)
     separator, start, total = _separator(text), marks.start(text, first), marks.total
     if first >= total:
         return [], total, start
