@@ -19,7 +19,7 @@ import pytest
 
 CORE = ("text", "domain", "fs", "store", "workspace")
 APART = (
-    *("fs/namespace.py", "fs/overlay.py", "fs/server_sandbox.py"),
+    *("fs/inside.py", "fs/namespace.py", "fs/overlay.py", "fs/server_sandbox.py"),
     *("workspace/runs.py", "workspace/recorder.py"),
 )
 """Modules that run in processes of their own, mostly behind walls that keep them from writing what was

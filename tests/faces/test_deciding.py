@@ -289,7 +289,7 @@ def test_hunks_are_rejected_and_the_others_wait(cli: CommandLine) -> None:
         (["approve", "ID", "--hunks", "1-99999999"], 2),
         (["approve", "ID", "--reject-others"], 1),
         (["approve", "ID", "--reason", "why"], 1),
-        (["reject", "ID", "--hunks", "1-3"], 1),
+        (["reject", "ID", "--hunks", "1-4"], 1),
         (["reject", "--all", "--hunks", "1"], 1),
     ],
 )

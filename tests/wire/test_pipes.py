@@ -99,3 +99,36 @@ def test_a_client_that_has_gone_is_noticed_by_what_is_sent_to_it() -> None:
     os.close(never)
     pipes.close()
     os.close(writing)
+
+
+@pytest.mark.parametrize("last", ["another message", "the end"])
+def test_who_works_in_the_reading_thread_does_not_keep_others_from_being_read(last: str) -> None:
+    source, client = os.pipe()
+    reading, writing = os.pipe()
+    pipes = MessagePipes(source, writing, json.loads, encoded)
+    begun, heard, over, alone = (threading.Event() for _ in range(4))
+    awaited = over if last == "the end" else heard
+    done: list[bool] = []
+
+    def work() -> None:
+        begun.set()
+        done.append(awaited.wait(30))
+
+    def receive(message: Message) -> None:
+        if message["method"] != "first":
+            heard.set()
+        elif pipes.run_alone(work):
+            alone.set()
+
+    pipes.start(receive, ended=over.set, lost=lambda: None)
+    os.write(client, encoded({"jsonrpc": "2.0", "method": "first"}) + b"\n")
+    assert begun.wait(30)
+    if last == "another message":
+        os.write(client, encoded({"jsonrpc": "2.0", "method": "second"}) + b"\n")
+    os.close(client)
+    assert over.wait(30)
+    assert alone.wait(30)
+    assert done == [True]
+    pipes.close()
+    for descriptor in (source, reading, writing):
+        os.close(descriptor)

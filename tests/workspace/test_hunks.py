@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
 PERSON = Approval(Actor("person", "ann"))
@@ -40,6 +41,12 @@ def preview(open_here: Callable[..., Workspace], root: Path) -> Workspace:
 
 def propose(workspace: Workspace, session: Session, path: str = "a.txt", text: str = NEW) -> str:
     return str(write(workspace, session, path, text).operation)
+
+
+def accept(workspace: Workspace, change_id: str, numbers: set[int]) -> Receipt:
+    receipt, _waits = workspace.approving.decide(change_id, PERSON, accept=numbers)
+    assert receipt is not None
+    return receipt
 
 
 def emptied(text: str) -> EditList:
@@ -66,7 +73,7 @@ def test_accepted_hunks_are_done_and_the_others_wait(
     preview: Workspace, session: Session, root: Path
 ) -> None:
     first = propose(preview, session)
-    receipt = preview.approving.approve_some(first, {1, 3}, PERSON, reject_others=False)
+    receipt = accept(preview, first, {1, 3})
     assert receipt.status == "applied"
     some = OLD.replace("line 3\n", "third\n").replace("line 38\n", "line 38\nx\n")
     assert (root / "a.txt").read_text() == some
@@ -74,7 +81,7 @@ def test_accepted_hunks_are_done_and_the_others_wait(
     assert (told := texts(preview, session))
     assert first in told[0]
     assert str(rest.id) in told[0]
-    assert "hunks 1, 3 of 3" in told[0]
+    assert "hunks 1, 3 accepted" in told[0]
     with pytest.raises(NoChangeError):
         preview.approve(first, PERSON)
     # The author sees the file as if the rest were done.
@@ -90,7 +97,7 @@ def test_the_others_can_be_rejected_with_a_reason_that_reaches_the_author(
     preview: Workspace, session: Session, root: Path
 ) -> None:
     first = propose(preview, session)
-    preview.approving.approve_some(first, {2}, WHY, reject_others=True)
+    preview.approving.decide(first, WHY, accept={2}, reject={1, 3})
     assert (root / "a.txt").read_text() == OLD.replace("line 20\n", "")
     assert not preview.pending()
     told = " ".join(texts(preview, session))
@@ -101,10 +108,10 @@ def test_hunks_can_be_rejected_and_nothing_is_done(
     preview: Workspace, session: Session, root: Path
 ) -> None:
     first = propose(preview, session)
-    left = preview.approving.reject_some(first, {2}, WHY)
+    assert preview.approving.decide(first, WHY, reject={2})[0] is None
+    (left,) = preview.pending()
     assert (root / "a.txt").read_text() == OLD
-    assert [one.id for one in preview.pending()] == [left.id]
-    assert any("hunk 2 of 3 rejected" in one for one in texts(preview, session))
+    assert any("hunk 2 rejected" in one for one in texts(preview, session))
     preview.approve(left.id, PERSON)
     assert (root / "a.txt").read_text() == NEW.replace("line 19\n", "line 19\nline 20\n")
 
@@ -113,10 +120,7 @@ def test_all_hunks_are_the_proposal_itself(
     preview: Workspace, session: Session, root: Path
 ) -> None:
     first = propose(preview, session)
-    assert (
-        preview.approving.approve_some(first, {1, 2, 3}, PERSON, reject_others=True).operation
-        == first
-    )
+    assert accept(preview, first, {1, 2, 3}).operation == first
     assert (root / "a.txt").read_text() == NEW
 
 
@@ -126,9 +130,11 @@ def test_hunks_that_are_not_there_are_refused(
 ) -> None:
     first = propose(preview, session)
     with pytest.raises(InvalidParamsError):
-        preview.approving.approve_some(first, numbers, PERSON, reject_others=True)
+        preview.approving.decide(first, PERSON, accept=numbers)
     with pytest.raises(InvalidParamsError):
-        preview.approving.reject_some(first, numbers or {1, 2, 3}, PERSON)
+        preview.approving.decide(first, PERSON, reject=numbers)
+    with pytest.raises(InvalidParamsError):
+        preview.approving.decide(first, PERSON, accept={1, 2}, reject={2, 3})
     assert [one.id for one in preview.pending()] == [first]
     assert (root / "a.txt").read_text() == OLD
 
@@ -156,7 +162,7 @@ def test_files_that_come_go_or_are_no_text_are_one_hunk_each(
     assert set(by_name) == {"a.txt", "gone.txt", "new.txt", "there.txt", "wide.txt"}
     second = sorted(number for (path, _at), number in numbers.items() if path == "a.txt")[1]
     chosen = {second, by_name["new.txt"], by_name["there.txt"]}
-    preview.approving.approve_some(str(receipt.operation), chosen, PERSON, reject_others=False)
+    accept(preview, str(receipt.operation), chosen)
     assert (root / "a.txt").read_text() == OLD.replace("line 20\n", "")
     assert (root / "gone.txt").exists()
     assert (root / "new.txt").exists()
@@ -180,7 +186,7 @@ def test_an_undo_is_decided_about_as_a_whole(
     receipt = preview.past(session).undo(None, dry_run=False)
     assert receipt.status == "pending"
     with pytest.raises(InvalidParamsError):
-        preview.approving.approve_some(str(receipt.operation), {1}, PERSON, reject_others=False)
+        accept(preview, str(receipt.operation), {1})
 
 
 def test_a_file_that_has_moved_meanwhile_is_shown_again(
@@ -189,7 +195,7 @@ def test_a_file_that_has_moved_meanwhile_is_shown_again(
     first = propose(preview, session)
     (root / "a.txt").write_text("top\n" + OLD)
     with pytest.raises(ProposalChangedError) as caught:
-        preview.approving.approve_some(first, {1}, PERSON, reject_others=False)
+        accept(preview, first, {1})
     assert (root / "a.txt").read_text() == "top\n" + OLD
     waiting = preview.pending()
     assert len(waiting) == 2
@@ -259,9 +265,7 @@ def test_whatever_is_chosen_is_done_to_the_byte_and_nothing_else(
             file.write_bytes(b"foreign\n" + old.encode())
         held = file.read_bytes()
         try:
-            receipt = preview.approving.approve_some(
-                proposal.id, chosen, PERSON, reject_others=False
-            )
+            receipt = accept(preview, proposal.id, chosen)
         except FilepactError:
             assert moved, seed
             assert file.read_bytes() == held
@@ -278,3 +282,27 @@ def test_whatever_is_chosen_is_done_to_the_byte_and_nothing_else(
             assert file.read_bytes() == new.encode(), seed
         for left in preview.pending():
             preview.reject(left.id, PERSON)
+
+
+def test_lines_that_are_shown_together_can_be_decided_about_apart(
+    preview: Workspace, session: Session, root: Path
+) -> None:
+    new = OLD.replace("line 3\n", "third\n").replace("line 5\n", "fifth\n").replace("line 7\n", "")
+    proposal = preview.proposal(propose(preview, session, text=new))
+    assert len(preview.approving.hunks(proposal)) == 1
+    assert len(preview.approving.hunks(proposal, fine=True)) == 3
+    preview.approving.decide(proposal.id, WHY, accept={1}, reject={3}, fine=True)
+    assert (root / "a.txt").read_text() == OLD.replace("line 3\n", "third\n")
+    (rest,) = preview.pending()
+    preview.approve(rest.id, PERSON)
+    assert (root / "a.txt").read_text() == new.replace("line 6\n", "line 6\nline 7\n")
+
+
+def test_files_that_have_moved_are_told(preview: Workspace, session: Session, root: Path) -> None:
+    proposal = preview.proposal(propose(preview, session))
+    assert preview.approving.moved(proposal) == ()
+    (root / "a.txt").write_text("another\n")
+    assert preview.approving.moved(proposal) == proposal.changes.paths
+    (root / "a.txt").unlink()
+    (root / "a.txt").symlink_to("elsewhere")
+    assert preview.approving.moved(proposal) == proposal.changes.paths

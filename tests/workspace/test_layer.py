@@ -11,7 +11,8 @@ import pytest
 from filepact.app import open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
-from filepact.fs.overlay import RunFolder, layer_entries
+from filepact.fs.overlay import layer_entries
+from filepact.fs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

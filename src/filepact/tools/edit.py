@@ -286,17 +286,14 @@ def history(
     action: Annotated[
         Literal["log", "diff", "undo", "redo", "status", "errors"],
         about(
-            description="status: what waits for a person, and what was decided; errors: new ones of "
-            "this turn."
+            description="status: what waits for a person, or was decided; errors: this turn's new ones."
         ),
     ],
     change: Annotated[
         str | None,
-        about(min_length=2, description="Its id; for undo also turn or session; else the newest."),
+        about(min_length=2, description="Its id; for undo also turn or session."),
     ] = None,
-    wait: Annotated[
-        int, about(ge=0, le=50, description="For status: seconds to wait for a decision.")
-    ] = 0,
+    wait: Annotated[int, about(ge=0, le=50, description="For status: seconds to wait.")] = 0,
     dry_run: DryRun = False,
 ) -> str | CallResult:
     """List, show, undo or redo your own changes.

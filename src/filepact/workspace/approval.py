@@ -118,71 +118,85 @@ class Approvals:
                     self._tell_what_waits(proposal, error)
                     raise
 
-    def hunks(self, proposal: Proposal) -> tuple[ProposalHunk, ...]:
-        """The parts of a proposal that can be accepted one by one, by their numbers."""
+    def hunks(self, proposal: Proposal, *, fine: bool = False) -> tuple[ProposalHunk, ...]:
+        """The parts of a proposal that can be decided about one by one; empty if that is not so.
+
+        Args:
+            proposal: One that waits.
+            fine: Whether each run of changed lines is one, also where several are shown together.
+        """
         from filepact.workspace.hunks import split_proposal  # noqa: PLC0415 - few decide in part
 
-        return split_proposal(proposal.kept, self._writer.versions(), self._writer.show)
+        if proposal.kind != "change" or proposal.state != "proposed":
+            return ()
+        versions, show = self._writer.versions(), self._writer.show
+        return split_proposal(proposal.changes, versions, show, fine=fine)
 
-    def approve_some(
-        self, change_id: str, numbers: Collection[int], approval: Approval, *, reject_others: bool
-    ) -> Receipt:
-        """Do some hunks of a proposal, under an id of their own.
+    def moved(self, proposal: Proposal) -> tuple[WorkspacePath, ...]:
+        """The files of a proposal that are no longer what it was made from."""
+        return self._fitting.moved(proposal.changes)
 
-        The others wait under another id, or are rejected; their author is told which.
+    def decide(
+        self,
+        change_id: str,
+        approval: Approval,
+        *,
+        accept: Collection[int] = (),
+        reject: Collection[int] = (),
+        fine: bool = False,
+    ) -> tuple[Receipt | None, ChangeId | None]:
+        """Decide about some hunks of a proposal, by their numbers.
+
+        What is accepted is done, as an operation with an id of its own.  What is neither accepted nor
+        rejected waits, under another id.  The author is told which are which, and the reason.
 
         Args:
             change_id: As for `Workspace.approve`, with its errors.
-            numbers: The hunks.
-            approval: Who says so; and why, where the others are rejected.
-            reject_others: Whether they are.
+            approval: Who says so, and why, where some are rejected.
+            accept: The hunks to be done.
+            reject: The hunks that are refused.
+            fine: As for `hunks`: what the numbers count.
+
+        Returns:
+            The receipt of what was done, and the id of what waits; None for nothing.
 
         Raises:
             InvalidParamsError: There are no such hunks, or it goes back, which is done as a whole.
         """
-        from filepact.workspace.hunks import choose_hunks  # noqa: PLC0415 - few decide in part
+        from filepact.workspace.hunks import choose_hunks  # noqa: PLC0415 - as above
 
         proposal = self._divisible(change_id)
-        part = choose_hunks(proposal.changes, self._writer.versions(), numbers)
-        if not part.rest:
-            return self.approve(proposal.id, approval, to_agent=False)
-        accepted = self._like(proposal, part.accepted)
-        rest = None if reject_others else self._like(proposal, part.rest)
-        count = len(self.hunks(proposal))
-        others = _numbered(set(range(1, count + 1)) - set(numbers))
-        said = f"{_numbered(numbers)} of {count} accepted as {accepted.id}, {others} "
-        said += "rejected" if rest is None else f"waits as {rest.id}"
+        every = {one.number for one in self.hunks(proposal, fine=fine)}
+        versions = self._writer.versions()
+        part = choose_hunks(proposal.changes, versions, accept, reject, fine=fine)
+        if every == {*accept}:
+            return self.approve(proposal.id, approval, to_agent=False), None
+        if every == {*reject}:
+            self.reject(proposal.id, approval)
+            return None, None
+        done = self._like(proposal, part.accepted) if part.accepted else None
+        rest = self._like(proposal, part.rest) if part.rest else None
+        told = [
+            f"{_numbered(numbers)} {what}"
+            for numbers, what in (
+                (accept, f"accepted as {done.id}" if done else ""),
+                (every - {*accept, *reject}, f"waiting as {rest.id}" if rest else ""),
+                (reject, "rejected"),
+            )
+            if numbers
+        ]
+        kept = [one for one in (done, rest) if one is not None]
         self._store.propose(
-            accepted,
+            kept[0],
             part.contents,
             supersedes=[proposal.id],
-            rest=rest,
-            decided=_with_reason(approval, said),
+            rest=kept[1] if len(kept) > 1 else None,
+            decided=_with_reason(approval, f"of {len(every)} hunks {', '.join(told)}"),
         )
-        return self.approve(accepted.id, approval, to_agent=False)
-
-    def reject_some(self, change_id: str, numbers: Collection[int], approval: Approval) -> Proposal:
-        """Refuse some hunks of a proposal; what is left of it waits under the id that is returned.
-
-        Raises:
-            InvalidParamsError: As `approve_some`; or no other would be left.
-        """
-        from filepact.workspace.hunks import choose_hunks  # noqa: PLC0415 - few decide in part
-
-        proposal = self._divisible(change_id)
-        count = len(self.hunks(proposal))
-        others = set(range(1, count + 1)) - set(numbers)
-        choose_hunks(proposal.changes, self._writer.versions(), numbers)
-        if not others:
-            raise InvalidParamsError(
-                f"these are all hunks of {proposal.id}", hint="Reject it as a whole."
-            )
-        left = choose_hunks(proposal.changes, self._writer.versions(), others)
-        rest = self._like(proposal, left.accepted)
-        said = f"{_numbered(numbers)} of {count} rejected, {_numbered(others)} waits as {rest.id}"
-        decided = _with_reason(approval, said)
-        self._store.propose(rest, left.contents, supersedes=[proposal.id], decided=decided)
-        return self._store.proposal(rest.id)
+        waits = None if rest is None else rest.id
+        if done is None:
+            return None, waits
+        return self.approve(done.id, approval, to_agent=False), waits
 
     def edit(
         self, change_id: str, texts: Mapping[WorkspacePath, str], approval: Approval

@@ -16,6 +16,7 @@ from filepact.text.diff import split_hunks
 from filepact.text.edit import Edit, EditList
 from filepact.values import dataclass
 from filepact.workspace.documents import EDIT_LIMIT
+from filepact.workspace.rebase import not_kept
 from filepact.workspace.receipt import origins, show_changes
 
 if TYPE_CHECKING:
@@ -49,12 +50,12 @@ class ProposalHunk:
 
 @dataclass(frozen=True, slots=True)
 class HunkSelection:
-    """Some hunks of a proposal as a change set, and the others on top of it.
+    """Some hunks of a proposal as a change set, and what is still undecided on top of it.
 
     Attributes:
-        accepted: The hunks that were chosen.
-        rest: The others; from what the files hold with those that were chosen.
-        contents: What files hold between the two, by content id.
+        accepted: The hunks that were accepted.
+        rest: Those that were neither accepted nor rejected; from what the files hold with the former.
+        contents: What files hold with some of their hunks, by content id.
     """
 
     accepted: ChangeSet
@@ -72,54 +73,84 @@ class _Piece:
 
 
 def split_proposal(
-    changes: ChangeSet, versions: DocumentCache, show: Callable[[WorkspacePath], str]
+    changes: ChangeSet,
+    versions: DocumentCache,
+    show: Callable[[WorkspacePath], str],
+    *,
+    fine: bool = False,
 ) -> tuple[ProposalHunk, ...]:
     """The hunks of a change set.
 
     A file that is made, removed, renamed or given another mode is one hunk; so is one that holds no
     text, or text in an encoding of which bytes have to be written out to be seen.
+
+    Args:
+        changes: The change set.
+        versions: The states that it names.
+        show: How a path is shown.
+        fine: Whether every run of changed lines is a hunk, also where they are shown together.
     """
-    return tuple(piece.hunk for piece in _pieces(changes, versions, show))
+    return tuple(piece.hunk for piece in _pieces(changes, versions, show, fine=fine))
 
 
 def choose_hunks(
-    changes: ChangeSet, versions: DocumentCache, chosen: Collection[int]
+    changes: ChangeSet,
+    versions: DocumentCache,
+    accepted: Collection[int],
+    rejected: Collection[int] = (),
+    *,
+    fine: bool = False,
 ) -> HunkSelection:
-    """Divide a change set by the numbers of hunks.
+    """Divide a change set by the numbers of hunks; the last argument is as for `split_proposal`.
 
     Raises:
-        InvalidParamsError: There is no hunk of a number.
+        InvalidParamsError: There is no hunk of a number, or one is in both.
         EncodingUnsafeError: A file cannot be written with some of its hunks alone.
     """
-    pieces = _pieces(changes, versions, lambda path: path.path)
-    strange = sorted(set(chosen) - {piece.hunk.number for piece in pieces})
-    if strange or not chosen:
-        what = f"there is no hunk {strange[0]}" if strange else "no hunk was named"
-        raise InvalidParamsError(f"{what}; there are 1 to {len(pieces)}", hint="Nothing was done.")
-    accepted: list[FileChange] = []
+    pieces = _pieces(changes, versions, lambda path: path.path, fine=fine)
+    _check_numbers({*accepted}, {*rejected}, len(pieces))
+    some: list[FileChange] = []
     rest: list[FileChange] = []
     contents: dict[str, bytes] = {}
-    edits: dict[FileChange, list[Edit]] = {}
+    edits: dict[FileChange, tuple[list[Edit], list[Edit]]] = {}
     for piece in pieces:
-        if piece.edit is None:
-            (accepted if piece.hunk.number in chosen else rest).extend(piece.changes)
-            continue
-        taken = edits.setdefault(piece.changes[0], [])
-        if piece.hunk.number in chosen:
-            taken.append(piece.edit)
-    for change, taken in edits.items():
+        number = piece.hunk.number
+        if piece.edit is not None:
+            taken, kept = edits.setdefault(piece.changes[0], ([], []))
+            if number in accepted:
+                taken.append(piece.edit)
+            if number not in rejected:
+                kept.append(piece.edit)
+        elif number in accepted:
+            some.extend(piece.changes)
+        elif number not in rejected:
+            rest.extend(piece.changes)
+    for change, (taken, kept) in edits.items():
         before = versions.sides(change)[0]
-        between = None if before is None else _revised(before, EditList(tuple(taken)), contents)
-        for part, start, end in (
-            (accepted, change.before, between),
-            (rest, between, change.after),
-        ):
+        if before is None:
+            raise not_kept(change.path.path)
+        between = _revised(before, taken, contents)
+        after = _revised(before, kept, contents)
+        for part, start, end in ((some, before.revision, between), (rest, between, after)):
             if start != end:
                 part.append(FileChange(change.path, start, end))
     order = {path: number for number, path in enumerate(changes.paths)}
-    accepted.sort(key=lambda one: order[one.path])
+    some.sort(key=lambda one: order[one.path])
     rest.sort(key=lambda one: order[one.path])
-    return HunkSelection(ChangeSet(tuple(accepted)), ChangeSet(tuple(rest)), contents)
+    return HunkSelection(ChangeSet(tuple(some)), ChangeSet(tuple(rest)), contents)
+
+
+def _check_numbers(accepted: set[int], rejected: set[int], count: int) -> None:
+    both, strange = accepted & rejected, sorted((accepted | rejected) - {*range(1, count + 1)})
+    if both:
+        said = f"hunk {min(both)} is both accepted and rejected"
+    elif strange:
+        said = f"there is no hunk {strange[0]}; there are 1 to {count}"
+    elif not accepted and not rejected:
+        said = "no hunk was named"
+    else:
+        return
+    raise InvalidParamsError(said, hint="Nothing was done.")
 
 
 def replace_texts(
@@ -155,17 +186,21 @@ def replace_texts(
     return ChangeSet(tuple(edited)), contents
 
 
-def _revised(before: Document, edits: EditList, contents: dict[str, bytes]) -> Revision:
+def _revised(before: Document, edits: list[Edit], contents: dict[str, bytes]) -> Revision:
     if not edits:
         return before.revision
-    data = rewrite(before.source, edits, name=before.path.path)
+    data = rewrite(before.source, EditList(tuple(edits)), name=before.path.path)
     revision = Revision.of(data, before.revision.mode)
     contents[revision.content] = data
     return revision
 
 
 def _pieces(
-    changes: ChangeSet, versions: DocumentCache, show: Callable[[WorkspacePath], str]
+    changes: ChangeSet,
+    versions: DocumentCache,
+    show: Callable[[WorkspacePath], str],
+    *,
+    fine: bool,
 ) -> list[_Piece]:
     renamed = origins(changes.changes, versions.content)
     gone = {one.path for one in renamed.values()}
@@ -183,7 +218,7 @@ def _pieces(
             hunk = ProposalHunk(number, change.path, shown.diff, added, removed)
             pieces.append(_Piece(hunk, some.changes))
             continue
-        for at, (text, edit) in enumerate(split_hunks(*texts)):
+        for at, (text, edit) in enumerate(split_hunks(*texts, 0 if fine else 3)):
             added, removed = (f"\n{text}".count(f"\n{sign}") for sign in "+-")
             hunk = ProposalHunk(number + at, change.path, text, added, removed)
             pieces.append(_Piece(hunk, (change,), edit))

@@ -178,6 +178,19 @@ class Rebase:
             conflicts=conflicts,
         )
 
+    def moved(self, changes: ChangeSet) -> tuple[WorkspacePath, ...]:
+        """The files of a change set that are not what it starts from any more."""
+        found: list[WorkspacePath] = []
+        for path, before, _after in changes.exact:
+            try:
+                now = _revision(self._current(path))
+            except FilepactError:
+                found.append(path)
+                continue
+            if now != before:
+                found.append(path)
+        return tuple(found)
+
     def _show(self, path: WorkspacePath) -> str:
         return self._guard.show(path.root, path.path)
 

@@ -125,9 +125,7 @@ def show(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 
 def _hunks(workspace: Workspace, change: Operation | Proposal) -> tuple[ProposalHunk, ...]:
     """The hunks by which a change can be decided about in part; empty for one that cannot be."""
-    if not isinstance(change, Proposal) or (change.state, change.kind) != ("proposed", "change"):
-        return ()
-    return workspace.approving.hunks(change)
+    return workspace.approving.hunks(change) if isinstance(change, Proposal) else ()
 
 
 def _shown(
@@ -294,9 +292,11 @@ def approve(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             try:
                 if numbers is None:
                     return answer_receipt(workspace.approve(proposal.id, word), screen)
-                receipt = workspace.approving.approve_some(
-                    proposal.id, numbers, word, reject_others=rejects
+                others = {one.number for one in _hunks(workspace, proposal)} - numbers
+                receipt, _waits = workspace.approving.decide(
+                    proposal.id, word, accept=numbers, reject=others if rejects else ()
                 )
+                assert receipt is not None  # noqa: S101 - something was accepted
                 return answer_receipt(receipt, screen)
             except ProposalChangedError as changed:
                 if not asks:
@@ -337,9 +337,7 @@ def reject(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     approval = Approval(decider(arguments, screen).actor, arguments.reason)
     with opened(arguments) as workspace:
         if arguments.hunks is not None:
-            left = workspace.approving.reject_some(arguments.operation, arguments.hunks, approval)
-            said = f"Rejected {count(len(set(arguments.hunks)), 'hunk')}; the others wait as {left.id}.\n"
-            return CommandAnswer((TerminalText(said, "warn"),), facts(workspace, left, None))
+            return _reject_hunks(workspace, arguments, approval)
         if arguments.all:
             chosen = _chosen(workspace, arguments)
             workspace.reject_all(chosen, approval)
@@ -356,6 +354,15 @@ def reject(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     return CommandAnswer(
         (TerminalText(said, "warn"),), {"rejected": known}, DONE if refused else NOTHING
     )
+
+
+def _reject_hunks(workspace: Workspace, arguments: Namespace, approval: Approval) -> CommandAnswer:
+    proposal = workspace.proposal(arguments.operation)
+    _receipt, waits = workspace.approving.decide(proposal.id, approval, reject=arguments.hunks)
+    left = f"; the others wait as {waits}" if waits else ", which were all"
+    said = f"Rejected {count(len(arguments.hunks), 'hunk')} of {proposal.id}{left}.\n"
+    known = facts(workspace, workspace.proposal(waits or proposal.id), None)
+    return CommandAnswer((TerminalText(said, "warn"),), known)
 
 
 def _chosen(workspace: Workspace, arguments: Namespace) -> tuple[Proposal, ...]:
