@@ -44,7 +44,7 @@ NOUNS = {
     *("pipe", "socket", "frame", "byte", "image", "query", "search", "secret", "syntax"),
     *("encoding", "line", "daemon", "namespace", "mount", "audit"),
     # Commands and tools of ours.
-    *("command", "tour", "prune", "salvage", "load", "trust", "write"),
+    *("command", "tour", "prune", "salvage", "load", "trust", "write", "review"),
 }
 """Nouns of the field that need no explanation; before one is added, look for the one that is here."""
 

@@ -287,6 +287,12 @@ class Database:
             finally:
                 self._connection.set_busy_handler(self._wait)
 
+    def version(self) -> tuple[int, int]:
+        """What differs when another connection has committed since, or this one has."""
+        with self.reading() as tx:
+            found = tx.one("PRAGMA data_version")
+        return (found[0] if found else 0), self._connection.total_changes()
+
     def size(self) -> int:
         """Bytes of the file and of the write-ahead log beside it."""
         return sum(file.stat().st_size for file in (self._path, self._log) if file.exists())

@@ -87,6 +87,9 @@ class SqliteStore:
         self._database = Database(path, locked_by=locked_by)
         self._contents = ContentStore(Path(path).parent / "contents")
 
+    def version(self) -> object:
+        return self._database.version()
+
     def close(self) -> None:
         self._database.close()
 

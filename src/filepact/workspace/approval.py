@@ -20,7 +20,7 @@ from filepact.errors import (
     StaleFileError,
     UserDeniedError,
 )
-from filepact.values import replace
+from filepact.values import dataclass, replace
 from filepact.workspace.authorizer import ChangePolicy
 from filepact.workspace.journal import new_id
 from filepact.workspace.receipt import done_receipt
@@ -39,9 +39,25 @@ if TYPE_CHECKING:
     from filepact.workspace.receipt import ChangeDiff, Receipt
     from filepact.workspace.writer import ChangeWriter
 
-__all__ = ["Approvals"]
+__all__ = ["Approvals", "ChangedFile"]
 
 _TRIES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file that is no longer what a proposal was made from.
+
+    Attributes:
+        fits: Whether the change still finds its place; if not, the same lines were changed.
+        said: Why not, or that the file is already as it should be.
+        since: The diff of what others changed in it; empty where `said` tells.
+    """
+
+    path: WorkspacePath
+    fits: bool
+    said: str = ""
+    since: str = ""
 
 
 class Approvals:
@@ -94,18 +110,7 @@ class Approvals:
         number = 0
         while True:
             number += 1
-            judge = ChangePolicy(self._guard, proposal.session.agent)
-            locations = {
-                path: judge.find(judge.show(path), follow=False) for path in proposal.changes.paths
-            }
-            self._guard.check_together(proposal.changes, agent=proposal.session.agent)
-            fitted = self._fitting.fit(proposal.changes, self._writer.hides(reader))
-            versions = self._writer.versions(fitted.contents.__getitem__)
-            self._record(judge, locations, fitted.changes, versions)
-            if fitted.changes.exact != proposal.changes.exact:
-                asks = filter(None, judge.asks.split(", "))
-                rules = tuple(dict.fromkeys((*proposal.rules, *asks)))
-                raise self._moved(proposal, fitted, rules, reader)
+            fitted, versions = self._unmoved(proposal, reader)
             try:
                 shown = self._writer.shown(fitted.changes, versions, reader)
                 return shown, self._writer.write(proposal, fitted, shown, versions, approval)
@@ -118,6 +123,38 @@ class Approvals:
                     self._tell_what_waits(proposal, error)
                     raise
 
+    def _unmoved(
+        self, proposal: Proposal, reader: Session | None
+    ) -> tuple[RebaseResult, DocumentCache]:
+        """The change set of a proposal as it fits its locked files, if it is still the same one.
+
+        Raises:
+            ProposalChangedError: It is not; what fits them waits.
+        """
+        judge = ChangePolicy(self._guard, proposal.session.agent)
+        locations = {
+            path: judge.find(judge.show(path), follow=False) for path in proposal.changes.paths
+        }
+        self._guard.check_together(proposal.changes, agent=proposal.session.agent)
+        fitted = self._fitting.fit(proposal.changes, self._writer.hides(reader))
+        versions = self._writer.versions(fitted.contents.__getitem__)
+        self._record(judge, locations, fitted.changes, versions)
+        if fitted.changes.exact != proposal.changes.exact:
+            asks = filter(None, judge.asks.split(", "))
+            rules = tuple(dict.fromkeys((*proposal.rules, *asks)))
+            raise self._moved(proposal, fitted, rules, reader)
+        return fitted, versions
+
+    def check_unmoved(self, change_id: str) -> None:
+        """Refuse a proposal whose files have moved, as approving it would; nothing is done.
+
+        Raises:
+            ProposalChangedError: What fits the files now waits under another id.
+        """
+        proposal = self._find(change_id)
+        with self._fitting.locked(proposal.changes):
+            self._unmoved(proposal, None)
+
     def hunks(self, proposal: Proposal, *, fine: bool = False) -> tuple[ProposalHunk, ...]:
         """The parts of a proposal that can be decided about one by one; empty if that is not so.
 
@@ -125,16 +162,43 @@ class Approvals:
             proposal: One that waits.
             fine: Whether each run of changed lines is one, also where several are shown together.
         """
+        return self.parts(proposal, fine=fine) if proposal.kind == "change" else ()
+
+    def parts(self, proposal: Proposal, *, fine: bool = False) -> tuple[ProposalHunk, ...]:
+        """As `hunks`, also of what goes back, which is done as a whole."""
         from filepact.workspace.hunks import split_proposal  # noqa: PLC0415 - few decide in part
 
-        if proposal.kind != "change" or proposal.state != "proposed":
+        if proposal.state != "proposed":
             return ()
         versions, show = self._writer.versions(), self._writer.show
         return split_proposal(proposal.changes, versions, show, fine=fine)
 
+    def version(self) -> object:
+        """What is another whenever the journal is; it costs one question that reads nothing."""
+        return self._store.version()
+
     def moved(self, proposal: Proposal) -> tuple[WorkspacePath, ...]:
         """The files of a proposal that are no longer what it was made from."""
         return self._fitting.moved(proposal.changes)
+
+    def moved_files(self, proposal: Proposal) -> tuple[ChangedFile, ...]:
+        """The same with what others have made of them."""
+        moved = {*self.moved(proposal)}
+        return tuple(
+            self._moved_file(ChangeSet((one,)))
+            for one in proposal.changes.changes
+            if one.path in moved
+        )
+
+    def _moved_file(self, changes: ChangeSet) -> ChangedFile:
+        (path,) = changes.paths
+        try:
+            fitted = self._fitting.fit(changes, self._writer.hides(None))
+        except NoChangeError as error:
+            return ChangedFile(path, fits=True, said=error.message)
+        except FilepactError as error:
+            return ChangedFile(path, fits=False, said=error.message)
+        return ChangedFile(path, fits=True, since=self._since(changes, fitted, None))
 
     def decide(
         self,
@@ -169,7 +233,7 @@ class Approvals:
         every = {one.number for one in self.hunks(proposal, fine=fine)}
         versions = self._writer.versions()
         part = choose_hunks(proposal.changes, versions, accept, reject, fine=fine)
-        if every == {*accept}:
+        if every == {*accept} and not approval.reason:
             return self.approve(proposal.id, approval, to_agent=False), None
         if every == {*reject}:
             self.reject(proposal.id, approval)

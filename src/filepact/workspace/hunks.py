@@ -5,7 +5,7 @@ A number means the same for as long as the id does, since the id stands for exac
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER, Revision
@@ -39,6 +39,8 @@ class ProposalHunk:
             shown of it.
         added: Lines added.
         removed: Lines removed.
+        kind: What becomes of the file; ``rename`` where it only gets another name, or nearly.
+        origin: Its name before it was renamed.
     """
 
     number: int
@@ -46,6 +48,8 @@ class ProposalHunk:
     diff: str
     added: int
     removed: int
+    kind: Literal["create", "modify", "delete", "rename"] = "modify"
+    origin: WorkspacePath | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +219,9 @@ def _pieces(
             some = ChangeSet((*whole, change))
             shown = show_changes(some, versions, show)
             added, removed = shown.lines or (0, 0)
-            hunk = ProposalHunk(number, change.path, shown.diff, added, removed)
+            old = whole[0].path if whole else None
+            kind = change.kind if old is None else "rename"
+            hunk = ProposalHunk(number, change.path, shown.diff, added, removed, kind, old)
             pieces.append(_Piece(hunk, some.changes))
             continue
         for at, (text, edit) in enumerate(split_hunks(*texts, 0 if fine else 3)):

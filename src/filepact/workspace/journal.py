@@ -288,6 +288,9 @@ class JournalStore(Protocol):
             keep_seconds: How far back contents are kept whatever they take.
         """
 
+    def version(self) -> object:
+        """What differs from what it was whenever anybody has changed the journal since."""
+
     def close(self) -> None:
         """Let go of the journal; anything else afterwards is a `StateFailedError`."""
 

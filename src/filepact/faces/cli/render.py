@@ -6,7 +6,6 @@ the terminal and the patch in a pipe.
 
 from __future__ import annotations
 
-import re
 import time
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -15,8 +14,9 @@ from filepact.errors import FilepactError
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
 from filepact.text.confusables import readable, visible
 from filepact.text.diff import pair_lines, refine
+from filepact.text.diff_lines import COMPARED, classify, split_lines
 from filepact.tools.answers import receipt_facts, render_receipt
-from filepact.values import dataclass, field, late_regex, replace
+from filepact.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -46,12 +46,6 @@ __all__ = [
     "state",
     "tally",
 ]
-
-
-_COMPARED: Final = 100_000
-"""Characters of changed lines among which words are compared."""
-
-_HUNK = late_regex(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
 Level = Literal["ok", "none", "warn", "fail"]
@@ -87,7 +81,7 @@ def paint_diff(diff: str) -> tuple[TerminalText, ...]:
 
     Words are compared until that has taken its share of time; what comes after is whole lines.
     """
-    return tuple(_paint(_lines(diff)))
+    return tuple(_paint(split_lines(diff)))
 
 
 def show_diff(diff: str, screen: Terminal) -> tuple[TerminalText, ...]:
@@ -98,41 +92,15 @@ def show_diff(diff: str, screen: Terminal) -> tuple[TerminalText, ...]:
 
 def tally(diff: str) -> LineCounts:
     """Count the added and removed lines of all hunks."""
-    kinds = [kind for kind, _ in _classify(_lines(diff))]
+    kinds = [kind for kind, _ in classify(split_lines(diff))]
     return LineCounts(kinds.count("+"), kinds.count("-"))
 
 
-def _lines(diff: str) -> list[str]:
-    """Lines with their LF; no other character ends a line of a diff."""
-    return re.findall(r"[^\n]*\n|[^\n]+", diff)
-
-
-def _classify(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each line with what it is: its sign, ``@``, a backslash, or ``h`` for a header.
-
-    Inside a hunk its counts decide, because a removed line may look like a header.
-    """
-    old = new = 0
-    for line in lines:
-        sign = line[:1]
-        if (old > 0 or new > 0) and sign in " +-":
-            old -= sign in " -"
-            new -= sign in " +"
-            yield sign, line
-        elif sign == "\\":
-            yield sign, line
-        elif found := _HUNK.match(line):
-            old, new = (1 if count is None else int(count) for count in found.groups())
-            yield "@", line
-        else:
-            yield "h", line
-
-
 def _paint(lines: Sequence[str]) -> Iterator[TerminalText]:
-    room = _COMPARED
+    room = COMPARED
     removed: list[str] = []
     added: list[str] = []
-    for kind, line in _classify(lines):
+    for kind, line in classify(lines):
         if kind == "-" and not added:
             removed.append(line)
             continue

@@ -1,0 +1,155 @@
+"""A diff as lines that a window can draw: each with its sign, its numbers and the words that differ."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, Literal
+
+from filepact.text.diff import pair_lines, refine
+from filepact.values import dataclass, late_regex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["COMPARED", "DiffLine", "Sign", "beside", "classify", "diff_lines", "split_lines"]
+
+Sign = Literal[" ", "-", "+", "\\", "@", "h"]
+"""The sign of a line within a hunk; ``@`` begins one, and ``h`` stands outside of all."""
+
+COMPARED: Final = 100_000
+"""Characters of changed lines among which words are compared."""
+
+_HUNK: Final = late_regex(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """One line of a diff.
+
+    Attributes:
+        sign: What it is.
+        text: Without its sign and its end; of what is outside a hunk, and of a hunk's head, the whole.
+        old: Its number in the file before, 0 for none.
+        new: The same afterwards.
+        words: Where it differs from the line that it became, or was; empty where all of it does.
+    """
+
+    sign: Sign
+    text: str
+    old: int = 0
+    new: int = 0
+    words: tuple[tuple[int, int], ...] = ()
+
+
+def split_lines(diff: str) -> list[str]:
+    """Lines with their LF; no other character ends a line of a diff."""
+    return re.findall(r"[^\n]*\n|[^\n]+", diff)
+
+
+def classify(lines: Sequence[str]) -> Iterator[tuple[Sign, str]]:
+    """Each line with what it is.
+
+    Inside a hunk its counts decide, because a removed line may look like a header.
+    """
+    old = new = 0
+    for line in lines:
+        sign = line[:1]
+        if sign in ("-", "+", " ") and (old > 0 or new > 0):
+            old -= sign != "+"
+            new -= sign != "-"
+            yield sign, line  # type: ignore[misc]  # one of three
+        elif sign == "\\":
+            yield "\\", line
+        elif found := _HUNK.match(line):
+            old, new = (1 if count is None else int(count) for count in found.group(2, 4))
+            yield "@", line
+        else:
+            yield "h", line
+
+
+def diff_lines(diff: str) -> tuple[DiffLine, ...]:
+    """The lines of a diff, which `readable` has seen before.
+
+    Words are compared until that has taken its share of time; what comes after differs as a whole.
+    """
+    found: list[DiffLine] = []
+    old = new = 0
+    for sign, line in classify(split_lines(diff)):
+        text = line.removesuffix("\n").removesuffix("\r")
+        if sign == "@" and (head := _HUNK.match(line)):
+            old, new = int(head[1]), int(head[3])
+        if sign in ("h", "@"):
+            found.append(DiffLine(sign, text))
+            continue
+        if sign == "\\":
+            found.append(DiffLine(sign, text[1:]))
+            continue
+        before, after = (old if sign != "+" else 0), (new if sign != "-" else 0)
+        found.append(DiffLine(sign, text[1:], before, after))
+        old += sign != "+"
+        new += sign != "-"
+    return tuple(_with_words(found))
+
+
+def _with_words(lines: list[DiffLine]) -> list[DiffLine]:
+    room = COMPARED
+    for removed, added in _blocks(lines):
+        old, new = ([lines[at].text for at in some] for some in (removed, added))
+        room -= sum(map(len, old)) + sum(map(len, new))
+        if room <= 0:
+            break
+        for i, j in pair_lines(old, new):
+            words = refine(old[i], new[j])
+            for at, spans in ((removed[i], words[0]), (added[j], words[1])):
+                one = lines[at]
+                lines[at] = DiffLine(one.sign, one.text, one.old, one.new, tuple(spans))
+    return lines
+
+
+def _blocks(lines: Sequence[DiffLine]) -> Iterator[tuple[list[int], list[int]]]:
+    """Removed lines with the lines that took their place, as indices, where there are both."""
+    removed: list[int] = []
+    added: list[int] = []
+    for at, line in enumerate(lines):
+        if line.sign == "\\":
+            continue
+        if line.sign == "+":
+            added.append(at)
+            continue
+        if removed and added:
+            yield removed, added
+        if line.sign != "-" or added:
+            removed, added = [], []
+        if line.sign == "-":
+            removed.append(at)
+    if removed and added:
+        yield removed, added
+
+
+def beside(lines: Sequence[DiffLine]) -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
+    """The lines of a hunk in two columns, before and after; None for nothing."""
+    removed: list[DiffLine] = []
+    added: list[DiffLine] = []
+    for line in lines:
+        if line.sign == "-" and not added:
+            removed.append(line)
+        elif line.sign == "+":
+            added.append(line)
+        elif line.sign == "\\" and (removed or added):
+            (added or removed).append(line)
+        else:
+            yield from _pairs(removed, added)
+            removed, added = ([line] if line.sign == "-" else []), []
+            if line.sign != "-":
+                yield line, line
+    yield from _pairs(removed, added)
+
+
+def _pairs(
+    removed: Sequence[DiffLine], added: Sequence[DiffLine]
+) -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
+    for at in range(max(len(removed), len(added))):
+        yield (
+            removed[at] if at < len(removed) else None,
+            added[at] if at < len(added) else None,
+        )

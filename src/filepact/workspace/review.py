@@ -1,0 +1,434 @@
+"""The review: what waits for a person, and what they do about it, for every window that shows it.
+
+A window shows what stands under an id and under a hunk's number, and hands both back.  An id stands
+for exactly one change for good, so a decision is about the bytes that were shown: where the files have
+moved, nothing is done, and what fits them now is shown again, under an id of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Final, Literal
+
+from filepact.domain.operation import Approval, ChangeId
+from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, ProposalChangedError
+from filepact.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from filepact.domain.document import WorkspacePath
+    from filepact.domain.operation import Proposal, Session
+    from filepact.workspace.approval import ChangedFile
+    from filepact.workspace.hunks import ProposalHunk
+    from filepact.workspace.receipt import Receipt
+    from filepact.workspace.workspace import Workspace
+
+__all__ = [
+    "ProposalStatus",
+    "Review",
+    "ReviewEntry",
+    "ReviewFile",
+    "ReviewGroup",
+    "ReviewItem",
+    "ReviewResult",
+    "ReviewRule",
+    "in_groups",
+]
+
+ProposalStatus = Literal["fresh", "moved", "stale"]
+"""``fresh``: its files are what it was made from.  ``moved``: others have changed them, elsewhere, and
+what fits them now has to be shown.  ``stale``: the same lines were changed, so it finds no place."""
+
+_POLL: Final = 0.5
+_SHARE: Final = 20
+"""Looking takes one in so many parts of the time at most."""
+_KEPT: Final = 8
+_EXPIRY: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewEntry:
+    """A proposal that waits.
+
+    Attributes:
+        moved: Its files that others have changed since.
+    """
+
+    proposal: Proposal
+    moved: tuple[ChangedFile, ...] = ()
+
+    @property
+    def id(self) -> ChangeId:
+        return self.proposal.id
+
+    @property
+    def status(self) -> ProposalStatus:
+        if not self.moved:
+            return "fresh"
+        return "moved" if all(one.fits for one in self.moved) else "stale"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewGroup:
+    """What one agent has proposed in one turn of one session, oldest first."""
+
+    session: Session
+    turn: str
+    entries: tuple[ReviewEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRule:
+    """Why a proposal waits.
+
+    Attributes:
+        name: The rule's.
+        why: What it is there for; empty where that is not known any more.
+        place: Where it stands, such as ``filepact.toml:12``.
+    """
+
+    name: str
+    why: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewFile:
+    """One file of a proposal.
+
+    Attributes:
+        shown: Its name as people see it; a window has yet to write out what is hidden in it.
+        hunks: By their numbers; a file that is decided about as a whole is one.
+        moved: What others have made of it since; None for nothing.
+    """
+
+    path: WorkspacePath
+    shown: str
+    hunks: tuple[ProposalHunk, ...]
+    moved: ChangedFile | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewItem:
+    """A proposal with all that a person has to see of it.
+
+    Attributes:
+        fine: Whether each run of changed lines is a hunk: what the numbers count.
+        divisible: Whether hunks can be decided about one by one.
+        since: The diff of what others had changed when this took the place of what was shown before.
+    """
+
+    entry: ReviewEntry
+    files: tuple[ReviewFile, ...]
+    rules: tuple[ReviewRule, ...]
+    fine: bool = False
+    divisible: bool = True
+    since: str = ""
+
+    @property
+    def hunks(self) -> tuple[ProposalHunk, ...]:
+        """Those of all files."""
+        return tuple(hunk for file in self.files for hunk in file.hunks)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewResult:
+    """What came of a decision.
+
+    Attributes:
+        id: What was decided about.
+        receipt: What was done; None for nothing.
+        waits: What waits under another id: what is left, or what has to be looked at again.
+        moved: Whether nothing was done because the files have moved.
+        since: The diff of what others have changed in them.
+        error: Why nothing was done.
+    """
+
+    id: ChangeId
+    receipt: Receipt | None = None
+    waits: ChangeId | None = None
+    moved: bool = False
+    since: str = ""
+    error: FilepactError | None = None
+
+
+def in_groups(entries: Sequence[ReviewEntry]) -> tuple[ReviewGroup, ...]:
+    """What waits by agent, session and turn, in the order of the oldest of each."""
+    agents: dict[str, dict[tuple[str, str], list[ReviewEntry]]] = {}
+    for one in entries:
+        session = one.proposal.session
+        turns = agents.setdefault(str(session.actor), {})
+        turns.setdefault((session.id, session.turn), []).append(one)
+    return tuple(
+        ReviewGroup(some[0].proposal.session, turn, tuple(some))
+        for turns in agents.values()
+        for (_, turn), some in turns.items()
+    )
+
+
+class Review:
+    """The review of a workspace by one person; for all threads.
+
+    Args:
+        workspace: Whose proposals.
+        session: The person who decides.
+        diagnose: What servers find in a proposal, as lines for people; None where none are asked.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        session: Session,
+        diagnose: Callable[[Proposal], str] | None = None,
+    ) -> None:
+        self.workspace = workspace
+        self.session = session
+        self._diagnose = diagnose
+        self._lock = Lock()
+        self._version: object = None
+        self._asked = 0.0
+        self._waiting: tuple[Proposal, ...] = ()
+        self._since: dict[ChangeId, str] = {}
+        self._parts: OrderedDict[tuple[ChangeId, bool], tuple[ProposalHunk, ...]] = OrderedDict()
+        self._done: list[ChangeId] = []
+        self._undone: list[ChangeId] = []
+
+    # -- looking --------------------------------------------------------------------------
+
+    def waiting(self) -> tuple[ReviewEntry, ...]:
+        """What waits, oldest first, each as its files are now."""
+        moved_files = self.workspace.approving.moved_files
+        return tuple(ReviewEntry(one, moved_files(one)) for one in self._proposals())
+
+    def wait(
+        self, seen: Sequence[ReviewEntry], seconds: float, ended: Event | None = None
+    ) -> tuple[ReviewEntry, ...]:
+        """What waits once it is something else than was seen, or when the time is over.
+
+        New proposals, decided ones, and files that others change: all are told.
+
+        Args:
+            seen: What `waiting` said.
+            seconds: How long to wait.
+            ended: Ends it when it is set.
+        """
+        ended = ended or Event()
+        until = time.monotonic() + seconds
+        while True:
+            began = time.monotonic()
+            found = self.waiting()
+            now = time.monotonic()
+            if found != tuple(seen) or now >= until:
+                return found
+            if ended.wait(min(max(_POLL, _SHARE * (now - began)), until - now)):
+                return found
+
+    def item(self, change_id: str, *, fine: bool = False) -> ReviewItem:
+        """All of one proposal that waits.
+
+        Args:
+            change_id: Its id, or the beginning of it.
+            fine: Whether each run of changed lines is a hunk, also where several are shown together.
+
+        Raises:
+            NoChangeError: It does not wait any more.
+            ProposalExpiredError: Nobody has decided about it in time.
+        """
+        proposal = self.workspace.proposal(change_id)
+        proposal.check_waits()
+        moved = {one.path: one for one in self.workspace.approving.moved_files(proposal)}
+        files: dict[WorkspacePath, list[ProposalHunk]] = {}
+        for hunk in self._hunks(proposal, fine):
+            files.setdefault(hunk.path, []).append(hunk)
+        origins = {hunk.path: hunk.origin for some in files.values() for hunk in some}
+        return ReviewItem(
+            ReviewEntry(proposal, tuple(moved.values())),
+            tuple(
+                ReviewFile(
+                    *(path, self.workspace.show(path), tuple(hunks)),
+                    moved.get(path) or _of(moved, origins[path]),
+                )
+                for path, hunks in files.items()
+            ),
+            tuple(self._rules(proposal)),
+            fine=fine,
+            divisible=proposal.kind == "change",
+            since=self._since.get(proposal.id, ""),
+        )
+
+    def diagnostics(self, change_id: str) -> str:
+        """What servers find in a proposal, as lines for people; empty where none are asked.
+
+        It may take as long as servers may.
+        """
+        if self._diagnose is None:
+            return ""
+        return self._diagnose(self.workspace.proposal(change_id))
+
+    def proposed_text(self, change_id: str, path: WorkspacePath) -> str | None:
+        """What a file is to hold, for a person to edit; None where it is no text, or is removed."""
+        texts = self.workspace.texts(self.workspace.proposal(change_id))
+        return next((one.after for one in texts if one.path == path), None)
+
+    def _proposals(self) -> tuple[Proposal, ...]:
+        version, now = self.workspace.approving.version(), time.monotonic()
+        with self._lock:
+            if version == self._version and now - self._asked < _EXPIRY:
+                return self._waiting
+        found = self.workspace.pending()
+        with self._lock:
+            self._version, self._asked, self._waiting = version, now, found
+        return found
+
+    def _hunks(self, proposal: Proposal, fine: bool) -> tuple[ProposalHunk, ...]:
+        key = (proposal.id, fine)
+        with self._lock:
+            known = self._parts.get(key)
+            if known is not None:
+                self._parts.move_to_end(key)
+                return known
+        found = self.workspace.approving.parts(proposal, fine=fine)
+        with self._lock:
+            self._parts[key] = found
+            while len(self._parts) > _KEPT:
+                self._parts.popitem(last=False)
+        return found
+
+    def _rules(self, proposal: Proposal) -> Iterator[ReviewRule]:
+        policy = self.workspace.guard.policy
+        known = {rule.name: rule for rule in (*policy.fallbacks, *policy.rules)}
+        for name in proposal.rules:
+            rule = known.get(name)
+            yield ReviewRule(name, rule.why if rule else "", rule.place if rule else "")
+
+    # -- deciding -------------------------------------------------------------------------
+
+    def decide(
+        self,
+        item: ReviewItem,
+        accept: Collection[int],
+        reject: Collection[int] = (),
+        reason: str = "",
+    ) -> ReviewResult:
+        """Decide about hunks of a proposal as they were shown: what is in neither waits on.
+
+        Args:
+            item: What was shown.
+            accept: The numbers of those that are to be done.
+            reject: Of those that are refused.
+            reason: Why, for the agent.
+
+        Raises:
+            InvalidParamsError: There are no such hunks, or only all of it can be decided about.
+            NoChangeError: Somebody else has decided.
+            StaleFileError: The same lines were changed since; it waits as before.
+        """
+        proposal, approving = item.entry.proposal, self.workspace.approving
+        word = Approval(self.session.actor, reason)
+        every = {one.number for one in item.hunks}
+        if not item.divisible and every not in ({*accept}, {*reject}):
+            raise InvalidParamsError(
+                f"{proposal.id} goes back, and is done as a whole or not at all",
+                hint="Approve or reject all of it.",
+            )
+        if not accept and {*reject} == every:
+            self.workspace.reject(proposal.id, word)
+            return ReviewResult(proposal.id)
+        try:
+            if accept:
+                # Before it is divided: what has to be looked at again stays one.
+                approving.check_unmoved(proposal.id)
+            if not item.divisible:
+                return self._did(proposal, self.workspace.approve(proposal.id, word))
+            receipt, waits = approving.decide(
+                proposal.id, word, accept=accept, reject=reject, fine=item.fine
+            )
+        except ProposalChangedError as changed:
+            return self._changed(proposal.id, changed)
+        return self._did(proposal, receipt, waits)
+
+    def accept_all(self, shown: Sequence[ChangeId], reason: str = "") -> tuple[ReviewResult, ...]:
+        """Accept several proposals, one after the other; what cannot be done is left, and told."""
+        return tuple(self._whole(one, reason, accept=True) for one in shown)
+
+    def reject_all(self, shown: Sequence[ChangeId], reason: str = "") -> tuple[ReviewResult, ...]:
+        """Reject several proposals; what does not wait any more is told."""
+        return tuple(self._whole(one, reason, accept=False) for one in shown)
+
+    def _whole(self, change_id: ChangeId, reason: str, *, accept: bool) -> ReviewResult:
+        try:
+            item = self.item(change_id)
+            every = [one.number for one in item.hunks]
+            return self.decide(item, every if accept else (), () if accept else every, reason)
+        except FilepactError as error:
+            return ReviewResult(change_id, error=error)
+
+    def edit(
+        self, change_id: str, texts: Mapping[WorkspacePath, str], reason: str = ""
+    ) -> ChangeId:
+        """Put other texts in the place of some that are proposed; that waits, under its own id.
+
+        What was proposed is kept under its id, and the agent is told.
+
+        Raises:
+            InvalidParamsError: It changes no such file, or nothing would change.
+        """
+        word = Approval(self.session.actor, reason)
+        return self.workspace.approving.edit(change_id, texts, word).id
+
+    def _did(
+        self, proposal: Proposal, receipt: Receipt | None, waits: ChangeId | None = None
+    ) -> ReviewResult:
+        if receipt is not None and receipt.operation:
+            self._done.append(ChangeId(receipt.operation))
+            self._undone.clear()
+        return ReviewResult(proposal.id, receipt, waits)
+
+    def _changed(self, change_id: ChangeId, changed: ProposalChangedError) -> ReviewResult:
+        now = ChangeId(str(changed.details["proposal"]))
+        since = str(changed.details["since"])
+        with self._lock:
+            self._since[now] = since
+        return ReviewResult(change_id, waits=now, moved=True, since=since)
+
+    # -- going back -----------------------------------------------------------------------
+
+    @property
+    def last_done(self) -> ChangeId | None:
+        """What `undo` takes back: the last that was done in this review and is in force."""
+        return self._done[-1] if self._done else None
+
+    def undo(self) -> ReviewResult:
+        """Take back what was done last in this review.
+
+        Raises:
+            NoChangeError: Nothing of it is in force.
+        """
+        if not self._done:
+            raise NoChangeError("nothing was done in this review that could be taken back")
+        last = self._done[-1]
+        receipt = self.workspace.undo(self.session, last)
+        self._undone.append(self._done.pop())
+        return ReviewResult(last, receipt)
+
+    def redo(self) -> ReviewResult:
+        """Bring back what was undone last in this review.
+
+        Raises:
+            NoChangeError: Nothing was.
+        """
+        if not self._undone:
+            raise NoChangeError("nothing was undone in this review that could be brought back")
+        last = self._undone[-1]
+        receipt = self.workspace.redo(self.session, last)
+        self._done.append(self._undone.pop())
+        return ReviewResult(last, receipt)
+
+
+def _of(
+    moved: Mapping[WorkspacePath, ChangedFile], path: WorkspacePath | None
+) -> ChangedFile | None:
+    return None if path is None else moved.get(path)
