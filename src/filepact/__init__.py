@@ -24,6 +24,10 @@ if TYPE_CHECKING:
         Session,
     )
     from filepact.errors import CODES, FilepactError
+    from filepact.faces.library.agent_tool import AgentTool
+    from filepact.faces.library.async_files import AsyncFiles, AsyncTurn
+    from filepact.faces.library.files import Files, Match, Turn
+    from filepact.faces.library.files import open_files as open  # noqa: A004 - as of gzip or tarfile
     from filepact.text.edit import Edit, EditList
     from filepact.workspace.draft import Draft
     from filepact.workspace.receipt import FileReport, Receipt
@@ -36,7 +40,10 @@ VERSION = "0.1.0"
 __all__ = [
     "CODES",
     "Actor",
+    "AgentTool",
     "Approval",
+    "AsyncFiles",
+    "AsyncTurn",
     "ChangeSet",
     "Checkpoint",
     "Document",
@@ -46,6 +53,8 @@ __all__ = [
     "FileChange",
     "FileReport",
     "FilepactError",
+    "Files",
+    "Match",
     "Operation",
     "Proposal",
     "Receipt",
@@ -53,8 +62,10 @@ __all__ = [
     "Session",
     "Settings",
     "Target",
+    "Turn",
     "Workspace",
     "WorkspacePath",
+    "open",
     "open_workspace",
     "read_settings",
     "state_folder",
@@ -63,7 +74,10 @@ __all__ = [
 _HOMES = {
     "CODES": "errors",
     "Actor": "domain.operation",
+    "AgentTool": "faces.library.agent_tool",
     "Approval": "domain.operation",
+    "AsyncFiles": "faces.library.async_files",
+    "AsyncTurn": "faces.library.async_files",
     "ChangeSet": "domain.change",
     "Checkpoint": "domain.operation",
     "Document": "domain.document",
@@ -73,6 +87,8 @@ _HOMES = {
     "FileChange": "domain.change",
     "FileReport": "workspace.receipt",
     "FilepactError": "errors",
+    "Files": "faces.library.files",
+    "Match": "faces.library.files",
     "Operation": "domain.operation",
     "Proposal": "domain.operation",
     "Receipt": "workspace.receipt",
@@ -80,19 +96,24 @@ _HOMES = {
     "Session": "domain.operation",
     "Settings": "config.settings",
     "Target": "workspace.target",
+    "Turn": "faces.library.files",
     "Workspace": "workspace.workspace",
     "WorkspacePath": "domain.document",
+    "open": "faces.library.files",
     "open_workspace": "app",
     "read_settings": "config.person",
     "state_folder": "config.person",
 }
+
+_NAMES = {"open": "open_files"}
+"""What is called otherwise where it stands."""
 
 
 def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{home}"), name)
+    found = getattr(import_module(f"{__name__}.{home}"), _NAMES.get(name, name))
     globals()[name] = found
     return found
 

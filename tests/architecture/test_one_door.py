@@ -132,6 +132,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "pathlib.": "what the system says of these processes",
     },
     "faces.cli.state": {"pathlib.": "names and sizes in the state folder"},
+    "integrations.deepagents": {"pathlib.Path().read_bytes": "the method of `Files`, guarded"},
     "faces.cli.files": {
         "pathlib.": "texts that a person names on the command line (--old-file, patch files)",
     },

@@ -99,7 +99,8 @@ def terms() -> frozenset[str]:
 def public() -> frozenset[str]:
     names: set[str] = set()
     files = [file for place in PUBLIC for file in (ROOT / place, *(ROOT / place).glob("*/*.py"))]
-    for file in filter(lambda file: file.name in {"__init__.py", "acp.py"}, files):
+    files = [file for file in files if file.name in {"__init__.py", "acp.py"}]
+    for file in (*files, *(ROOT / "src/filepact/integrations").glob("*.py")):
         for node in syntax(file).body:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
                 names |= set(ast.literal_eval(node.value))

@@ -1,0 +1,1 @@
+"""Frameworks for agents, and pytest, with files that are guarded, recorded and undoable: a module each."""
