@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
 __all__ = ["StdioServer"]
+
+_SCHED = 2  # of a process's clocks the one that counts nanoseconds on a processor
 
 
 class StdioServer:
@@ -19,9 +23,10 @@ class StdioServer:
 
     Attributes:
         started: Seconds from the spawn to the answer to ``initialize``.
+        started_cpu: Seconds of processor time until then, of the process and of those it started.
     """
 
-    def __init__(self, command: list[str], *, env: dict[str, str], cwd: Path) -> None:
+    def __init__(self, command: Sequence[str], *, env: dict[str, str], cwd: Path) -> None:
         begin = time.perf_counter()
         self._process = subprocess.Popen(
             command,
@@ -41,6 +46,7 @@ class StdioServer:
             },
         )
         self.started = time.perf_counter() - begin
+        self.started_cpu = self.cpu()
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def __enter__(self) -> Self:
@@ -62,26 +68,37 @@ class StdioServer:
         if self._process.stdout is not None:
             self._process.stdout.close()
 
-    def _send(self, message: dict[str, Any]) -> None:
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def _write(self, data: bytes) -> None:
         if self._process.stdin is None:
             raise RuntimeError("no pipe")
-        self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        self._process.stdin.write(data)
         self._process.stdin.flush()
 
-    def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Send a request and wait for its answer; other messages are passed over."""
-        self._number += 1
-        self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+    def _send(self, message: dict[str, Any]) -> None:
+        self._write(json.dumps(message).encode() + b"\n")
+
+    def _answer(self, wanted: int) -> dict[str, Any]:
+        """The answer with a number; other messages are passed over."""
         if self._process.stdout is None:
             raise RuntimeError("no pipe")
         for line in self._process.stdout:
             message: dict[str, Any] = json.loads(line)
-            if message.get("id") == self._number and "method" not in message:
+            if message.get("id") == wanted and "method" not in message:
                 if "error" in message:
-                    raise RuntimeError(f"{method}: {message['error']}")
+                    raise RuntimeError(str(message["error"]))
                 result: dict[str, Any] = message["result"]
                 return result
-        raise RuntimeError(f"{method}: the server ended")
+        raise RuntimeError("the server ended")
+
+    def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Send a request and wait for its answer."""
+        self._number += 1
+        self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+        return self._answer(self._number)
 
     def call(self, tool: str, arguments: dict[str, Any]) -> tuple[float, str, bool]:
         """Call a tool; seconds, the answer's text, and whether it failed."""
@@ -91,8 +108,66 @@ class StdioServer:
         text = "".join(part.get("text", "") for part in result.get("content", []))
         return seconds, text, bool(result.get("isError"))
 
+    def call_together(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> tuple[float, list[int]]:
+        """Send calls without waiting between them; seconds until all are answered, and the answers' sizes."""
+        if self._process.stdout is None:
+            raise RuntimeError("no pipe")
+        lines = []
+        for tool, arguments in calls:
+            self._number += 1
+            params = {"name": tool, "arguments": arguments}
+            asked = {"jsonrpc": "2.0", "id": self._number, "method": "tools/call", "params": params}
+            lines.append(json.dumps(asked).encode() + b"\n")
+        begin = time.perf_counter()
+        self._write(b"".join(lines))
+        answers: list[bytes] = []
+        while len(answers) < len(calls):
+            line = self._process.stdout.readline()
+            if not line:
+                raise RuntimeError("the server ended")
+            if b'"id"' in line and b'"method"' not in line[:200]:
+                answers.append(line)
+        return time.perf_counter() - begin, [len(line) for line in answers]
+
+    def cpu(self) -> float:
+        """Seconds of processor time so far, of the process and of those that it has started and are there."""
+        total = 0.0
+        for pid in self._family(self._process.pid):
+            with suppress(OSError):
+                total += time.clock_gettime((~pid << 3) | _SCHED)
+        return total
+
+    def _family(self, pid: int) -> list[int]:
+        found = [pid]
+        with suppress(OSError):
+            for one in Path(f"/proc/{pid}/task").iterdir():
+                for child in (one / "children").read_text().split():
+                    found += self._family(int(child))
+        return found
+
     def memory(self) -> tuple[float, float]:
         """Resident memory now and at its peak, in MiB (Linux)."""
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         values = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
         return tuple(int(values[key].split()[0]) / 1024 for key in ("VmRSS", "VmHWM"))  # type: ignore[return-value]
+
+    def own_memory(self) -> float:
+        """Pages that no other process shares, in MiB, of the process and of those that it has started."""
+        total = 0
+        for pid in self._family(self._process.pid):
+            with suppress(OSError):
+                rolled = Path(f"/proc/{pid}/smaps_rollup").read_text()
+                total += sum(
+                    int(line.split()[1])
+                    for line in rolled.splitlines()
+                    if line.startswith("Private_")
+                )
+        return total / 1024
+
+    def watches(self) -> int:
+        """How many folders the process has the system watch."""
+        count = 0
+        for one in Path(f"/proc/{self._process.pid}/fdinfo").iterdir():
+            with suppress(OSError):
+                count += one.read_text().count("inotify wd:")
+        return count
