@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench import picture, record, stale
-from bench.growth import Growth
+from bench.growth import BOUND, NO_SERVERS, Growth
 from bench.measure import Pairs, Timing, by_turns
 from bench.operations import Operation, operations
 from bench.peers import FILESYSTEM, Peers
@@ -49,7 +49,15 @@ class Run:
         self.peers = Peers(options.peers)
         home = base / "home"
         home.mkdir()
-        self._environment = {"HOME": str(home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+        settings = base / "settings.toml"
+        # Which language servers are installed here is nobody's figure; write_latency.py measures them.
+        settings.write_text(NO_SERVERS)
+        self._environment = {
+            "HOME": str(home),
+            "PATH": os.environ["PATH"],
+            "LANG": "C.UTF-8",
+            "FILEPACT_CONFIG": str(settings),
+        }
         self._ours = [sys.executable, "-m", "filepact"]
         self._theirs = self.peers.wanted(FILESYSTEM, self.peers.filesystem)
         self.record: dict[str, Any] = {
@@ -129,6 +137,7 @@ class Run:
             rounds=options.rounds,
             seconds=options.seconds,
             dice=self._dice,
+            bound=None if options.quick else BOUND,
         )
         little, *more = options.growth_files
         found = [gate for much in more for gate in growth.files(little, much)]

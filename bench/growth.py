@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Sequence
 
-__all__ = ["BOUND", "Gate", "Growth"]
+__all__ = ["BOUND", "NO_SERVERS", "Gate", "Growth"]
 
 BOUND = 1.3
 """The most that work may cost with much of what it does not concern, as a ratio."""
+
+NO_SERVERS = 'diagnostics = "off"\n'
+"""Settings with which no language server is asked."""
 
 _SMALL = "def small():\n    return 1\n" * 150
 
@@ -44,7 +47,7 @@ class Gate:
     grows: str
     work: str
     pairs: Pairs
-    bound: float | None = BOUND
+    bound: float | None
 
     @property
     def ratio(self) -> float:
@@ -78,6 +81,7 @@ class Growth:
         rounds: Pairs of each kind of work.
         seconds: Most that one kind of work may take.
         dice: Draws who is first.
+        bound: The most that a ratio may be; None if that is only told.
     """
 
     def __init__(
@@ -89,7 +93,9 @@ class Growth:
         rounds: int,
         seconds: float,
         dice: random.Random,
+        bound: float | None = BOUND,
     ) -> None:
+        self._bound = bound
         self._command = command
         self._base = base
         self._environment = environment
@@ -139,7 +145,8 @@ class Growth:
         trees = [self._tree("rules_0"), self._tree(f"rules_{much}")]
         config = self._base / "rules.toml"
         config.write_text(
-            "".join(
+            NO_SERVERS
+            + "".join(
                 f'[[deny]]\npaths = ["area{n}/private-{n % 7}/**", "*.kind{n}"]\nactions = ["read", "change"]\n'
                 for n in range(much)
             )
@@ -199,7 +206,8 @@ class Growth:
 
                     pairs = self._pairs(look(least), look(size))
                     said = f"size of a file: {least:,} and {size:,} bytes"
-                    found.append(Gate(said, f"{place} 50 lines", pairs, bound=2.0))
+                    bound = None if self._bound is None else 2.0
+                    found.append(Gate(said, f"{place} 50 lines", pairs, bound))
         return found
 
     # -- how ------------------------------------------------------------------------------
@@ -237,7 +245,7 @@ class Growth:
                         print(f"  {done:,} of {count:,} operations", file=sys.stderr, flush=True)
             shutil.copytree(fast, state)
         finally:
-            shutil.rmtree(fast, ignore_errors=True)
+            shutil.rmtree(fast.parent, ignore_errors=True)
 
     def _memory(self) -> Path:
         """A folder whose files are never synced, if there is one."""
@@ -276,7 +284,7 @@ class Growth:
             ),
         }
         if also_history:
-            works["history"] = lambda *_: ("history", {})
+            works["history"] = lambda *_: ("history", {"action": "log"})
         return works
 
     def _gates(
@@ -291,7 +299,7 @@ class Growth:
                 lambda n, side=side, call=call: _timed(servers[side], *call(side, n))  # type: ignore[misc]
                 for side in (0, 1)
             ]
-            found.append(Gate(said, name, self._pairs(*sides)))
+            found.append(Gate(said, name, self._pairs(*sides), self._bound))
         return found
 
     def _starts(self, said: str, trees: Sequence[Path], states: Sequence[str]) -> Gate:
@@ -310,7 +318,7 @@ class Growth:
             seconds=self._seconds,
             dice=self._dice,
         )
-        return Gate(said, "start to first answer", pairs)
+        return Gate(said, "start to first answer", pairs, self._bound)
 
     def _pairs(self, little: Callable[[int], Timing], much: Callable[[int], Timing]) -> Pairs:
         return by_turns(self._rounds, little, much, seconds=self._seconds, dice=self._dice)

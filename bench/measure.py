@@ -6,13 +6,13 @@ machine does meets both.  A ratio is peer's time by ours, pair by pair; above 1 
 
 from __future__ import annotations
 
-import random
 import statistics
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable, Sequence
 
 __all__ = ["Pairs", "Spread", "Timing", "by_turns", "spread"]

@@ -8,10 +8,12 @@ take it back.  The reference server sends all of a file, twice; filepact as much
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 __all__ = ["TOGETHER", "Call", "Operation", "operations"]
 

@@ -11,9 +11,12 @@ import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["FFF", "FILESYSTEM", "NODE_WHEEL", "RG_WHEEL", "MissingPeerError", "Peers"]
 

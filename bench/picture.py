@@ -99,8 +99,10 @@ def _chart(title: str, rows: Iterable[Row], below: str) -> str:
         return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img" '
-        f'aria-label="{escape(title, quote=True)}">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img" '
+            f'aria-label="{escape(title, quote=True)}">'
+        ),
         f"<style>{_STYLE}</style>",
         f'<text class="title" x="8" y="22">{escape(title)}</text>',
     ]
@@ -122,8 +124,10 @@ def _chart(title: str, rows: Iterable[Row], below: str) -> str:
         parts += [
             f'<text x="{_LEFT - 10}" y="{y + 4:.1f}" text-anchor="end">{escape(name)}</text>',
             f'<rect class="{kind}" x="{a:.1f}" y="{y - 6:.1f}" width="{max(b - a, 1):.1f}" height="12" rx="2"/>',
-            f'<rect class="{kind} spread" x="{at(first):.1f}" y="{y - 9:.1f}" '
-            f'width="{max(at(last) - at(first), 1):.1f}" height="18" rx="2"/>',
+            (
+                f'<rect class="{kind} spread" x="{at(first):.1f}" y="{y - 9:.1f}" '
+                f'width="{max(at(last) - at(first), 1):.1f}" height="18" rx="2"/>'
+            ),
             f'<text class="small" x="{max(at(last), b, at(1.0)) + 6:.1f}" y="{y + 4:.1f}">{escape(said)}</text>',
         ]
     parts.append(f'<text class="small" x="8" y="{height - 10}">{escape(below)}</text>')

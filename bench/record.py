@@ -71,7 +71,10 @@ def problems(record: Any) -> list[str]:
         facts=dict,
     ):
         return found
-    datetime.fromisoformat(record["when"])
+    try:
+        datetime.fromisoformat(str(record["when"]))
+    except ValueError:
+        found.append(f"record.when is {record['when']!r}")
     for place, one in enumerate(record["results"]):
         where = f"results[{place}]"
         if want(one, where, operation=str, peer=str, tree=str, rounds=int, ratio=dict, agree=bool):
