@@ -106,18 +106,15 @@ class RunFolder:
         path = os.path.join(state, _RUNS, name)
         try:
             os.makedirs(path, mode=0o700)
-            lock = _take(path)
-            for number in range(len(roots)):
-                # As open as the root itself is: the overlay's top takes its bits from here.
-                bits = stat.S_IMODE(os.stat(roots[number]).st_mode)
-                for part in ("upper", "work"):
-                    os.makedirs(os.path.join(path, str(number), part), mode=0o700)
-                os.chmod(os.path.join(path, str(number), "upper"), bits)
-            os.mkdir(os.path.join(path, "private"), 0o700)
+            lock = _lock(path)
+            try:
+                _make_layers(path, roots)
+            except OSError:
+                os.close(lock)
+                remove_tree(path)
+                raise
         except OSError as error:
             raise _unusable(path, error) from None
-        if lock is None:
-            raise StateFailedError(f"{path} is taken")
         record = RunRecord(
             *(name, tuple(command), agent, mode, tuple(roots), folder, moment(), time.time())
         )
@@ -145,17 +142,23 @@ class RunFolder:
                 hint="`filepact runs` lists them.",
             )
         path = os.path.join(state, _RUNS, found[0].id)
-        lock = _take(path)
-        if lock is None:
+        gone = NotFoundError(f"the run {found[0].id} is gone")
+        try:
+            lock = _lock(path)
+        except BlockingIOError:
             raise StateFailedError(
                 f"the run {found[0].id} is still going on",
                 hint="Wait until its program has ended, or end it.",
-            )
+            ) from None
+        except FileNotFoundError:
+            raise gone from None
+        except OSError as error:
+            raise _unusable(path, error) from None
         # Another process may have settled it just before.
         record = _read(path)
         if record is None:
             os.close(lock)
-            raise NotFoundError(f"the run {found[0].id} is gone")
+            raise gone
         return cls(path, record, lock)
 
     def __enter__(self) -> Self:
@@ -260,7 +263,9 @@ class RunFolder:
 
     def asked(self) -> list[str]:
         """Who asks for a commit, by names of theirs."""
-        return [one.removeprefix(_ASKED) for one in os.listdir(self.path) if one.startswith(_ASKED)]
+        names = (one for one in os.listdir(self.path) if one.startswith(_ASKED))
+        # One with a dot is still being written: answered now, it would be asked under its own name.
+        return [one.removeprefix(_ASKED) for one in names if "." not in one]
 
     def answer(self, name: str, facts: object) -> None:
         """Answer somebody who asked.
@@ -317,11 +322,14 @@ def list_runs(state: str) -> tuple[RunRecord, ...]:
 
 
 def is_going_on(state: str, name: str) -> bool:
-    """Whether a process holds a run."""
-    lock = _take(os.path.join(state, _RUNS, name))
-    if lock is not None:
-        os.close(lock)
-    return lock is None
+    """Whether a process holds a run; one that is gone is held by none."""
+    try:
+        os.close(_lock(os.path.join(state, _RUNS, name)))
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        pass
+    return False
 
 
 def ask_commit(state: str, name: str) -> dict[str, Any] | None:
@@ -347,12 +355,11 @@ def ask_commit(state: str, name: str) -> dict[str, Any] | None:
             with open(answer, "rb") as stream:
                 found: dict[str, Any] = json.load(stream)
         except FileNotFoundError:
-            with suppress(FileNotFoundError):
-                if is_going_on(state, name):
-                    time.sleep(_NAP)
-                    continue
-            return None
-        return found
+            if not is_going_on(state, name):
+                return None
+            time.sleep(_NAP)
+        else:
+            return found
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(path, _ASKED + mine))
     raise StateFailedError(
@@ -371,14 +378,29 @@ def _read(path: str) -> RunRecord | None:
         return None
 
 
-def _take(path: str) -> int | None:
-    """Take a run's lock; None where somebody has it."""
+def _make_layers(path: str, roots: Sequence[str]) -> None:
+    for number, root in enumerate(roots):
+        # As open as the root itself is: the overlay's top takes its bits from here.
+        bits = stat.S_IMODE(os.stat(root).st_mode)
+        for part in ("upper", "work"):
+            os.makedirs(os.path.join(path, str(number), part), mode=0o700)
+        os.chmod(os.path.join(path, str(number), "upper"), bits)
+    os.mkdir(os.path.join(path, "private"), 0o700)
+
+
+def _lock(path: str) -> int:
+    """Take a run's lock.
+
+    Raises:
+        BlockingIOError: Somebody has it.
+        FileNotFoundError: There is no such run any more.
+    """
     lock = os.open(os.path.join(path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except OSError as error:
         os.close(lock)
-        return None
+        raise BlockingIOError(error.errno, error.strerror) from None
     return lock
 
 
