@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,10 +14,10 @@ from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
 from filepact.fs.overlay import layer_entries
 from filepact.fs.run_folder import RunFolder
+from filepact.workspace.layer_reader import LayerRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from filepact.workspace.layer import LayerResult, RunMode
     from filepact.workspace.workspace import Workspace
@@ -35,6 +36,7 @@ class Layered:
         self.root.mkdir()
         self.workspace: Workspace | None = None
         self.run: RunFolder | None = None
+        self.record: LayerRecord | None = None
 
     def begin(self, *, snapshot: bool = True) -> None:
         settings = Settings()
@@ -69,6 +71,21 @@ class Layered:
         began = self.run.record.began
         layers = self.workspace.layers()
         return layers.commit(SESSION, self.run.layers(), began=began, mode=mode, tool="sh")
+
+    def commit_going_on(self) -> LayerResult:
+        """Commit while the program goes on, as whoever holds its run does."""
+        assert self.workspace is not None
+        assert self.run is not None
+        if self.record is None:
+            self.record = LayerRecord(self.run.kept)
+        return self.workspace.layers().commit(
+            *(SESSION, self.run.layers()),
+            began=self.run.record.began,
+            mode="auto",
+            tool="sh",
+            record=self.record,
+            keep=self.run.keep,
+        )
 
 
 @pytest.fixture
@@ -371,3 +388,238 @@ def test_a_bare_repository_is_not_made_file_by_file(layered: Layered) -> None:
     assert result.receipts == ()
     assert result.left
     assert not (layered.root / "bare").exists()
+
+
+def test_a_file_in_a_folder_that_is_there_changes_nothing_else_in_it(layered: Layered) -> None:
+    (layered.root / "d").mkdir()
+    (layered.root / "d" / "a.txt").write_text("a\n")
+    layered.begin()
+    layered.put("d/b.txt", "b\n")
+    (receipt,) = layered.commit().receipts
+    assert [one.path for one in receipt.files] == ["d/b.txt"]
+    assert (layered.root / "d" / "a.txt").read_text() == "a\n"
+
+
+@administrator
+def test_what_a_program_removed_and_a_person_removed_too_is_no_change(layered: Layered) -> None:
+    for name in ("a.txt", "b.txt"):
+        (layered.root / name).write_text("a\n")
+    layered.begin()
+    layered.remove("a.txt")
+    layered.remove("b.txt")
+    (layered.root / "a.txt").unlink()
+    (receipt,) = layered.commit().receipts
+    assert [one.path for one in receipt.files] == ["b.txt"]
+    assert [*layered.root.iterdir()] == []
+
+
+@administrator
+def test_a_pipe_that_is_to_be_removed_stays(layered: Layered) -> None:
+    os.mkfifo(layered.root / "pipe")
+    (layered.root / "d").mkdir()
+    os.mkfifo(layered.root / "d" / "pipe")
+    layered.begin()
+    layered.remove("pipe")
+    layered.remove("d")
+    layered.commit()
+    assert (layered.root / "pipe").exists()
+    assert (layered.root / "d" / "pipe").exists()
+
+
+def test_what_both_made_the_same_is_no_overlap(layered: Layered) -> None:
+    (layered.root / "link").symlink_to("first")
+    layered.begin()
+    os.symlink("second", upper(layered, "link"))
+    (layered.root / "link").unlink()
+    (layered.root / "link").symlink_to("second")
+    result = layered.commit()
+    assert (result.receipts, result.left) == ((), {})
+    assert os.readlink(layered.root / "link") == "second"
+
+
+def test_in_review_what_overlaps_waits_with_the_rest_and_says_so(layered: Layered) -> None:
+    for name in ("a.txt", "b.txt"):
+        (layered.root / name).write_text(TEXT)
+    layered.begin()
+    layered.put("a.txt", TEXT.replace("two", "program"))
+    layered.put("b.txt", TEXT.replace("two", "2"))
+    (layered.root / "a.txt").write_text(TEXT.replace("two", "person"))
+    (receipt,) = layered.commit("review").receipts
+    assert {one.path for one in receipt.files} == {"a.txt", "b.txt"}
+    assert receipt.rule == "review mode, changed meanwhile"
+
+
+def test_a_file_that_cannot_be_read_stays_and_the_others_are_committed(layered: Layered) -> None:
+    layered.begin()
+    os.symlink("x" * 3000, upper(layered, "long"))
+    layered.put("good.txt", "good\n")
+    with open(upper(layered, "large"), "wb") as stream:
+        os.truncate(stream.fileno(), 1 << 40)
+    result = layered.commit()
+    assert "large" in result.left
+    assert (layered.root / "good.txt").read_text() == "good\n"
+
+
+def test_what_a_snapshot_saw_after_a_change_is_not_what_the_program_started_from(
+    layered: Layered,
+) -> None:
+    path = layered.root / "a.txt"
+    path.write_text(TEXT)
+    layered.begin(snapshot=False)
+    layered.put("a.txt", TEXT.replace("two", "2"))
+    path.write_text(TEXT.replace("six", "6"))
+    assert layered.workspace is not None
+    layered.workspace.external.snapshot()
+    (receipt,) = layered.commit().receipts
+    assert (receipt.status, receipt.rule) == ("pending", "changed meanwhile")
+    assert path.read_text() == TEXT.replace("six", "6")
+
+
+@administrator
+def test_a_file_that_is_too_large_to_come_back_is_not_removed_with_its_folder(
+    layered: Layered,
+) -> None:
+    (layered.root / "d").mkdir()
+    with (layered.root / "d" / "large").open("wb") as stream:
+        os.truncate(stream.fileno(), 1 << 40)
+    layered.begin()
+    layered.remove("d")
+    assert "d/large" in layered.commit().left
+    assert (layered.root / "d" / "large").exists()
+
+
+# -- while the program goes on -----------------------------------------------------------------
+
+
+def test_what_was_committed_is_not_committed_again_while_a_program_goes_on(
+    layered: Layered,
+) -> None:
+    (layered.root / "a.txt").write_text(TEXT)
+    layered.begin()
+    layered.put("a.txt", TEXT.replace("two", "2"))
+    os.mkdir(upper(layered, "empty"))
+    assert len(layered.commit_going_on().receipts) == 1
+    assert layered.commit_going_on().receipts == ()
+
+
+def test_the_next_change_starts_from_what_was_committed_last(layered: Layered) -> None:
+    path = layered.root / "a.txt"
+    path.write_text(TEXT)
+    layered.begin()
+    layered.put("a.txt", TEXT.replace("two", "2"))
+    layered.commit_going_on()
+    path.write_text(path.read_text().replace("six", "6"))
+    layered.put("a.txt", TEXT.replace("two", "zwei"))
+    (receipt,) = layered.commit_going_on().receipts
+    assert receipt.status == "applied"
+    assert path.read_text() == TEXT.replace("two", "zwei").replace("six", "6")
+
+
+def test_what_is_asked_about_waits_in_the_layer_until_the_program_has_ended(
+    layered: Layered,
+) -> None:
+    (layered.root / "a.txt").write_text(TEXT)
+    layered.begin()
+    layered.put(".env", "TOKEN=1\n")
+    layered.put("a.txt", TEXT.replace("two", "program"))
+    (layered.root / "a.txt").write_text(TEXT.replace("two", "person"))
+    assert layered.commit_going_on().receipts == ()
+    assert layered.record is not None
+    assert {one.path for one in layered.record.waiting} == {".env", "a.txt"}
+    assert not layered.record.states
+    assert {one.status for one in layered.commit().receipts} == {"pending"}
+
+
+def test_what_a_merge_did_not_leave_to_the_journal_is_kept_with_the_run(layered: Layered) -> None:
+    path = layered.root / "a.txt"
+    path.write_text(TEXT)
+    layered.begin()
+    layered.put("a.txt", TEXT.replace("two", "2"))
+    path.write_text(TEXT.replace("six", "6"))
+    layered.commit_going_on()
+    # What the layer holds was never a state of the root, so that no journal has it.
+    layered.put("a.txt", TEXT.replace("two", "2").replace("four", "4"))
+    (receipt,) = layered.commit_going_on().receipts
+    assert receipt.status == "applied"
+    assert path.read_text() == TEXT.replace("two", "2").replace("six", "6").replace("four", "4")
+
+
+def test_where_nobody_has_what_was_committed_any_more_the_next_change_waits(
+    layered: Layered,
+) -> None:
+    path = layered.root / "a.txt"
+    path.write_text(TEXT)
+    layered.begin()
+    layered.put("a.txt", TEXT.replace("two", "2"))
+    path.write_text(TEXT.replace("six", "6"))
+    layered.commit_going_on()
+    assert layered.run is not None
+    for kept in Path(layered.run.path, "kept").iterdir():
+        kept.unlink()
+    layered.put("a.txt", TEXT.replace("two", "2").replace("four", "4"))
+    assert layered.commit_going_on().receipts == ()
+    assert path.read_text() == TEXT.replace("two", "2").replace("six", "6")
+    assert layered.record is not None
+    assert {one.path for one in layered.record.waiting} == {"a.txt"}
+
+
+@administrator
+def test_what_a_person_makes_where_a_program_removed_something_stays(layered: Layered) -> None:
+    (layered.root / "a.txt").write_text("a\n")
+    (layered.root / "d").mkdir()
+    (layered.root / "d" / "b.txt").write_text("b\n")
+    layered.begin()
+    layered.remove("a.txt")
+    layered.remove("d")
+    layered.commit_going_on()
+    assert [*layered.root.iterdir()] == []
+    (layered.root / "a.txt").write_text("mine\n")
+    (layered.root / "d").mkdir()
+    (layered.root / "d" / "b.txt").write_text("mine\n")
+    assert layered.commit_going_on().receipts == ()
+    assert (layered.root / "a.txt").read_text() == "mine\n"
+    assert (layered.root / "d" / "b.txt").read_text() == "mine\n"
+
+
+def test_a_folder_that_a_person_removed_is_not_made_once_more(layered: Layered) -> None:
+    layered.begin()
+    os.mkdir(upper(layered, "empty"))
+    layered.commit_going_on()
+    (layered.root / "empty").rmdir()
+    assert layered.commit_going_on().receipts == ()
+    assert not (layered.root / "empty").exists()
+
+
+def test_what_a_person_puts_into_a_folder_that_a_program_made_anew_stays(
+    layered: Layered,
+) -> None:
+    (layered.root / "d" / "deep").mkdir(parents=True)
+    (layered.root / "d" / "old.txt").write_text("old\n")
+    layered.begin()
+    layered.put("d/new.txt", "new\n")
+    os.setxattr(upper(layered, "d"), "user.overlay.opaque", b"y")
+    layered.commit_going_on()
+    assert [one.name for one in (layered.root / "d").iterdir()] == ["new.txt"]
+    (layered.root / "d" / "mine.txt").write_text("mine\n")
+    layered.put("d/more.txt", "more\n")
+    layered.commit_going_on()
+    assert {one.name for one in (layered.root / "d").iterdir()} == {
+        *("mine.txt", "more.txt", "new.txt")
+    }
+    assert layered.record is not None
+    assert [one.path for one in layered.record.whole] == ["d"]
+
+
+@administrator
+def test_a_link_that_came_where_a_program_removed_a_file_and_made_another_stays(
+    layered: Layered,
+) -> None:
+    (layered.root / "a.txt").write_text("a\n")
+    layered.begin()
+    layered.remove("a.txt")
+    layered.commit_going_on()
+    (layered.root / "a.txt").symlink_to("elsewhere")
+    os.unlink(upper(layered, "a.txt"))
+    layered.put("a.txt", "program\n")
+    assert layered.commit_going_on().receipts == ()
+    assert os.readlink(layered.root / "a.txt") == "elsewhere"
