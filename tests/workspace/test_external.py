@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from filepact.app import open_workspace
+from filepact.domain.document import WorkspacePath
 from filepact.domain.operation import Actor, Session
 from filepact.domain.protected import AGENT_LOGS
 from filepact.errors import FilepactError, StaleFileError
 from filepact.fs.root import Root
 from filepact.workspace import observe
 from filepact.workspace.external import ChangeList, ExternalChanges, KnownFileLimits
-from tests.workspace.acting import write
+from tests.workspace.acting import read, write
 
 PERSON = Session("p", Actor("person", "p"))
 
@@ -523,6 +524,7 @@ KILLED = """
 import os, signal, sys
 from filepact.app import open_workspace
 from filepact.domain.protected import AGENT_LOGS
+from filepact.domain.document import WorkspacePath
 from filepact.domain.operation import Actor, Session
 from filepact.store import sqlite
 
@@ -825,3 +827,115 @@ def test_what_agents_keep_for_themselves_stands_in_the_documents():
     for agent, kept in AGENT_LOGS.items():
         assert f"({agent})" in text
         assert all(f"`{one}`" in text for one in kept)
+
+
+def test_what_was_written_before_a_change_of_ours_is_told_though_that_has_covered_it(
+    root, workspace, outside, session
+):
+    (root / "a.txt").write_text("one\n")
+    (root / "b.txt").write_text("one\n")
+    outside.resnapshot()
+    for number in (2, 4):
+        (root / "a.txt").write_text(f"{number} by somebody else\n")
+        read(workspace, session, "a.txt")
+        write(workspace, session, "a.txt", f"{number + 1} through a door\n")
+    (root / "b.txt").unlink()
+    write(workspace, session, "b.txt", "anew\n")
+    looked = outside.detect(PERSON)
+    assert looked.operation is None
+    assert [
+        [(change.path.path, change.kind) for change in one.changes.changes] for one in looked.missed
+    ] == [[("a.txt", "modify"), ("b.txt", "delete")], [("a.txt", "modify")]]
+    assert looked.operations == looked.missed
+    assert "-3 through a door" in workspace.diff(looked.missed[1])
+    assert outside.detect(PERSON) == ChangeList()
+
+
+def test_a_private_key_that_a_change_of_ours_has_covered_is_not_told(
+    root, workspace, outside, session
+):
+    key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEF\n" * 4
+    key += "-----END PRIVATE KEY-----\n"
+    (root / "a.txt").write_text(key)
+    outside.resnapshot()
+    (root / "a.txt").write_text("nothing\n")
+    write(workspace, session, "a.txt", "mine\n")
+    assert outside.detect(PERSON) == ChangeList()
+
+
+def test_a_secret_that_another_process_saw_change_is_told_when_it_goes(
+    root, open_here, outside, session
+):
+    (root / "id_rsa").write_text("first secret")
+    other = open_here().external
+    outside.resnapshot()
+    other.resnapshot()
+    (root / "id_rsa").write_text("other secret")
+    assert outside.detect(session).unkept == ("id_rsa",)
+    (root / "id_rsa").unlink()
+    assert other.detect(session).unkept == ("id_rsa",)
+
+
+def test_a_link_that_agents_may_not_read_is_said_to_have_changed(root, outside, session):
+    (root / "id_rsa").symlink_to("first")
+    outside.resnapshot()
+    (root / "id_rsa").unlink()
+    (root / "id_rsa").symlink_to("second")
+    looked = outside.detect(session)
+    assert (looked.operation, looked.unkept) == (None, ("id_rsa",))
+
+
+def test_more_than_fits_is_told_and_not_kept(root, workspace, session):
+    external = limited(workspace, memory=10)
+    external.snapshot()
+    for name in ("a", "b", "c"):
+        (root / f"{name}.txt").write_text(name * 40)
+    looked = external.detect(session)
+    assert told(looked) == {(f"{name}.txt", "create") for name in "abc"}
+    assert external.snapshot().kept < 3
+    external.close()
+
+
+def test_what_was_changed_in_other_roots_is_left_to_who_has_them(
+    root, tmp_path, open_here, outside, session
+):
+    (tmp_path / "other").mkdir()
+    both = open_here(roots=[str(root), str(tmp_path / "other")])
+    outside.resnapshot()
+    with both.draft(session, "write_file") as draft:
+        for target in draft.open_all([str(root / "a.txt"), str(tmp_path / "other" / "b.txt")]):
+            draft.write(target, "new\n")
+        assert both.submit(draft, "two roots").status == "applied"
+    assert outside.detect(PERSON) == ChangeList()
+
+
+def test_whoever_asks_for_one_file_does_not_wait_for_a_look(root, outside, session):
+    (root / "a.txt").write_text("one\n")
+    outside.resnapshot()
+    (root / "a.txt").write_text("two\n")
+    path = WorkspacePath(str(root), "a.txt")
+    found = []
+
+    def ask():
+        found.append(outside.detect_in(path, session))
+
+    with outside._lock:
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join()
+    assert found == [ChangeList()]
+    assert told(outside.detect_in(path, session)) == {("a.txt", "modify")}
+
+
+def test_waiting_ends_once_something_is_touched_or_it_is_time(root, outside):
+    outside.resnapshot()
+    if not outside.is_watched:
+        pytest.skip("no notices on this file system")
+    ends, end = os.pipe()
+    with os.fdopen(ends, "rb"), os.fdopen(end, "wb", buffering=0) as stop:
+        assert outside.wait(ends, 0) == "quiet"
+        (root / "a.txt").write_text("one\n")
+        assert outside.wait(ends, 60) == "touched"
+        assert not outside.was_touched()
+        stop.write(b"x")
+        assert outside.wait(ends, None) == "stopped"
