@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import json
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -16,7 +18,7 @@ import pytest
 
 from filepact.app import open_workspace
 from filepact.errors import InvalidParamsError
-from filepact.fs import sandbox
+from filepact.fs import kernel, sandbox
 from filepact.fs.root import Root
 from filepact.fs.sandbox import confine, libraries, try_sandbox
 
@@ -177,6 +179,15 @@ def in_thread(action: Callable[[], Any]) -> Any:
     return results[0]
 
 
+def attempt(action: Callable[[], Any]) -> str:
+    """What became of it: the error's name, or ``done``."""
+    try:
+        action()
+    except OSError as error:
+        return errno.errorcode[error.errno or 0]
+    return "done"
+
+
 @pytest.fixture
 def one_thread_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Landlock as it is without the wish to confine all threads, these tests' own among them."""
@@ -279,6 +290,89 @@ def test_a_system_that_refuses_to_say_has_no_landlock(
         monkeypatch.setattr(sandbox, "_CREATE_RULESET", 100_000)
     monkeypatch.setattr(sandbox, "_libc", library)
     assert sandbox.landlock_abi.__wrapped__() == 0
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.usefixtures("one_thread_only")
+def test_mounts_are_given_up_where_that_leaves_moves_alone(
+    grounds: Grounds, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if version > ABI:
+        pytest.skip(f"this system has ABI {ABI}")
+    monkeypatch.setattr(sandbox, "landlock_abi", lambda: version)
+    top = os.open("/", os.O_PATH | os.O_DIRECTORY)
+
+    def attempts() -> tuple[Any, ...]:
+        given_up = sandbox.forbid_mounts(top)
+        (grounds.root / "README.md").rename(grounds.root / "docs" / "README.md")
+        device = attempt(lambda: os.mknod(grounds.root / "dev", stat.S_IFCHR, os.makedev(1, 3)))
+        return given_up, device, attempt((grounds.outside / "secret.txt").read_text)
+
+    given_up, device, outside = in_thread(attempts)
+    os.close(top)
+    assert given_up is (version == 2)
+    # Without it, only an administrator makes devices.
+    assert device == (("EACCES" if given_up else "done") if os.geteuid() == 0 else "EPERM")
+    assert outside == "done"
+
+
+CALLS = {"x86_64": {"keyctl": 250, "fsopen": 430}, "aarch64": {"keyctl": 219, "fsopen": 430}}
+needs_filter = pytest.mark.skipif(
+    sys.platform != "linux" or os.uname().machine not in CALLS,
+    reason="the filter does not know this machine",
+)
+
+
+@needs_filter
+def test_calls_that_reach_past_namespaces_are_refused_and_others_are_not(grounds: Grounds) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    zero = ctypes.c_ulong(0)
+    read_only = os.open(grounds.root / "README.md", os.O_RDONLY)
+
+    def call(number: int) -> str:
+        libc.syscall(ctypes.c_long(number), ctypes.c_long(-1), zero, zero, zero, zero)
+        return errno.errorcode[ctypes.get_errno()]
+
+    def steer(request: int) -> str:
+        return attempt(lambda: fcntl.ioctl(read_only, request, b"x"))
+
+    def attempts() -> tuple[Any, ...]:
+        # Of this thread alone, as is the filter.
+        kernel.prctl(38, 1)
+        sandbox.forbid_calls()
+        numbers = CALLS[os.uname().machine].values()
+        refused = [*map(call, numbers), steer(0x5412), steer(0x541C)]
+        return refused, steer(0x5401), (grounds.root / "README.md").read_text()
+
+    refused, other, text = in_thread(attempts)
+    os.close(read_only)
+    assert (refused, other, text) == (["EPERM"] * 4, "ENOTTY", "readme")
+
+
+def test_a_machine_that_the_filter_does_not_know_is_left_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = os.uname()
+    unknown = os.uname_result((*machine[:4], "pdp11"))
+    monkeypatch.setattr(os, "uname", lambda: unknown)
+    in_thread(sandbox.forbid_calls)
+    assert attempt(lambda: os.listdir("/")) == "done"
+
+
+def test_a_thread_that_gave_up_its_capabilities_has_none() -> None:
+    def attempts() -> str:
+        kernel.capset(0)
+        return Path("/proc/thread-self/status").read_text().split("CapEff:\t")[1].split()[0]
+
+    assert int(in_thread(attempts), 16) == 0
+
+
+def test_capabilities_that_nobody_has_cannot_be_taken() -> None:
+    def attempts() -> None:
+        kernel.capset(0)
+        kernel.capset(1)
+
+    assert in_thread(attempts) == "EPERM"
 
 
 @needs_landlock
