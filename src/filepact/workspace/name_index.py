@@ -153,7 +153,7 @@ class _TooManyError(Exception):
 
 
 class _LostError(Exception):
-    """Too much happens at once, or the caller gave up; another time it may go well."""
+    """Too much happens at once, nothing was built, or the caller gave up; another time it may go well."""
 
 
 class NameIndex:
@@ -234,8 +234,6 @@ class NameIndex:
             and is empty now.
         """
         with self._lock:
-            if self._watcher is None:
-                return None
             try:
                 return self._settle()
             except (FilepactError, OSError, _TooManyError, _LostError):
@@ -384,10 +382,14 @@ class NameIndex:
             self._take(noticed, folders)
         raise _LostError
 
-    def _drain(self) -> FileEvents:
+    @property
+    def _notices(self) -> InotifyWatcher:
         if self._watcher is None:
             raise _LostError
-        noticed = self._watcher.drain()
+        return self._watcher
+
+    def _drain(self) -> FileEvents:
+        noticed = self._notices.drain()
         if noticed.lost or len(noticed.moved) > _MOST_MOVED:
             raise _LostError
         return noticed
@@ -498,11 +500,9 @@ class NameIndex:
             with opened_folder(self._root, path) as folder:
                 if isinstance(folder, str):
                     return folder
-                if self._watcher is None:
-                    raise _LostError
                 if len(self._listings) > most_watches() // _WATCH_SHARE:
                     raise _TooManyError
-                self._watcher.watch_open(path, folder)
+                self._notices.watch_open(path, folder)
                 return list_folder(self._root, folder, path, stack, tracking=self._tracking)
         except FilepactError:
             if path == ".":
@@ -536,8 +536,7 @@ class NameIndex:
             self._names -= _size(self._listings.pop(one))
             self._stamps.pop(one, None)
             self._tracked.pop(one, None)
-        if self._watcher is not None:
-            self._watcher.forget(gone)
+        self._notices.forget(gone)
 
 
 def _folders_in(listing: FolderEntries | Unlisted | None) -> set[str]:
