@@ -6,9 +6,7 @@ that importing the package, and `filepact --help`, cost next to nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # `typing` takes longer to load than a hook has time
 if TYPE_CHECKING:
     from filepact.app import open_workspace
     from filepact.config.person import read_settings, state_folder
@@ -113,6 +111,8 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - only here
+
     found = getattr(import_module(f"{__name__}.{home}"), _NAMES.get(name, name))
     globals()[name] = found
     return found

@@ -34,7 +34,7 @@ CLOSED = frozenset(
     {
         "_io", "apsw", "codecs.open", "ctypes", "dbm", "fcntl", "fileinput", "glob", "io.FileIO",
         "io.open", "linecache", "mmap", "multiprocessing", "nt", "os", "pathlib", "platformdirs",
-        "posix", "shelve", "shutil", "socket", "sqlite3", "subprocess", "tempfile", "urllib.request",
+        "posix", "shelve", "shutil", "_socket", "socket", "sqlite3", "subprocess", "tempfile", "urllib.request",
         "zipfile", "tarfile",
     }
 )  # fmt: skip
@@ -70,8 +70,8 @@ ALLOWED: dict[str, dict[str, str]] = {
         **dict.fromkeys(
             (
                 *("os.chdir", "os.close", "os.fchdir", "os.fstat", "os.geteuid"),
-                *("os.getcwd", "os.lstat", "os.makedirs", "os.mkdir", "os.open", "socket."),
-                *("pathlib.Path().lstat", "pathlib.Path().mkdir", "socket"),
+                *("os.getcwd", "os.lstat", "os.makedirs", "os.mkdir", "os.open", "_socket."),
+                *("pathlib.Path().lstat", "pathlib.Path().mkdir", "_socket"),
             ),
             "the folder of sockets in the state folder, and the socket of the daemon",
         ),

@@ -207,7 +207,7 @@ def test_a_daemon_that_nobody_can_reach_any_more_ends(hooks, monkeypatch):
     listening.listen()
     monkeypatch.setattr(daemon, "_LOOK", 0.01)
     roots = (str(hooks.root),)
-    request = client.HookRequest("claude", "", "", str(hooks.state), "", roots)
+    request = client.HookRequest("claude", "", "", state=str(hooks.state), config="", roots=roots)
     listener = daemon._Listener(request, listening)
     (hooks.root / "s").unlink()
     listener.run()
@@ -310,8 +310,8 @@ def test_the_state_folder_is_where_the_usual_package_says(tmp_path, monkeypatch)
 def test_a_hook_loads_next_to_nothing(hooks):
     import subprocess  # noqa: PLC0415
 
-    program = "import sys; from filepact.faces.cli import run; run(['hook', 'claude']); "
-    program += "print(sorted(name for name in sys.modules if name.startswith('filepact.')))"
+    program = "import sys; had = {*sys.modules}; from filepact.faces.cli import run; "
+    program += "run(['hook', 'claude']); print(sorted(sys.modules.keys() - had))"
     hooks.call("SessionStart")
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -322,6 +322,10 @@ def test_a_hook_loads_next_to_nothing(hooks):
         check=True,
     )
     assert ast.literal_eval(done.stdout.decode()) == [
+        "__future__",
+        "_blake2",
+        "_socket",
+        "filepact",
         "filepact.config",
         "filepact.config.folders",
         "filepact.faces",

@@ -8,8 +8,8 @@ wrote can steer a terminal.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # `typing` takes longer to load than a hook has time
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

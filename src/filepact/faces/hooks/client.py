@@ -1,29 +1,32 @@
 """What an agent's program starts for each event: hands it on to the daemon, and prints the answer.
 
-Every tool call of an agent waits for it, so it loads nothing that it does not need.  The daemon is
+Every tool call of an agent waits for it, so it loads nothing but what Python has loaded by then and
+what is built in: `socket` and `typing` alone take longer than Python's own start.  The daemon is
 started by whoever finds none, forked from this very process.
 """
 
 from __future__ import annotations
 
+import _socket as socket
 import os
-import socket
 import stat
-from contextlib import suppress
-from importlib import import_module
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import signal
+    from collections.abc import Callable, Sequence
     from types import FrameType
+    from typing import Final, Literal
 
-__all__ = ["PROTOCOL", "HookMode", "HookRequest", "hook", "peer", "run"]
+    HookMode = Literal["", "strict", "record"]
+    """How far a hook goes: it asks the rules; it also refuses what cannot be checked; it only records."""
+else:
+    import _signal as signal
+
+__all__ = ["PROTOCOL", "HookRequest", "hook", "peer", "run"]
 
 PROTOCOL: Final = "filepact-hook-1"
 """Of the two ends, which may be of different versions after an update."""
-
-HookMode = Literal["", "strict", "record"]
-"""How far a hook goes: it asks the rules; it also refuses what cannot be checked; it only records."""
 
 _PATIENCE: Final = 20.0  # seconds; hosts wait for 30 to 60
 _LARGEST: Final = 64 * 1024 * 1024
@@ -32,39 +35,43 @@ _TRIES: Final = 3
 _OPTIONS: Final = ("--event", "--root", "--state", "--config")
 
 
-class HookRequest(NamedTuple):
-    """One event on its way to the daemon.
+class HookRequest:
+    """One event on its way to the daemon; no dataclass, which would have to be loaded.
 
-    Attributes:
+    Args:
         agent: The agent's name on the command line.
         event: The event's name, where the host does not write it; else empty.
         mode: How far it goes.
         state: The state folder.
         config: The person's settings file, if it is not the usual one; else empty.
         roots: The folders, absolute, without links.
+
+    Attributes:
+        key: Names the daemon.
+        head: Everything but the event, for the daemon.
     """
 
-    agent: str
-    event: str
-    mode: HookMode
-    state: str
-    config: str
-    roots: tuple[str, ...]
+    __slots__ = ("config", "head", "key", "roots", "state")
 
-    @property
-    def key(self) -> str:
-        """Names the daemon."""
-        import hashlib  # noqa: PLC0415 - only here
+    def __init__(
+        self,
+        agent: str,
+        event: str,
+        mode: HookMode,
+        *,
+        state: str,
+        config: str,
+        roots: tuple[str, ...],
+    ) -> None:
+        from _blake2 import blake2b  # noqa: PLC0415 - `hashlib` loads OpenSSL
 
-        named = "\0".join((self.config, *self.roots))
-        return hashlib.sha256(os.fsencode(named)).hexdigest()[:16]
-
-    @property
-    def head(self) -> bytes:
-        """Everything but the event, for the daemon."""
-        facts = (PROTOCOL, self.agent, self.event, self.mode, self.config, *self.roots)
-        data = os.fsencode("\0".join(facts))
-        return b"%d\n%b" % (len(data), data)
+        self.state = state
+        self.config = config
+        self.roots = roots
+        named = os.fsencode("\0".join((config, *roots)))
+        self.key = blake2b(named, digest_size=8).hexdigest()
+        facts = os.fsencode("\0".join((PROTOCOL, agent, event, mode, config, *roots)))
+        self.head = b"%d\n%b" % (len(facts), facts)
 
 
 class _NoDaemonError(Exception):
@@ -120,7 +127,6 @@ def run(
         state: The state folder; empty for the person's.
         config: The settings file; empty for the usual one.
     """
-    import signal  # noqa: PLC0415 - the tests of the parts above need none
 
     def give_up(_signal: int, _frame: FrameType | None) -> None:
         raise _NoDaemonError(f"there was no answer within {_PATIENCE:.0f} seconds")
@@ -134,7 +140,8 @@ def run(
 
         config = config or os.environ.get("FILEPACT_CONFIG") or ""
         request = HookRequest(
-            *(agent, event, mode, state_folder(state)),
+            *(agent, event, mode),
+            state=state_folder(state),
             config=os.path.abspath(config) if config else "",
             roots=tuple(map(os.path.realpath, roots or _roots(agent))),
         )
@@ -159,6 +166,11 @@ def _standard_input() -> bytes:
     return b"".join(blocks)
 
 
+def _read_all(read: Callable[[int], bytes]) -> bytes:
+    """What there is to the end."""
+    return b"".join(iter(lambda: read(_BLOCK), b""))
+
+
 def _roots(agent: str) -> tuple[str, ...]:
     """The folders that the environment names, else the project of the host, or around this folder."""
     named = os.environ.get("FILEPACT_ROOT", "")
@@ -181,17 +193,19 @@ def _ask(request: HookRequest, data: bytes) -> tuple[bytes, bytes]:
     _enter_folder(request)
     try:
         for _ in range(_TRIES):
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
                 if not _connected(connection, request):
                     _start(request)
                     continue
-                try:
-                    connection.sendall(request.head + b"%d\n" % len(data))
-                    connection.sendall(data)
-                    connection.shutdown(socket.SHUT_WR)
-                    said = b"".join(iter(lambda: connection.recv(_BLOCK), b""))
-                except (BrokenPipeError, ConnectionResetError):
-                    continue  # It was about to end.
+                connection.sendall(request.head + b"%d\n" % len(data))
+                connection.sendall(data)
+                connection.shutdown(socket.SHUT_WR)
+                said = _read_all(connection.recv)
+            except (BrokenPipeError, ConnectionResetError):
+                continue  # It was about to end.
+            finally:
+                connection.close()
             head, _, rest = said.partition(b"\n")
             if head.isdigit() and len(rest) >= int(head):
                 return rest[: int(head)], rest[int(head) :]
@@ -229,8 +243,10 @@ def _enter_folder(request: HookRequest) -> None:
         if f"{folder}/".startswith(f"{root.rstrip('/')}/"):
             raise _NoDaemonError(f"the root {root} holds the state folder {request.state}")
     os.makedirs(request.state, 0o700, exist_ok=True)
-    with suppress(FileExistsError):
+    try:  # noqa: SIM105 - `contextlib` would have to be loaded
         os.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         found = os.fstat(descriptor)
@@ -258,14 +274,17 @@ def _start(request: HookRequest) -> None:
     lock = os.open(f"{request.key}.start", flags, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
             if _connected(connection, request):
                 return  # Somebody was quicker.
+        finally:
+            connection.close()
         ready, told = os.pipe()
         if os.fork() == 0:
             _become_daemon(request, told)
         os.close(told)
-        said = b"".join(iter(lambda: os.read(ready, _BLOCK), b""))
+        said = _read_all(lambda most: os.read(ready, most))
         os.close(ready)
         if said:
             raise _NoDaemonError(said.decode("utf-8", "replace"))
@@ -286,10 +305,14 @@ def _become_daemon(request: HookRequest, told: int) -> None:
         os.closerange(4, os.sysconf("SC_OPEN_MAX"))
         os.umask(0o077)
         # By name: it loads the database, and the floors of imports have no way back.
+        from importlib import import_module  # noqa: PLC0415 - only here
+
         status = import_module("filepact.faces.hooks.daemon").serve(request, 3)
     except BaseException as error:  # noqa: BLE001 - nothing of this process may go on in its parent
-        with suppress(OSError):
+        try:  # noqa: SIM105 - as above
             os.write(3, f"it could not be started ({type(error).__name__}: {error})".encode())
+        except OSError:
+            pass
     finally:
         os._exit(status)
 

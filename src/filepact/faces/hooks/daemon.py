@@ -22,12 +22,12 @@ from filepact.config.person import read_settings
 from filepact.config.settings import HookSettings
 from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import AGENTS
-from filepact.faces.hooks.client import PROTOCOL, HookMode, peer
+from filepact.faces.hooks.client import PROTOCOL, peer
 from filepact.faces.hooks.service import HookDaemon, failed
 
 if TYPE_CHECKING:
     from filepact.faces.hooks.agents import HookAnswer
-    from filepact.faces.hooks.client import HookRequest
+    from filepact.faces.hooks.client import HookMode, HookRequest
     from filepact.faces.hooks.service import HostProcess
 
 __all__ = ["serve"]
