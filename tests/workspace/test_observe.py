@@ -35,11 +35,11 @@ def tree(tmp_path: Path) -> Path:
 class Caller:
     """What a caller knows, brought up to date by glances alone."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, few: int = 0) -> None:
         self.folder = folder
         self.root = Root.open(str(folder))
         self.clock = 0.0
-        self.watcher = RootWatcher(self.root, (), lambda: self.clock)
+        self.watcher = RootWatcher(self.root, (), lambda: self.clock, few=few)
         self.known: set[str] = set()
         self.look()
 
@@ -47,6 +47,7 @@ class Caller:
         seen = self.watcher.check(self.known.__contains__, lambda: False)
         if seen.scan is not None:
             self.known = set(seen.scan.stamps)
+        self.known |= {name for name in seen.names if (self.folder / name).exists()}
         self.known -= {name for name in seen.names if not (self.folder / name).exists()}
         return seen
 
@@ -61,6 +62,14 @@ def caller(tree: Path) -> Iterator[Caller]:
     if made.watcher._notices is None:  # the system gives none here; scans are tested elsewhere
         made.close()
         pytest.skip("no notices on this file system")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def patient(tree: Path, caller: Caller) -> Iterator[Caller]:
+    """One that has a few unknown files looked up one by one."""
+    made = Caller(tree, few=5)
     yield made
     made.close()
 
@@ -249,8 +258,82 @@ def test_what_went_and_came_again_was_gone(caller: Caller, tree: Path) -> None:
     assert "a.txt" not in caller.look().removed
 
 
+def test_only_folders_that_came_are_looked_into_where_few_files_are_looked_up(
+    patient: Caller, tree: Path
+) -> None:
+    (tree / "more/below").mkdir(parents=True)
+    (tree / "more/below/x.txt").write_text("x")
+    (tree / "more/x.log").write_text("ignored")
+    (tree / "passing").mkdir()
+    (tree / "passing").rmdir()
+    (tree / "empty.log").mkdir()
+    (tree / "empty.log/x.txt").write_text("ignored with its folder")
+    seen = patient.look()
+    assert seen.scan is None
+    assert seen.complete
+    assert seen.names == {"more/below/x.txt"}
+    assert seen.added >= seen.names
+    assert seen.folders == {"more", "more/below"}
+    (tree / "more/below/x.txt").write_text("y")
+    (tree / "more/below/deeper").mkdir()
+    (tree / "more/below/deeper/z.txt").write_text("z")
+    (tree / "sub/new.txt").write_text("new")
+    seen = patient.look()
+    assert seen.scan is None
+    assert seen.names == {"more/below/x.txt", "more/below/deeper/z.txt", "sub/new.txt"}
+    (tree / "more/below/deeper/z.txt").write_text("zz")
+    assert patient.look().names == {"more/below/deeper/z.txt"}
+    assert patient.look().names == frozenset()
+
+
+@pytest.mark.parametrize("what", ["gone", "moved", "came again", "marked"])
+def test_folders_that_were_known_are_looked_for_everywhere(
+    what: str, patient: Caller, tree: Path
+) -> None:
+    if what == "marked":
+        patient.watcher.mark()
+        (tree / "new").mkdir()
+    else:
+        (tree / "sub").rename(tree / "moved")
+        if what != "moved":
+            shutil.rmtree(tree / "moved")
+        if what == "came again":
+            (tree / "sub/deep").mkdir(parents=True)
+    assert patient.look().scan is not None
+    assert patient.look().scan is None
+
+
+def test_a_folder_of_more_files_than_are_known_of_a_root_is_looked_for_everywhere(
+    tree: Path,
+) -> None:
+    with Root.open(str(tree)) as root:
+        watcher = RootWatcher(root, (), most=6, few=5)
+        watcher.check(lambda _name: True, lambda: False)
+        (tree / "many").mkdir()
+        for number in range(8):
+            (tree / "many" / str(number)).write_text("")
+        seen = watcher.check(lambda _name: True, lambda: False)
+        watcher.close()
+    assert seen.scan is not None
+    assert seen.scan.end is not None
+
+
+def test_a_snapshot_knows_the_folders_that_came(tree: Path) -> None:
+    with Root.open(str(tree)) as root:
+        snapshot = FileSnapshot(root, (), few=5)
+        snapshot.begin(snapshot.check(lambda: False))
+        (tree / "new").mkdir()
+        (tree / "new/x.txt").write_text("x")
+        found = snapshot.compare(snapshot.check(lambda: False), racy=False)
+        snapshot.watcher.close()
+    assert set(found.stamps) == {"new/x.txt"}
+    assert "new" in snapshot.folders
+
+
+@pytest.mark.parametrize("few", [0, 5])
 @pytest.mark.parametrize("seed", range(5))
-def test_no_change_is_ever_missed(seed: int, caller: Caller, tree: Path) -> None:
+def test_no_change_is_ever_missed(seed: int, few: int, caller: Caller, tree: Path) -> None:
+    caller.watcher._few = few
     chance = random.Random(seed)
     folders = [tree, tree / "sub", tree / "sub/deep", tree / "x", tree / "x/y"]
 
@@ -262,7 +345,7 @@ def test_no_change_is_ever_missed(seed: int, caller: Caller, tree: Path) -> None
     for step in range(200):
         folder = chance.choice(folders)
         file = folder / f"{chance.choice('abc')}.{chance.choice(('txt', 'txt', 'log'))}"
-        match chance.randrange(6):
+        match chance.randrange(7):
             case 0 | 1 | 2 if folder.is_dir():
                 file.write_text(str(step))
             case 3 if file.exists():
@@ -271,6 +354,8 @@ def test_no_change_is_ever_missed(seed: int, caller: Caller, tree: Path) -> None
                 folder.mkdir(parents=True, exist_ok=True)
             case 5 if folder.exists() and folder != tree and chance.random() < 0.4:
                 shutil.rmtree(folder)
+            case 6 if folder.exists() and folder != tree and chance.random() < 0.4:
+                folder.rename(tree / f"moved{step}")
         if chance.random() < 0.5:
             seen, now = caller.look(), contents()
             if seen.scan is None:

@@ -36,6 +36,7 @@ __all__ = [
     "EntryList",
     "FileRecord",
     "TreeReader",
+    "is_ignored",
     "open_batch",
 ]
 
@@ -461,3 +462,20 @@ def _cut(
             start = at + 1
     # Also where nothing is left, so that what comes there later has its place.
     yield EntryList(prefix, keys[start:] if start else keys, odd, "", depth, descriptor)
+
+
+def is_ignored(root: Root, path: str) -> bool:
+    """Whether ignore files name a file, or a folder above it; it need not be there."""
+    above = "."
+    for part in path.split("/"):
+        here = part if above == "." else f"{above}/{part}"
+        with TreeReader(root, above, allow=lambda _path, _is_folder: True, max_depth=1) as entries:
+            try:
+                seen = any(entry.name == part for entry in entries)
+            except FilepactError:
+                return False
+        if not seen:
+            # What is there and is not seen is ignored; what is not there cannot be asked about.
+            return root.glance(here) is not None
+        above = here
+    return False

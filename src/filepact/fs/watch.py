@@ -92,7 +92,12 @@ class RootStamps(NamedTuple):
 
 
 def scan(
-    root: Root, *, skip: Collection[str], most: int, cancelled: Callable[[], bool]
+    root: Root,
+    base: str = ".",
+    *,
+    skip: Collection[str],
+    most: int,
+    cancelled: Callable[[], bool],
 ) -> RootStamps:
     """Take the stamps of a root.
 
@@ -100,12 +105,14 @@ def scan(
 
     Args:
         root: The folder.
+        base: The folder in it that is looked at.
         skip: Folders that are not entered.
         most: Most files and links.
         cancelled: Asked before each folder.
 
     Raises:
         PathBlockedError: The root is no longer there.
+        NotFoundError: The base is not there.
     """
     stamps: dict[str, Stamp] = {}
     folders: set[str] = set()
@@ -115,7 +122,7 @@ def scan(
     def allow(path: str, is_dir: bool) -> bool:
         return not (is_dir and path in skip)
 
-    with TreeReader(root, allow=allow, cancelled=cancelled) as entries:
+    with TreeReader(root, base, allow=allow, cancelled=cancelled) as entries:
         for entry in entries:
             if len(stamps) >= most:
                 cut = True

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from filepact.lsp.diagnostics import ServerDiagnostics
     from filepact.lsp.features import QueryAnswer
     from filepact.semantic.updates import TextChange
-    from filepact.workspace.observe import ExternalFiles, Stamp
+    from filepact.workspace.external_files import ExternalFiles
+    from filepact.workspace.observe import Stamp
 
 __all__ = [
     "DependentIndex",

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from filepact.domain.document import RootId
     from filepact.lsp.pool import ServerPool
     from filepact.semantic.updates import TextChange
-    from filepact.workspace.observe import ExternalFile, ExternalFiles, RootEvents, Stamp
+    from filepact.workspace.external_files import ExternalFile, ExternalFiles
+    from filepact.workspace.observe import RootEvents, Stamp
 
 __all__ = ["DiskSync"]
 

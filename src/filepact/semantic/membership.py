@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from filepact.lsp.pool import ServerPool
     from filepact.semantic.root_servers import RootServers
     from filepact.semantic.tsconfig import ProjectFiles
-    from filepact.workspace.observe import ExternalFiles, Stamp
+    from filepact.workspace.external_files import ExternalFiles
+    from filepact.workspace.observe import Stamp
 
 __all__ = ["RootProjects"]
 

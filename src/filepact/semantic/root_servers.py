@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from filepact.lsp.pool import ServerPool
     from filepact.lsp.spec import ServerSpec
     from filepact.semantic.updates import TextChange
-    from filepact.workspace.observe import ExternalFiles, Stamp
+    from filepact.workspace.external_files import ExternalFiles
+    from filepact.workspace.observe import Stamp
 
 __all__ = ["CallDeadline", "RootServers"]
 

@@ -3,7 +3,7 @@
 `RootWatcher` drains the kernel's notices (inotify) at the start of a call, and scans the whole root
 where these do not suffice: at first, when folders come or go, when notices were lost, and on file
 systems that others write to.  `FileSnapshot` holds the stamps that its owner knows, compares them with
-what was seen, and applies the rule for racy stamps.  `ExternalFiles` reads files as other programs do.
+what was seen, and applies the rule for racy stamps.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from filepact.domain.document import content_id
-from filepact.errors import BinaryFileError, FilepactError
-from filepact.fs.walk import TreeReader
+from filepact.errors import FilepactError
+from filepact.fs.walk import is_ignored
 from filepact.fs.watch import (
     FileEvents,
     InotifyWatcher,
@@ -26,20 +25,14 @@ from filepact.fs.watch import (
     scan,
     stamp_at,
 )
-from filepact.text.codec import decode
-from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from filepact.domain.document import RootId, WorkspacePath
     from filepact.fs.root import Root
-    from filepact.text.codec import NamedEncoding
     from filepact.workspace.guard import Guard
 
 __all__ = [
-    "ExternalFile",
-    "ExternalFiles",
     "FileSnapshot",
     "RacyFiles",
     "RootEvents",
@@ -56,7 +49,6 @@ _RACY: Final = 2 * 10**9
 _MOST_FILES: Final = 100_000
 _SCAN_EVERY: Final = 60.0
 _TRIES: Final = 3
-_LARGEST: Final = 4_000_000
 _IGNORE_FILES: Final = frozenset({".gitignore", ".ignore"})
 _NOTHING: Final = FileEvents(frozenset(), frozenset(), frozenset(), folders=False)
 _UNKNOWN: Final = Stamp(0, 0, 0, 0, 0)
@@ -94,6 +86,7 @@ class RootEvents(NamedTuple):
         early: The names that were touched before the last mark; None where no mark was made, or it
             is not known.
         late: The names that were touched after it; the same.
+        folders: Folders that came since the last scan; their files are among the names.
     """
 
     names: frozenset[str]
@@ -104,6 +97,7 @@ class RootEvents(NamedTuple):
     added: frozenset[str] = frozenset()
     early: frozenset[str] | None = None
     late: frozenset[str] | None = None
+    folders: frozenset[str] = frozenset()
 
 
 class RootWatcher:
@@ -114,7 +108,8 @@ class RootWatcher:
         skip: Folders in it that are roots of their own.
         clock: A steady clock, in seconds.
         most: Most files that a scan looks at.
-        few: So many unknown files are looked up one by one, if ignored; for more there is a scan.
+        few: So many unknown files are looked up one by one, if ignored; for more there is a scan.  With
+            any, folders that came are looked into without a scan of the others.
 
     Attributes:
         expected: Folders that are probably there: watched before a scan, they need no second one.
@@ -223,9 +218,14 @@ class RootWatcher:
         noticed, again = _joined(before, after), self._again
         names = frozenset(name for name in noticed.names if not _is_ours(name)) | again.names
         self._again = _NOTHING
-        return self._result(names, knows, cancelled, anew=noticed.folders)._replace(
+        # Which files of a folder came before a mark, and which after it, only their stamps tell.
+        came = self._came(noticed, cancelled) if self._few and not known else None
+        anew = noticed.folders and came is None
+        found = self._result(names, knows, cancelled, came=came, anew=anew)
+        made = (noticed.added | again.added) & names
+        return found._replace(
             removed=(noticed.removed | again.removed) & names,
-            added=(noticed.added | again.added) & names,
+            added=made if came is None else made | came.stamps.keys(),
             early=(before.names | (frozenset() if kept else again.names)) & names
             if known
             else None,
@@ -238,22 +238,24 @@ class RootWatcher:
         knows: Callable[[str], bool],
         cancelled: Callable[[], bool],
         *,
+        came: RootStamps | None,
         anew: bool,
     ) -> RootEvents:
-        """Return the touched names, or a scan if they are not enough."""
+        """Return the touched names, and those in folders that came, or a scan if they are not enough."""
         if anew:
             self.close()
             return self._scanned(names, cancelled)
         if any(name.rpartition("/")[2] in _IGNORE_FILES for name in names):
             self._ignored.clear()
             return self._scanned(names, cancelled)
+        new = frozenset() if came is None else frozenset(came.stamps)
         strange = {
             name
-            for name in names - self._ignored
+            for name in names - self._ignored - new
             if not knows(name) and stamp_at(self._root, name) is not None
         }
         if len(strange) <= self._few:
-            self._ignored |= {name for name in strange if _is_ignored(self._root, name)}
+            self._ignored |= {name for name in strange if is_ignored(self._root, name)}
         elif strange:
             seen = self._scanned(names, cancelled)
             # Only what is there, and was not touched meanwhile, is known to be ignored.
@@ -268,7 +270,52 @@ class RootWatcher:
             # The scan may have seen these before or after they were touched.
             late = self._drain_later()
             return seen._replace(names=names | late, complete=self._notices is not None)
-        return RootEvents(names - self._ignored, watched=True, complete=True)
+        folders = frozenset() if came is None else came.folders
+        names = (names - self._ignored) | new
+        return RootEvents(names, watched=True, complete=True, folders=folders)
+
+    def _came(self, noticed: FileEvents, cancelled: Callable[[], bool]) -> RootStamps | None:
+        """Look into folders that came, and watch them; None where everything has to be looked at."""
+        if noticed.lost or self._notices is None or not noticed.moved.isdisjoint(self.expected):
+            return None
+        stamps: dict[str, Stamp] = {}
+        folders: set[str] = set()
+        for folder in sorted(noticed.moved):
+            # It has gone again, or is none of ours.
+            if not self._root.glance(folder) or folder in self._skip:
+                continue
+            if is_ignored(self._root, folder):
+                continue
+            found = self._looked_into(folder, self._notices, cancelled)
+            if found is None:
+                return None
+            stamps |= found.stamps
+            folders |= {folder, *found.folders}
+        self._ignored -= stamps.keys()
+        self.expected = frozenset(self.expected) | folders
+        return RootStamps(stamps, frozenset(folders), (), None, cancelled=False)
+
+    def _looked_into(
+        self, folder: str, notices: InotifyWatcher, cancelled: Callable[[], bool]
+    ) -> RootStamps | None:
+        """What is in a new folder, with each folder watched before it is looked into for the last time."""
+        watched = {folder}
+        try:
+            notices.forget(watched)
+            notices.watch(watched)
+            for _ in range(_TRIES):
+                found = self._scan(cancelled, folder)
+                new = found.folders - watched
+                if found.cancelled or found.end is not None:
+                    return None
+                if not new:
+                    return found
+                notices.forget(new)
+                notices.watch(new)
+                watched |= new
+        except (FilepactError, OSError):
+            return None  # It has gone meanwhile, or there cannot be so many.
+        return None  # folders come faster than they can be watched
 
     def _scanned(self, names: frozenset[str], cancelled: Callable[[], bool]) -> RootEvents:
         """Scan, with every folder watched before it is looked into."""
@@ -313,8 +360,8 @@ class RootWatcher:
             self._again = noticed._replace(names=names)
         return self._again.names
 
-    def _scan(self, cancelled: Callable[[], bool]) -> RootStamps:
-        return scan(self._root, skip=self._skip, most=self._most, cancelled=cancelled)
+    def _scan(self, cancelled: Callable[[], bool], base: str = ".") -> RootStamps:
+        return scan(self._root, base, skip=self._skip, most=self._most, cancelled=cancelled)
 
 
 def _joined(one: FileEvents, then: FileEvents) -> FileEvents:
@@ -323,28 +370,13 @@ def _joined(one: FileEvents, then: FileEvents) -> FileEvents:
         one.removed | then.removed,
         one.added | then.added,
         one.folders or then.folders,
+        one.moved | then.moved,
+        one.lost or then.lost,
     )
 
 
 def _is_ours(name: str) -> bool:
     return is_temporary(name.rpartition("/")[2])
-
-
-def _is_ignored(root: Root, path: str) -> bool:
-    """Whether ignore files name a file, or a folder above it; it need not be there."""
-    above = "."
-    for part in path.split("/"):
-        here = part if above == "." else f"{above}/{part}"
-        with TreeReader(root, above, allow=_every, max_depth=1) as entries:
-            try:
-                seen = any(entry.name == part for entry in entries)
-            except FilepactError:
-                return False
-        if not seen:
-            # What is there and is not seen is ignored; what is not there cannot be asked about.
-            return root.glance(here) is not None
-        above = here
-    return False
 
 
 class RacyFiles(NamedTuple):
@@ -468,6 +500,7 @@ class FileSnapshot:
         """
         before = self._doubtful | self._racy
         if seen.scan is None:
+            self.folders |= seen.folders
             self._doubtful |= seen.names
             return RacyFiles(
                 self._rechecked(self._doubtful | self._racy if racy else self._doubtful)
@@ -517,84 +550,3 @@ class FileSnapshot:
         self._listed = found.stamps.keys()
         self.folders = found.folders
         self.end = found.end
-
-
-@dataclass(frozen=True, slots=True)
-class ExternalFile:
-    """A file at one moment.
-
-    Attributes:
-        stamp: What the system says of it.
-        text: What it holds; None where it is no text, a link, or too large.
-        content: The name of its bytes; None where they were not read.
-    """
-
-    stamp: Stamp
-    text: str | None = None
-    content: str | None = None
-
-
-def _every(_path: str, _is_folder: bool) -> bool:
-    return True
-
-
-class ExternalFiles:
-    """Reads the files of the roots as they are on the disk, without buffers and proposals.
-
-    What is read here is for programs that read the disk by themselves anyway; it goes to no agent.
-
-    Args:
-        guard: The roots.
-        given: What is said about a file's encoding outside the file.
-    """
-
-    def __init__(
-        self, guard: Guard, given: Callable[[WorkspacePath], NamedEncoding | None]
-    ) -> None:
-        self._guard = guard
-        self._given = given
-
-    def snapshot(self, root: RootId) -> FileSnapshot:
-        """An empty snapshot of a root; roots within it are left out."""
-        found = self._guard.root_of(root)
-        return FileSnapshot(found, nested_roots(found, self._guard))
-
-    def stamp(self, path: WorkspacePath) -> Stamp | None:
-        """The stamp of a file now; None for no file."""
-        return stamp_at(self._guard.root_of(path.root), path.path)
-
-    def take(self, path: WorkspacePath) -> ExternalFile | None:
-        """A file with its stamp, both of the same moment; None for no file.
-
-        While somebody keeps writing to it, it is without its text.
-        """
-        root = self._guard.root_of(path.root)
-        stamp = stamp_at(root, path.path)
-        for _ in range(_TRIES):
-            if stamp is None:
-                return None
-            if stamp.is_link or stamp.size > _LARGEST:
-                return ExternalFile(stamp)
-            try:
-                data = root.read(path.path, limit=_LARGEST, follow=False).data
-            except FilepactError:
-                data = None
-            again = stamp_at(root, path.path)
-            if again == stamp:
-                return ExternalFile(stamp) if data is None else self._sample(path, stamp, data)
-            stamp = again
-        return None if stamp is None else ExternalFile(stamp)
-
-    def ignored(self, path: WorkspacePath) -> bool:
-        """Whether ignore files name a file, or a folder above it; it need not be there."""
-        return _is_ignored(self._guard.root_of(path.root), path.path)
-
-    def text(self, path: WorkspacePath, data: bytes) -> str | None:
-        """Decode bytes of a file; None if they are not text."""
-        try:
-            return decode(data, name=path.path, given=self._given(path)).text
-        except BinaryFileError:
-            return None
-
-    def _sample(self, path: WorkspacePath, stamp: Stamp, data: bytes) -> ExternalFile:
-        return ExternalFile(stamp, self.text(path, data), content_id(data))

@@ -25,7 +25,6 @@ from filepact.workspace.history import (
     UndoExecutor,
 )
 from filepact.workspace.journal import new_proposal
-from filepact.workspace.observe import ExternalFiles
 from filepact.workspace.pending import PendingProposals
 from filepact.workspace.permission_log import PermissionLog
 from filepact.workspace.read_tracker import KnownTextCache
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Approval, Session
     from filepact.fs.state import StateFolder
     from filepact.workspace.audit import AuditLog
+    from filepact.workspace.external_files import ExternalFiles
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStatistics, JournalStore
     from filepact.workspace.layer import LayerCommitter
@@ -122,7 +122,6 @@ class Workspace:
         )
         self._committer = Committer(store, state, root_of=guard.root_of, show=self.show)
         self.external = ExternalChanges(guard, store, state.locks)
-        self.raw_files = ExternalFiles(guard, self._documents.given)
         self.asked = PermissionLog(guard, store, audit)
         self.unsaved = BufferWriter(
             guard, self._documents, self._buffers, self._committer, store, state.locks
@@ -149,6 +148,13 @@ class Workspace:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def raw_files(self) -> ExternalFiles:
+        """Files as other programs read them."""
+        from filepact.workspace.external_files import ExternalFiles  # noqa: PLC0415 - for servers
+
+        return ExternalFiles(self.guard, self._documents.given)
 
     def close(self) -> None:
         """Look once more for late writes, then close journal and roots."""
