@@ -20,7 +20,7 @@ import pytest
 CORE = ("text", "domain", "fs", "store", "workspace")
 APART = (
     *("fs/inside.py", "fs/namespace.py", "fs/overlay.py", "fs/server_sandbox.py"),
-    *("workspace/runs.py", "workspace/recorder.py"),
+    *("workspace/runs.py", "workspace/run_context.py", "workspace/recorder.py"),
 )
 """Modules that run in processes of their own, mostly behind walls that keep them from writing what was
 measured; `tests/faces/test_run*.py`, `tests/faces/test_guard.py` and `tests/fs/test_server_sandbox.py`

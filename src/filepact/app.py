@@ -13,8 +13,7 @@ from filepact.config.rule_files import read_project
 from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.domain.document import RootId
 from filepact.domain.operation import AuditOptions
-from filepact.domain.policy import AccessRequest, Policy, decide
-from filepact.domain.protected import BUILT_IN_RULES
+from filepact.domain.policy import AccessRequest, decide
 from filepact.errors import InvalidParamsError, NoChangeError, StateFailedError
 from filepact.fs.home_secrets import SecretIndex
 from filepact.fs.kernel import most_watches
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from filepact.config.language_servers import LanguageServerSettings, ServerTrust
     from filepact.config.settings import Settings
     from filepact.domain.operation import JournalCheckResult, SalvageResult
+    from filepact.domain.policy import Policy
     from filepact.domain.server_sandbox import ServerSandbox
     from filepact.fs.locks import ProcessLock
     from filepact.fs.sandbox import SandboxMode, Trial
@@ -586,7 +586,7 @@ def _secrets_in(home: str) -> SecretIndex:
     @cache
     def policy() -> Policy:
         # Made when the first hard link is met; most folders have none.
-        return Policy(BUILT_IN_RULES)
+        return RuleSet().policy
 
     def is_secret(path: str) -> bool:
         # Most names are told to be harmless by their parts.

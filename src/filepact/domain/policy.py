@@ -327,7 +327,11 @@ def _speaks_to(rule: Rule, agent: str) -> bool:
 
 def _keyed(patterns: Sequence[str]) -> list[str]:
     """Patterns in the form of the names that they are compared with."""
-    return ["/".join(_keyed_part(part) for part in pattern.split("/")) for pattern in patterns]
+    return [
+        # Most are plain, and made at every start.
+        pattern.lower() if are_plain(pattern) else "/".join(map(_keyed_part, pattern.split("/")))
+        for pattern in patterns
+    ]
 
 
 def _keyed_part(part: str) -> str:

@@ -79,9 +79,10 @@ class NamespaceProgram:
     Until then signals to us wait for `attend`.
     """
 
-    def __init__(self, keeper: int, line: socket.socket, masked: Iterable[int]) -> None:
+    def __init__(self, keeper: int, line: socket.socket, gone: int, masked: Iterable[int]) -> None:
         self._keeper = keeper
         self._line = line
+        self._gone = gone
         self._masked = masked
         self._front = _in_front()
         self._status: int | None = None
@@ -112,14 +113,16 @@ class NamespaceProgram:
         sys.stderr.flush()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         user, group, us = os.geteuid(), os.getegid(), os.getpid()
+        gone, until = os.pipe()
         masked = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITING)
         keeper = os.fork()
         if not keeper:
             ours.close()
             signal.pthread_sigmask(signal.SIG_SETMASK, masked)
-            _keep(theirs, us, lambda: _begin(theirs, plan, command, environment, folder))
+            _keep(theirs, us, until, lambda: _begin(theirs, plan, command, environment, folder))
         theirs.close()
-        program = cls(keeper, ours, masked)
+        os.close(until)
+        program = cls(keeper, ours, gone, masked)
         try:
             program._expect(b"entered")
             _write_maps(keeper, user, group)
@@ -231,12 +234,17 @@ class NamespaceProgram:
         if self._status is None:
             self._finish(128 + signal.SIGKILL)
 
-    def _finish(self, status: int) -> None:
-        self._status = status
-        # Without its line the init ends, and the keeper when everything inside has.
-        self._line.close()
+    def wait_for_mounts(self) -> None:
+        """Wait until its mounts are gone as well, after its end: before that no other may have its layers."""
         with suppress(ChildProcessError):
             os.waitpid(self._keeper, 0)
+
+    def _finish(self, status: int) -> None:
+        self._status = status
+        # Without its line the init ends, and the keeper says when everything inside has.
+        self._line.close()
+        os.read(self._gone, 1)
+        os.close(self._gone)
         while signal.sigtimedwait(_WAITING, 0) is not None:
             pass
         signal.pthread_sigmask(signal.SIG_SETMASK, self._masked)
@@ -284,12 +292,16 @@ def _known_ids(name: str) -> str:
 # -- the keeper -------------------------------------------------------------------------------
 
 
-def _keep(line: socket.socket, above: int, begin: Callable[[], NoReturn]) -> NoReturn:
-    """Enter the namespaces, start the init, and wait until it has ended."""
+def _keep(line: socket.socket, above: int, until: int, begin: Callable[[], NoReturn]) -> NoReturn:
+    """Enter the namespaces, start the init, and wait until it has ended.
+
+    At our own end the kernel takes down the mounts, and writes all of the disk's file system out before that. So
+    whoever waits is told before, by the end of ``until``.
+    """
     try:
         for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-        _keep_only(line.fileno())
+        _keep_only(line.fileno(), until)
         unshare(_NEW_USER | _NEW_MOUNTS | _NEW_PROCESSES | _NEW_IPC)
         line.send(b"entered")
         if line.recv(_LONGEST) != b"mapped":
@@ -300,9 +312,12 @@ def _keep(line: socket.socket, above: int, begin: Callable[[], NoReturn]) -> NoR
             os._exit(1)
         child = os.fork()
         if not child:
+            os.close(until)
             begin()
         line.close()
         os.waitpid(child, 0)
+        os.kill(above, signal.SIGCHLD)
+        os.close(until)
     except OSError as error:
         with suppress(OSError):
             line.send(b"refused %d user namespace" % (error.errno or errno.EPERM))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 from contextlib import suppress
 from functools import partial
@@ -301,6 +300,8 @@ def _move(source: int, target: int, name: str) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
+        import shutil  # noqa: PLC0415 - rarely needed, and slow to load
+
         places = (f"/proc/self/fd/{folder}/{name}" for folder in (source, target))
         shutil.copy2(*places, follow_symlinks=False)
 

@@ -10,7 +10,6 @@ import errno
 import fcntl
 import json
 import os
-import secrets
 import stat
 import time
 from contextlib import suppress
@@ -102,7 +101,7 @@ class RunFolder:
         Raises:
             StateFailedError: It cannot be made.
         """
-        name = f"r{secrets.token_hex(4)}"
+        name = f"r{os.urandom(4).hex()}"
         path = os.path.join(state, _RUNS, name)
         try:
             os.makedirs(path, mode=0o700)
@@ -178,6 +177,11 @@ class RunFolder:
             LayerMount(root, *(os.path.join(self.path, str(at), one) for one in ("upper", "work")))
             for at, root in enumerate(self.record.roots)
         )
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it was not discarded."""
+        return os.path.exists(self.path)
 
     def settle(self, left: dict[str, str]) -> None:
         """Keep of the layers only what was not committed, as changes that begin now.
@@ -285,7 +289,7 @@ class RunFolder:
         """
         folder = os.path.join(self.path, "apart")
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        target = os.path.join(folder, f"{secrets.token_hex(2)}-{os.path.basename(path)}")
+        target = os.path.join(folder, f"{os.urandom(2).hex()}-{os.path.basename(path)}")
         try:
             os.rename(path, target)
         except OSError as error:
@@ -346,7 +350,7 @@ def ask_commit(state: str, name: str) -> dict[str, Any] | None:
         StateFailedError: It does not answer.
     """
     path = os.path.join(state, _RUNS, name)
-    mine = secrets.token_hex(4)
+    mine = os.urandom(4).hex()
     answer = os.path.join(path, _ANSWERED + mine)
     write_note(path, _ASKED + mine, b"")
     until = time.monotonic() + _PATIENCE

@@ -7,43 +7,39 @@ import time
 from contextlib import suppress
 from posixpath import basename
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import FOLDER, Revision, RootId, WorkspacePath
 from filepact.domain.operation import Actor, Session
-from filepact.errors import FilepactError, InvalidParamsError, StateFailedError, TooLargeError
-from filepact.fs.inside import NamespaceSettings
+from filepact.errors import FilepactError, InvalidParamsError, StateFailedError
 from filepact.fs.namespace import NamespaceProgram, ProgramFailed
 from filepact.fs.overlay import (
     build_folders,
     carry,
     existing,
     last_change,
-    make_folders,
     mark_whole,
     room,
 )
-from filepact.fs.path_form import is_beneath
 from filepact.fs.root import Root
 from filepact.fs.run_folder import RunFolder, RunRecord, ask_commit, is_going_on, list_runs
-from filepact.fs.walk import EntryFilter, TreeReader
+from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
 from filepact.text.gitignore import DEFAULT_IGNORED, MACHINE_FOLDERS, is_build
 from filepact.workspace.layer import LayerResult
 from filepact.workspace.layer_reader import REPOSITORIES, LayerRecord, state_of
+from filepact.workspace.run_context import RunContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from filepact.fs.inside import LayerMount
     from filepact.fs.watch import Stamp
-    from filepact.workspace.guard import Guard
     from filepact.workspace.layer import RunMode
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
-    "AGENT_FOLDERS",
     "ProgramFailed",
     "Run",
     "RunFolder",
@@ -56,61 +52,6 @@ __all__ = [
 ]
 
 
-class AgentFolders(NamedTuple):
-    """What an agent keeps in a person's home folder; paths relative to that.
-
-    Attributes:
-        writable: Files and folders that it may change while it runs.
-        fixed: Those in them that steer it, or run programs, the next time.
-    """
-
-    writable: tuple[str, ...]
-    fixed: tuple[str, ...]
-
-
-def _in(folder: str, *names: str) -> tuple[str, ...]:
-    return tuple(f"{folder}/{name}" for name in names)
-
-
-AGENT_FOLDERS: Final[Mapping[str, AgentFolders]] = {
-    "claude": AgentFolders(
-        (".claude", ".claude.json"),
-        _in(
-            ".claude",
-            *("settings.json", "settings.local.json", "CLAUDE.md", "agents", "commands", "hooks"),
-            *("plugins", "skills", "output-styles"),
-        ),
-    ),
-    "codex": AgentFolders(
-        (".codex",),
-        _in(".codex", "config.toml", "hooks.json", "AGENTS.md", "prompts", "rules", "skills"),
-    ),
-    "gemini": AgentFolders(
-        (".gemini",),
-        _in(
-            ".gemini",
-            *("settings.json", "GEMINI.md", "commands", "extensions", "policies"),
-            "trustedFolders.json",
-        ),
-    ),
-    "opencode": AgentFolders(
-        (".local/share/opencode", ".local/state/opencode", ".cache/opencode"), ()
-    ),
-    "copilot": AgentFolders(
-        (".copilot",), _in(".copilot", "hooks", "mcp-config.json", "agents", "skills")
-    ),
-    "cursor-agent": AgentFolders(
-        (".cursor",), _in(".cursor", "mcp.json", "hooks.json", "cli-config.json", "extensions")
-    ),
-}
-"""By the program that starts the agent."""
-
-_CACHES: Final = (".cache", ".npm")
-"""Shown empty: what lies in there would be run, or installed, by the person later."""
-
-_PACKAGES: Final = frozenset({"node_modules/"})
-"""Not looked through for secrets: others' packages by the ten thousands."""
-
 Builds = Literal["move", "record", "discard"]
 """What becomes of folders that programs fill: they go into the root unrecorded, are judged and recorded
 as any other files, or are thrown away."""
@@ -120,18 +61,18 @@ _MAYBE_FILLED: Final = (DEFAULT_IGNORED - MACHINE_FOLDERS) | {
     *("target", ".tox", ".nox", ".gradle", ".mypy_cache", ".pytest_cache", ".ruff_cache"),
 }
 
-_SOCKETS: Final = (".docker/run", ".docker/desktop", ".local/share/containers/podman/machine")
-_SYSTEM_SECRETS: Final = (
-    *("/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/sudoers.d"),
-    *("/etc/ssl/private", "/etc/ssh", "/var/lib/docker", "/var/spool/cron"),
-)
 _RESERVE: Final = 256 << 20
 """Bytes that stay free for the journal: before a disk is full, the program is ended."""
 _EVERY: Final = 1.0
 _QUIET: Final = 2.0
 """Seconds without a change in the layers after which what is allowed is committed."""
-_SHARE: Final = 20
-"""A look at the layers may take one part in so many of the time."""
+_SHARE, _SHARE_AT_REST = 20, 200
+"""A look at the layers may take one part in so many of the time; where it found nothing new, of this."""
+_LONGEST: Final = 30.0
+"""Seconds between two looks at layers that rest; of small ones far less."""
+_AT_REST: Final = 5.0
+_SHORT: Final = 0.1
+"""Seconds after which a program is taken for one that goes on for a while."""
 
 
 class Run:
@@ -164,14 +105,19 @@ class Run:
         self._stamps: dict[WorkspacePath, Stamp] = {}
         self._receipts: list[Receipt] = []
         self._seen = (0, 0)
+        self._looked = (0, 0)
+        self._rests = _EVERY
         self._next = 0.0
         self.folder = folder
-        self._home = home
-        self._secrets = secrets
-        self._writable = writable
         self._builds = builds
-        self._missing: tuple[str, ...] = ()
-        self._begun = False
+        self._context = RunContext(
+            workspace.guard,
+            workspace.state_folder,
+            home=home,
+            secrets=secrets,
+            writable=writable,
+        )
+        self._program: NamespaceProgram | None = None
         self.full = False
 
     @property
@@ -195,43 +141,9 @@ class Run:
         record = self.folder.record
         # What is left of a run that is gone on with stays until the program changes something.
         self._seen = self._last_change()
-        return NamespaceProgram.start(self.plan(), command, environment, record.folder)
-
-    def plan(self) -> NamespaceSettings:
-        """What the program may see and change."""
-        guard, state = self._workspace.guard, self._workspace.state_folder
-        mine = AGENT_FOLDERS.get(self.folder.record.agent, AgentFolders((), ()))
-        own = self._at_home(mine.writable)
-        make_folders(one for one in own if "." not in basename(one).lstrip("."))
-        steers = self._at_home(mine.fixed)
-        self._missing = tuple(set(steers) - set(existing(steers)))
-        hidden = [*_SYSTEM_SECRETS, *self._secrets, *self._at_home(_SOCKETS), state]
-        roots = [root.path for root in guard.roots]
-        inside: list[str] = []
-        fixed: list[str] = []
-        for root in guard.roots:
-            names = _HiddenNames(guard, root, self.session.agent)
-            inside += names.hidden
-            fixed += names.repositories
-        outside = [
-            one
-            for one in existing(hidden)
-            if not any(is_beneath(one, kept) for kept in (*own, *self._writable, *roots))
-        ]
-        return NamespaceSettings(
-            # A root in another is mounted over it.
-            layers=tuple(sorted(self.folder.layers(), key=lambda one: one.root)),
-            writable=existing((*own, *self._writable)),
-            fixed=existing((*steers, *(one for one in fixed if one not in self._writable))),
-            hidden=(*_outermost(outside), *inside),
-            temporary=tuple(
-                one for one in existing(self._at_home(_CACHES)) if one not in self._writable
-            ),
-            private=self.folder.private,
+        return NamespaceProgram.start(
+            self._context.settings(self.folder), command, environment, record.folder
         )
-
-    def _at_home(self, names: Sequence[str]) -> tuple[str, ...]:
-        return () if self._home is None else tuple(f"{self._home}/{name}" for name in names)
 
     def attend(self, program: NamespaceProgram) -> int:
         """Wait for the program's end; how it ended, as shells tell it.
@@ -242,6 +154,8 @@ class Run:
         external = self._workspace.external
 
         def take() -> None:
+            if over.wait(_SHORT):
+                return  # That is where most end, and nobody has had the time to change anything.
             with suppress(FilepactError):
                 external.snapshot(cancelled=over.is_set)
 
@@ -258,6 +172,7 @@ class Run:
         finally:
             over.set()
             program.close()
+            self._program = program
             if snapshot.ident is not None:
                 snapshot.join()
         self.folder.note(ended=status)
@@ -280,7 +195,11 @@ class Run:
         if not known or not self._quiet or begun < self._next:
             return
         now = self._last_change()
-        self._next = begun + _SHARE * (time.monotonic() - begun)
+        took = time.monotonic() - begun
+        rests = self._rests = min(2 * self._rests, _AT_REST) if now == self._looked else _EVERY
+        longer = min(max(rests, _SHARE_AT_REST * took), _LONGEST)
+        self._next = begun + (_SHARE * took if rests == _EVERY else longer)
+        self._looked = now
         touched = self._workspace.external.was_touched()
         if now != self._seen and time.time_ns() - now[0] > _QUIET * 10**9:
             # What cannot be committed now is tried again at the end, which tells.
@@ -412,12 +331,20 @@ class Run:
             FilepactError: As `LayerCommitter.commit`; the layers are as they were.
         """
         apart: dict[str, str] = {}
-        for path in existing(self._missing):
+        for path in existing(self._context.missing):
             # It steers the agent the next time, and was not there before.
             with suppress(OSError):
                 apart[path] = f"kept apart as {self.folder.keep_apart(path)}"
-        result = commit_run(self._workspace, self.folder, self._builds, apart)
+        try:
+            result = commit_run(self._workspace, self.folder, self._builds, apart)
+        finally:
+            self.rest()
         return LayerResult((*self._receipts, *result.receipts), result.left)
+
+    def rest(self) -> None:
+        """Wait until what is left of the layers can be used again, by another run."""
+        if self._program is not None and self.folder.is_there:
+            self._program.wait_for_mounts()
 
 
 def _seen(upper: Root, path: WorkspacePath, contents: dict[str, bytes]) -> Revision | None:
@@ -545,49 +472,3 @@ def agent_of(command: Sequence[str]) -> str:
             "no program was named", hint="Name it at the end: `filepact run -- claude`."
         )
     return name
-
-
-class _HiddenNames(EntryFilter):
-    """The names in a root that a program may not read, and the repositories in it.
-
-    Args:
-        guard: The rules.
-        root: The root.
-        agent: The name that they know the program by.
-
-    Attributes:
-        hidden: Absolute paths.
-        repositories: The insides of version control, which stay as they are; absolute paths.
-    """
-
-    def __init__(self, guard: Guard, root: Root, agent: str) -> None:
-        self._rules = guard.listing(root, "read", agent=agent)
-        self._prefix = f"{root.path.rstrip('/')}/"
-        self.hidden: list[str] = []
-        self.repositories: list[str] = []
-        with TreeReader(root, allow=self, ignore=False) as entries:
-            for _batch in entries.batches():
-                pass
-            if entries.cut or entries.too_deep:
-                raise TooLargeError(
-                    f"{root.path}: too many files, or folders too deep, to find the secrets that are to be hidden",
-                    hint="Name a folder below it as the root: `filepact run --root DIR -- CMD`.",
-                )
-
-    def among(self, prefix: str, keys: list[str]) -> list[str]:
-        inside = {key for key in keys if key.rstrip("/").lower() in REPOSITORIES}
-        self.repositories += [self._prefix + prefix + key.rstrip("/") for key in sorted(inside)]
-        kept = self._rules.among(prefix, keys)
-        if len(kept) < len(keys):
-            gone = set(keys).difference(kept, inside)
-            self.hidden += [self._prefix + prefix + key.rstrip("/") for key in sorted(gone)]
-        return [key for key in kept if key not in inside and key not in _PACKAGES]
-
-
-def _outermost(paths: Sequence[str]) -> list[str]:
-    """Paths without those that lie in others of them."""
-    kept: list[str] = []
-    for path in sorted(paths):
-        if not kept or not is_beneath(path, kept[-1]):
-            kept.append(path)
-    return kept

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -109,7 +108,7 @@ def person(*, how: str = "", program: bool = False) -> Session:
     from filepact.domain.operation import Actor, Session  # noqa: PLC0415 - loads what changes are
 
     actor = Actor("program" if program else "person", _login_name(), how)
-    return Session(f"cli-{secrets.token_hex(4)}", actor)
+    return Session(f"cli-{os.urandom(4).hex()}", actor)
 
 
 def _login_name() -> str:

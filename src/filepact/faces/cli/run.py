@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,7 @@ _SHOWN = 20
 
 def run(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Run a program, and commit what it changed."""
+    gc.disable()  # until the program runs: nothing that is loaded and read before goes
     words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
     if arguments.layers == "off" and arguments.resume:
         raise InvalidParamsError("without layers there are none to go on with")
@@ -119,12 +121,15 @@ def _carry_out(
         if not arguments.resume:
             folder.discard()
         raise
+    gc.freeze()
+    gc.enable()
     status = run_.attend(program)
     if run_.full:
         remark("filepact: the program was ended: the disk with its layers is nearly full\n")
         remark(
             f"filepact: nothing is lost; `filepact runs --commit {folder.record.id}` commits it\n"
         )
+        run_.rest()
         return CommandAnswer((), {"run": folder.record.id, "exit": status}, status)
     try:
         result = run_.commit()
@@ -188,6 +193,7 @@ def _observe(workspace: Workspace, words: list[str]) -> CommandAnswer:
 
     from filepact.domain.operation import Actor, Session  # noqa: PLC0415 - with it
 
+    gc.enable()
     session = Session(f"run-{os.urandom(4).hex()}", Actor("agent", agent_of(words)))
     workspace.external.snapshot()
     try:
