@@ -196,8 +196,19 @@ def split_hunks(old: str, new: str, context: int = 3) -> list[tuple[str, Edit]]:
 
 
 def _hunks(old: str, new: str, context: int) -> Iterator[str]:
+    if not old and new:
+        yield _all_new(new)
+        return
     for before, after, group, (first, _start) in _groups(old, new, context):
         yield _hunk(before, after, group, context, first)
+
+
+def _all_new(text: str) -> str:
+    """The one hunk of a file that was not there, or held nothing."""
+    whole = text.endswith("\n")
+    lines = text.count("\n") + (not whole)
+    body = ("\n" + text[: -1 if whole else None]).replace("\n", "\n+")
+    return f"@@ -0,0 +{_range(0, lines)} @@{body}\n{'' if whole else _NO_NEWLINE}"
 
 
 def _groups(

@@ -248,12 +248,15 @@ class LayerCommitter:
         """The changes that are not denied, each with the rules that ask about it."""
         kept: list[tuple[FileChange, str]] = []
         versions = self._writer.versions(found.contents.__getitem__)
+        folders: dict[tuple[str, str], bool] = {}
         for change in changes:
             judge = ChangePolicy(self._guard, session.agent)
             shown = self._writer.show(change.path)
-            if self._guard.root_of(change.path.root).place(
-                dirname(change.path.path) or "."
-            ).path != (dirname(change.path.path) or "."):
+            folder = change.path.root, dirname(change.path.path) or "."
+            if folder not in folders:
+                place = self._guard.root_of(change.path.root).place(folder[1])
+                folders[folder] = place.path == folder[1]
+            if not folders[folder]:
                 found.left[shown] = "a folder above it is a link by now"
                 continue
             try:

@@ -123,6 +123,7 @@ class LayerReader:
         self._entries: dict[str, LayerEntry] = {}
         self._full: set[str] = set()
         self._replaced: set[str] = set()
+        self._missing: set[str] = set()
 
     def read(self) -> None:
         for entry in layer_entries(self._layer.upper, self._skip):
@@ -151,8 +152,14 @@ class LayerReader:
         lower = "missing"
         if dirname(entry.path) in self._replaced:
             self._replaced.add(entry.path)  # What lies below is new as well.
+        elif dirname(entry.path) in self._missing:
+            self._missing.add(
+                entry.path
+            )  # So is nothing in the root below a folder that it has not.
         else:
             lower = self._root.place(entry.path, follow=False).kind
+            if lower == "missing":
+                self._missing.add(entry.path)
         if entry.kind == "other":
             self._found.left[self._show(entry.path)] = "it is not a regular file, folder or link"
         elif entry.kind == "whiteout":
@@ -206,7 +213,7 @@ class LayerReader:
             self._remove(entry.path, lower, self._found.first)
             before: Revision | None = None
         else:
-            before = self._base(path)
+            before = self._base(path, there=lower != "missing")
         self._found.contents[after.content] = data
         if before != after:
             self._found.changes.append(FileChange(path, before, after))
@@ -257,12 +264,12 @@ class LayerReader:
 
     # -- what the program started from ------------------------------------------------------
 
-    def _base(self, path: WorkspacePath) -> Revision | None:
+    def _base(self, path: WorkspacePath, *, there: bool = True) -> Revision | None:
         """What the program's file started from; its bytes are added to the contents."""
         record = self._found.record
         if path in record.states:
             return self._recorded(path, record)
-        stamp = stamp_at(self._root, path.path)
+        stamp = stamp_at(self._root, path.path) if there else None
         known = self._external.known(path)
         if stamp is not None and stamp.changed <= self._began:
             return state_of(self._root, path, self._found.contents)

@@ -67,10 +67,17 @@ def _nearest_known(folders: Sequence[Path], state: str) -> str | None:
     """The first of some folders in which something was done."""
     if not Path(state).is_dir():
         return None
-    from filepact.app import open_workspace  # noqa: PLC0415 - loads the database
+    from filepact.app import journal_roots, open_workspace  # noqa: PLC0415 - loads the database
     from filepact.config.settings import Settings  # noqa: PLC0415 - with it
+    from filepact.workspace.documents import PROJECT_FILE  # noqa: PLC0415 - with it
 
+    try:
+        roots = journal_roots(state)
+    except FilepactError:
+        return None  # Whoever opens it next tells.
     for folder in folders:
+        if str(folder) not in roots and not os.path.lexists(folder / PROJECT_FILE):
+            continue  # Nothing was done there.
         try:
             # Nobody's settings: only its journal is looked into.
             with open_workspace((str(folder),), state_dir=state, settings=Settings()) as workspace:
