@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -272,6 +273,7 @@ def drive(
     *,
     meanwhile: Mapping[int, Callable[[], None]] | None = None,
     options: Sequence[str] = (),
+    behind: Sequence[str] = (),
 ) -> list[str]:
     """Let an agent carry out a script with its own tools; what its model was shown of each answer.
 
@@ -282,6 +284,7 @@ def drive(
         script: Its own calls.
         meanwhile: What a person does before the call of that number.
         options: More words for `filepact hook`.
+        behind: Words before the agent's own, such as `filepact run --`; then it has no hooks.
     """
     home.mkdir()
     paths = os.pathsep.join(filter(None, sys.path))
@@ -291,19 +294,25 @@ def drive(
     with ScriptedModel(list(script), acts) as model:
         values = {"URL": model.url, "HOME": str(home)}
         for name, content in agent.settings.items():
-            filled = _filled(content, values, agent, hook)
+            if behind and content == "HOOKS":
+                continue
+            filled = _filled(content, values, agent, "" if behind else hook)
             path = home / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(filled if isinstance(filled, str) else json.dumps(filled))
         done = subprocess.run(
-            [*agent.command(), *agent.words],
+            [*behind, *_named(agent, home), *agent.words]
+            if behind
+            else [*agent.command(), *agent.words],
             cwd=root,
             env={
                 "HOME": str(home),
                 "PATH": "/usr/local/bin:/usr/bin:/bin",
                 "LANG": "C.UTF-8",
                 "NO_COLOR": "1",
-                "TMPDIR": str(home),
+                **(
+                    {"FILEPACT_STATE_DIR": str(home / "state")} if behind else {"TMPDIR": str(home)}
+                ),
                 **{
                     name: _filled(value, values, agent, "")
                     for name, value in agent.environment.items()
@@ -325,9 +334,18 @@ def drive(
     return shown
 
 
+def _named(agent: Hooked, home: Path) -> list[str]:
+    """The agent under its own name, as a package's installer puts it on the path."""
+    path = home / "bin" / agent.name
+    path.parent.mkdir()
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(agent.command())} "$@"\n')
+    path.chmod(0o755)
+    return [str(path)]
+
+
 def _filled(value: Any, values: Mapping[str, str], agent: Hooked, hook: str) -> Any:
     if value == "HOOKS":
-        return agent.hooks(hook)
+        return agent.hooks(hook) if hook else {}
     if isinstance(value, str):
         for name, text in values.items():
             value = value.replace(name, text)

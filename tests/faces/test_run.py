@@ -178,7 +178,8 @@ def test_an_agent_keeps_its_own_folder_and_what_steers_it_stays(
     programs.mkdir()
     agent = programs / "claude"
     agent.write_text(
-        "#!/bin/sh\ncd ~\nfor one in .claude/log .claude/settings.json .claude/settings.local.json .cache/x .y\n"
+        "#!/bin/sh\ncd ~\nfor one in .claude/log .claude/settings.json .claude/settings.local.json .cache/x .y "
+        ".claude/skills/s\n"
         "do echo x > $one; done\nexit 0\n"
     )
     agent.chmod(0o755)

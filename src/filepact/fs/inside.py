@@ -14,11 +14,14 @@ import signal
 import stat
 import time
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from filepact.fs.kernel import mount, set_mount
 from filepact.fs.path_form import is_beneath
 from filepact.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
 
 __all__ = [
     "LayerMount",
@@ -116,12 +119,13 @@ class NamespaceMounts:
         self._mount_temporary()
         for layer in plan.layers:
             self._mount_layer(layer)
-        for number, path in enumerate(plan.temporary):
-            self._bind(os.path.join(plan.private, f"t{number}"), path)
-            self._write.append(path)
+        # One may lie in the other, either way.
+        within = {one for one in plan.temporary if any(is_beneath(one, w) for w in plan.writable)}
+        self._empty(frozenset(plan.temporary) - within)
         for path in plan.writable:
             if self._bind(path, path):
                 self._write.append(path)
+        self._empty(within)
         for path in plan.fixed:
             self._bind(path, path)
         self._hide()
@@ -134,6 +138,13 @@ class NamespaceMounts:
         self.at = "/proc"
         # Read-only: an administrator's settings of the kernel are files in there.
         mount("proc", "/proc", "proc", _READ_ONLY | _NO_SETUID | _NO_DEVICES | _NO_PROGRAMS)
+
+    def _empty(self, paths: AbstractSet[str]) -> None:
+        """Have folders of the program's own at some of the temporary places."""
+        for number, path in enumerate(self._plan.temporary):
+            if path in paths:
+                self._bind(os.path.join(self._plan.private, f"t{number}"), path)
+                self._write.append(path)
 
     def _open_all(self) -> None:
         """Hold everything that is mounted somewhere, before anything is mounted over it."""

@@ -318,6 +318,13 @@ def make_folders(paths: Iterable[str]) -> None:
             os.makedirs(path, 0o700, exist_ok=True)
 
 
+def remove_empty(paths: Iterable[str]) -> None:
+    """Remove folders in which nothing is."""
+    for path in paths:
+        with suppress(OSError):
+            os.rmdir(path)
+
+
 def room(path: str) -> int:
     """Bytes that are free for us on a folder's file system."""
     found = os.statvfs(path)

@@ -60,7 +60,16 @@ AGENT_FOLDERS: Final[Mapping[str, AgentFolders]] = {
         ),
     ),
     "opencode": AgentFolders(
-        (".local/share/opencode", ".local/state/opencode", ".cache/opencode"), ()
+        (
+            *(".config/opencode", ".local/share/opencode", ".local/state/opencode"),
+            ".cache/opencode",
+        ),
+        _in(
+            ".config/opencode",
+            *("opencode.json", "opencode.jsonc", "config.json", "package.json", "AGENTS.md"),
+            *("agent", "agents", "command", "commands", "mode", "modes", "node_modules"),
+            *("plugin", "plugins", "skill", "skills", "tool", "tools"),
+        ),
     ),
     "copilot": AgentFolders(
         (".copilot",), _in(".copilot", "hooks", "mcp-config.json", "agents", "skills")
@@ -95,7 +104,8 @@ class RunContext:
         writable: What the person lets the program change as it is, by absolute path.
 
     Attributes:
-        missing: What would steer an agent the next time, and was not there; absolute paths.
+        missing: Files that would steer an agent the next time, and were not there; absolute paths.
+        made: Folders of that kind, which were made to have the program's own over them.
     """
 
     def __init__(
@@ -113,6 +123,7 @@ class RunContext:
         self._secrets = secrets
         self._writable = writable
         self.missing: tuple[str, ...] = ()
+        self.made: tuple[str, ...] = ()
 
     def settings(self, folder: RunFolder) -> NamespaceSettings:
         """The mounts that make it so.
@@ -123,9 +134,13 @@ class RunContext:
         agent = folder.record.agent
         mine = AGENT_FOLDERS.get(agent, AgentFolders((), ()))
         own = self._at_home(mine.writable)
-        make_folders(one for one in own if "." not in basename(one).lstrip("."))
+        make_folders(filter(_is_folder, own))
         steers = self._at_home(mine.fixed)
-        self.missing = tuple(set(steers) - set(existing(steers)))
+        missing = set(steers) - set(existing(steers))
+        self.made = tuple(sorted(filter(_is_folder, missing)))
+        make_folders(self.made)
+        self.missing = tuple(missing - set(self.made))
+        thrown_away = (*self._at_home(_CACHES), *self.made)
         hidden = [*_SYSTEM_SECRETS, *self._secrets, *self._at_home(_SOCKETS), self._state]
         roots = [root.path for root in self._guard.roots]
         inside: list[str] = []
@@ -143,16 +158,21 @@ class RunContext:
             # A root in another is mounted over it.
             layers=tuple(sorted(folder.layers(), key=lambda one: one.root)),
             writable=existing((*own, *self._writable)),
-            fixed=existing((*steers, *(one for one in fixed if one not in self._writable))),
-            hidden=(*_outermost(outside), *inside),
-            temporary=tuple(
-                one for one in existing(self._at_home(_CACHES)) if one not in self._writable
+            fixed=existing(
+                (*(missing ^ set(steers)), *(one for one in fixed if one not in self._writable))
             ),
+            hidden=(*_outermost(outside), *inside),
+            temporary=tuple(one for one in existing(thrown_away) if one not in self._writable),
             private=folder.private,
         )
 
     def _at_home(self, names: Sequence[str]) -> tuple[str, ...]:
         return () if self._home is None else tuple(f"{self._home}/{name}" for name in names)
+
+
+def _is_folder(path: str) -> bool:
+    """Whether one of the paths above is that of a folder, which have no ending."""
+    return "." not in basename(path).lstrip(".")
 
 
 class _HiddenNames(EntryFilter):

@@ -19,6 +19,7 @@ from filepact.fs.overlay import (
     existing,
     last_change,
     mark_whole,
+    remove_empty,
     room,
 )
 from filepact.fs.root import Root
@@ -331,6 +332,7 @@ class Run:
             FilepactError: As `LayerCommitter.commit`; the layers are as they were.
         """
         apart: dict[str, str] = {}
+        remove_empty(self._context.made)
         for path in existing(self._context.missing):
             # It steers the agent the next time, and was not there before.
             with suppress(OSError):

@@ -1,0 +1,102 @@
+"""Agents that have none but their own tools, behind `filepact run`: their changes are judged, merged, taken back."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.agents.hooked import HOOKED, Hooked, drive
+from tests.agents.installed import MissingError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's"),
+]
+
+LINES = ["one", "two", "three", "four", "five", "six", "seven"]
+AGENTS = [one for one in HOOKED if one.name != "copilot"]
+"""Copilot asks its own service who somebody is, and writes where it likes: it is tried through hooks."""
+
+
+@pytest.fixture(params=AGENTS, ids=[one.name for one in AGENTS])
+def agent(request: pytest.FixtureRequest) -> Hooked:
+    chosen: Hooked = request.param
+    try:
+        chosen.command()
+    except MissingError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+    return chosen
+
+
+@pytest.fixture
+def base() -> Iterator[Path]:
+    """A folder that is no temporary one: those are the program's own."""
+    home = Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    above = next(one for one in (Path("/srv"), home) if os.access(one, os.W_OK))
+    with tempfile.TemporaryDirectory(prefix="filepact-", dir=above) as folder:
+        yield Path(folder)
+
+
+def test_what_an_agent_does_with_its_own_tools_is_judged_merged_and_undone(
+    agent: Hooked, base: Path
+) -> None:
+    root, home = base / "root", base / "home"
+    root.mkdir()
+    file, gone, secret = root / "a.txt", root / "gone.bin", root / ".env"
+    file.write_text("".join(f"{line}\n" for line in LINES))
+    gone.write_bytes(b"\0\1\2")
+    secret.write_text("TOKEN=SECRETSECRET\n")
+
+    def by_hand() -> None:
+        file.write_text(file.read_text().replace("seven", "seven by hand"))
+
+    def command(*words: str) -> Any:
+        done = subprocess.run(
+            [sys.executable, "-m", "filepact", "--root", str(root), *words, "--json"],
+            env={**os.environ, "FILEPACT_STATE_DIR": str(home / "state"), "HOME": str(home)},
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        return json.loads(done.stdout)
+
+    script = [
+        agent.write(str(root / ".env.production"), "X=1"),
+        agent.read(str(secret)),
+        agent.read(str(file)),
+        agent.edit(str(file), "two", "TWO"),
+        agent.run("sed -i s/four/FOUR/ a.txt; printf new > made.txt; rm gone.bin"),
+    ]
+    # Where the programs lie may be hidden: in a temporary folder, say.
+    seen = [word for path in agent.command() for word in ("--writable", str(Path(path).parent))]
+    run = [sys.executable, "-m", "filepact", "run", "--layers", "required", *seen, "--"]
+    shown = drive(agent, root, home, script, meanwhile={4: by_hand}, behind=run)
+    assert "SECRETSECRET" not in "".join(shown)
+    changed = ["one", "TWO", "three", "FOUR", "five", "six", "seven by hand"]
+    assert file.read_text().split("\n")[:-1] == changed
+    assert (root / "made.txt").read_text() == "new"
+    assert sorted(os.listdir(root)) == [".env", "a.txt", "made.txt"]
+    (waiting,) = command("pending")["pending"]
+    assert [one["path"] for one in waiting["files"]] == [".env.production"]
+    assert command("runs") == {"runs": []}
+    assert not any((home / name).is_dir() for name in (".claude/skills", ".codex/skills"))
+    done = command("log")["operations"]
+    assert {one["actor"]["name"] for one in done} == {agent.name}
+    command("undo", "--unattended", "--session", done[0]["session"])
+    assert file.read_text().split("\n")[:-1] == [*LINES[:-1], "seven by hand"]
+    assert gone.read_bytes() == b"\0\1\2"
+    assert sorted(os.listdir(root)) == [".env", "a.txt", "gone.bin"]
