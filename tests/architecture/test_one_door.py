@@ -25,7 +25,7 @@ HARMLESS = frozenset(
         "os.path.basename", "os.path.commonpath", "os.path.commonprefix", "os.path.dirname",
         "os.path.isabs", "os.path.join", "os.path.normcase", "os.path.normpath", "os.path.relpath",
         "os.path.sep", "os.path.split", "os.path.splitext", "os.sep", "os.strerror", "os.urandom",
-        "os.PathLike", "os.cpu_count", "os.devnull", "os.get_terminal_size", "os.pathsep",
+        "os.PathLike", "os.cpu_count", "shutil.get_terminal_size", "os.devnull", "os.get_terminal_size", "os.pathsep",
     }
 )  # fmt: skip
 

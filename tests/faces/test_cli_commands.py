@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -18,6 +19,8 @@ from filepact.domain.operation import Actor, Session
 from filepact.domain.permission_log import LoggedFile, PermissionRecord
 from filepact.faces.cli import main, render
 from filepact.faces.cli.acp import editors
+from filepact.faces.cli.context import login_name
+from filepact.faces.cli.screen import Terminal
 from filepact.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -164,10 +167,11 @@ def test_errors_have_code_message_hint_and_details(cli: CommandLine) -> None:
     said = cli("read", ".env")
     first, second = said.err.splitlines()
     assert said.out == ""
-    assert first.startswith("filepact: PATH_BLOCKED: .env: protected by the rule")
+    assert first.startswith("filepact: .env: protected by the rule")
+    assert first.endswith(" [PATH_BLOCKED]")
     assert cli.json("read", ".env", code=1)["error"] == {
         "code": "PATH_BLOCKED",
-        "message": first.removeprefix("filepact: PATH_BLOCKED: "),
+        "message": first.removeprefix("filepact: ").removesuffix(" [PATH_BLOCKED]"),
         "hint": second,
         "details": {"path": ".env", "rule": "project secrets"},
     }
@@ -300,7 +304,7 @@ def test_the_log_has_one_line_for_each_operation_newest_first(cli: CommandLine) 
     second = edit(cli, "81", "82")
     lines = cli("log").out.splitlines()
     assert [line.split()[0] for line in lines] == [second, first]
-    assert all("edit src/app.py, 1 place (line 1)  1 file +1 -1" in line for line in lines)
+    assert all("  you  edit    src/app.py  +1 -1" in line for line in lines)
     assert [one["id"] for one in cli.json("log", "-n", "1")["operations"]] == [second]
     assert len(cli.json("log", "--all")["operations"]) == 2
     assert cli.json("log", "windows.txt")["operations"] == []
@@ -330,7 +334,8 @@ def test_undo_and_redo_are_operations_that_can_be_previewed(cli: CommandLine) ->
     taken_back = cli.json("undo", "--unattended", operation)
     assert app(cli).startswith("port = 80")
     line = cli("log").out.splitlines()[1]
-    assert line.endswith(f"(undone by {taken_back['operation']})")
+    assert line.endswith("  (undone)")
+    assert f"undone by {taken_back['operation']}" in cli("show", operation).out
     assert cli("undo", "--unattended").code == 3
     assert cli.json("undo", "--unattended", operation, code=3)["error"]["code"] == "NO_CHANGE"
     assert cli.json("redo", "--dry-run")["status"] == "preview"
@@ -375,7 +380,7 @@ def test_a_proposal_is_listed_shown_and_approved(cli: CommandLine) -> None:
     proposal = propose(cli, "hello\n")
     text = cli("pending").out
     assert f"{proposal}" in text
-    assert "robot 9  create proposed.txt  1 file +1 -0" in text
+    assert "robot 9  create  proposed.txt  +1 -0" in text
     assert cli.json("pending")["pending"][0]["rule"] == "preview mode"
     assert cli("diff", proposal).out.endswith("+hello\n")
     shown = cli("show", proposal).out
@@ -405,7 +410,7 @@ def test_a_proposal_is_rejected_with_a_reason(cli: CommandLine) -> None:
 
 def test_status_says_what_is_used_and_what_happened_last(cli: CommandLine) -> None:
     text = cli("status").out
-    assert f"root     {cli.root}" in text
+    assert f"folder   {cli.root}" in text
     assert "last     nothing yet\n" in text
     operation = edit(cli, "80", "81")
     propose(cli, "x")
@@ -535,7 +540,7 @@ def test_the_state_folder_is_the_users_unless_named(
 def test_a_state_folder_inside_the_root_is_refused(cli: CommandLine) -> None:
     said = cli("log", "--state", "state")
     assert said.code == 1
-    assert said.err.startswith("filepact: STATE_ERROR: ")
+    assert "[STATE_ERROR]\n" in said.err
 
 
 # -- what nobody expects ------------------------------------------------------------------------
@@ -550,7 +555,8 @@ def test_an_internal_error_is_one_line_without_a_traceback(
     monkeypatch.setattr(main, "_function", broken)
     said = cli("log")
     assert said.code == 1
-    assert said.err.startswith("filepact: INTERNAL: RuntimeError")
+    assert said.err.startswith("filepact: RuntimeError")
+    assert "[INTERNAL]\n" in said.err
     assert "FILEPACT_DEBUG=1" in said.err
     assert "a secret" not in said.err
     assert cli.json("log", code=1)["error"]["code"] == "INTERNAL"
@@ -578,7 +584,7 @@ def give_up_contents(cli: CommandLine) -> None:
 def test_the_log_needs_no_contents(cli: CommandLine) -> None:
     edit(cli, "80", "81")
     give_up_contents(cli)
-    assert cli("log").out.endswith("1 file +1 -1\n")
+    assert cli("log").out.endswith("src/app.py  +1 -1\n")
 
 
 def test_the_log_of_an_earlier_version_survives_contents_that_were_given_up(
@@ -588,9 +594,9 @@ def test_the_log_of_an_earlier_version_survives_contents_that_were_given_up(
     database = apsw.Connection(str(cli.state / "journal.db"))
     database.execute("UPDATE operation SET added = NULL, removed = NULL")
     database.close()
-    assert cli("log").out.endswith("1 file +1 -1\n")
+    assert cli("log").out.endswith("src/app.py  +1 -1\n")
     give_up_contents(cli)
-    assert cli("log").out.endswith("1 file\n")
+    assert cli("log").out.endswith("src/app.py\n")
     assert cli.json("log")["operations"][0]["added"] is None
     assert cli.json("diff", code=1)["error"]["code"] == "NOT_FOUND"
 
@@ -649,3 +655,56 @@ def test_hints_name_commands_and_their_options_and_no_tools_of_agents(
     assert named in said.err
     assert named in hint
     assert tool not in said.err + hint
+
+
+@pytest.mark.parametrize("columns", [70, 80, 120])
+def test_no_line_of_a_list_is_wider_than_the_terminal(
+    columns: int, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    (cli.root / ("deep/" * 20)).mkdir(parents=True)
+    for name in ("deep/" * 20 + "long.txt", "\u65e5\u672c" * 30 + ".txt"):
+        assert cli("write", name, "--content", "x\n").code == 0
+    assert cli("mv", "src/app.py", "deep/app.py").code == 0
+    assert cli("undo", "--unattended").code == 0
+    screen = Terminal(io.BytesIO(), terminal=True, colour=False, json=False)
+    for words in (["log"], ["log", "--turns"], ["status"], ["pending"]):
+        answer = main.execute([*words, "--root", str(cli.root)], screen)
+        assert answer is not None
+        text = "".join(screen._render(span) for span in answer.spans)
+        wide = columns if words != ["log", "--turns"] else max(columns, 80)
+        assert max(map(render.width, text.splitlines())) <= wide, text
+
+
+def test_a_list_says_what_was_done_to_which_files_and_names_what_is_gone(cli: CommandLine) -> None:
+    patch = (
+        "--- a/windows.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n"
+        "--- a/src/app.py\n+++ b/src/app.py\n@@ -1 +1 @@\n-port = 80\n+port = 81\n"
+        "--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+x\n"
+    )
+    (cli.root / "windows.txt").write_text("one\ntwo\n")
+    assert cli("patch", stdin=patch.encode()).code == 0
+    assert cli("mv", "new.txt", "old.txt").code == 0
+    assert cli("rm", "old.txt").code == 0
+    kinds = [" ".join(line.split()[3:]) for line in cli("log").out.splitlines()]
+    assert kinds == [
+        "delete old.txt +0 -1",
+        "move new.txt -> old.txt +0 -0",
+        "change deletes windows.txt, new.txt (new), src/app.py +2 -3",
+    ]
+
+
+def test_an_agent_that_calls_itself_you_is_not_taken_for_the_person(cli: CommandLine) -> None:
+    edit(cli, "80", "81")
+    mine = render.by_whom(Actor("person", login_name()))
+    assert mine == "you"
+    assert render.by_whom(Actor("agent", "you")) == "agent you"
+    assert render.by_whom(Actor("program", login_name())) != mine
+
+
+def test_an_empty_standard_input_empties_no_file(cli: CommandLine) -> None:
+    said = cli("write", "src/app.py", stdin=b"")
+    assert (said.code, "[INVALID_PARAMS]" in said.err) == (1, True)
+    assert app(cli) == "port = 80\nhost = 'a'\n"
+    assert cli("write", "src/app.py", "--content", "").code == 0
+    assert app(cli) == ""

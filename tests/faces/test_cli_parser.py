@@ -189,11 +189,46 @@ def test_wrong_usage_is_explained_with_exit_code_2(
     assert run(words) == 2
     captured = capsysbinary.readouterr()
     assert captured.out == b""
-    assert b"usage: filepact" in captured.err
+    assert captured.err.startswith(b"filepact: ")
+    assert captured.err.count(b"filepact") > 1  # what to type instead
     assert run([*words, "--json"]) == 2
     captured = capsysbinary.readouterr()
     assert json.loads(captured.out)["error"]["code"] == "INVALID_PARAMS"
     assert captured.err == b""
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["lgo"], "`filepact log`"),
+        (["policy", "lnt"], "`filepact policy lint`"),
+        (["log", "--al"], "--all"),
+        (["undo", "--sesion", "x"], "--session"),
+    ],
+)
+def test_what_was_probably_meant_is_named(
+    words: list[str], meant: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert run(words) == 2
+    assert meant in capsysbinary.readouterr().err.decode()
+
+
+@pytest.mark.parametrize(
+    ("typed", "known"),
+    [
+        (["help"], ["--help"]),
+        (["help", "log"], ["log", "--help"]),
+        (["version"], ["--version"]),
+        (["-V"], ["--version"]),
+    ],
+)
+def test_help_and_version_are_words_too(
+    typed: list[str], known: list[str], capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert run(typed) == 0
+    said = capsysbinary.readouterr()
+    assert run(known) == 0
+    assert capsysbinary.readouterr() == said
 
 
 def test_the_version_is_one_line(capsysbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -156,7 +156,7 @@ def test_somebody_who_types_is_told_what_is_waited_for(cli: CommandLine, words: 
     with Command(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment()) as process:
         os.close(theirs)
         said = os.read(ours, 1_000)
-        os.write(ours, b"\x04")
+        os.write(ours, b"x = 1\n\x04")
         with suppress(OSError):
             while os.read(ours, 65_536):
                 pass
@@ -203,7 +203,7 @@ def test_each_form_of_an_answer_is_the_same_process_wide(cli: CommandLine) -> No
     )
     assert refused.returncode == 1
     assert refused.stdout == b""
-    assert refused.stderr.startswith(b"filepact: PATH_BLOCKED: ")
+    assert b" [PATH_BLOCKED]\n" in refused.stderr
 
 
 # -- serving ------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ __all__ = [
     "CommandContext",
     "find_context",
     "here",
+    "login_name",
     "opened",
     "person",
 ]
@@ -114,11 +115,11 @@ def person(*, how: str = "", program: bool = False) -> Session:
     """
     from filepact.domain.operation import Actor, Session  # noqa: PLC0415 - loads what changes are
 
-    actor = Actor("program" if program else "person", _login_name(), how)
+    actor = Actor("program" if program else "person", login_name(), how)
     return Session(f"cli-{os.urandom(4).hex()}", actor)
 
 
-def _login_name() -> str:
+def login_name() -> str:
     """The account's name; the environment is asked only where there are no accounts."""
     try:
         from pwd import getpwuid  # noqa: PLC0415 - not on every system

@@ -95,6 +95,11 @@ def tree(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
 def write(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Give a file a new text."""
     content = arguments.content if arguments.content is not None else _text_of("-")
+    if arguments.content is None and not content:
+        raise InvalidParamsError(
+            "standard input was empty, so nothing was written",
+            hint="Use --content '' to make the file empty.",
+        )
     return _change(
         arguments,
         screen,

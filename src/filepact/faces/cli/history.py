@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 
-def log(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
+def log(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Operations, or what agents asked and told, newest first."""
     if arguments.asked or arguments.reads:
         return _log_asked(arguments)
@@ -81,7 +81,7 @@ def log(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
             path=None if arguments.path is None else here(workspace, arguments.path),
             limit=None if arguments.all else arguments.limit,
         )
-        spans, known = listed(workspace, operations)
+        spans, known = listed(workspace, operations, screen)
     return CommandAnswer(
         tuple(spans) or plain("Nothing was done here yet.\n"), {"operations": known}, long=True
     )
@@ -263,11 +263,11 @@ def _change(workspace: Workspace, change_id: str | None) -> Operation | Proposal
     return operation
 
 
-def pending(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
+def pending(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """List the proposals that wait for a person, oldest first."""
     with opened(arguments) as workspace:
         waiting = workspace.pending()
-        spans, known = listed(workspace, waiting)
+        spans, known = listed(workspace, waiting, screen)
     if waiting:
         spans.append(TerminalText(f"\n{HOW_TO_DECIDE}", "dim"))
     return CommandAnswer(

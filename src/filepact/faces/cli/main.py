@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from filepact import VERSION
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError
 from filepact.faces.cli.commands import add_acp_commands, add_commands, add_file_commands
-from filepact.faces.cli.parser import CommandError, new_parser
+from filepact.faces.cli.parser import OVERVIEW, CommandError, new_parser
 from filepact.faces.cli.screen import (
     DONE,
     FAILED,
@@ -68,9 +68,7 @@ def _run(words: list[str]) -> int:
     if arguments.version:
         return _print_version(arguments)
     if arguments.command is None:
-        return _explain_misuse(
-            CommandError("no command was named", build_parser().format_help()), json=arguments.json
-        )
+        return _explain_misuse(CommandError("name a command", OVERVIEW), json=arguments.json)
     screen = _screen(arguments)
     try:
         answer = _perform(arguments, screen)
@@ -96,12 +94,22 @@ def parse(words: Sequence[str]) -> Namespace:
     Raises:
         CommandError: It cannot be understood.
     """
+    words = _usual(words)
     before = words[: words.index("--")] if "--" in words else words
     if "-h" not in before and "--help" not in before:
         # Whatever is not understood is for the whole parser to explain.
         with suppress(CommandError):
             return build_parser(frozenset(words)).parse_args(words)
     return build_parser().parse_args(words)
+
+
+def _usual(words: Sequence[str]) -> Sequence[str]:
+    """The same, with `help` and `version` as people type them in place of the options."""
+    if words[:1] == ["version"]:
+        return ["--version", *words[1:]]
+    if words[:1] == ["help"]:
+        return [*words[1:], "--help"]
+    return words
 
 
 def build_parser(only: frozenset[str] | None = None) -> CommandParser:
@@ -164,10 +172,10 @@ def _print_version(arguments: Namespace) -> int:
 
 def _explain_misuse(misuse: CommandError, *, json: bool) -> int:
     if json:
-        error = InvalidParamsError(misuse.message, hint="See `filepact --help`.")
+        error = InvalidParamsError(misuse.message, hint=misuse.hint)
         Terminal(sys.stdout.buffer, terminal=False, colour=False, json=True).object(_facts(error))
     else:
-        remark(f"{misuse.usage.rstrip()}\nfilepact: {misuse.message}\n")
+        remark(f"filepact: {misuse.message}\n{misuse.hint.rstrip()}\n")
     return USAGE
 
 
@@ -201,7 +209,9 @@ def _explain(error: FilepactError, screen: Terminal) -> int:
     if screen.json:
         screen.object(_facts(error))
     else:
-        remark(f"filepact: {error.report()}\n")
+        first, *others = error.message.split("\n")
+        lines = [f"filepact: {first} [{error.code}]", *others, *filter(None, [error.hint])]
+        remark("\n".join(lines) + "\n")
     return NOTHING if isinstance(error, NoChangeError) else FAILED
 
 

@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
+    "OVERVIEW",
     "CommandError",
     "CommandGroup",
     "CommandParser",
     "add_dry_run",
     "add_unattended",
     "count",
+    "meant",
     "new_parser",
     "numbers",
     "seconds",
@@ -28,18 +30,23 @@ __all__ = [
 ]
 
 
-_TOP = """\
-The guarded, previewable, undoable door through which AI agents read and change your files.
-
+OVERVIEW = """\
 Look at what agents did, and take it back:
-  filepact log                 what was done here, newest first
-  filepact diff c4k2m          what one operation changed
-  filepact undo                take the newest operation back
+  filepact log             what was done here, newest first
+  filepact diff c4k2m      what one operation changed
+  filepact undo            take the newest operation back
 Connect an agent:
-  filepact setup               which agents are here, and how each is connected
-  filepact setup claude        what would change in its settings; --write changes it
-  filepact tour                see it at work in a minute, on a copy
+  filepact setup           which agents are here, and how each is connected
+  filepact setup claude    what would change in its settings (--write does it)
+  filepact tour            see it at work in a minute, on a copy
+All commands: filepact --help
 """
+"""The commands to begin with."""
+
+_TOP = (
+    "The guarded, previewable, undoable door through which AI agents read and change your files.\n\n"
+    + OVERVIEW.rpartition("All commands")[0]
+)
 
 _CODES = """\
 exit codes:
@@ -53,13 +60,13 @@ class CommandError(Exception):
 
     Args:
         message: What is wrong with it.
-        usage: The usage line of the command that was meant.
+        hint: What to type instead.
     """
 
-    def __init__(self, message: str, usage: str) -> None:
+    def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
         self.message = message
-        self.usage = usage
+        self.hint = hint
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -74,7 +81,62 @@ class CommandParser(argparse.ArgumentParser):
     """Says what is wrong to the caller, who knows in which form it is wanted."""
 
     def error(self, message: str) -> NoReturn:
-        raise CommandError(message, self.format_usage())
+        """Raise what is wrong, in other words than argparse has for it."""
+        _, missing, names = message.partition("the following arguments are required: ")
+        if missing:
+            message = f"`{self.prog}` needs {names}"
+        message = message.removeprefix("argument ").replace(
+            ": invalid number value: ", ": not a number: "
+        )
+        raise CommandError(message, f"See `{self.prog} --help`.")
+
+    def parse_known_args(  # type: ignore[override]  # of its overloads only this one is used
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        """As of argparse, but what a command does not know is that command's to explain."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self._explain_unknown(unknown)
+        return found, unknown
+
+    def _explain_unknown(self, unknown: Sequence[str]) -> NoReturn:
+        word = unknown[0]
+        if not word.startswith("-"):
+            raise CommandError(
+                f"`{self.prog}` does not take {' '.join(unknown)!r}", f"See `{self.prog} --help`."
+            )
+        option = word.partition("=")[0]
+        raise CommandError(
+            f"`{self.prog}` has no option {option}",
+            meant(option, self._option_string_actions, "{}")
+            or f"`{self.prog} --help` lists its options.",
+        )
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """As of argparse, but with the command that was probably meant, instead of all of them."""
+        commands = isinstance(action, argparse._SubParsersAction)  # noqa: SLF001 - no public name
+        known = list(action.choices or ()) if commands else [value]
+        if value not in known:
+            raise CommandError(
+                f"there is no command `{self.prog} {value}`",
+                meant(str(value), known, f"`{self.prog} {{}}`")
+                or f"`{self.prog} --help` lists the commands.",
+            )
+        super()._check_value(action, value)
+
+
+def meant(word: str, known: Iterable[str], form: str) -> str:
+    """Which of some words was probably meant, as a question; empty for none.
+
+    Args:
+        word: What was typed.
+        known: The words that there are.
+        form: How one is written in the question.
+    """
+    import difflib  # noqa: PLC0415 - only for what was mistyped
+
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"Did you mean {form.format(*near)}?" if near else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +250,7 @@ def new_parser(only: frozenset[str] | None = None) -> tuple[CommandParser, Comma
         formatter_class=_HelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="store_true", help="print the version and stop")
+    parser.add_argument("-V", "--version", action="store_true", help="print the version and stop")
     _add_common(parser, default=None)
     common = CommandParser(add_help=False)
     # What was said before the command's name must outlive the command's own defaults.

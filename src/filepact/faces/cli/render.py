@@ -8,9 +8,18 @@ from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Final, Literal
+from unicodedata import east_asian_width
 
-from filepact.domain.operation import PAST_THE_DOORS, Operation, moment, who
+from filepact.domain.operation import (
+    BY_NOBODY,
+    PAST_THE_DOORS,
+    UNOBSERVED,
+    Operation,
+    moment,
+    who,
+)
 from filepact.errors import FilepactError
+from filepact.faces.cli.context import login_name
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
 from filepact.text.confusables import readable, visible
 from filepact.text.diff import pair_lines, refine
@@ -21,7 +30,7 @@ from filepact.values import dataclass, field, replace
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from filepact.domain.operation import Proposal
+    from filepact.domain.operation import Actor, Proposal
     from filepact.domain.permission_log import PermissionRecord
     from filepact.faces.cli.screen import Style, Terminal
     from filepact.workspace.receipt import Receipt
@@ -34,7 +43,9 @@ __all__ = [
     "age",
     "answer_receipt",
     "asked",
+    "by_whom",
     "count",
+    "cut",
     "details",
     "facts",
     "line",
@@ -45,6 +56,7 @@ __all__ = [
     "size",
     "state",
     "tally",
+    "width",
 ]
 
 
@@ -215,6 +227,10 @@ _VERDICT_STYLES: dict[str, Style] = {
     "waits": "warn",
 }
 _FILES_SHOWN = 3
+_WHO = 20
+_KIND = 6
+_LEAST = 8
+_SEEN = (PAST_THE_DOORS, UNOBSERVED, BY_NOBODY)
 _RECEIPT_STYLES: dict[str, Style] = {"applied": "good", "preview": "warn", "pending": "warn"}
 
 
@@ -283,32 +299,109 @@ def details(workspace: Workspace, change: Operation | Proposal) -> list[Terminal
 
 
 def line(
-    change: Operation | Proposal, counted: LineCounts | None, *, now: float, width: int = 0
+    workspace: Workspace,
+    change: Operation | Proposal,
+    counted: LineCounts | None,
+    *,
+    now: float,
+    by: int = 0,
+    room: int | None = None,
 ) -> tuple[TerminalText, ...]:
-    """An operation or a proposal on one line.
+    """An operation or a proposal on one line: id, age, who, what was done, the path first.
 
     Args:
+        workspace: Where it was done.
         change: The operation or proposal.
         counted: Its lines, from `lines_of`.
         now: Seconds since the epoch.
-        width: Room for the actor's name, so that lines below each other stand in columns.
+        by: Room for the actor's name, so that lines below each other stand in columns.
+        room: Columns of the terminal, which the line never takes more of; None for any number.
     """
-    spans = [
-        TerminalText(change.id, "title"),
-        TerminalText(f"  {age(change.created, now):>4}  ", "dim"),
-        TerminalText(f"{who(change.session.actor):<{width}}  ", "dim"),
-        TerminalText(change.summary),
-        TerminalText(f"  {count(len(change.changes.changes), 'file')}", "dim"),
-    ]
+    became = state(change).partition(" by ")[0]  # by what, `show` tells
+    ends: list[TerminalText] = []
     if counted is not None:
-        spans += [
-            TerminalText(f" +{counted.added}", "add"),
+        ends += [
+            TerminalText(f"  +{counted.added}", "add"),
             TerminalText(f" -{counted.removed}", "remove"),
         ]
-    became = state(change)
     if became not in ("applied", "proposed"):
-        spans.append(TerminalText(f"  ({became})", _STATE_STYLES.get(became, "warn")))
-    return (*_one_line(spans), TerminalText("\n"))
+        ends.append(TerminalText(f"  ({became})", _STATE_STYLES.get(became, "warn")))
+    heads = [
+        TerminalText(change.id, "title"),
+        TerminalText(f"  {age(change.created, now):>4}  ", "dim"),
+        TerminalText(f"{cut(by_whom(change.session.actor), by or _WHO):<{by}}  ", "dim"),
+    ]
+    kind, what = _what(workspace, change)
+    said = f"{kind:<{_KIND}}  " if kind else ""
+    if room is not None:
+        left = room - sum(width(span.text) for span in (*heads, *ends)) - len(said)
+        what = cut(what, max(_LEAST, left))
+        what += " " * (left - width(what))
+    return (*_one_line([*heads, TerminalText(said + what), *ends]), TerminalText("\n"))
+
+
+def by_whom(actor: Actor) -> str:
+    """An actor in a list: ``you``, or what it is and its name."""
+    you = actor.kind == "person" and actor.name == login_name()
+    return "you" if you else who(actor)
+
+
+def _what(workspace: Workspace, change: Operation | Proposal) -> tuple[str, str]:
+    """What a change does, as a word, and to which files: those that it deletes first.
+
+    Of what was only seen on the disk there is no word: its summary tells more.
+    """
+    if change.tool in _SEEN:
+        return "", change.summary
+    files = {one.path: one for one in change.changes.changes}
+    names = {path: workspace.show(path) for path in files}
+    gone = [one for one in files.values() if one.after is None]
+    come = [one for one in files.values() if one.before is None]
+    edited = [one for one in files.values() if one.before and one.after]
+    kind: str = change.kind
+    if kind != "change":
+        target = f"{change.target}: " if change.target[:1] == "c" else ""
+        return kind, target + _some([names[path] for path in files])
+    if len(gone) == len(come) == 1 and not edited and gone[0].before == come[0].after:
+        return "move", f"{names[gone[0].path]} -> {names[come[0].path]}"
+    sides = [one for one in (gone, come, edited) if one]
+    if len(sides) == 1:
+        (only,) = sides
+        kind = "delete" if only is gone else "create" if only is come else "edit"
+        return kind, _some([names[one.path] for one in only])
+    words = [f"deletes {names[one.path]}" for one in gone]
+    words += [f"{names[one.path]} (new)" for one in come] + [names[one.path] for one in edited]
+    return "change", _some(words)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _FILES_SHOWN
+    shown = ", ".join(names[:_FILES_SHOWN]) or "nothing"
+    return f"{shown} and {count(more, 'more file')}" if more > 0 else shown
+
+
+def width(text: str) -> int:
+    """Columns that a text takes on a terminal, with what could move the cursor written out."""
+    if text.isascii() and text.isprintable():
+        return len(text)
+    return sum(2 if east_asian_width(sign) in "WF" else 1 for sign in visible(text))
+
+
+def cut(text: str, room: int) -> str:
+    """Text of one line within some columns; of what is too long the middle is left out."""
+    text = " ".join(text.splitlines())
+    if width(text) <= room:
+        return text
+    head, tail = "", ""
+    for sign in text:
+        if width(head + sign) > (room - 3) // 3:
+            break
+        head += sign
+    for sign in reversed(text):
+        if width(head + sign + tail) > room - 3:
+            break
+        tail = sign + tail
+    return f"{head}...{tail}"
 
 
 def _one_line(spans: Sequence[TerminalText]) -> list[TerminalText]:
@@ -371,16 +464,29 @@ def facts(
 
 
 def listed(
-    workspace: Workspace, changes: Sequence[Operation | Proposal]
+    workspace: Workspace,
+    changes: Sequence[Operation | Proposal],
+    screen: Terminal,
+    *,
+    indent: int = 0,
 ) -> tuple[list[TerminalText], list[dict[str, object]]]:
-    """Operations or proposals one a line, for people and for programs."""
+    """Operations or proposals one a line, for people and for programs.
+
+    Args:
+        workspace: Where they were done.
+        changes: The operations or proposals.
+        screen: What they are shown on.
+        indent: Columns that stand before each line already.
+    """
+    room = None if screen.columns is None else screen.columns - indent
     spans: list[TerminalText] = []
     known: list[dict[str, object]] = []
     now = time.time()
-    width = min(24, max((len(who(one.session.actor)) for one in changes), default=0))
+    by = max((len(by_whom(one.session.actor)) for one in changes), default=0)
+    by = min(by, _WHO if room is None else min(_WHO, room // 5))
     for change in changes:
         counted = lines_of(workspace, change)
-        spans += line(change, counted, now=now, width=width)
+        spans += line(workspace, change, counted, now=now, by=by, room=room)
         known.append(facts(workspace, change, counted))
     return spans, known
 

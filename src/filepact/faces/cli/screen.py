@@ -134,6 +134,15 @@ class Terminal:
         self.colour = colour
         self.json = json
 
+    @property
+    def columns(self) -> int | None:
+        """How wide a terminal is; None where none is there, and lines may be of any length."""
+        if not self.terminal:
+            return None
+        import shutil  # noqa: PLC0415 - a pipe needs no width
+
+        return shutil.get_terminal_size().columns
+
     def answer(self, answer: CommandAnswer) -> None:
         """Write an answer in the form that was asked for."""
         if self.json:

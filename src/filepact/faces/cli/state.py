@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.config.person import state_folder
 from filepact.faces.cli.context import find_context, opened
-from filepact.faces.cli.render import age, count, listed, size
+from filepact.faces.cli.render import age, count, cut, listed, size
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
 from filepact.values import asdict
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from filepact.domain.operation import JournalCheckResult
+    from filepact.faces.cli.context import Origin
     from filepact.faces.cli.screen import Style, Terminal
 
 __all__ = ["check", "repair", "status"]
@@ -38,8 +39,16 @@ _OURS: Final = {
     "room": "room kept free",
 }
 
+_ORIGINS: Final[dict[Origin, str]] = {
+    "--root": "named with --root",
+    "FILEPACT_ROOT": "named by FILEPACT_ROOT",
+    "journal": "known from earlier use",
+    "git": "the top of the Git repository",
+    "this folder": "this folder",
+}
 
-def status(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
+
+def status(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Show the roots, the state folder and the journal in use, and the newest operation."""
     context = find_context(arguments)
     with opened(arguments, context) as workspace:
@@ -47,27 +56,21 @@ def status(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
         waiting = workspace.pending()
         newest = workspace.log(limit=1)
         now = time.time()
-        rows = [
-            ("root", f"{root.path}  (resolver {root.resolver})") for root in workspace.guard.roots
-        ]
-        rows[0] = (rows[0][0], f"{rows[0][1]}  by {context.origin}")
+        why = _ORIGINS[context.origin]
+        rows = [("folder", str(root.path)) for root in workspace.guard.roots]
+        rows[0] = ("folder", f"{rows[0][1]} ({why})")
         kept = f", undo reaches back {age(figures.oldest, now)}" if figures.oldest else ""
         rows += [
             ("state", context.state),
-            ("mode", f"{workspace.mode} for this command; a server has its own"),
             (
                 "journal",
                 f"{size(figures.bytes_on_disk)}, {count(figures.operations, 'operation')}{kept}",
             ),
-            ("pending", f"{len(waiting)} here, {figures.proposals} in all"),
+            ("pending", f"{len(waiting)} here, {figures.proposals} in all folders"),
         ]
-        spans = [
-            span
-            for name, value in rows
-            for span in (TerminalText(f"{name:<9}", "dim"), TerminalText(f"{value}\n"))
-        ]
+        spans = [span for row in rows for span in _fact(*row, screen.columns)]
         spans.append(TerminalText("last     ", "dim"))
-        last, known_last = listed(workspace, newest)
+        last, known_last = listed(workspace, newest, screen, indent=9)
         spans += last or [TerminalText("nothing yet\n")]
         known = {
             "roots": [
@@ -83,6 +86,11 @@ def status(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
             "last": known_last[0] if known_last else None,
         }
     return CommandAnswer(tuple(spans), known)
+
+
+def _fact(name: str, value: str, columns: int | None) -> tuple[TerminalText, ...]:
+    said = value if columns is None else cut(value, columns - 9)
+    return TerminalText(f"{name:<9}", "dim"), TerminalText(f"{said}\n")
 
 
 def check(arguments: Namespace, screen: Terminal) -> CommandAnswer:

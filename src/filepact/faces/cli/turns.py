@@ -8,10 +8,10 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.operation import Actor, Session, moment, who
+from filepact.domain.operation import Actor, Session, moment
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.faces.cli.context import here
-from filepact.faces.cli.render import age, count
+from filepact.faces.cli.render import age, by_whom, count, cut
 from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain
 from filepact.values import late_regex
 from filepact.workspace.selection import Selection
@@ -228,11 +228,11 @@ def _head(
     newest = operations[-1]
     session = newest.session
     which = f"turn {session.turn}" if number is not None else f"session {session.id}"
-    actor = " ".join(who(session.actor).split())
+    actor = by_whom(session.actor)
     undone = sum(one.undone_by is not None for one in operations)
     yield TerminalText(f"{'-' if number is None else number:>3}  ", "title")
-    yield TerminalText(_cut(actor, 22), "strong")
-    yield TerminalText(f"  {_cut(which, 32)}", "title")
+    yield TerminalText(cut(actor, 22), "strong")
+    yield TerminalText(f"  {cut(which, 32)}", "title")
     yield TerminalText(f"  {age(newest.created, now):>4}", "dim")
     yield TerminalText(f"  {len(operations):,} op{'' if len(operations) == 1 else 's'}", "dim")
     if undone:
@@ -254,22 +254,13 @@ def _shown(files: Sequence[_File]) -> Iterator[TerminalText]:
         lines = "" if added is None or removed is None else f"+{added} -{removed}"
         room = _WIDTH - 5 - len(sign) - 1 - len(lines)
         yield TerminalText(f"     {sign}", style)
-        yield TerminalText(_cut(path, room))
+        yield TerminalText(cut(path, room))
         if lines:
             yield TerminalText(f" +{added}", "add")
             yield TerminalText(f" -{removed}", "remove")
         yield TerminalText("\n")
     if len(files) > _FILES:
         yield TerminalText(f"     and {count(len(files) - _FILES, 'more file')}\n", "dim")
-
-
-def _cut(text: str, room: int) -> str:
-    """Text of one line; of what is too long the middle is left out."""
-    text = " ".join(text.splitlines())
-    if len(text) <= room:
-        return text
-    end = max(1, (room - 3) * 2 // 3)
-    return f"{text[: max(0, room - 3 - end)]}...{text[-end:]}"
 
 
 def _facts(
