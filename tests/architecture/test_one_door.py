@@ -159,6 +159,15 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.dup2": "a reader of our output has gone away; what is left goes nowhere",
         "os.open": "the same",
     },
+    "faces.cli.review_editor": {
+        "os.environ.get": "which editor the person has chosen",
+        "shutil.which": "the same",
+        **dict.fromkeys(
+            ("pathlib.", "tempfile.TemporaryDirectory"),
+            "a proposed text in a throw-away folder, for as long as the person edits it",
+        ),
+        "subprocess.": "the editor that the person has chosen",
+    },
     "faces.cli.run": {
         "os.environ": "what the program sees of it: all",
         "os.path.realpath": "which places the person lets the program change; names only",

@@ -173,6 +173,10 @@ class Approvals:
         versions, show = self._writer.versions(), self._writer.show
         return split_proposal(proposal.changes, versions, show, fine=fine)
 
+    def versions(self) -> DocumentCache:
+        """The states that proposals name."""
+        return self._writer.versions()
+
     def version(self) -> object:
         """What is another whenever the journal is; it costs one question that reads nothing."""
         return self._store.version()

@@ -189,6 +189,19 @@ def _add_reviewing(group: CommandGroup) -> None:
         "pending", "history:pending", "list the changes that wait for a person", "filepact pending"
     )
     add = group.add(
+        "review",
+        "review:review",
+        "review what waits, hunk by hunk, and decide",
+        "filepact review",
+        "On the whole screen where `filepact[review]` is installed, else line by line. New proposals appear by "
+        "themselves, and those whose files others change say so. Press ? for the keys.",
+    )
+    add(
+        "--plain",
+        action="store_true",
+        help="questions and answers, line by line: for any terminal, and for screen readers",
+    )
+    add = group.add(
         "approve",
         "history:approve",
         "carry out a change that waits for a person",

@@ -1,0 +1,102 @@
+"""The command `review`: what waits for a person, on the whole screen or line by line."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from filepact.errors import UnattendedError
+from filepact.faces.cli.context import opened
+from filepact.faces.cli.history import at_terminal, decider
+from filepact.faces.cli.render import count
+from filepact.faces.cli.screen import CommandAnswer, plain
+from filepact.workspace.review import Review
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+
+    from filepact.domain.operation import Proposal, Session
+    from filepact.faces.cli.screen import Terminal
+    from filepact.semantic.service import SemanticWorkspace
+    from filepact.workspace.workspace import Workspace
+
+__all__ = ["asking_servers", "review"]
+
+
+def review(arguments: Namespace, screen: Terminal) -> CommandAnswer:
+    """Review what waits, until the person leaves."""
+    if not at_terminal(screen):
+        raise UnattendedError(
+            "`filepact review` is for a person at a terminal, and no terminal is here",
+            hint="Programs list with `filepact pending --json`, and decide with `filepact approve` "
+            "and `reject --unattended`.",
+        )
+    arguments.unattended = False
+    session = decider(arguments, screen)
+    with opened(arguments) as workspace, ExitStack() as stack:
+        about = Review(workspace, session, asking_servers(arguments, workspace, session, stack))
+        whole = not arguments.plain and find_spec("textual") is not None
+        if whole:
+            from filepact.faces.cli.review_window import ReviewProgram  # noqa: PLC0415 - an extra
+
+            ReviewProgram(about).run()
+            left = len(about.waiting())
+        else:
+            from filepact.faces.cli.review_plain import review_plainly  # noqa: PLC0415 - one of two
+
+            if not arguments.plain:
+                screen.write(plain("With `filepact[review]` installed this fills the screen.\n\n"))
+            left = review_plainly(about, screen)
+    said = f"{count(left, 'proposal')} {'waits' if left == 1 else 'wait'}.\n" if left else ""
+    return CommandAnswer(plain(said), {"left": left})
+
+
+def asking_servers(
+    arguments: Namespace, workspace: Workspace, session: Session, stack: ExitStack
+) -> Callable[[Proposal], str]:
+    """What servers find in a proposal; they are started when the first is asked about.
+
+    Args:
+        arguments: The command's.
+        workspace: Whose files.
+        session: The person who asks.
+        stack: Ends the servers.
+    """
+    opened_once: list[SemanticWorkspace | None] = []
+
+    def open_servers() -> SemanticWorkspace | None:
+        from filepact.app import (  # noqa: PLC0415 - servers take their time
+            confines_servers,
+            open_pool,
+            open_semantic_workspace,
+        )
+        from filepact.config.person import read_settings  # noqa: PLC0415 - the same
+        from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - the same
+
+        settings = read_settings(arguments.config)
+        programs = Programs(workspace.changeable)
+        pool = open_pool(
+            workspace,
+            diagnosing=settings.diagnosing,
+            servers=settings.peoples_servers(confines=confines_servers(settings)),
+            environment=programs.environment,
+            locate=programs,
+        )
+        found = open_semantic_workspace(workspace, pool, settings.diagnosing)
+        if found is not None:
+            stack.enter_context(closing(found))
+        return found
+
+    def diagnose(proposal: Proposal) -> str:
+        if not opened_once:
+            opened_once.append(open_servers())
+        (semantics,) = opened_once
+        if semantics is None:
+            return ""
+        versions = workspace.approving.versions()
+        update = semantics.preview(proposal.changes, versions, session=session, seconds=20.0)
+        return semantics.line(update, session=session)
+
+    return diagnose
