@@ -63,6 +63,13 @@ def test_a_client_without_a_handshake_is_served_call_by_call(client):
     assert called["resultType"] == "complete"
 
 
+@pytest.mark.parametrize("params", [None, {}, {"_meta": {}}, {"_meta": 5}])
+def test_a_probe_without_its_envelope_is_told_so_and_decides_nothing(client, params):
+    assert client.ask("server/discover", params)["error"]["code"] == -32602
+    assert client.shake_hands("2025-11-25")["protocolVersion"] == "2025-11-25"
+    assert client.ask("server/discover", params)["error"]["code"] == -32601
+
+
 def test_a_probe_and_a_handshake_at_once_are_both_answered(client):
     probe = client.begin("server/discover", modern())
     greeting = client.begin("initialize", handshake())

@@ -24,7 +24,7 @@ from filepact.faces.mcp.fast_path import (
     is_ordinary_meta,
 )
 from filepact.values import dataclass, field
-from filepact.wire.messages import request_id
+from filepact.wire.messages import INVALID_PARAMS, ErrorResponse, request_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,6 +137,9 @@ class ServerProtocol:
         if wanted is None:
             return self._notified(message)
         params = message.get("params") or {}
+        if not self._era and message["method"] == "server/discover" and not _has_envelope(params):
+            # Only clients without a handshake know the method; the envelope is what is missing.
+            return [ClientMessage(ErrorResponse(INVALID_PARAMS, _NO_ENVELOPE, wanted).reply)]
         if not self._era:
             # The first request decides, exactly as in the package.
             enveloped = message["method"] != "initialize" and _has_envelope(params)
@@ -235,6 +238,8 @@ class ServerProtocol:
             steps += [SdkMessage(one) for one in (opening, self._ready) if one is not None]
         return [*steps, SdkMessage(message)]
 
+
+_NO_ENVELOPE: Final = f"params._meta has no {VERSION_KEY}"
 
 _MODERN_OPENING: Final[Message] = {
     "jsonrpc": "2.0",
