@@ -18,7 +18,7 @@ from filepact.domain.document import RootId
 from filepact.errors import StateFailedError, TimedOutError
 from filepact.fs import locks as locking
 from filepact.fs import state as states
-from filepact.fs.locks import FileLocks
+from filepact.fs.locks import FileLocks, ProcessLock, described, keep_out
 from filepact.fs.state import open_state
 
 if TYPE_CHECKING:
@@ -457,3 +457,74 @@ def test_a_text_that_cannot_be_rescued_is_told(
     monkeypatch.setattr(states, "_write_new", taken)
     with pytest.raises(StateFailedError):
         state.rescue("x", b"x")
+
+
+def test_a_wait_that_the_system_ends_without_the_lock_is_told_as_one_that_was_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (FileLocks(str(tmp_path / "locks")) for _ in range(2))
+    real = fcntl.fcntl
+
+    def none_left(descriptor: int, command: int, wanted: bytes) -> object:
+        if command == fcntl.F_OFD_SETLKW:
+            raise OSError(37, "No locks available")
+        return real(descriptor, command, wanted)
+
+    with first.hold(["a"]), monkeypatch.context() as patch:
+        patch.setattr("fcntl.fcntl", none_left)
+        with pytest.raises(TimedOutError), second.hold(["a"], timeout=0.2):
+            pass
+    with second.hold(["a"], timeout=30):
+        pass
+
+
+def test_a_long_command_is_named_by_its_beginning() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()", "x" * 500], stdin=subprocess.PIPE
+    ) as process:
+        # Once it answers to its own name it is no copy of this process any more.
+        while "input()" not in (said := described(process.pid)):
+            assert process.poll() is None
+    assert said.endswith("...")
+    assert len(said) < 200
+
+
+# -- what lasts as long as a process ----------------------------------------------------------
+
+
+def test_of_two_holders_one_has_the_lock_and_tells_the_other_something(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "one"
+    first, second = ProcessLock(str(path)), ProcessLock(str(path))
+    assert second.told() is None
+    second.tell("nothing, as it is not held")
+    assert first.take()
+    assert not second.take()
+    first.tell("a text")
+    assert second.told() == "a text"
+    first.tell("other")
+    assert second.told() == "other"
+    first.release()
+    first.release()
+    assert second.told() is None
+    assert second.told(after=True) == "other"
+    assert second.take()
+    second.release()
+
+
+def test_a_lock_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("file")
+    for path in (tmp_path / "file" / "one", tmp_path / "link"):
+        with pytest.raises(StateFailedError):
+            ProcessLock(str(path)).take()
+
+
+def test_some_bytes_of_a_file_are_kept_from_one_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    with keep_out(str(path), 10, 2) as had, keep_out(str(path), 12, 2) as beside:
+        assert (had, beside) == (True, True)
+        with keep_out(str(path), 11, 2) as again:
+            assert not again
+    with keep_out(str(path), 11, 2) as free:
+        assert free

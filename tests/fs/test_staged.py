@@ -1,0 +1,273 @@
+"""Changes in steps: what somebody does between two of them is never taken for ours, nor lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.domain.document import LINK, Revision, content_id
+from filepact.errors import NotFoundError, StaleFileError, WriteFailedError
+from filepact.fs import atomic
+from filepact.fs.root import Root, replace_outside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from filepact.fs.staged import StagedChange
+    from tests.fs.conftest import Grounds
+
+MARK = "c0123456789-0"
+TEMP = f".filepact-{MARK}.tmp"
+OLD = Revision(content_id(b"readme"), 0o644)
+NEW = Revision(content_id(b"new"), 0o644)
+
+
+@pytest.fixture
+def root(grounds: Grounds) -> Iterator[Root]:
+    with Root.open(grounds.root) as opened:
+        yield opened
+
+
+def staged(root: Root, what: str) -> StagedChange:
+    if what == "create":
+        return root.stage("new.txt", b"new", after=NEW, expected=None, token=MARK)
+    if what == "remove":
+        return root.stage("README.md", None, after=None, expected=OLD, token=MARK)
+    return root.stage("README.md", b"new", after=NEW, expected=OLD, token=MARK)
+
+
+def names(grounds: Grounds) -> set[str]:
+    return set(os.listdir(grounds.root))
+
+
+@pytest.mark.parametrize("what", ["create", "replace", "remove"])
+def test_what_was_applied_is_taken_back(grounds: Grounds, root: Root, what: str) -> None:
+    before = grounds.left()
+    with closing(staged(root, what)) as one:
+        root.apply(one)
+        assert grounds.left() != before
+        root.take_back(one)
+        root.drop(one)
+    assert grounds.left() == before
+    assert TEMP not in names(grounds)
+
+
+@pytest.mark.parametrize("what", ["create", "replace", "remove"])
+def test_what_somebody_made_of_it_since_is_not_taken_back(
+    grounds: Grounds, root: Root, what: str
+) -> None:
+    name = "new.txt" if what == "create" else "README.md"
+    with closing(staged(root, what)) as one:
+        root.apply(one)
+        (grounds.root / name).write_text("theirs")
+        with pytest.raises((StaleFileError, WriteFailedError)):
+            root.take_back(one)
+    assert (grounds.root / name).read_text() == "theirs"
+
+
+@pytest.mark.parametrize("what", ["replace", "remove"])
+def test_what_has_lost_its_old_text_is_not_taken_back(
+    grounds: Grounds, root: Root, what: str
+) -> None:
+    with closing(staged(root, what)) as one:
+        root.apply(one)
+        (grounds.root / TEMP).unlink()
+        (grounds.root / TEMP).write_text("somebody's")
+        with pytest.raises(StaleFileError):
+            root.take_back(one)
+    assert (grounds.root / TEMP).read_text() == "somebody's"
+
+
+def linked(grounds: Grounds) -> None:
+    (grounds.root / "README.md").unlink()
+    (grounds.root / "README.md").symlink_to("docs/guide.md")
+
+
+@pytest.mark.parametrize("what", ["replace", "remove"])
+@pytest.mark.parametrize("exchange", [True, False])
+@pytest.mark.parametrize(
+    "act",
+    [
+        linked,
+        lambda grounds: (grounds.root / "README.md").unlink(),
+        lambda grounds: (grounds.root / "README.md").write_text("theirs"),
+        lambda grounds: (grounds.root / "README.md").chmod(0o600),
+    ],
+    ids=["linked", "removed", "written", "closed"],
+)
+def test_what_somebody_does_before_a_change_is_applied_stays(
+    grounds: Grounds,
+    root: Root,
+    what: str,
+    *,
+    exchange: bool,
+    act: Callable[[Grounds], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if not exchange:
+
+        def missing(*_: object) -> None:
+            raise OSError(errno.ENOSYS, "no")
+
+        monkeypatch.setattr(atomic, "renameat2", missing)
+    with closing(staged(root, what)) as one:
+        act(grounds)
+        place = grounds.root / "README.md"
+        there = place.lstat() if os.path.lexists(place) else None
+        with pytest.raises(StaleFileError):
+            root.apply(one)
+        root.drop(one)
+    now = place.lstat() if os.path.lexists(place) else None
+    assert (now and (now.st_ino, now.st_mode)) == (there and (there.st_ino, there.st_mode))
+    assert TEMP not in names(grounds)
+
+
+@pytest.mark.parametrize("what", ["replace", "remove"])
+def test_what_came_out_and_cannot_be_read_goes_back_with_the_reason(
+    grounds: Grounds, root: Root, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, refused = os.open, list[str]()
+
+    def denied(path: str, *args: object, **more: object) -> int:
+        if path == TEMP and not refused:
+            refused.append(path)
+            raise OSError(errno.EMFILE, "too many open files")
+        return real(path, *args, **more)  # type: ignore[arg-type]
+
+    with closing(staged(root, what)) as one:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "open", denied)
+            with pytest.raises(WriteFailedError):
+                root.apply(one)
+        root.drop(one)
+    assert grounds.left()["README.md"] == "readme"
+
+
+@pytest.mark.parametrize("what", ["create", "replace", "remove"])
+def test_what_a_process_left_that_is_gone_is_taken_back_by_another(
+    grounds: Grounds, root: Root, what: str
+) -> None:
+    before = grounds.left()
+    with closing(staged(root, what)) as one:
+        root.apply(one)
+    name = "new.txt" if what == "create" else "README.md"
+    with closing(
+        root.resume(
+            name,
+            before=None if what == "create" else OLD,
+            after=None if what == "remove" else NEW,
+            token=MARK,
+        )
+    ) as again:
+        root.take_back(again)
+        root.drop(again)
+    assert grounds.left() == before
+    assert TEMP not in names(grounds)
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_a_link_that_a_process_left_made_or_removed_is_taken_back(
+    grounds: Grounds, root: Root, *, made: bool
+) -> None:
+    link = Revision.of(b"README.md", LINK)
+    if not made:
+        (grounds.root / "way").symlink_to("README.md")
+    with closing(
+        root.stage(
+            "way",
+            b"README.md" if made else None,
+            after=link if made else None,
+            expected=None if made else link,
+            token=MARK,
+        )
+    ) as one:
+        root.apply(one)
+    assert os.path.lexists(grounds.root / "way") is made
+    with closing(
+        root.resume("way", before=None if made else link, after=link if made else None, token=MARK)
+    ) as again:
+        root.take_back(again)
+        root.drop(again)
+    assert os.path.lexists(grounds.root / "way") is not made
+    assert TEMP not in names(grounds)
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, NEW), (OLD, None), (OLD, NEW)])
+def test_where_nothing_is_left_nothing_is_taken_back(
+    root: Root, grounds: Grounds, before: Revision | None, after: Revision | None
+) -> None:
+    (grounds.root / "README.md").unlink()
+    with pytest.raises(StaleFileError):
+        root.resume("README.md", before=before, after=after, token=MARK)
+
+
+def test_a_link_is_not_exchanged_for_a_file_in_one_step(grounds: Grounds, root: Root) -> None:
+    (grounds.root / "way").symlink_to("README.md")
+    link = Revision.of(b"README.md", LINK)
+    with pytest.raises(WriteFailedError):
+        root.stage("way", b"new", after=NEW, expected=link, token=MARK)
+    assert os.readlink(grounds.root / "way") == "README.md"
+
+
+def test_a_change_from_nothing_to_nothing_is_a_mistake_of_the_caller(root: Root) -> None:
+    with pytest.raises(ValueError, match="nothing"):
+        root.stage("README.md", None, after=None, expected=None, token=MARK)
+
+
+# -- files in no root -------------------------------------------------------------------------
+
+
+def outside(path: Path, data: bytes | None, expected: bytes | None) -> None:
+    replace_outside(str(path), data, expected=expected, token=MARK)
+
+
+def test_a_file_in_no_root_is_made_with_its_folders_replaced_and_removed(tmp_path: Path) -> None:
+    path = tmp_path / "some" / "where" / "settings.json"
+    outside(path, b"one", None)
+    assert path.read_bytes() == b"one"
+    path.chmod(0o600)
+    outside(path, b"two", b"one")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"two", 0o600)
+    outside(path, None, b"two")
+    assert os.listdir(path.parent) == []
+
+
+def test_a_file_in_no_root_that_has_changed_meanwhile_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_bytes(b"theirs")
+    for expected in (b"ours", None):
+        with pytest.raises(StaleFileError):
+            outside(path, b"new", expected)
+    path.unlink()
+    with pytest.raises(StaleFileError):
+        outside(path, b"new", b"ours")
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_is_not_there_is_not_removed_and_makes_no_folders(tmp_path: Path) -> None:
+    with pytest.raises((NotFoundError, StaleFileError)):
+        outside(tmp_path / "some" / "settings.json", None, b"ours")
+    outside(tmp_path / "settings.json", None, None)
+    assert os.listdir(tmp_path) == []
+
+
+def test_of_a_link_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "true").write_bytes(b"one")
+    (tmp_path / "link").symlink_to("true")
+    outside(tmp_path / "link", b"two", b"one")
+    assert (tmp_path / "true").read_bytes() == b"two"
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_a_file_that_is_protected_from_everybody_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_bytes(b"one")
+    path.chmod(0o444)
+    with pytest.raises(WriteFailedError):
+        outside(path, b"two", b"one")
+    assert path.read_bytes() == b"one"
