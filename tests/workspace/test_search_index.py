@@ -15,6 +15,8 @@ from filepact.fs.root import Root
 from filepact.fs.trigrams import TrigramIndex
 from filepact.text.query import Query
 from filepact.workspace import name_index, search_index
+from filepact.workspace.name_index import FileList, IndexChanges
+from filepact.workspace.search_index import TextIndex
 from tests.properties.index_histories import (
     changes,
     check,
@@ -195,9 +197,10 @@ def test_a_write_through_a_memory_map_is_found_when_the_index_is_checked(
     with file.open("r+b") as stream, mmap.mmap(stream.fileno(), 0) as bytes_:
         bytes_[:9] = b"createdAt"
         bytes_.flush()
-    reader(workspace).find(".", "**/*", limit=1)
-    workspace._indexes.settle()
-    check(workspace)
+        # Once it is closed there is a notice.
+        reader(workspace).find(".", "**/*", limit=1)
+        workspace._indexes.settle()
+        check(workspace)
 
 
 def test_a_folder_that_one_agent_may_not_see_is_seen_by_none_of_its_searches(indexed, root):
@@ -351,3 +354,97 @@ def test_answers_about_names_are_given_again_only_while_nothing_can_have_changed
     one = reader(workspace)
     assert one.find("src", "**/*.py", limit=9) is one.find("src", "**/*.py", limit=9)
     assert one.find("out", "**/*.py", limit=9) is not one.find("out", "**/*.py", limit=9)
+
+
+@needs_library
+def test_texts_are_kept_only_until_nobody_has_searched_for_a_while(indexed, root, monkeypatch):
+    monkeypatch.setattr(search_index, "_KEPT_SECONDS", 0.05)
+    (root / "a.txt").write_text("createdAt\n")
+    workspace = indexed()
+    texts, dropped = known(workspace).texts, threading.Event()
+    plain = texts.drop_texts
+
+    def drop():
+        plain()
+        if not texts._kept:
+            dropped.set()
+
+    monkeypatch.setattr(texts, "drop_texts", drop)
+    check(workspace)
+    assert dropped.wait(60)
+    check(workspace)
+
+
+# -- texts by themselves ----------------------------------------------------------------------
+
+STAMP = (1, 1, 1, 1)
+OTHER = (1, 1, 2, 2)
+
+
+def filled(*names):
+    texts, files = TextIndex(), FileList(sorted(names))
+    assert texts.claim(files) == sorted(names)
+    for name in names:
+        texts.put(name, name.encode(), STAMP)
+    return texts, files
+
+
+def looked_at(texts, files):
+    return texts.known(files, ((b"word",),), (), keeps=True).look
+
+
+@needs_library
+def test_what_changed_without_a_notice_is_searched_once_it_was_verified():
+    texts, files = filled("a", "b")
+    assert looked_at(texts, files) == []
+    texts.verify({"a": STAMP, "b": OTHER}.get)
+    assert looked_at(texts, files) == ["b"]
+
+    def changes_meanwhile(name):
+        texts.forget(IndexChanges(frozenset({name}), frozenset()))
+
+    texts.verify(changes_meanwhile)
+    assert looked_at(texts, files) == ["a", "b"]
+    texts.close()
+
+
+@needs_library
+def test_what_was_not_claimed_or_changed_since_is_neither_put_nor_put_off():
+    texts, files = filled("a")
+    texts.put("b", b"word", STAMP)
+    texts.put_off("b")
+    texts.claim(FileList(["c"]))
+    texts.forget(IndexChanges(frozenset({"c"}), frozenset()))
+    texts.put_off("c")
+    assert texts.claim(FileList(["a", "b", "c"])) == ["b", "c"]
+    texts.put_off("b")
+    assert texts.claim(FileList(["a", "b", "c"])) == ["c"]
+    assert looked_at(texts, files) == []
+    texts.close()
+
+
+@needs_library
+def test_without_room_no_more_texts_are_taken_in(monkeypatch):
+    texts = TextIndex()
+    files = FileList(["a", "b"])
+    texts.claim(files)
+
+    def no_room(_trigrams, _text):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrigramIndex, "add", no_room)
+        texts.put("a", b"word", STAMP)
+    assert texts.full
+    assert texts.claim(files) == []
+    assert looked_at(texts, files) == ["a", "b"]
+    texts.close()
+
+
+def test_where_texts_cannot_be_indexed_nothing_is_known_and_nothing_fails():
+    texts, files = TextIndex(lambda: None), FileList(["a"])
+    assert not texts.usable
+    assert texts.claim(files) == []
+    for act in (texts.drop_texts, texts.rest, texts.clear, texts.close):
+        act()
+        assert looked_at(texts, files) == ["a"]
