@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +20,7 @@ from filepact.fs import atomic
 from filepact.fs.atomic import DisplacedFile
 from filepact.fs.kernel import EXCHANGE, renameat2
 from filepact.fs.root import Root
+from tests.unprivileged import unprivileged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -791,7 +793,6 @@ def test_what_cannot_be_looked_at_is_not_taken_for_what_was_expected(
         os.close(parent)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not stop root")
 def test_a_folder_that_may_not_be_written_is_told_as_a_refused_write(
     grounds: Grounds, root: Root
 ) -> None:
@@ -799,7 +800,7 @@ def test_a_folder_that_may_not_be_written_is_told_as_a_refused_write(
     try:
         for act in (replace, remove, lambda r: replace(r, "new", None)):
             with pytest.raises(WriteFailedError) as caught:
-                act(root)
+                unprivileged(partial(act, root))
             assert "permission denied" in caught.value.message
             assert str(grounds.outer) not in caught.value.report()
     finally:

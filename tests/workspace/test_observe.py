@@ -6,20 +6,27 @@ import hashlib
 import os
 import random
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.domain.document import Revision
+from filepact.domain.document import Revision, WorkspacePath
 from filepact.fs.root import Root
 from filepact.fs.watch import InotifyWatcher, moment
-from filepact.workspace.observe import FileSnapshot, RootWatcher, Stamp
+from filepact.workspace.observe import (
+    ExternalFiles,
+    FileSnapshot,
+    RootEvents,
+    RootWatcher,
+    Stamp,
+)
+from tests.unprivileged import unprivileged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from filepact.workspace.observe import RootEvents
+    from filepact.workspace.workspace import Workspace
 
 
 @pytest.fixture
@@ -451,3 +458,173 @@ def test_known_files_behind_the_most_that_are_looked_at_are_still_compared(tree:
         suspects = snapshot.compare(snapshot.check(lambda: False))
         assert "sub/deep/c.txt" in suspects.stamps
         assert suspects.hidden == ()
+
+
+def test_folders_that_come_faster_than_they_can_be_watched_are_looked_at_each_time(
+    tree: Path,
+) -> None:
+    made = 0
+
+    def another() -> bool:
+        nonlocal made
+        made += 1
+        (tree / f"new{made}").mkdir()
+        return False
+
+    with Root.open(str(tree)) as root:
+        watcher = RootWatcher(root, ())
+        seen = watcher.check(lambda _: True, another)
+        assert seen.scan is not None
+        assert not seen.watched
+        assert watcher.descriptor is None
+        assert watcher.check(lambda _: True, lambda: False).scan is not None
+        watcher.close()
+
+
+def test_without_notices_nothing_is_collected_marked_or_kept_for_later(tree: Path) -> None:
+    with Root.open(str(tree)) as root:
+        watcher = RootWatcher(root, (), most=2)
+        assert watcher.check(lambda _: False, lambda: False).scan is not None
+        assert not watcher.collect()
+        assert not watcher.mark()
+        assert watcher.check(lambda _: False, lambda: False).scan is not None
+
+
+def test_what_outgrows_the_most_that_is_looked_at_is_not_watched_any_more(tree: Path) -> None:
+    with Root.open(str(tree)) as root:
+        watcher = RootWatcher(root, (), most=4)
+        known = watcher.check(lambda _: False, lambda: False)
+        assert known.scan is not None
+        if not known.watched:
+            pytest.skip("no notices on this file system")
+        (tree / "zz.txt").write_text("one too many")
+        seen = watcher.check(known.scan.stamps.__contains__, lambda: False)
+        assert seen.scan is not None
+        assert (seen.scan.end is None, seen.watched) == (False, False)
+        watcher.close()
+
+
+def test_a_mark_that_is_kept_parts_what_is_touched_while_everything_is_looked_at(
+    caller: Caller, tree: Path
+) -> None:
+    caller.watcher.mark()
+    (tree / "new.txt").write_text("1")
+
+    def during() -> bool:
+        (tree / "a.txt").write_text("after")
+        return False
+
+    seen = caller.watcher.check(caller.known.__contains__, during, keep=True)
+    assert seen.late == {"new.txt"}
+    seen = caller.watcher.check(lambda _: True, lambda: False)
+    assert seen.late is not None
+    assert "a.txt" in seen.late
+
+
+def test_a_folder_that_comes_while_everything_is_looked_at_is_looked_into_next_time(
+    caller: Caller, tree: Path
+) -> None:
+    (tree / "new.txt").write_text("1")
+    folders = iter(("sub/late",))
+
+    def during() -> bool:
+        for folder in folders:
+            (tree / "sub").rename(tree / "away")
+            (tree / "away").rename(tree / "sub")
+            (tree / folder).mkdir()
+            (tree / folder / "late.txt").write_text("late")
+        return False
+
+    caller.watcher.check(caller.known.__contains__, during)
+    seen = caller.look()
+    assert seen.scan is not None
+    assert "sub/late/late.txt" in seen.scan.stamps
+
+
+def test_a_snapshot_begins_with_a_scan(caller: Caller) -> None:
+    with pytest.raises(ValueError, match="scan"):
+        FileSnapshot(caller.root, ()).begin(RootEvents(frozenset()))
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_what_cannot_be_looked_at_is_not_gone(tree: Path, *, watched: bool) -> None:
+    with Root.open(str(tree)) as root:
+        snapshot = FileSnapshot(root, ())
+        if not watched:
+            snapshot.watcher.distrust()
+        snapshot.begin(snapshot.check(lambda: False))
+        (tree / "a.txt").write_text("other")
+        (tree / "sub/deep/c.txt").write_text("other")
+        (tree / "sub").chmod(0)
+        try:
+            suspects = unprivileged(lambda: snapshot.compare(snapshot.check(lambda: False)))
+        finally:
+            (tree / "sub").chmod(0o755)
+        assert "a.txt" in suspects.stamps
+        assert "sub/deep/c.txt" not in suspects.stamps
+        suspects = snapshot.compare(snapshot.check(lambda: False))
+        assert "sub/deep/c.txt" in suspects.stamps
+        snapshot.watcher.close()
+
+
+# -- as other programs read them --------------------------------------------------------------
+
+
+def test_a_file_is_taken_with_its_stamp_and_its_text(
+    root: Path, open_here: Callable[..., Workspace]
+) -> None:
+    files = ExternalFiles(open_here().guard, lambda _: None)
+    (root / "a.txt").write_text("text\n")
+    (root / "b.bin").write_bytes(b"\0\1")
+    (root / "large").write_bytes(b"")
+    os.truncate(root / "large", 1 << 30)
+    (root / "link").symlink_to("a.txt")
+    taken = {
+        name: files.take(WorkspacePath(str(root), name))
+        for name in ("a.txt", "b.bin", "large", "link", "gone")
+    }
+    assert {name: one and one.text for name, one in taken.items()} == {
+        **dict.fromkeys(taken, None),
+        "a.txt": "text\n",
+    }
+    assert {name for name, one in taken.items() if one and one.content} == {"a.txt", "b.bin"}
+    assert taken["gone"] is None
+    assert taken["link"] is not None
+    assert taken["link"].stamp.is_link
+
+
+def test_a_file_that_keeps_changing_is_taken_without_its_text(
+    root: Path, open_here: Callable[..., Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = ExternalFiles(open_here().guard, lambda _: None)
+    (root / "a.txt").write_text("0")
+    real = Root.read
+
+    def read(asked: Root, path: str, **how: Any) -> object:
+        found = real(asked, path, **how)
+        append(root / path)
+        return found
+
+    monkeypatch.setattr(Root, "read", read)
+    taken = files.take(WorkspacePath(str(root), "a.txt"))
+    assert taken is not None
+    assert (taken.text, taken.stamp.size) == (None, (root / "a.txt").stat().st_size)
+
+    def gone(asked: Root, path: str, **how: Any) -> object:
+        found = real(asked, path, **how)
+        (root / path).unlink()
+        return found
+
+    monkeypatch.setattr(Root, "read", gone)
+    assert files.take(WorkspacePath(str(root), "a.txt")) is None
+
+
+def test_a_file_that_may_not_be_read_is_taken_without_its_text(
+    root: Path, open_here: Callable[..., Workspace]
+) -> None:
+    files = ExternalFiles(open_here().guard, lambda _: None)
+    (root / "a.txt").write_text("0")
+    (root / "a.txt").chmod(0)
+    taken = unprivileged(lambda: files.take(WorkspacePath(str(root), "a.txt")))
+    assert taken is not None
+    assert taken.content is None

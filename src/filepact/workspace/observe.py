@@ -256,7 +256,7 @@ class RootWatcher:
         }
         if len(strange) <= self._few:
             self._ignored |= {name for name in strange if is_ignored(self._root, name)}
-        elif strange:
+        else:
             seen = self._scanned(names, cancelled)
             # Only what is there, and was not touched meanwhile, is known to be ignored.
             late = self._drain_later()
