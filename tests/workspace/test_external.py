@@ -1,5 +1,6 @@
 """What is written past all doors is seen, in the journal, and can be undone."""
 
+import mmap
 import os
 import shutil
 import subprocess
@@ -938,3 +939,75 @@ def test_waiting_ends_once_something_is_touched_or_it_is_time(root, outside):
         assert not outside.was_touched()
         stop.write(b"x")
         assert outside.wait(ends, None) == "stopped"
+
+
+def test_what_is_ignored_by_the_next_snapshot_is_not_known_any_more(root, outside, session):
+    (root / "a.log").write_text("1")
+    outside.resnapshot()
+    (root / ".gitignore").write_text("*.log\n")
+    outside.resnapshot()
+    (root / "a.log").write_text("2")
+    assert outside.detect(session) == ChangeList()
+
+
+def test_whoever_missed_a_change_relies_on_no_notices_any_more(root, outside, session, monkeypatch):
+    # As if the file had been left alone for a while: what was written just now is looked at anyway.
+    monkeypatch.setattr(observe, "_RACY", 0)
+    (root / "a.txt").write_text("x" * 100)
+    outside.resnapshot()
+    if not outside.is_watched:
+        pytest.skip("no notices on this file system")
+    assert outside.detect(session) == ChangeList()
+    monkeypatch.setattr(observe, "_SCAN_EVERY", -1.0)
+    with (root / "a.txt").open("r+b") as stream, mmap.mmap(stream.fileno(), 0) as bytes_:
+        outside.detect(session)
+        bytes_[:5] = b"other"
+        bytes_.flush()
+        assert told(outside.detect(session)) == {("a.txt", "modify")}
+        assert not outside.is_watched
+        bytes_[:5] = b"third"
+        bytes_.flush()
+        assert told(outside.detect(session)) == {("a.txt", "modify")}
+
+
+def test_without_notices_what_went_after_a_mark_is_found_and_what_went_before_is_the_persons(
+    root, outside, session
+):
+    for name in ("before/a.txt", "after/deep/a.txt", "b.txt"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+    (root / "before" / "keep.txt").write_text("keep")
+    outside.resnapshot()
+    for snapshot in outside._files._snapshots.values():
+        snapshot.watcher.distrust()
+    (root / "before" / "a.txt").unlink()
+    outside.mark()
+    shutil.rmtree(root / "after")
+    outside.resnapshot()
+    assert told(outside.detect(session)) == {("after/deep/a.txt", "delete")}
+
+
+def test_a_file_or_link_that_goes_while_it_is_read_is_left_for_the_next_look(
+    root, outside, session, monkeypatch
+):
+    outside.resnapshot()
+    (root / "a.txt").write_text("a")
+    (root / "link").symlink_to("a.txt")
+    read, read_link = Root.read, Root.read_link
+
+    def gone(one, path, **how):
+        found = read(one, path, **how)
+        (root / path).unlink()
+        return found
+
+    def other(one, path):
+        found = read_link(one, path)
+        (root / path).unlink()
+        (root / path).symlink_to("elsewhere")
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Root, "read", gone)
+        patch.setattr(Root, "read_link", other)
+        assert outside.detect(session) == ChangeList()
+    assert told(outside.detect(session)) == {("link", "create")}
