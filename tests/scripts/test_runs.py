@@ -154,6 +154,24 @@ def test_too_few_branches_fail_a_run_in_which_all_tests_passed(project):
     assert said.splitlines()[-1] == "  filepact/text/sign.py: 1 branches missed"
 
 
+def test_too_few_branches_of_one_floor_are_not_made_up_for_by_the_others(project):
+    signs = "".join(f"    if number == {one}:\n        found += 1\n" for one in range(40))
+    (project.folder / "filepact" / "domain" / "signs.py").write_text(
+        f"def signs(number):\n    found = 0\n{signs}    return found\n"
+    )
+    all_signs = (
+        "from filepact.domain.signs import signs\n"
+        "def test_signs(): assert sum(map(signs, range(41))) == 40\n"
+    )
+    project.write(HALF, all_signs)
+    code, said = project.run()
+    assert code == 1, said
+    *_, together, floor, worst = said.splitlines()
+    assert together.split()[4] == "98.8"
+    assert "branches of text were" in floor
+    assert worst == "  filepact/text/sign.py: 1 branches missed"
+
+
 def test_a_failure_in_one_process_fails_the_run_and_is_printed(project):
     project.write(HALF, REST, WRONG)
     code, said = project.run()

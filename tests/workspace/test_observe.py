@@ -13,13 +13,8 @@ import pytest
 from filepact.domain.document import Revision, WorkspacePath
 from filepact.fs.root import Root
 from filepact.fs.watch import InotifyWatcher, moment
-from filepact.workspace.observe import (
-    ExternalFiles,
-    FileSnapshot,
-    RootEvents,
-    RootWatcher,
-    Stamp,
-)
+from filepact.workspace.external_files import ExternalFiles
+from filepact.workspace.observe import FileSnapshot, RootEvents, RootWatcher, Stamp
 from tests.unprivileged import unprivileged
 
 if TYPE_CHECKING:
