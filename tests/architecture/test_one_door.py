@@ -118,6 +118,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         ("os._exit", "os.read", "os.write", "socket."), "standard input and output"
     ),
     "faces.acp.proxy.peers": {"os.write": "a pipe"},
+    "faces.web.server": {"socket.": "its own loopback socket"},
     "faces.cli.audit": {"pathlib.": "a file of signed heads that a person names"},
     "faces.cli.acp": {
         "pathlib.": "folders and programs that a person names; names only",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from filepact.faces.cli.parser import add_dry_run, add_unattended, count, numbers
+from filepact.faces.cli.parser import add_dry_run, add_unattended, count, numbers, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,13 +194,23 @@ def _add_reviewing(group: CommandGroup) -> None:
         "review what waits, hunk by hunk, and decide",
         "filepact review",
         "On the whole screen where `filepact[review]` is installed, else line by line. New proposals appear by "
-        "themselves, and those whose files others change say so. Press ? for the keys.",
+        "themselves, and those whose files others change say so. Press ? for the keys. "
+        "With --web: prints a link that works once, for one browser on this computer; Ctrl-C ends it.",
     )
     add(
         "--plain",
         action="store_true",
         help="questions and answers, line by line: for any terminal, and for screen readers",
     )
+    add("--web", action="store_true", help="in a page of your own browser")
+    add(
+        "--port",
+        metavar="N",
+        type=whole,
+        default=0,
+        help="with --web: the port of the page (default: any that is free)",
+    )
+    add_unattended(add)
     add = group.add(
         "approve",
         "history:approve",

@@ -1,16 +1,19 @@
-"""The command `review`: what waits for a person, on the whole screen or line by line."""
+"""The command `review`: what waits for a person, on the whole screen, line by line, or in a browser."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+import sys
+from contextlib import ExitStack, closing, suppress
 from importlib.util import find_spec
+from threading import Event
 from typing import TYPE_CHECKING
 
-from filepact.errors import UnattendedError
+from filepact.errors import InvalidParamsError, UnattendedError
 from filepact.faces.cli.context import opened
 from filepact.faces.cli.history import at_terminal, decider
 from filepact.faces.cli.render import count
 from filepact.faces.cli.screen import CommandAnswer, plain
+from filepact.values import replace
 from filepact.workspace.review import Review
 
 if TYPE_CHECKING:
@@ -27,13 +30,14 @@ __all__ = ["asking_servers", "review"]
 
 def review(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Review what waits, until the person leaves."""
-    if not at_terminal(screen):
+    if arguments.web:
+        return _in_browser(arguments, screen)
+    if arguments.unattended or not at_terminal(screen):
         raise UnattendedError(
             "`filepact review` is for a person at a terminal, and no terminal is here",
             hint="Programs list with `filepact pending --json`, and decide with `filepact approve` "
             "and `reject --unattended`.",
         )
-    arguments.unattended = False
     session = decider(arguments, screen)
     with opened(arguments) as workspace, ExitStack() as stack:
         about = Review(workspace, session, asking_servers(arguments, workspace, session, stack))
@@ -49,8 +53,49 @@ def review(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             if not arguments.plain:
                 screen.write(plain("With `filepact[review]` installed this fills the screen.\n\n"))
             left = review_plainly(about, screen)
+    return _left(left)
+
+
+def _left(left: int) -> CommandAnswer:
     said = f"{count(left, 'proposal')} {'waits' if left == 1 else 'wait'}.\n" if left else ""
     return CommandAnswer(plain(said), {"left": left})
+
+
+def _in_browser(arguments: Namespace, screen: Terminal) -> CommandAnswer:
+    """Serve the page until that is interrupted.
+
+    Raises:
+        InvalidParamsError: The packages that serve it are missing, or the port is in use.
+        UnattendedError: No person is there who could open it.
+    """
+    session = decider(arguments, screen)
+    try:
+        from filepact.faces.web.server import serve  # noqa: PLC0415 - only this needs it
+    except ImportError as error:
+        raise InvalidParamsError(
+            f"a package that serves the page is missing: {error.name}",
+            hint="Install filepact with its extra: pip install 'filepact[web]'.",
+        ) from error
+    how = f"in a browser, served {session.actor.version}"
+    session = replace(session, actor=replace(session.actor, version=how))
+
+    def told(link: str) -> None:
+        about = "" if screen.json else "Open this in your browser. It works once; Ctrl-C ends it.\n"
+        sys.stdout.write(f"{about}{link}\n")
+        sys.stdout.flush()
+
+    with opened(arguments) as workspace, ExitStack() as stack:
+        about = Review(workspace, session, asking_servers(arguments, workspace, session, stack))
+        try:
+            with suppress(KeyboardInterrupt):
+                serve(about, port=arguments.port, told=told, ended=Event())
+        except OSError as error:
+            raise InvalidParamsError(
+                f"the page cannot be served at port {arguments.port} ({error.strerror})",
+                hint="Leave --port out, and any that is free is taken.",
+            ) from error
+        left = len(about.waiting())
+    return _left(left)
 
 
 def asking_servers(

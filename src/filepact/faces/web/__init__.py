@@ -1,0 +1,1 @@
+"""The review as a page in a person's own browser."""

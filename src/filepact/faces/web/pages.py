@@ -1,0 +1,488 @@
+"""Pages of what waits for a person: the list, a proposal with its hunks, a turn as a whole, a text to edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from filepact.domain.operation import who
+from filepact.faces.web.elements import Element, join, tag
+from filepact.faces.web.frame import (
+    MOST_LINES,
+    SHORT,
+    age,
+    diff_table,
+    dim,
+    drawn,
+    framed,
+    is_wide,
+    nothing_field,
+    reason_field,
+    secret_field,
+    turn_link,
+    turn_place,
+)
+from filepact.text.diff_lines import split_lines
+from filepact.values import dataclass
+from filepact.workspace.review import in_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from filepact.domain.operation import Actor, Proposal
+    from filepact.faces.web.frame import PageContext
+    from filepact.text.diff_lines import DiffLine
+    from filepact.workspace.hunks import ProposalHunk
+    from filepact.workspace.review import ReviewFile, ReviewGroup, ReviewItem
+
+__all__ = ["ReviewPages", "edit_page", "inbox_page", "proposal_page", "turn_page"]
+
+_STATUS: Final = {
+    "moved": "Others have changed these files since, elsewhere: what fits them now is shown before it is done.",
+    "stale": "Others have changed the same lines since: this finds no place any more.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """Some lines of a hunk's diff."""
+
+    number: int
+    start: int
+    stop: int
+
+
+class ReviewPages:
+    """A proposal in pages of a bounded size, which know what of it a person was shown.
+
+    Args:
+        item: The proposal.
+        seen: The numbers of the pages that were shown before, from 1 on.
+    """
+
+    def __init__(self, item: ReviewItem, seen: set[int]) -> None:
+        self.item = item
+        self.seen = seen
+        self._hunks = {hunk.number: hunk for hunk in item.hunks}
+        lines = {number: len(split_lines(one.diff)) for number, one in self._hunks.items()}
+        self._pages = list(_divide(lines))
+        self._cut = {number for number, one in self._hunks.items() if is_wide(one.diff)}
+        self._drawn: tuple[int, tuple[DiffLine, ...]] = (0, ())
+
+    @property
+    def count(self) -> int:
+        """How many pages there are, one at least."""
+        return max(1, len(self._pages))
+
+    @property
+    def shown(self) -> frozenset[int]:
+        """The hunks of which every character was shown."""
+        missing = {
+            one.number
+            for number, page in enumerate(self._pages, 1)
+            if number not in self.seen
+            for one in page
+        }
+        return frozenset(self._hunks) - missing - self._cut
+
+    @property
+    def cut(self) -> frozenset[int]:
+        """The hunks with lines that no page shows whole."""
+        return frozenset(self._cut)
+
+    def lines(self, page: int) -> dict[int, tuple[DiffLine, ...]]:
+        """The lines of one page, by the numbers of their hunks; it counts as shown."""
+        self.seen.add(page)
+        found: dict[int, tuple[DiffLine, ...]] = {}
+        for one in self._pages[page - 1] if self._pages else ():
+            found[one.number] = self._of(one.number)[one.start : one.stop]
+        return found
+
+    def _of(self, number: int) -> tuple[DiffLine, ...]:
+        if self._drawn[0] != number:
+            self._drawn = (number, drawn(self._hunks[number].diff))
+        return self._drawn[1]
+
+
+def _divide(lines: dict[int, int]) -> Iterator[list[_Slice]]:
+    page: list[_Slice] = []
+    room = MOST_LINES
+    for number, count in lines.items():
+        start = 0
+        while start < count or (count == 0 and start == 0):
+            if room <= 0 or (page and start == 0 and count > room):
+                yield page
+                page, room = [], MOST_LINES
+            stop = min(count, start + room)
+            page.append(_Slice(number, start, stop))
+            room -= max(1, stop - start)
+            start = max(stop, 1)
+    if page:
+        yield page
+
+
+# -- what waits ----------------------------------------------------------------------------------------
+
+
+def inbox_page(context: PageContext) -> Element:
+    """The list of what waits, by agent, session and turn."""
+    groups = in_groups(context.waiting)
+    if not groups:
+        content = tag(
+            "section",
+            tag("h1", "Nothing waits"),
+            tag("p", "What agents propose appears here by itself.", class_="dim"),
+            class_="card",
+        )
+    else:
+        content = join(_group_card(context, one) for one in groups)
+    return framed(context, "What waits", content, kind="inbox")
+
+
+def _group_card(context: PageContext, group: ReviewGroup) -> Element:
+    count = len(group.entries)
+    rows = [
+        tag(
+            "tr",
+            tag("td", tag("a", one.id, href=f"/p/{one.id}", class_="go")),
+            tag("td", one.proposal.summary),
+            tag("td", tag("small", one.proposal.rule)),
+            tag("td", tag("small", SHORT.get(one.status, ""), class_="bad")),
+            tag("td", age(one.proposal.created), class_="when"),
+        )
+        for one in group.entries
+    ]
+    return tag(
+        "section",
+        turn_link(group),
+        tag("table", *rows, class_="list"),
+        _group_form(context, group, ()) if count > 1 else Element(),
+        class_="card",
+    )
+
+
+def _group_form(context: PageContext, group: ReviewGroup, accept: Sequence[str]) -> Element:
+    """The buttons about all of a turn; only what was shown can be accepted."""
+    ids = [str(one.id) for one in group.entries]
+    buttons: list[Element] = []
+    if accept:
+        label = f"Accept all {len(accept)}" if len(accept) > 1 else f"Accept {accept[0]}"
+        buttons.append(
+            tag(
+                "button", label, name="do", value=f"accept:{','.join(accept)}", class_="yes all-yes"
+            )
+        )
+    else:
+        buttons.append(
+            tag("a", f"Look at all {len(ids)} together", href=turn_place(group), class_="button")
+        )
+    label = f"Reject all {len(ids)}" if len(ids) > 1 else f"Reject {ids[0]}"
+    buttons.append(
+        tag("button", label, name="do", value=f"reject:{','.join(ids)}", class_="no all-no")
+    )
+    return tag(
+        *("form", secret_field(context), nothing_field(), reason_field(), *buttons),
+        method="post",
+        action=turn_place(group),
+        class_="decide",
+    )
+
+
+# -- a proposal ----------------------------------------------------------------------------------------
+
+
+def proposal_page(context: PageContext, pages: ReviewPages, page: int) -> Element:
+    """A proposal with its hunks, each with its buttons."""
+    item = pages.item
+    body = _proposal(context, pages, page)
+    return framed(context, item.entry.proposal.summary, body, kind="proposal")
+
+
+def turn_page(
+    context: PageContext, group: ReviewGroup, shown: Sequence[ReviewPages], left: Sequence[str]
+) -> Element:
+    """All proposals of a turn, one below the other.
+
+    Args:
+        context: Of the page.
+        group: The turn.
+        shown: Its proposals, as many as the page bears.
+        left: The ids of the others.
+    """
+    bodies = [_proposal(context, one, 1) for one in shown]
+    accept = [
+        str(one.item.entry.id)
+        for one in shown
+        if one.shown == {hunk.number for hunk in one.item.hunks}
+    ]
+    more = [
+        tag("p", "Not shown here: ", tag("a", one, href=f"/p/{one}"), class_="warn card")
+        for one in left
+    ]
+    form = _group_form(context, group, accept) if accept else Element()
+    head = tag("section", turn_link(group), form, class_="card")
+    return framed(context, "A turn", head, *bodies, *more, kind="turn")
+
+
+def _proposal(context: PageContext, pages: ReviewPages, page: int) -> Element:
+    item = pages.item
+    lines = pages.lines(page)
+    whole = pages.shown
+    every = [hunk.number for hunk in item.hunks]
+    divisible = item.divisible and len(every) > 1
+    files = [
+        _file(context, pages, file, lines, parts=divisible)
+        for file in item.files
+        if any(hunk.number in lines for hunk in file.hunks)
+    ]
+    form = tag(
+        "form",
+        secret_field(context),
+        nothing_field(),
+        tag("input", type="hidden", name="fine", value="1") if item.fine else Element(),
+        tag(
+            "div",
+            reason_field(),
+            _decision(
+                every, whole, "all", "proposal" if len(every) == 1 else f"all {len(every)} hunks"
+            ),
+            class_="decide",
+        ),
+        *files,
+        _pages_bar(item, page, pages.count),
+        method="post",
+        action=f"/p/{item.entry.id}",
+        class_="proposal",
+        data_id=item.entry.id,
+    )
+    return tag("article", _about(context, item), _cut_note(pages), form, class_="card")
+
+
+def _about(context: PageContext, item: ReviewItem) -> Element:
+    """What a proposal is, who made it, and why it waits."""
+    proposal = item.entry.proposal
+    added = sum(hunk.added for hunk in item.hunks)
+    removed = sum(hunk.removed for hunk in item.hunks)
+    fine = "Join hunks" if item.fine else "Split hunks"
+    view = "Unified" if context.view == "split" else "Side by side"
+    other = "unified" if context.view == "split" else "split"
+    place = f"/p/{proposal.id}"
+    tools = [
+        tag("a", fine, href=place if item.fine else f"{place}?fine=1", class_="split button"),
+        tag(
+            "a",
+            view,
+            href=f"{place}?view={other}{'&fine=1' if item.fine else ''}",
+            class_="view button",
+        ),
+        tag("a", "What language servers find", href=f"{place}/diagnostics", class_="ask button"),
+    ]
+    rules = [
+        tag(
+            "li",
+            rule.name,
+            dim(f" {rule.why}" if rule.why else ""),
+            dim(f" ({rule.place})" if rule.place else ""),
+        )
+        for rule in item.rules
+    ]
+    return join(
+        (
+            tag("h1", proposal.summary),
+            tag("p", *_facts(proposal, added, removed), class_="facts"),
+            tag("p", _STATUS[item.entry.status], class_="warn") if item.entry.moved else Element(),
+            *_moved(item),
+            tag("ul", *rules, class_="rules", aria_label="Why it waits") if rules else Element(),
+            tag("p", *tools, class_="tools"),
+            tag("div", class_="found", hidden=True),
+        )
+    )
+
+
+def _facts(proposal: Proposal, added: int, removed: int) -> Iterator[Element]:
+    yield _actor(proposal.session.actor)
+    yield tag("code", proposal.id)
+    yield tag("span", f"session {proposal.session.id}")
+    if proposal.session.turn:
+        yield tag("span", f"turn {proposal.session.turn}")
+    yield tag("span", proposal.tool)
+    yield age(proposal.created)
+    yield tag(
+        "span",
+        tag("b", f"+{added:,}", class_="plus"),
+        " ",
+        tag("b", Element(f"&minus;{removed:,}"), class_="minus"),
+    )
+
+
+def _actor(actor: Actor) -> Element:
+    return tag("b", who(actor), class_="who")
+
+
+def _moved(item: ReviewItem) -> Iterator[Element]:
+    """What others have done to the files meanwhile."""
+    said = [(one.said, one.since) for one in item.entry.moved]
+    if item.since:
+        said.append(("Shown again, since others had changed this:", item.since))
+    for text, since in said:
+        yield tag(
+            "details",
+            tag("summary", text or "What others have changed"),
+            diff_table(drawn(since)[:MOST_LINES]) if since else Element(),
+        )
+
+
+def _cut_note(pages: ReviewPages) -> Element:
+    if not pages.cut:
+        return Element()
+    return tag(
+        "p",
+        "Lines of more than 4,000 characters are cut here, so that this cannot be accepted in the page: "
+        f"filepact approve {pages.item.entry.id}",
+        class_="warn",
+    )
+
+
+def _decision(numbers: Sequence[int], whole: frozenset[int], kind: str, what: str) -> Element:
+    """The two buttons about some hunks; nothing is accepted that was not shown."""
+    value = ",".join(map(str, numbers))
+    can = whole.issuperset(numbers)
+    return join(
+        (
+            tag(
+                "button",
+                f"Accept {what}",
+                name="do",
+                value=f"accept:{value}",
+                class_=f"yes {kind}-yes",
+                disabled=not can,
+                title=None if can else "not all of it was shown yet",
+            ),
+            tag(
+                "button",
+                f"Reject {what}",
+                name="do",
+                value=f"reject:{value}",
+                class_=f"no {kind}-no",
+            ),
+        )
+    )
+
+
+def _file(
+    context: PageContext,
+    pages: ReviewPages,
+    file: ReviewFile,
+    lines: dict[int, tuple[DiffLine, ...]],
+    *,
+    parts: bool,
+) -> Element:
+    item, whole = pages.item, pages.shown
+    numbers = [hunk.number for hunk in file.hunks]
+    index = item.files.index(file)
+    added, removed = (
+        sum(getattr(one, side) for one in file.hunks) for side in ("added", "removed")
+    )
+    several = parts and len(item.files) > 1
+    edit = tag("a", "Edit", href=f"/p/{item.entry.id}/edit?file={index}", class_="edit button")
+    head = tag(
+        "summary",
+        tag("b", file.shown, class_="path"),
+        tag("small", _kind(file)),
+        tag("b", f"+{added:,}", class_="plus"),
+        tag("b", Element(f"&minus;{removed:,}"), class_="minus"),
+    )
+    buttons = (
+        _decision(numbers, whole, "file", "file") if several else Element(),
+        edit if item.divisible and file.hunks[0].kind in ("create", "modify") else Element(),
+    )
+    hunks = [
+        _hunk(context, hunk, lines[hunk.number], whole, total=len(item.hunks), parts=parts)
+        for hunk in file.hunks
+        if hunk.number in lines
+    ]
+    return tag(
+        *("details", head, tag("p", *buttons, class_="tools"), *hunks),
+        open=True,
+        class_="sheet",
+    )
+
+
+def _kind(file: ReviewFile) -> str:
+    kind = file.hunks[0].kind
+    names = {"create": "new file", "delete": "removed", "rename": "another name", "modify": ""}
+    return names[kind]
+
+
+def _hunk(
+    context: PageContext,
+    hunk: ProposalHunk,
+    lines: Sequence[DiffLine],
+    whole: frozenset[int],
+    *,
+    total: int,
+    parts: bool,
+) -> Element:
+    head = tag(
+        "p",
+        tag("span", f"hunk {hunk.number} of {total}"),
+        _decision([hunk.number], whole, "hunk", "hunk") if parts else Element(),
+        class_="head",
+    )
+    return tag(
+        *("section", head, diff_table(lines, context.view)),
+        class_="hunk",
+        id=f"h{hunk.number}",
+        tabindex="0",
+        aria_label=f"hunk {hunk.number} of {total}",
+    )
+
+
+def _pages_bar(item: ReviewItem, page: int, count: int) -> Element:
+    if count < 2:
+        return Element()
+    fine = "&fine=1" if item.fine else ""
+    links: list[Element] = []
+    for label, number in (("Back", page - 1), ("Next", page + 1)):
+        if 0 < number <= count:
+            place = f"/p/{item.entry.id}?page={number}{fine}"
+            links.append(tag("a", label, href=place, class_=f"button {label.lower()}"))
+    return tag("p", f"page {page} of {count} ", *links, class_="tools")
+
+
+# -- editing -------------------------------------------------------------------------------------------
+
+
+def edit_page(context: PageContext, item: ReviewItem, index: int, text: str) -> Element:
+    """A field with what a file is to hold, which the person may change before it is done."""
+    file = item.files[index]
+    place = f"/p/{item.entry.id}"
+    form = tag(
+        "form",
+        secret_field(context),
+        tag("input", type="hidden", name="file", value=str(index)),
+        tag(
+            "textarea",
+            Element("\n"),
+            text,
+            name="text",
+            rows=30,
+            spellcheck="false",
+            aria_label=file.shown,
+        ),
+        tag(
+            "p",
+            reason_field(),
+            tag("button", "Propose this text instead", name="do", value="edit:", class_="yes"),
+            tag("a", "Leave it as it is", href=place, class_="button"),
+            class_="decide",
+        ),
+        method="post",
+        action=f"{place}/edit",
+    )
+    about = tag(
+        "p",
+        "Nothing is done yet: your text is shown as a proposal of its own. The agent's is kept.",
+        class_="dim",
+    )
+    content = tag("section", tag("h1", file.shown), about, form, class_="card edit-form")
+    return framed(context, f"Edit {file.shown}", content, kind="edit")
