@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import ExitStack, closing, suppress
 from importlib.util import find_spec
 from threading import Event
@@ -12,7 +11,7 @@ from filepact.errors import InvalidParamsError, UnattendedError
 from filepact.faces.cli.context import opened
 from filepact.faces.cli.history import at_terminal, decider
 from filepact.faces.cli.render import count
-from filepact.faces.cli.screen import CommandAnswer, plain
+from filepact.faces.cli.screen import CommandAnswer, plain, remark
 from filepact.values import replace
 from filepact.workspace.review import Review
 
@@ -80,9 +79,7 @@ def _in_browser(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     session = replace(session, actor=replace(session.actor, version=how))
 
     def told(link: str) -> None:
-        about = "" if screen.json else "Open this in your browser. It works once; Ctrl-C ends it.\n"
-        sys.stdout.write(f"{about}{link}\n")
-        sys.stdout.flush()
+        remark(f"Open this in your browser. It works once; Ctrl-C ends it.\n{link}\n")
 
     with opened(arguments) as workspace, ExitStack() as stack:
         about = Review(workspace, session, asking_servers(arguments, workspace, session, stack))
