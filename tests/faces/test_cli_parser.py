@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-HEAVY = ("pydantic", "mcp", "apsw", "re2", "regex", "zstandard", "asyncio", "anyio", "platformdirs")
+HEAVY = ("pydantic", "mcp", "apsw", "re2", "regex", "backports", "asyncio", "anyio", "platformdirs")
 
 
 def commands(
@@ -74,8 +74,8 @@ def test_help_loads_nothing_heavy() -> None:
     [
         (["setup"], {"platformdirs"}),
         (["completion", "bash"], set()),
-        (["log"], {"apsw", "re2", "regex", "zstandard", "pydantic", "platformdirs"}),
-        (["read", "x"], {"apsw", "re2", "regex", "zstandard", "pydantic", "platformdirs"}),
+        (["log"], {"apsw", "re2", "regex", "backports", "pydantic", "platformdirs"}),
+        (["read", "x"], {"apsw", "re2", "regex", "backports", "pydantic", "platformdirs"}),
     ],
 )
 def test_a_command_loads_no_more_than_it_needs(

@@ -15,14 +15,13 @@ import os
 import struct
 from typing import TYPE_CHECKING
 
+from filepact.compression import compress, decompress
 from filepact.domain.document import content_id
 from filepact.errors import NotFoundError, StateFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
-
-    import zstandard
 
     from filepact.store.connection import Transaction
 
@@ -345,7 +344,6 @@ def _damaged(name: str) -> StateFailedError:
     )
 
 
-_LEVEL = 3
 _HEADER = struct.Struct("<QQ")
 _NEIGHBOURHOOD = 65_536
 _LONGEST_DICTIONARY = 8_388_608
@@ -357,9 +355,7 @@ quarter by that, and loading so much text takes longer than all else that is wri
 
 def pack(data: bytes) -> bytes:
     """Compressed bytes that need nothing else to be read."""
-    import zstandard  # noqa: PLC0415 - not before something is packed
-
-    return zstandard.ZstdCompressor(level=_LEVEL).compress(data)
+    return compress(data)
 
 
 def unpack(packed: bytes, size: int) -> bytes:
@@ -372,33 +368,19 @@ def unpack(packed: bytes, size: int) -> bytes:
     Raises:
         ValueError: It is not what `pack` returned.
     """
-    import zstandard  # noqa: PLC0415 - not before something is packed
-
-    return _decompress(zstandard.ZstdDecompressor(), packed, size)
+    return decompress(packed, size)
 
 
 def pack_against(data: bytes, base: bytes) -> bytes:
     """Compressed bytes that need ``base`` to be read."""
-    import zstandard  # noqa: PLC0415 - not before something is packed
-
     start = _shared(data, base)
     end = _shared_end(data, base, min(len(data), len(base)) - start)
     middle = data[start : len(data) - end]
     header = _HEADER.pack(start, end)
     if not middle:
         return header
-    near = _near(base, start, end) if len(middle) > _ALONE else None
-    if near is None:
-        return header + pack(middle)
-    parameters = zstandard.ZstdCompressionParameters.from_level(
-        _LEVEL,
-        source_size=len(middle),
-        dict_size=len(near.as_bytes()),
-        # The window has to reach back over the text into the dictionary.
-        window_log=max(10, (len(middle) + len(near.as_bytes())).bit_length()),
-    )
-    compressor = zstandard.ZstdCompressor(compression_params=parameters, dict_data=near)
-    return header + compressor.compress(middle)
+    near = _near(base, start, end) if len(middle) > _ALONE else b""
+    return header + compress(middle, near=near)
 
 
 def unpack_against(packed: bytes, base: bytes, size: int) -> bytes:
@@ -412,8 +394,6 @@ def unpack_against(packed: bytes, base: bytes, size: int) -> bytes:
     Raises:
         ValueError: It is not what `pack_against` returned for this base.
     """
-    import zstandard  # noqa: PLC0415 - not before something is packed
-
     if len(packed) < _HEADER.size:
         raise ValueError("a delta without its header")
     start, end = _HEADER.unpack_from(packed)
@@ -422,34 +402,16 @@ def unpack_against(packed: bytes, base: bytes, size: int) -> bytes:
         raise ValueError("a delta of another base")
     middle = b""
     if length:
-        near = _near(base, start, end)
-        decompressor = zstandard.ZstdDecompressor(dict_data=near, max_window_size=1 << 27)
-        middle = _decompress(decompressor, packed[_HEADER.size :], length)
+        middle = decompress(packed[_HEADER.size :], length, near=_near(base, start, end))
     return base[:start] + middle + base[len(base) - end :]
 
 
-def _decompress(decompressor: zstandard.ZstdDecompressor, packed: bytes, size: int) -> bytes:
-    import zstandard  # noqa: PLC0415 - not before something is packed
-
-    try:
-        # Without a limit, a damaged frame may ask for any amount of memory.
-        if zstandard.frame_content_size(packed) != size:
-            raise ValueError("compressed bytes of another length")
-        return decompressor.decompress(packed, max_output_size=size)
-    except zstandard.ZstdError as error:
-        raise ValueError("damaged compressed bytes") from error
-
-
-def _near(base: bytes, start: int, end: int) -> zstandard.ZstdCompressionDict | None:
-    """The base around the place that changed; None when too little is there to help."""
-    import zstandard  # noqa: PLC0415 - not before something is packed
-
+def _near(base: bytes, start: int, end: int) -> bytes:
+    """The base around the place that changed, as a dictionary; empty when too little is there to help."""
     first = max(0, start - _NEIGHBOURHOOD)
     last = min(len(base), len(base) - end + _NEIGHBOURHOOD, first + _LONGEST_DICTIONARY)
     near = base[first:last]
-    if len(near) < 8:
-        return None
-    return zstandard.ZstdCompressionDict(near, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    return near if len(near) >= 8 else b""
 
 
 def _shared(one: bytes, two: bytes) -> int:

@@ -13,6 +13,7 @@ from itertools import count
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final, Literal
 
+from filepact.compression import compress, decompress
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Revision
 from filepact.domain.operation import BY_NOBODY, PAST_THE_DOORS, UNOBSERVED, Operation
@@ -101,9 +102,7 @@ class _Packed(Mapping[str, bytes]):
             self.size += len(packed)
 
     def __getitem__(self, name: str) -> bytes:
-        import zstandard  # noqa: PLC0415 - not before something is packed
-
-        return zstandard.decompress(self._packed[name])
+        return decompress(self._packed[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._packed)
@@ -291,13 +290,11 @@ class ExternalChanges:
 
     def known(self, path: WorkspacePath) -> tuple[Stamp, Revision | None, bytes | None] | None:
         """A file as the snapshot has it: its stamp, its state if it was read, its bytes if kept."""
-        import zstandard  # noqa: PLC0415 - not before something is packed
-
         with self._lock:
             state = self._files.get(path)
         if state is None or state.stamp is None:
             return None
-        data = None if state.packed is None else zstandard.decompress(state.packed)
+        data = None if state.packed is None else decompress(state.packed)
         return state.stamp, state.revision, data
 
     def _figures(self) -> SnapshotStatus:
@@ -432,8 +429,6 @@ class ExternalChanges:
         seen: _Seen,
     ) -> bool:
         """Whether the bytes before are kept, and a person may have them back."""
-        import zstandard  # noqa: PLC0415 - not before something is packed
-
         try:
             self._guard.permit(path, "delete" if before is None else "write")
             if before is not None:
@@ -442,7 +437,7 @@ class ExternalChanges:
                     seen.contents.add(before.content, packed)
                 elif before.content not in seen.contents:
                     data = self._store.content(before.content)
-                    seen.contents.add(before.content, zstandard.compress(data, 1))
+                    seen.contents.add(before.content, compress(data, 1))
         except FilepactError:
             return False
         return not any(
@@ -503,8 +498,6 @@ class ExternalChanges:
 
     def _adopt_missed(self, session: Session, tool: str) -> tuple[Operation, ...]:
         """Put into the journal what later changes of ours have covered."""
-        import zstandard  # noqa: PLC0415 - not before something is packed
-
         missed, self._missed = self._missed, []
         made: list[Operation] = []
         while missed:
@@ -516,7 +509,7 @@ class ExternalChanges:
                 with suppress(FilepactError):
                     if change.after is not None:
                         data = self._store.content(change.after.content)
-                        seen.contents.add(change.after.content, zstandard.compress(data, 1))
+                        seen.contents.add(change.after.content, compress(data, 1))
                     if self._may_return(path, old, change.before, change.after, seen):
                         seen.changes.append(change)
             if seen.changes:

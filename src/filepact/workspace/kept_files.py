@@ -12,6 +12,7 @@ from collections import deque
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from filepact.compression import compress, decompress
 from filepact.domain.document import (
     LINK,
     Revision,
@@ -261,15 +262,13 @@ class KnownFiles:
 
     def packed(self, state: FileState) -> bytes | None:
         """The bytes of a file in a state, compressed, if they are kept."""
-        import zstandard  # noqa: PLC0415 - not before something is packed
-
         if state.packed is not None or self.store is None or state.revision is None:
             return state.packed
         name = state.revision.content
         packed = self.store.content(name) if state.held else None
         try:
-            sound = packed is not None and content_id(zstandard.decompress(packed)) == name
-        except zstandard.ZstdError:
+            sound = packed is not None and content_id(decompress(packed)) == name
+        except ValueError:
             sound = False
         return packed if sound else None
 
@@ -388,8 +387,6 @@ class KnownFiles:
             stamp: Its stamp.
             limit: Most bytes; a larger file is not read, nor one that agents may not read.
         """
-        import zstandard  # noqa: PLC0415 - not before something is packed
-
         root = self._guard.root_of(path.root)
         if stamp.is_link:
             return self._read_link(root, path, stamp)
@@ -408,7 +405,7 @@ class KnownFiles:
                 return FileState(
                     stamp,
                     Revision.of(contents.data, contents.mode),
-                    zstandard.compress(contents.data, _LEVEL),
+                    compress(contents.data, _LEVEL),
                     racy=is_racy(stamp, now),
                     secret=secret and holds_private_key(contents.data),
                 )
@@ -420,8 +417,6 @@ class KnownFiles:
 
     def _read_link(self, root: Root, path: WorkspacePath, stamp: Stamp) -> FileState | None:
         """A link, which holds the name that it leads to; nothing is looked at there."""
-        import zstandard  # noqa: PLC0415 - not before something is packed
-
         if self._guard.hides(path, ""):
             return FileState(stamp)
         now = time.time_ns()
@@ -431,5 +426,5 @@ class KnownFiles:
             return None
         if stamp_at(root, path.path) != stamp:
             return None
-        packed = zstandard.compress(data, _LEVEL)
+        packed = compress(data, _LEVEL)
         return FileState(stamp, Revision.of(data, LINK), packed, racy=is_racy(stamp, now))

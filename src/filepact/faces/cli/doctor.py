@@ -65,7 +65,6 @@ _PACKAGES = {
     "pydantic": "pydantic",
     "regex": "regex",
     "shtab": "shtab",
-    "zstandard": "zstandard",
 }
 # Where two names cannot be exchanged in one step, or a lock is only a wish.
 _WEAK_FILE_SYSTEMS = ("9p", "afs", "ceph", "cifs", "fuse", "nfs", "smb", "vboxsf", "virtiofs")

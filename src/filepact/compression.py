@@ -1,0 +1,67 @@
+"""Zstandard: Python's own from 3.14 on, before that its backport; loaded when something is packed."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+__all__ = ["compress", "decompress"]
+
+_LEVEL = 3
+_LARGEST_WINDOW = 27  # as a power of two
+
+
+def compress(data: bytes, level: int = _LEVEL, *, near: bytes = b"") -> bytes:
+    """One frame, which says how many bytes were packed.
+
+    Args:
+        data: The bytes.
+        level: How hard it is tried.
+        near: Bytes that are much like them, without which they cannot be read again then.
+    """
+    zstd = _zstd()
+    parameter, options, dictionary = zstd.CompressionParameter, {}, None
+    options[parameter.compression_level] = level
+    if near:
+        # The window has to reach back over the text into the dictionary.
+        options[parameter.window_log] = max(10, (len(data) + len(near)).bit_length())
+        dictionary = zstd.ZstdDict(near, is_raw=True).as_undigested_dict
+    packed: bytes = zstd.compress(data, options=options, zstd_dict=dictionary)
+    return packed
+
+
+def decompress(packed: bytes, size: int | None = None, *, near: bytes = b"") -> bytes:
+    """The bytes that `compress` was given.
+
+    Args:
+        packed: What it returned.
+        size: How many they must be; None for as many as the frame says.
+        near: As it was given.
+
+    Raises:
+        ValueError: It is not what `compress` returned, or of another size.
+    """
+    zstd = _zstd()
+    try:
+        said = zstd.get_frame_info(packed).decompressed_size
+        if said is None or (size is not None and said != size):
+            raise ValueError("compressed bytes of another length")
+        decompressor = zstd.ZstdDecompressor(
+            zstd.ZstdDict(near, is_raw=True) if near else None,
+            {zstd.DecompressionParameter.window_log_max: _LARGEST_WINDOW},
+        )
+        # Without a limit, a damaged frame may ask for any amount of memory.
+        data: bytes = decompressor.decompress(packed, said + 1)
+    except (zstd.ZstdError, EOFError) as error:
+        raise ValueError("damaged compressed bytes") from error
+    if not decompressor.eof or len(data) != said:
+        raise ValueError("compressed bytes that end too early")
+    return data
+
+
+def _zstd() -> Any:
+    if sys.version_info >= (3, 14):
+        from compression import zstd  # noqa: PLC0415
+    else:
+        from backports import zstd  # noqa: PLC0415
+    return zstd
