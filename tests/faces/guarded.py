@@ -136,19 +136,46 @@ def run_programs(folder: Folder, seed: int, *, steps: int) -> None:
     assert not [path for path in folder.root.iterdir() if path.is_symlink()]
 
 
+def run_kills(folder: Folder, seed: int, *, kills: int) -> None:
+    """Guards that are killed while files change, and one that finds what is left; all of it taken back."""
+    choose = random.Random(seed)
+    for number in range(30):
+        (folder.root / f"{number}.txt").write_text(f"{number}\n")
+    before = folder.files()
+    for _ in range(kills):
+        with folder.guard(kill=True):
+            for number in choose.sample(range(30), 5):
+                folder.shell(f"echo {choose.random()} > {number}.txt")
+                time.sleep(choose.random() * 0.1)
+            # Until one of its operations may be half done.
+            time.sleep(choose.choice((0, 0.3, choose.random())))
+    with folder.guard():
+        pass
+    assert folder.run("state", "check")["sound"], seed
+    ids = [one["id"] for one in folder.log()]
+    done = folder.run("undo", "--unattended", *ids)
+    assert folder.files() == before, (seed, done)
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="tests.faces.guarded", description=__doc__)
-    parser.add_argument("--tries", type=int, default=200, help="how many folders")
+    parser.add_argument("--tries", type=int, default=200, help="how many folders, or kills")
     parser.add_argument("--seed", type=int, default=0, help="the first of the seeds")
+    parser.add_argument("--kills", action="store_true", help="kill guards instead, ten in a folder")
     given = parser.parse_args(arguments)
-    for seed in range(given.seed, given.seed + given.tries):
+    folders = -(-given.tries // 10) if given.kills else given.tries
+    for seed in range(given.seed, given.seed + folders):
         with tempfile.TemporaryDirectory() as place:
+            folder = Folder(Path(place))
             try:
-                run_programs(Folder(Path(place)), seed, steps=20)
+                if given.kills:
+                    run_kills(folder, seed, kills=min(10, given.tries))
+                else:
+                    run_programs(folder, seed, steps=20)
             except AssertionError as error:
                 print(f"WRONG with --seed {seed}: {error}")
                 return 1
-    print(f"{given.tries} folders, 0 wrong")
+    print(f"{given.tries} {'kills' if given.kills else 'folders'}, 0 wrong")
     return 0
 
 

@@ -7,13 +7,12 @@ import random
 import shlex
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.faces.command_line import command
-from tests.faces.guarded import Folder, run_programs
+from tests.faces.guarded import Folder, run_kills, run_programs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -205,21 +204,7 @@ def test_a_move_of_git_says_that_it_was_git(folder: Folder) -> None:
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.slow(after=1)
 def test_a_kill_loses_nothing_that_was_recorded(folder: Folder, seed: int) -> None:
-    choose = random.Random(seed)
-    for number in range(30):
-        (folder.root / f"{number}.txt").write_text(f"{number}\n")
-    before = folder.files()
-    for _ in range(3):
-        with folder.guard(kill=True):
-            for number in choose.sample(range(30), 5):
-                folder.shell(f"echo {choose.random()} > {number}.txt")
-                time.sleep(choose.random() * 0.1)
-    with folder.guard():
-        pass
-    assert folder.run("state", "check")["sound"]
-    ids = [one["id"] for one in folder.log()]
-    folder.run("undo", "--unattended", *ids)
-    assert folder.files() == before
+    run_kills(folder, seed, kills=3)
 
 
 @pytest.mark.parametrize("seed", range(6))

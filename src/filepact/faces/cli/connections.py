@@ -29,6 +29,8 @@ class Connection:
         server: Whether it is told of a server of ours.
         guard: How its own tools are guarded; None for not at all.
         hooks: The command lines of its hooks of ours.
+        plugin: Whether server and hooks come with the plugin of ours.
+        reachable: Whether they find the command that they start.
         problem: Why its files cannot be understood; empty if they can.
     """
 
@@ -38,6 +40,8 @@ class Connection:
     guard: Guarding | None = None
     hooks: tuple[str, ...] = ()
     problem: str = ""
+    plugin: bool = False
+    reachable: bool = True
 
     @property
     def said(self) -> str:
@@ -48,6 +52,8 @@ class Connection:
             return "not connected"
         if self.guard == "only-filepact":
             return "connected, only through filepact"
+        if self.plugin:
+            return "plugin, own tools guarded"
         if self.guard == "own-tools":
             return "connected, own tools guarded"
         if self.guard == "record":
@@ -85,10 +91,24 @@ def _connection(host: Host, installed: str, project: Path) -> Connection:
         if hooks:
             judges = asked and not any("--record" in line for line in hooks)
             guard = "own-tools" if judges else "record"
+    plugin = guard != "own-tools" and any(_is_plugged(one, project) for one in host.plugins)
+    if plugin:
+        # Of OpenCode it is the hooks alone.
+        server, guard = server or host.plugins[0].kind != "text", "own-tools"
     only = host.only and all(_within(one.wants, held(one, project)) for one in host.only)
     if only and server and (guard == "own-tools" or host.hooks is None):
         guard = "only-filepact"
-    return Connection(host, installed, server, guard, tuple(dict.fromkeys(hooks)))
+    lines = () if plugin else tuple(dict.fromkeys(hooks))
+    reachable = not plugin or shutil.which("filepact") is not None
+    return Connection(*(host, installed, server, guard, lines), plugin=plugin, reachable=reachable)
+
+
+def _is_plugged(file: HostFile, project: Path) -> bool:
+    """Whether the plugin of ours is named in a file, or is that file."""
+    value = held(file, project)
+    if file.kind == "text":
+        return isinstance(value, str) and "filepact" in value
+    return _within(file.wants, value)
 
 
 def _has(file: HostFile, project: Path) -> bool:

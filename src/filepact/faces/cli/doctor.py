@@ -173,9 +173,11 @@ def check_agents(root: Path, options: Sequence[str]) -> Iterator[CheckResult]:
             said = f"{host.title} is connected, and its own tools are not guarded"
             after = f"filepact setup {host.name}" if host.hooks or host.only else host.by_hand
             yield CheckResult(name, "warn", said, after, facts)
-        elif one.hooks and host.hooks:
+        elif host.hooks and (one.hooks or one.plugin):
             words = hook_words(host, project, options)
             wrong = _fire(words, one.hooks, host.hooks)
+            if not one.reachable:
+                wrong = "is not found: no filepact is on the PATH"
             said = f"{host.title}: {one.said}, and its hook {wrong or 'answers'}"
             after = f"filepact setup {host.name} --write" if wrong else host.trust
             yield CheckResult(name, "warn" if wrong else "ok", said, after, facts)

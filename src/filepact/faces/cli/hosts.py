@@ -106,6 +106,7 @@ class Host:
         only: What takes its own tools away that write; empty where no file can.
         by_hand: How they are taken away where no file can.
         tools: Whether it has any of its own that write.
+        plugins: Where it is told of the plugin of ours, which brings server and hooks.
     """
 
     name: str
@@ -118,6 +119,7 @@ class Host:
     only: tuple[HostFile, ...] = ()
     by_hand: str = ""
     tools: bool = True
+    plugins: tuple[HostFile, ...] = ()
 
     @property
     def user_wide(self) -> bool:
@@ -240,6 +242,13 @@ HOSTS: Final = (
         ),
         trust="At its next start Claude Code asks whether you trust the folder and the server "
         "filepact: say yes.",
+        plugins=tuple(
+            HostFile(path, {"enabledPlugins": {"filepact@filepact": True}})
+            for path in (
+                *("~/.claude/settings.json", ".claude/settings.json"),
+                ".claude/settings.local.json",
+            )
+        ),
     ),
     Host(
         name="codex",
@@ -285,6 +294,9 @@ HOSTS: Final = (
             ),
         ),
         trust="Gemini CLI uses none of it before you trust the folder: it asks, or type /permissions.",
+        plugins=(
+            HostFile("~/.gemini/extensions/filepact/gemini-extension.json", {"name": "filepact"}),
+        ),
     ),
     Host(
         name="opencode",
@@ -316,6 +328,7 @@ HOSTS: Final = (
                 others=("opencode.jsonc",),
             ),
         ),
+        plugins=(HostFile("~/.config/opencode/plugin/filepact.js", _PLUGIN, "text"),),
     ),
     Host(
         name="copilot",

@@ -1,0 +1,95 @@
+"""The plugins in `plugins`: what they bring is what `filepact setup` writes, with `filepact` from the PATH."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from filepact import VERSION
+from filepact.faces.cli.connections import connections
+from filepact.faces.cli.doctor import check_agents
+from filepact.faces.cli.hosts import HOSTS
+
+if TYPE_CHECKING:
+    from tests.faces.command_line import CommandLine
+
+PROJECT = Path(__file__).resolve().parents[2]
+PLUGINS = PROJECT / "plugins"
+BY_NAME = {one.name: one for one in HOSTS}
+
+
+def read(path: str) -> Any:
+    return json.loads((PLUGINS / path).read_text())
+
+
+@pytest.mark.parametrize(
+    ("name", "manifest", "servers"),
+    [
+        ("claude", "claude/.claude-plugin/plugin.json", "claude/.mcp.json"),
+        ("gemini", "gemini/gemini-extension.json", "gemini/gemini-extension.json"),
+    ],
+)
+def test_a_plugin_brings_the_server_and_the_hooks_of_setup(
+    name: str, manifest: str, servers: str
+) -> None:
+    assert (read(manifest)["name"], read(manifest)["version"]) == ("filepact", VERSION)
+    entry = {"command": "filepact", "args": ["mcp", "."]}
+    assert read(servers)["mcpServers"] == {"filepact": entry}
+    hooks = BY_NAME[name].hooks
+    assert hooks is not None
+    wanted = json.dumps(hooks.wanted()[0].wants).replace("{hook}", f"filepact hook {name}")
+    assert read(f"{name}/hooks/hooks.json")["hooks"] == json.loads(wanted)["hooks"]
+
+
+def test_the_plugin_of_opencode_is_the_one_that_setup_writes() -> None:
+    hooks = BY_NAME["opencode"].hooks
+    assert hooks is not None
+    wanted = hooks.wanted()[0].wants
+    assert isinstance(wanted, str)
+    text = (PLUGINS / "opencode" / "filepact.js").read_text()
+    words = json.dumps(["filepact", "hook", "opencode"])
+    assert text.splitlines()[1:] == wanted.replace("{hook}", words).splitlines()[1:]
+
+
+def test_the_marketplace_of_claude_code_names_a_plugin_that_is_there() -> None:
+    told = json.loads((PROJECT / ".claude-plugin" / "marketplace.json").read_text())
+    (plugin,) = told["plugins"]
+    assert (told["name"], plugin["name"]) == ("filepact", "filepact")
+    assert (PROJECT / plugin["source"] / ".claude-plugin" / "plugin.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "text"),
+    [
+        ("claude", ".claude/settings.json", '{"enabledPlugins": {"filepact@filepact": true}}'),
+        ("gemini", ".gemini/extensions/filepact/gemini-extension.json", '{"name": "filepact"}'),
+        ("opencode", ".config/opencode/plugin/filepact.js", "// the plugin of filepact"),
+    ],
+)
+def test_an_agent_with_the_plugin_is_connected_and_guarded(
+    cli: CommandLine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    file: str,
+    text: str,
+) -> None:
+    for variable in ("CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    path = tmp_path / "home" / file
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    (found,) = (one for one in connections(cli.root) if one.host.name == name)
+    assert (found.plugin, found.guard) == (False, None)
+    path.write_text(text)
+    (found,) = (one for one in connections(cli.root) if one.host.name == name)
+    assert (found.plugin, found.guard, found.hooks) == (True, "own-tools", ())
+    assert found.server == (name != "opencode")
+    # Its hooks are found on the search path.
+    monkeypatch.setenv("PATH", str(tmp_path))
+    check = {one.name: one.level for one in check_agents(cli.root, ("--state", str(cli.state)))}
+    assert check[f"agent {name}"] == "warn"
