@@ -231,18 +231,23 @@ int trigram_add(index_t *index, uint32_t number, const uint8_t *text, size_t siz
     return good;
 }
 
+/* The difference that begins at `*at`, which then is behind it. */
+static uint32_t next_step(const uint8_t *bytes, uint32_t *at) {
+    uint32_t step = 0, shift = 0;
+    uint8_t byte;
+    do {
+        byte = bytes[(*at)++];
+        step |= (uint32_t)(byte & 127) << shift;
+        shift += 7;
+    } while (byte & 128);
+    return step;
+}
+
 static uint32_t read_all(const list_t *list, uint32_t *out) {
     const uint8_t *bytes = postings(list);
     uint32_t number = 0, count = 0;
     for (uint32_t at = 0; at < list->used; count++) {
-        uint32_t step = 0, shift = 0;
-        uint8_t byte;
-        do {
-            byte = bytes[at++];
-            step |= (uint32_t)(byte & 127) << shift;
-            shift += 7;
-        } while (byte & 128);
-        number += step;
+        number += next_step(bytes, &at);
         out[count] = number;
     }
     return count;
@@ -253,14 +258,7 @@ static uint32_t keep_common(const list_t *list, uint32_t *out, uint32_t count) {
     const uint8_t *bytes = postings(list);
     uint32_t number = 0, kept = 0, next = 0;
     for (uint32_t at = 0; at < list->used && next < count;) {
-        uint32_t step = 0, shift = 0;
-        uint8_t byte;
-        do {
-            byte = bytes[at++];
-            step |= (uint32_t)(byte & 127) << shift;
-            shift += 7;
-        } while (byte & 128);
-        number += step;
+        number += next_step(bytes, &at);
         while (next < count && out[next] < number)
             next++;
         if (next < count && out[next] == number)
@@ -276,13 +274,43 @@ static int by_size(const void *one, const void *other) {
     return (a > b) - (a < b);
 }
 
-/* The files that hold every trigram of a literal of three bytes or more.  Writes at most `room` numbers;
- * returns how many there are, or -1 where they do not fit or the literal is too short. */
+/* The files that hold two bytes in a row, and behind them any other. */
+static int64_t find_pair(const index_t *index, uint32_t pair, uint32_t *out, uint32_t room) {
+    uint8_t *among = calloc((size_t)index->next / 8 + 1, 1);
+    uint32_t count = 0;
+    if (!among)
+        return -1;
+    for (uint32_t last = 0; last < 256; last++) {
+        uint32_t found = index->slots[slot_of(index, pair << 8 | last)];
+        if (!found)
+            continue;
+        const list_t *list = &index->lists[found - 1];
+        const uint8_t *bytes = postings(list);
+        for (uint32_t at = 0, number = 0; at < list->used;) {
+            number += next_step(bytes, &at);
+            among[number >> 3] |= (uint8_t)(1 << (number & 7));
+        }
+    }
+    for (uint32_t number = 0; number < index->next; number++)
+        if (among[number >> 3] & 1 << (number & 7)) {
+            if (count < room)
+                out[count] = number;
+            count++;
+        }
+    free(among);
+    return count > room ? -1 : (int64_t)count;
+}
+
+/* The files that hold every trigram of a literal of two bytes or more, where each text was added with a byte
+ * behind its end.  Writes at most `room` numbers, in order; returns how many there are, or -1 where they do
+ * not fit or the literal is too short. */
 int64_t trigram_find(const index_t *index, const uint8_t *text, size_t size, uint32_t *out, uint32_t room) {
     const list_t *lists[MOST_LISTS];
     size_t count = 0;
-    if (size < 3)
+    if (size < 2)
         return -1;
+    if (size == 2)
+        return find_pair(index, (uint32_t)folded(text[0]) << 8 | folded(text[1]), out, room);
     uint32_t window = (uint32_t)folded(text[0]) << 8 | folded(text[1]);
     for (size_t at = 2; at < size && count < MOST_LISTS; at++) {
         window = (window << 8 | folded(text[at])) & (TRIGRAMS - 1);
@@ -304,12 +332,193 @@ int64_t trigram_find(const index_t *index, const uint8_t *text, size_t size, uin
 /* Bytes that the index takes, about. */
 uint64_t trigram_memory(const index_t *index) { return index->memory; }
 
-/* A file as it was read; of size -1 where it has to be read in another way. */
+/* A file as it was read. */
 typedef struct {
-    int64_t size;
+    int64_t size; /* or why it has no bytes */
     uint64_t inode;
     int64_t modified, changed; /* nanoseconds */
 } record_t;
+
+enum { OTHERWISE = -1, LACKING = -2 }; /* it has to be read in another way; it lacks a literal */
+
+/* A literal, in lower case where case does not matter. */
+typedef struct {
+    const uint8_t *bytes;
+    size_t length;
+    size_t first, second;    /* where in it two bytes stand that are rare in texts */
+    uint8_t masks[2];        /* the bit by which cases differ, where case does not matter */
+    size_t next;             /* where it was found last */
+} literal_t;
+
+enum { BLOCK = 16, MOST_LITERALS = 64 };
+typedef uint8_t block_t __attribute__((vector_size(BLOCK)));
+
+static const char common[] = " etaoinsrlcdumpfhgyb_.,()=\"':xw-vk/[]01";
+
+static size_t rareness(uint8_t byte) {
+    const char *found = byte ? strchr(common, folded(byte)) : NULL;
+    return found ? (size_t)(found - common) : sizeof common;
+}
+
+static uint8_t mask_of(uint8_t byte, int fold) { return fold && byte >= 'a' && byte <= 'z' ? 32 : 0; }
+
+static literal_t literal_of(const uint8_t *bytes, size_t length, int fold) {
+    literal_t literal = {bytes, length, 0, length - 1, {0, 0}, 0};
+    for (size_t at = 0; at < length; at++)
+        if (rareness(bytes[at]) > rareness(bytes[literal.first]))
+            literal.first = at;
+    literal.second = literal.first ? 0 : length - 1;
+    for (size_t at = 0; at < length; at++)
+        if (at != literal.first && rareness(bytes[at]) > rareness(bytes[literal.second]))
+            literal.second = at;
+    literal.masks[0] = mask_of(bytes[literal.first], fold);
+    literal.masks[1] = mask_of(bytes[literal.second], fold);
+    return literal;
+}
+
+static int stands_at(const literal_t *literal, const uint8_t *text, int fold) {
+    if (!fold)
+        return !memcmp(text, literal->bytes, literal->length);
+    for (size_t at = 0; at < literal->length; at++)
+        if (folded(text[at]) != literal->bytes[at])
+            return 0;
+    return 1;
+}
+
+/* Where a literal stands in a text, from an offset on; SIZE_MAX where it does not. */
+static size_t seek(const literal_t *literal, const uint8_t *text, size_t size, size_t at, int fold) {
+    block_t first, second, masks[2];
+    memset(&first, literal->bytes[literal->first], BLOCK);
+    memset(&second, literal->bytes[literal->second], BLOCK);
+    memset(&masks[0], literal->masks[0], BLOCK);
+    memset(&masks[1], literal->masks[1], BLOCK);
+    for (; at + literal->length - 1 + BLOCK <= size; at += BLOCK) {
+        block_t one, other;
+        memcpy(&one, text + at + literal->first, BLOCK);
+        memcpy(&other, text + at + literal->second, BLOCK);
+        block_t same = (block_t)((one | masks[0]) == first) & (block_t)((other | masks[1]) == second);
+        uint64_t halves[2];
+        memcpy(halves, &same, BLOCK);
+        if (!(halves[0] | halves[1]))
+            continue;
+        for (size_t place = 0; place < BLOCK; place++)
+            if (same[place] && stands_at(literal, text + at + place, fold))
+                return at + place;
+    }
+    for (; at + literal->length <= size; at++)
+        if (stands_at(literal, text + at, fold))
+            return at;
+    return SIZE_MAX;
+}
+
+/* Reads the next group of literals; each stands behind its length, 0 ends the group.  Returns how many, or -1. */
+static int next_group(const uint8_t *needs, size_t size, size_t *at, literal_t *group, int fold) {
+    for (int count = 0; *at + 4 <= size;) {
+        uint32_t length;
+        memcpy(&length, needs + *at, 4);
+        *at += 4;
+        if (!length)
+            return count;
+        if (length > size - *at || count == MOST_LITERALS)
+            return -1;
+        group[count++] = literal_of(needs + *at, length, fold);
+        *at += length;
+    }
+    return -1;
+}
+
+/* Whether letters beyond ASCII stand in a text that are cases of letters of ASCII. */
+static int holds_odd_cases(const uint8_t *text, size_t size) {
+    static const literal_t kelvin = {(const uint8_t *)"\xe2\x84\xaa", 3, 1, 2, {0, 0}, 0};
+    static const literal_t long_s = {(const uint8_t *)"\xc5\xbf", 2, 0, 1, {0, 0}, 0};
+    return seek(&kelvin, text, size, 0, 0) != SIZE_MAX || seek(&long_s, text, size, 0, 0) != SIZE_MAX;
+}
+
+/* Whether a text holds of each group of literals one at least; what cannot be told, it does. */
+static int holds_all(const uint8_t *text, size_t size, const uint8_t *needs, size_t needs_size, int fold) {
+    literal_t group[MOST_LITERALS];
+    for (size_t at = 0; at < needs_size;) {
+        int count = next_group(needs, needs_size, &at, group, fold), one = 0;
+        if (count < 0)
+            return 1;
+        while (one < count && seek(&group[one], text, size, 0, fold) == SIZE_MAX)
+            one++;
+        if (one == count)
+            return 0;
+    }
+    return 1;
+}
+
+int text_holds(const uint8_t *text, size_t size, const uint8_t *needs, size_t needs_size, int fold) {
+    return holds_all(text, size, needs, needs_size, fold) || (fold && holds_odd_cases(text, size));
+}
+
+/* A line that holds what is needed; where `start` is UNSURE, nobody knows which lines of the text do. */
+typedef struct {
+    uint32_t text, start, hit, end;
+} line_t;
+
+enum { UNSURE = 0xffffffff };
+
+/* The lines of one text that hold of each group of literals one at least.  Returns how many, or `room` + 1. */
+static uint32_t lines_of(const uint8_t *text, size_t size, const uint8_t *needs, size_t needs_size, int fold,
+                         line_t *out, uint32_t room) {
+    literal_t group[MOST_LITERALS];
+    size_t rest = 0, at = 0;
+    uint32_t found = 0;
+    int count = size < UNSURE ? next_group(needs, needs_size, &rest, group, fold) : -1;
+    if (count < 1 || (fold && holds_odd_cases(text, size))) {
+        if (room)
+            *out = (line_t){0, UNSURE, 0, 0};
+        return 1;
+    }
+    for (int one = 0; one < count; one++)
+        group[one].next = seek(&group[one], text, size, 0, fold);
+    for (;;) {
+        size_t hit = SIZE_MAX;
+        for (int one = 0; one < count; one++) {
+            if (group[one].next < at)
+                group[one].next = seek(&group[one], text, size, at, fold);
+            if (group[one].next < hit)
+                hit = group[one].next;
+        }
+        if (hit == SIZE_MAX)
+            return found;
+        size_t start = hit;
+        while (start > at && text[start - 1] != '\n')
+            start--;
+        const uint8_t *behind = memchr(text + hit, '\n', size - hit);
+        size_t end = behind ? (size_t)(behind - text) : size;
+        if (holds_all(text + start, end - start, needs + rest, needs_size - rest, fold)) {
+            if (found == room)
+                return room + 1;
+            out[found++] = (line_t){0, (uint32_t)start, (uint32_t)hit, (uint32_t)end};
+        }
+        if (end == size)
+            return found;
+        at = end + 1;
+    }
+}
+
+/* The lines of several texts; as `lines_of`.  Of a text with more than fit it is not known which.  Returns how
+ * many records there are; the texts before `*done` were gone through. */
+uint32_t find_lines(const uint8_t *const *texts, const uint64_t *sizes, uint32_t count, const uint8_t *needs,
+                    size_t needs_size, int fold, line_t *out, uint32_t room, uint32_t *done) {
+    uint32_t used = 0;
+    for (*done = 0; *done < count && used < room; ++*done) {
+        uint32_t left = room - used;
+        uint32_t found = lines_of(texts[*done], sizes[*done], needs, needs_size, fold, out + used, left);
+        if (found > left) {
+            if (used)
+                return used;
+            *out = (line_t){0, UNSURE, 0, 0};
+            found = 1;
+        }
+        for (; found; found--)
+            out[used++].text = *done;
+    }
+    return used;
+}
 
 #ifdef __linux__
 #ifndef SYS_openat2
@@ -330,9 +539,9 @@ static int read_open(int file, const struct stat *status, uint8_t *out, size_t r
     size_t size = 0;
     ssize_t got;
     struct stat after;
-    while ((got = pread(file, out + size, room - size, (off_t)size)) > 0)
+    while ((off_t)size < status->st_size && (got = pread(file, out + size, room - size, (off_t)size)) > 0)
         size += (size_t)got;
-    return got == 0 && !fstat(file, &after) && (off_t)size == status->st_size && after.st_size == status->st_size &&
+    return !fstat(file, &after) && (off_t)size == status->st_size && after.st_size == status->st_size &&
            nanoseconds(after.st_mtim) == nanoseconds(status->st_mtim) &&
            nanoseconds(after.st_ctim) == nanoseconds(status->st_ctim);
 }
@@ -341,13 +550,14 @@ static int read_open(int file, const struct stat *status, uint8_t *out, size_t r
 /* Reads regular files with one name beneath a folder, one behind the other into `out`, as many as fit.
  *
  * `paths` are their names, each with a zero behind it; `resolve` are the flags of openat2.  What a name leads
- * to is held before it is looked at, and only a regular file is opened.  Returns how many records it wrote. */
-uint32_t read_files(int folder, uint64_t resolve, const char *paths, uint32_t count, uint8_t *out, size_t room,
-                    record_t *records) {
+ * to is held before it is looked at, and only a regular file is opened.  Of a file that lacks what is needed no
+ * bytes are kept.  Returns how many records it wrote. */
+uint32_t read_files(int folder, uint64_t resolve, const char *paths, uint32_t count, const uint8_t *needs,
+                    size_t needs_size, int fold, uint8_t *out, size_t room, record_t *records) {
     size_t used = 0;
     uint32_t done = 0;
     for (; done < count; done++, paths += strlen(paths) + 1) {
-        records[done].size = -1;
+        records[done].size = OTHERWISE;
 #ifdef __linux__
         uint64_t how[3] = {O_PATH | O_NOFOLLOW | O_CLOEXEC, 0, resolve};
         int held = (int)syscall(SYS_openat2, folder, paths, how, sizeof how);
@@ -367,14 +577,18 @@ uint32_t read_files(int folder, uint64_t resolve, const char *paths, uint32_t co
             if (file >= 0) {
                 if (read_open(file, &status, out + used, room - used)) {
                     note(&records[done], &status);
-                    used += (size_t)status.st_size;
+                    if (text_holds(out + used, (size_t)status.st_size, needs, needs_size, fold))
+                        used += (size_t)status.st_size;
+                    else
+                        records[done].size = LACKING;
                 }
                 close(file);
             }
         }
         close(held);
 #else
-        (void)folder, (void)resolve, (void)out, (void)room, (void)used;
+        (void)folder, (void)resolve, (void)needs, (void)needs_size, (void)fold;
+        (void)out, (void)room, (void)used;
 #endif
     }
     return done;

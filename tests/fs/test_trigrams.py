@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 
 from filepact.errors import SearchFailedError
 from filepact.fs import trigrams
 from filepact.fs.root import Root
-from filepact.fs.trigrams import TrigramIndex
+from filepact.fs.trigrams import NO_LINE, TrigramIndex, find_lines
 from filepact.text.literals import needs_of
 from filepact.text.query import Query
+from tests.fs import trigram_fuzz
 
 ATOMS = [
     r"a",
@@ -69,7 +68,6 @@ ATOMS = [
 ATOMS += ["\u212a", "\u017f", "\u00e9", "\u00df"]
 LETTERS = "aAbBcCfFoOkKsS .-\n\r\t1{}]\u212a\u017f\u00e9\u00df"
 PIECES = ("abc", "foo", "ab", "FOO", "bafo", " ", "k", "oo")
-SOURCE = Path(__file__).resolve().parents[2] / "native" / "trigram.c"
 
 
 def test_there_is_an_index_where_there_is_a_compiler():
@@ -86,7 +84,7 @@ def test_there_is_an_index_where_there_is_a_compiler():
     [
         ("foo|barbaz", ((b"foo", b"barbaz"),)),
         (r"class\s+\w+\(Test", ((b"class",), (b"(Test",))),
-        ("(foo|bar)baz+qux?", ((b"foo", b"bar"), (b"baz",))),
+        ("(foo|bar)baz+qux?", ((b"foo", b"bar"), (b"baz",), (b"qu",))),
         ("(abc)*def", ((b"def",),)),
         ("abc{", ((b"abc{",),)),
         ("[A-Z]{3}", ()),
@@ -214,68 +212,57 @@ def test_a_library_of_an_earlier_version_is_not_used(monkeypatch):
     assert trigrams._library.__wrapped__() is None
 
 
-HARNESS = r"""
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "%s"
-int main(void) {
-    unsigned seed = 7;
-    for (int round = 0; round < 30; round++) {
-        index_t *index = trigram_new();
-        for (uint32_t number = 0; number < 400; number += 1 + seed %% 3) {
-            size_t size = (seed = seed * 1103515245u + 12345u) %% 3000;
-            uint8_t *text = malloc(size ? size : 1);
-            for (size_t at = 0; at < size; at++)
-                text[at] = (uint8_t)((seed = seed * 1103515245u + 12345u) >> 16) & (round %% 2 ? 255 : 15);
-            if (!trigram_add(index, number, text, size)) return 2;
-            uint32_t out[400];
-            size_t from = size > 20 ? size / 2 : 0, wide = size > 20 ? 3 + seed %% 8 : size;
-            int64_t count = trigram_find(index, text + from, wide, out, 400);
-            int there = wide < 3 || count < 0;
-            for (int64_t at = 0; at < count; at++) there |= out[at] == number;
-            if (!there) return 3;
-            if (number %% 37 == 0) trigram_rest(index);
-            free(text);
-        }
-        if (trigram_add(index, 1, (const uint8_t *)"again", 5)) return 4;
-        trigram_free(index);
-    }
-    int folder = open(".", O_RDONLY | O_DIRECTORY);
-    for (size_t room = 1; room < 3000; room += 1 + room / 7) {
-        const char *at = "a\0b\0none\0link\0.\0a\0", *end = at + 18;
-        uint32_t left = 6;
-        uint8_t *out = malloc(room);
-        while (left) {
-            record_t *records = malloc(left * sizeof *records);
-            uint32_t done = read_files(folder, 0x0c, at, left, out, room, records);
-            if (!done) return 5;
-            for (uint32_t one = 0; one < done; one++) {
-                if (at >= end || (records[one].size >= 0 && (size_t)records[one].size >= room)) return 6;
-                at += strlen(at) + 1;
-            }
-            left -= done;
-            free(records);
-        }
-        free(out);
-    }
-    return 0;
-}
-"""
-
-
 @pytest.mark.slow(measured=True)
-def test_the_library_in_c_stays_in_its_memory(tmp_path):
-    if shutil.which("cc") is None:
-        pytest.skip("no C compiler here")
-    (tmp_path / "harness.c").write_text(HARNESS % SOURCE)
-    flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1", "-Wall"]
-    flags += ["-D_GNU_SOURCE"]
-    program = tmp_path / "harness"
-    made = subprocess.run(["cc", *flags, "-o", program, tmp_path / "harness.c"], check=False)
-    if made.returncode:
-        pytest.skip("this compiler has no sanitizers")
-    (tmp_path / "a").write_bytes(b"a" * 1_000)
-    (tmp_path / "b").write_bytes(b"")
-    (tmp_path / "link").symlink_to("a")
-    assert subprocess.run([program], cwd=tmp_path, check=False).returncode == 0
+def test_the_library_in_c_stays_in_its_memory_and_finds_what_is_there(tmp_path):
+    program = trigram_fuzz.build(tmp_path)
+    if program is None:
+        pytest.skip("no C compiler with sanitizers here")
+    assert [trigram_fuzz.run(program, tmp_path, seed, 1_000) for seed in range(3)] == [0, 0, 0]
+
+
+@needs_library
+@pytest.mark.parametrize("fold", [False, True])
+def test_lines_are_found_that_hold_what_is_needed(fold):
+    texts = [b"one abc\ntwo ABC foo", b"", b"abc foo\r\nfoo abc\n\nabc", "\u212a abc foo".encode()]
+    found = find_lines(texts, ((b"abc", b"none"), (b"foo",)), fold=fold)
+    wanted = [(2, 0, 0, 8), (2, 9, 13, 16)]
+    if fold:
+        # A letter that is another case of one of ASCII leaves it open.
+        assert found == [(0, 8, 12, 19), *wanted, (3, NO_LINE, 0, 0)]
+    else:
+        assert found == [*wanted, (3, 0, 4, 11)]
+
+
+@needs_library
+def test_lines_of_many_texts_are_found_however_many_there_are():
+    texts = [b"abc\n" * number for number in (3_000, 2_000, 9_000, 1)]
+    found = find_lines(texts, ((b"abc",),))
+    assert [sum(line[0] == text for line in found) for text in range(4)] == [3_000, 2_000, 1, 1]
+    assert [line[1] for line in found if line[0] == 2] == [NO_LINE]
+    assert found[3_000] == (1, 0, 0, 3)
+
+
+@needs_library
+def test_of_files_that_lack_what_is_needed_no_bytes_are_read(many, tmp_path):
+    with Root.open(tmp_path / "root", resolver="openat2") as root:
+        paths = ["in/half", "in/1.txt", "in/other half", "large"]
+        got = list(root.read_small(paths, ((b"xxxx", b"none"),)))
+        assert [one and one[0] for one in got] == [many["in/half"], False, False, None]
+        folded = root.read_small(paths[:1], ((b"XXXX",),), fold=True)
+        assert next(folded)[0] == many["in/half"]
+
+
+@needs_library
+def test_two_bytes_in_a_row_are_found_wherever_they_stand():
+    index = TrigramIndex.open()
+    for text in (b"ab", b"xab", b"abx", b"a b", b"a", b"", b"AB\n", "b\u212a".encode()):
+        index.add(text)
+    assert index.find(((b"ab",),)) == [0, 1, 2, 6]
+    assert index.find(((b"bk",),)) == [7]
+    assert index.find(((b"ab", b"xa"), (b"abx",))) == [2]
+    index.close()
+
+
+def test_without_the_library_no_lines_are_found(monkeypatch):
+    monkeypatch.setattr(trigrams, "_library", lambda: None)
+    assert find_lines([b"abc"], ((b"abc",),)) is None

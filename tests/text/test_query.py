@@ -234,3 +234,57 @@ def test_both_engines_and_a_line_by_line_search_agree(text, pattern):
     assert lines(pattern, data) == expected
     assert lines(f"(?!q)(?:{pattern})", data) == expected
     assert Query.compile(pattern).count(Query.compile(pattern).prepare(data)) == len(expected)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "foo",
+        "fo{2}",
+        r"\bfoo\b",
+        "^a|b$",
+        r"\d",
+        "f.*o$",
+        r"\Afoo",
+        "k",
+        "(?s)a.b",
+        "foo|bar",
+        "^$",
+    ],
+)
+def test_texts_that_are_searched_as_one_match_where_each_does(pattern, exact):
+    query = Query.compile(pattern, case_sensitive=exact)
+    texts = [b"foo\nbar\r\n", b"", b"Foo", "\u212a\nb".encode(), b"a\nb\n", b"x" * 50, b"9", b"f o"]
+    texts.append(b"a foo\r\n" * 3)
+    among = query.among(texts)
+    assert among == sorted(among)
+    sure = [at for at, text in enumerate(texts) if query.find(text)]
+    assert set(sure) <= set(among) <= {*sure, 1, *(() if pattern != "^$" else range(9))}
+    if query.by_lines:
+        lines = [line for text in texts for line in query.prepare(text).split(b"\n") if line]
+        first = {at: query.find(line) for at, line in enumerate(lines)}
+        assert query.matching(lines) == {
+            at: (found[0].start, found[0].end) for at, found in first.items() if found
+        }
+
+
+def test_a_line_on_which_a_pattern_would_take_long_may_match():
+    query = Query.compile("needed[ab]{900}c")
+    lines = [b"needed", b"x" * (query._step + 1), b"needed" + b"a" * 900 + b"c"]
+    assert query.matching(lines) == {1: (-1, -1), 2: (0, 907)}
+    assert query.among(lines) == [1, 2]
+
+
+def test_plain_text_is_found_once_in_each_line_and_the_clock_is_looked_at():
+    query = Query.compile("a.b", literal=True, case_sensitive=True)
+    text = b"a.b a.b\nA.B\na.b"
+    assert [(one.line, one.start) for one in query.find(text)] == [(1, 0), (3, 12)]
+    any_case = Query.compile("a-B")
+    assert [one.line for one in any_case.find(b"A-B a-b\n\na-b\n")] == [1, 3]
+    assert any_case.find("A-b \u212a".encode())[0].start == 0
+    asked = iter([False, True])
+    with pytest.raises(TimedOutError):
+        list(query.hits(b"a.b\n" * 3_000, stop=lambda: next(asked)))
+    with pytest.raises(TimedOutError):
+        list(query.hits(text, stop=lambda: True))

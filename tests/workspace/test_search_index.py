@@ -14,9 +14,9 @@ from filepact.errors import PathBlockedError
 from filepact.fs.root import Root
 from filepact.fs.trigrams import TrigramIndex
 from filepact.text.query import Query
-from filepact.workspace import name_index, search_index
+from filepact.workspace import name_index, search_index, text_index
 from filepact.workspace.name_index import FileList, IndexChanges
-from filepact.workspace.search_index import TextIndex
+from filepact.workspace.text_index import TextIndex
 from tests.properties.index_histories import (
     changes,
     check,
@@ -80,9 +80,9 @@ def test_files_that_cannot_match_are_not_opened(indexed, root, monkeypatch):
     opened = []
     plain = Root.read_small
 
-    def read_small(self, paths):
+    def read_small(self, paths, *needs, **how):
         opened.extend(paths)
-        return plain(self, paths)
+        return plain(self, paths, *needs, **how)
 
     monkeypatch.setattr(Root, "read_small", read_small)
     found = reader(workspace).grep(
@@ -106,7 +106,7 @@ def test_a_line_is_shown_from_the_disk_and_never_from_what_is_kept(indexed, root
         raise PathBlockedError("no", path=path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Root, "read_small", lambda _root, paths: [None] * len(paths))
+        patch.setattr(Root, "read_small", lambda _root, paths, *_, **__: [None] * len(paths))
         patch.setattr(Root, "read", refuse)
         found = reader(workspace).grep(".", query, **how)
         assert (found.files, found.unreadable) == ((), ("a.txt",))
@@ -126,24 +126,24 @@ def test_a_text_that_was_read_before_its_file_changed_is_not_kept(indexed, root)
     workspace = indexed()
     index = known(workspace)
     files = index.names.files(".", workspace.guard.listing(index.root, "read"), "**/*")
-    before = index.texts.known(files, ((b"word",),), (), keeps=True)
+    before = index.texts.known(files, ((b"word",),), ())
     (root / "a.txt").write_text("other\n")
     check(workspace)
     workspace._indexes.settle()
     before.keep("a.txt", b"word and more\n")
-    assert not index.texts._kept
+    assert list(index.texts._kept.values()) == [b"other\n"]
     check(workspace)
 
 
 @needs_library
 def test_texts_are_kept_within_a_bound(indexed, root, monkeypatch):
-    monkeypatch.setattr(search_index, "_MOST_KEPT", 40)
+    monkeypatch.setattr(text_index, "_MOST_KEPT", 40)
     for number in range(9):
         (root / f"{number}.txt").write_text(f"createdAt {number}\n")
     workspace = indexed()
     check(workspace)
     assert 0 < sum(map(len, known(workspace).texts._kept.values())) <= 40
-    monkeypatch.setattr(search_index, "_MOST_NOTED", 3)
+    monkeypatch.setattr(text_index, "_MOST_NOTED", 3)
     for number in range(9):
         (root / f"{number}.txt").write_text(f"createdAt again {number}\n")
         check(workspace)
@@ -230,9 +230,9 @@ def test_what_a_system_lacks_changes_no_answer(indexed, root, monkeypatch, lacki
     plant(root, random.Random(5))
     if lacking == "trigrams":
         monkeypatch.setattr(TrigramIndex, "open", lambda: None)
-        monkeypatch.setattr(search_index.TextIndex.__init__, "__defaults__", (lambda: None,))
+        monkeypatch.setattr(TextIndex.__init__, "__defaults__", (lambda: None,))
     elif lacking == "library":
-        monkeypatch.setattr(Root, "read_small", lambda _root, paths: [None] * len(paths))
+        monkeypatch.setattr(Root, "read_small", lambda _root, paths, *_, **__: [None] * len(paths))
     elif lacking == "notices":
         monkeypatch.setattr(name_index.InotifyWatcher, "open", lambda _root: None)
     else:
@@ -286,7 +286,7 @@ def test_a_tree_that_was_too_busy_to_be_listed_gets_its_index_later(indexed, roo
 
 @needs_library
 def test_a_budget_that_is_used_up_leaves_the_rest_to_be_searched(indexed, root, monkeypatch):
-    monkeypatch.setattr(search_index, "_BUDGET", 1)
+    monkeypatch.setattr(text_index, "_BUDGET", 1)
     plant(root, random.Random(7))
     workspace = indexed()
     assert 0 < len(known(workspace).texts._numbers) < 25
@@ -295,7 +295,7 @@ def test_a_budget_that_is_used_up_leaves_the_rest_to_be_searched(indexed, root, 
 
 @needs_library
 def test_an_index_that_is_mostly_out_of_date_is_made_anew(indexed, root, monkeypatch):
-    monkeypatch.setattr(search_index, "_FEW", 5)
+    monkeypatch.setattr(text_index, "_FEW", 5)
     (root / "a.txt").write_text("first\n")
     workspace = indexed()
     for number in range(12):
@@ -390,7 +390,7 @@ def filled(*names):
 
 
 def looked_at(texts, files):
-    return texts.known(files, ((b"word",),), (), keeps=True).look
+    return texts.known(files, ((b"word",),), ()).look
 
 
 @needs_library

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
     from filepact.fs.home_secrets import SecretIndex
     from filepact.fs.resolve import Resolution
+    from filepact.fs.trigrams import SmallFile
+    from filepact.text.literals import Needs
 
 __all__ = ["FOLDER", "MOVED", "OpenFile", "RootReader", "root_gone"]
 
@@ -268,20 +270,29 @@ class RootReader:
         finally:
             os.close(descriptor)
 
-    def read_small(self, paths: Sequence[str]) -> Iterator[tuple[bytes, tuple[int, ...]] | None]:
+    def read_small(
+        self, paths: Sequence[str], needs: Needs = (), *, fold: bool = False
+    ) -> Iterator[SmallFile | Literal[False] | None]:
         """Read many files that are not large, without following links, as far as that is quick.
 
         Each is resolved, held and checked as by `read`, by a library that does it for many in one call.
 
+        Args:
+            paths: The files.
+            needs: What a file must hold as bytes to be wanted.
+            fold: Whether the case of ASCII letters does not matter in that.
+
         Yields:
-            For each file its bytes, and its stamp as `glance` has it; None for what `read` has to
-            read, or refuse.
+            For each file its bytes, and its stamp as `glance` has it; False where it does not hold what
+            is needed; None for what `read` has to read, or refuse.
         """
         from filepact.fs.trigrams import read_files  # noqa: PLC0415 - only searches need it
 
         quick = self._resolver.name == "openat2" and not self.boundary.mounts and self.alive()
         resolve = BENEATH | NO_LINKS | NO_MAGIC_LINKS | self.boundary.resolve
-        return read_files(self._descriptor, resolve, paths) if quick else iter([None] * len(paths))
+        if not quick:
+            return iter([None] * len(paths))
+        return read_files(self._descriptor, resolve, paths, needs, fold=fold)
 
     def _bytes(self, path: str, limit: int) -> bytes:
         return self.read(path, limit=limit, follow=False).data

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import threading
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from filepact.text.literals import Needs
 
-__all__ = ["TrigramIndex", "read_files"]
+__all__ = ["NO_LINE", "FoundLine", "SmallFile", "TrigramIndex", "find_lines", "read_files"]
 
 _LIBRARY = Path(__file__).resolve().parent.parent / "libtrigram.so.1"
 _KELVIN: Final = b"\xe2\x84\xaa"
@@ -34,9 +35,16 @@ def _library() -> Any:
         library.trigram_rest.argtypes = [ctypes.c_void_p]
         library.read_files.argtypes = [
             *(ctypes.c_int, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_uint32),
+            *(ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int),
             *(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p),
         ]
         library.read_files.restype = ctypes.c_uint32
+        library.find_lines.argtypes = [
+            *(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32),
+            *(ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int),
+            *(ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p),
+        ]
+        library.find_lines.restype = ctypes.c_uint32
     except (OSError, AttributeError):
         return None
     pointer, number = ctypes.c_void_p, ctypes.c_uint32
@@ -84,6 +92,8 @@ class TrigramIndex:
         if _KELVIN in text or _LONG_S in text:
             # Where case does not matter, these are letters of ASCII.
             text += b"\n" + text.replace(_KELVIN, b"k").replace(_LONG_S, b"s")
+        if text[-1:] != b"\n":
+            text += b"\n"  # so that its last two bytes are in a trigram
         if not self._library.trigram_add(self._handle, number, text, len(text)):
             raise MemoryError("no room for the index of trigrams")
         self.size += 1
@@ -93,15 +103,21 @@ class TrigramIndex:
         """Give back what only adding needs, and what the system may have again."""
         self._library.trigram_rest(self._handle)
 
-    def find(self, needs: Needs) -> set[int] | None:
-        """The numbers of the texts that may match; None where all of them may."""
-        found: set[int] | None = None
-        for group in needs:
-            some: set[int] = set()
-            for literal in group:
-                some.update(self._with(literal))
-            found = some if found is None else found & some
-        return found
+    def find(self, needs: Needs) -> list[int]:
+        """The numbers of the texts that may match, in order."""
+        found: list[int] | None = None
+        for group in sorted(needs, key=_is_short):
+            if found is None:
+                found = self._with_any(group)
+            elif not _is_short(group):  # of two bytes there are many
+                among = frozenset(self._with_any(group))
+                found = [number for number in found if number in among]
+        return list(range(self.size)) if found is None else found
+
+    def _with_any(self, group: Sequence[bytes]) -> list[int]:
+        if len(group) == 1:
+            return self._with(group[0])
+        return sorted({number for literal in group for number in self._with(literal)})
 
     def _with(self, literal: bytes) -> list[int]:
         room = max(self.size, 1)
@@ -115,27 +131,39 @@ class TrigramIndex:
         return int(self._library.trigram_memory(self._handle))
 
 
+def _is_short(group: Sequence[bytes]) -> bool:
+    return min(map(len, group)) < _THREE
+
+
+_THREE: Final = 3
 _ROOM: Final = 1 << 20
 _AT_ONCE: Final = 64
+_LACKING: Final = -2
 _Record = ctypes.c_int64 * 4
 _rooms = threading.local()
 
+SmallFile = tuple[bytes, tuple[int, ...]]
+"""The bytes of a file, and its inode, size and both times."""
+
 
 def read_files(
-    folder: int, resolve: int, paths: Sequence[str]
-) -> Iterator[tuple[bytes, tuple[int, ...]] | None]:
+    folder: int, resolve: int, paths: Sequence[str], needs: Needs = (), *, fold: bool = False
+) -> Iterator[SmallFile | Literal[False] | None]:
     """Read regular files that have one name and are not large, each in one state.
 
     Args:
         folder: Descriptor of the folder that the paths start from.
         resolve: Flags of openat2, as of `kernel`.
         paths: The files.
+        needs: What a file must hold as bytes to be wanted.
+        fold: Whether the case of ASCII letters does not matter in that.
 
     Yields:
-        For each its bytes, and its inode, size and both times; None for what has to be read in another
-        way, which tells what it is.
+        For each what it holds; False where that is not what is needed; None for what has to be read in
+        another way, which tells what it is.
     """
     library, at = _library(), 0
+    packed = _packed(needs, fold)
     while library is not None and at < len(paths):
         some = paths[at : at + _AT_ONCE]
         room = getattr(_rooms, "room", None)
@@ -143,16 +171,72 @@ def read_files(
             room = _rooms.room = (ctypes.c_char * _ROOM)()
         records = (_Record * len(some))()
         names = b"\0".join(map(os.fsencode, some)) + b"\0"
-        done = library.read_files(folder, resolve, names, len(some), room, _ROOM, records)
+        done = library.read_files(
+            *(folder, resolve, names, len(some), packed, len(packed), fold, room, _ROOM, records)
+        )
         at += done
         view, start = memoryview(room), 0
-        got: list[tuple[bytes, tuple[int, ...]] | None] = []
+        got: list[SmallFile | Literal[False] | None] = []
         for number in range(done):
             size, inode, *times = records[number]
-            got.append(
-                None if size < 0 else (bytes(view[start : start + size]), (inode, size, *times))
-            )
-            start += max(size, 0)
+            if size < 0:
+                got.append(False if size == _LACKING else None)
+                continue
+            got.append((bytes(view[start : start + size]), (inode, size, *times)))
+            start += size
         yield from got
     for _ in range(at, len(paths)):
         yield None
+
+
+_MOST_LINES: Final = 4_096
+
+
+FoundLine = tuple[int, int, int, int]
+"""In which of some texts a line is, the offsets of its start, of what it holds, and of its end without its LF."""
+
+NO_LINE: Final = 0xFFFF_FFFF
+"""The start in a `FoundLine` where it is not known which lines of the text hold something."""
+
+
+def find_lines(
+    texts: Sequence[bytes], needs: Needs, *, fold: bool = False
+) -> list[FoundLine] | None:
+    """The lines of some texts that hold literals, in order; None without the library in C.
+
+    Args:
+        texts: The texts.
+        needs: What a line must hold; not nothing.
+        fold: Whether the case of letters does not matter.
+    """
+    library = _library()
+    if library is None:
+        return None
+    packed = _packed(needs, fold)
+    found: list[FoundLine] = []
+    at = 0
+    done = ctypes.c_uint32()
+    out = (ctypes.c_uint32 * (4 * _MOST_LINES))()
+    while at < len(texts):
+        some = texts[at:] if at else texts
+        pointers = (ctypes.c_char_p * len(some))(*some)
+        sizes = (ctypes.c_uint64 * len(some))(*map(len, some))
+        count = library.find_lines(
+            *(pointers, sizes, len(some), packed, len(packed), fold),
+            *(out, _MOST_LINES, ctypes.byref(done)),
+        )
+        fields = iter(out[: 4 * count])
+        lines = zip(fields, fields, fields, fields, strict=True)
+        found += [(at + number, start, hit, end) for number, start, hit, end in lines]
+        at += done.value
+    return found
+
+
+def _packed(needs: Needs, fold: bool) -> bytes:
+    """Literals as the library takes them: each behind its length, 0 behind a group."""
+    parts: list[bytes] = []
+    for group in needs:
+        for literal in group:
+            parts += (len(literal).to_bytes(4, sys.byteorder), literal.lower() if fold else literal)
+        parts.append(bytes(4))
+    return b"".join(parts)

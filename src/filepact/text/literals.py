@@ -9,7 +9,7 @@ from filepact.values import late_regex
 
 __all__ = ["SHORTEST", "Needs", "needs_of"]
 
-SHORTEST: Final = 3
+SHORTEST: Final = 2
 """Bytes that a literal needs to be looked up."""
 
 Needs = tuple[tuple[bytes, ...], ...]

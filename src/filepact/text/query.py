@@ -12,7 +12,8 @@ matches line ends as well and each match counts.
 
 from __future__ import annotations
 
-from itertools import islice
+from bisect import bisect_right
+from itertools import accumulate, count, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import BinaryFileError, EncodingUnsafeError, SearchFailedError, TimedOutError
@@ -22,7 +23,7 @@ from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from filepact.text.codec import NamedEncoding
     from filepact.text.literals import Needs
@@ -39,6 +40,16 @@ _STEPS = 100_000_000
 
 _MULTILINE_STEPS = 10
 """The same for a text that cannot be searched in pieces: nobody can end it before it is through."""
+
+_JOINED = 1 << 20
+"""Bytes of texts that are searched as one."""
+
+_LOOK_EVERY = 1_000
+"""Matches of a plain text between two looks at the clock."""
+
+_SIGN = late_regex(r"[\\.^$*+?()\[\]{}|\r\n]")
+_WHOLE = late_regex(r"\\[AzCQ]|\(\?(?!:|i?\)|i?:|P?<)")
+"""What speaks of the whole text, so that it means something else where several are searched as one."""
 
 _NAMES_CR = late_regex(r"(?<!\\)(?:\\\\)*\\(?:r|x0[dD]|x\{0*[dD]\}|015)")
 _NAMES_LF = late_regex(r"(?<!\\)(?:\\\\)*\\n")
@@ -73,6 +84,8 @@ class Query:
 
     Attributes:
         needs: The literals without which it matches nowhere, as far as that is known.
+        exact: Whether they stand in the text as they are, and not in another case.
+        plain: The only text that it matches, if it is one; in lower case unless it is ``exact``.
     """
 
     pattern: str
@@ -82,6 +95,8 @@ class Query:
     _fallback: Any
     _step: int
     needs: Needs = ()
+    exact: bool = False
+    plain: bytes = b""
 
     @classmethod
     def compile(
@@ -144,7 +159,11 @@ class Query:
             raise _too_large()
         step = max(_STEPS // max(compiled.programsize, 1), 4_096)
         needs = needs_of(pattern, literal=literal, case_sensitive=case_sensitive)
-        return cls(pattern, multiline, keeps_cr, compiled, None, step, needs)
+        plain = b""
+        if not multiline and not keeps_cr and (literal or not _SIGN.search(pattern)):
+            plain = pattern.encode() if case_sensitive else pattern.lower().encode()
+            plain = plain if case_sensitive or plain.isascii() else b""
+        return cls(pattern, multiline, keeps_cr, compiled, None, step, needs, case_sensitive, plain)
 
     @property
     def linear(self) -> bool:
@@ -157,9 +176,91 @@ class Query:
 
     def matches(self, text: bytes) -> bool:
         """Whether it may match in UTF-8 text; where that takes long to tell, it may."""
+        if self._is_plain(text):
+            return self.plain in (text if self.exact else text.lower())
         if self._re2 is None or len(text) > self._step:
             return True
         return self._re2.search(self.prepare(text)) is not None
+
+    def among(self, texts: Sequence[bytes]) -> list[int]:
+        """Which of some UTF-8 texts, by position, it may match in; as `matches` says of each."""
+        some: Iterable[int] = range(len(texts))
+        if self.plain or self._re2 is None:
+            return [at for at in some if self.matches(texts[at])]
+        if self.exact:
+            for group in self.needs:
+                some = [at for at in some if any(one in texts[at] for one in group)]
+        if self.multiline or _WHOLE.search(self.pattern):
+            return [at for at in some if self.matches(texts[at])]
+        found: list[int] = []
+        piece: list[int] = []
+        most, size = min(self._step, _JOINED), 0
+        for at in some:
+            if size + len(texts[at]) > most and piece:
+                found += self._among(texts, piece)
+                piece, size = [], 0
+            piece.append(at)
+            size += len(texts[at]) + 1
+        return found + self._among(texts, piece)
+
+    def _among(self, texts: Sequence[bytes], some: list[int]) -> list[int]:
+        """As `among`, for texts that are searched as one: no match leaves its line."""
+        if len(some) < 2:
+            return [at for at in some if self.matches(texts[at])]
+        lines = [self.prepare(texts[at]) for at in some]
+        ends = list(accumulate(len(line) + 1 for line in lines))
+        joined, search = b"\n".join(lines), self._re2.search
+        found: list[int] = []
+        begin = 0
+        while (match := search(joined, begin)) is not None:
+            at = min(bisect_right(ends, match.start()), len(some) - 1)
+            found.append(some[at])
+            begin = ends[at]
+            if begin > len(joined):
+                break
+        return found
+
+    @property
+    def by_lines(self) -> bool:
+        """Whether it matches only in lines that hold what it needs, each for itself."""
+        return (
+            bool(self.needs)
+            and self._re2 is not None
+            and not self.multiline
+            and not _WHOLE.search(self.pattern)
+        )
+
+    def matching(self, lines: Sequence[bytes]) -> dict[int, tuple[int, int]]:
+        """The first match in each of some lines in which there is one, by position.
+
+        Lines are as of a text from `prepare`; where it takes long to tell, the match is (-1, -1).
+        """
+        found: dict[int, tuple[int, int]] = {}
+        at = 0
+        while at < len(lines):
+            first, size, most = at, 0, min(self._step, _JOINED)
+            while at < len(lines) and (at == first or size + len(lines[at]) < most):
+                size += len(lines[at]) + 1
+                at += 1
+            if size > self._step:
+                found[first] = -1, -1
+                continue
+            joined, search = b"\n".join(lines[first:at]), self._re2.search
+            starts = list(accumulate((len(line) + 1 for line in lines[first:at]), initial=0))
+            begin = 0
+            while begin <= len(joined) and (match := search(joined, begin)) is not None:
+                start, end = match.span()
+                place = min(bisect_right(starts, start) - 1, at - first - 1)
+                found[first + place] = start - starts[place], end - starts[place]
+                begin = starts[place + 1]
+        return found
+
+    def _is_plain(self, text: bytes) -> bool:
+        """Whether looking for the plain text in it says as much as the pattern."""
+        if not self.plain:
+            return False
+        # A letter of ASCII may be another case of one that is not.
+        return self.exact or (len(text) <= _JOINED and text.isascii())
 
     def find(self, data: bytes) -> list[QueryMatch]:
         """Every match in UTF-8 text."""
@@ -213,9 +314,29 @@ class Query:
         self, text: bytes, *, stop: Callable[[], bool], seconds: float
     ) -> Iterator[tuple[int, int]]:
         """The spans of the matches; see :meth:`hits`."""
+        if self._is_plain(text):
+            return self._plain_spans(text, stop)
         if self._re2 is None:
             return self._slow_spans(text, stop, seconds)
         return self._multiline_spans(text, stop) if self.multiline else self._spans(text, stop)
+
+    def _plain_spans(self, text: bytes, stop: Callable[[], bool]) -> Iterator[tuple[int, int]]:
+        """The first match of each line, found by looking for the plain text."""
+        if stop():
+            raise _stopped()
+        plain, size = self.plain, len(self.plain)
+        find = (text if self.exact else text.lower()).find
+        at = 0
+        for number in count(1):
+            start = find(plain, at)
+            if start < 0:
+                return
+            yield start, start + size
+            at = text.find(b"\n", start + size) + 1
+            if not at:
+                return
+            if not number % _LOOK_EVERY and stop():
+                raise _stopped()
 
     def _spans(self, text: bytes, stop: Callable[[], bool]) -> Iterator[tuple[int, int]]:
         """The first match of each line.

@@ -9,23 +9,33 @@ from typing import TYPE_CHECKING, Literal
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import FilepactError, PathBlockedError, TimedOutError, TooLargeError
 from filepact.fs.walk import Entry, EntryFilter, open_batch
-from filepact.text.confusables import MAX_WIDTH, shown_line
+from filepact.text.confusables import shown_line
 from filepact.text.glob import compile_filter, compile_selection
 from filepact.text.query import searchable
-from filepact.text.secrets import find_secrets, holds_private_key, may_hold_secrets, redact
+from filepact.text.secrets import holds_private_key
 from filepact.values import dataclass, field
 from filepact.workspace.find import ALL_SEARCHED, SkippedFiles, unsearched
+from filepact.workspace.match_lines import (
+    MatchLine,
+    guarded_line,
+    lines_of,
+    matches_at,
+    spans_in,
+)
 from filepact.workspace.search_index import FILE_LIMIT, NO_INDEX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
 
     from filepact.domain.deadline import Stopped
     from filepact.fs.root import Root
+    from filepact.fs.trigrams import SmallFile
     from filepact.fs.walk import EntryList
     from filepact.text.codec import NamedEncoding
     from filepact.text.query import Query, QueryMatch
-    from filepact.workspace.search_index import KnownTexts, RootSearch
+    from filepact.workspace.match_lines import MatchSpan
+    from filepact.workspace.search_index import RootSearch
+    from filepact.workspace.text_index import KnownTexts
 
 __all__ = ["FILE_LIMIT", "FileMatches", "GrepMode", "MatchLine", "TextSearchResult", "grep"]
 
@@ -43,32 +53,11 @@ _MOST_COUNTED = 10_000
 
 _STEP_SECONDS = 0.5
 _PROGRESS_EVERY = 200
-_FIRST_AT_ONCE = 8
-_MOST_AT_ONCE = 64
-"""How many files that may match are read at once, at first and later."""
-
-_MOST_LINES = 50
-"""Most lines of one multiline match that are shown."""
+_FIRST_AT_ONCE = 16
+_MOST_AT_ONCE = 512
+"""How many files that may match are looked into at once, at first and later."""
 
 GrepMode = Literal["content", "files", "count"]
-
-
-@dataclass(frozen=True, slots=True)
-class MatchLine:
-    """A line that is shown.
-
-    Attributes:
-        number: 1-based.
-        matched: Whether it is part of a match; else it is context.
-        hits: How many matches begin on it.
-        start: Offset of its first byte in the text, where that has no CRLF.
-    """
-
-    number: int
-    text: str
-    matched: bool
-    hits: int = 0
-    start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,14 +302,18 @@ class _Run:
         self.binary += known.binary
         at, step = 0, _FIRST_AT_ONCE
         while at < len(known.look) and not self.ended():
-            some = known.look[at : at + step]
+            some = known.look[at : at + min(step, self._lacking(at))]
             self._several(some, known, root, overlay)
             progress(self.searched, some[-1])
             at, step = at + len(some), min(step * 2, _MOST_AT_ONCE)
-            if self.total:
-                # About as many as it takes until there is enough to show.
-                lacking = (self.offset + self.limit - self.total) * at // self.total
-                step = min(step, max(lacking, _FIRST_AT_ONCE))
+
+    def _lacking(self, at: int) -> int:
+        """How many files to look into at once: about as many as it takes until there is enough to show."""
+        if self.enough:
+            return _FIRST_AT_ONCE
+        if not self.total or not at:
+            return _MOST_AT_ONCE
+        return max((self.offset + self.limit - self.total) * at // self.total, _FIRST_AT_ONCE)
 
     def _several(
         self,
@@ -329,25 +322,54 @@ class _Run:
         root: Root,
         overlay: Callable[[str], bytes | None],
     ) -> None:
-        passed: dict[str, bytes] = {}
-        for path in paths:
-            text = known.text(path)
-            if text is not None and (self.enough or not self.query.matches(text)):
-                passed[path] = text if self.enough else b""
-        wanted = [path for path in paths if path not in passed and known.sure(path)]
-        found = dict(zip(wanted, root.read_small(wanted), strict=True))
-        for path in paths:
+        """Search some files that may match: all texts at once, and then those files that are left.
+
+        Texts that are kept say where to look; of those files that match the bytes are read now.
+        """
+        texts = {path: text for path in paths if (text := known.text(path)) is not None}
+        fresh = self._unkept([path for path in paths if path not in texts], known, root)
+        texts.update((path, read[0]) for path, read in fresh.items() if read)
+        order, spans = list(texts), spans_in(self.query, list(texts.values()))
+        found = {order[at]: spans[at] for at in spans}
+        searched = 0
+        left = [
+            (place, path)
+            for place, path in enumerate(paths)
+            if (path in found if path in texts else fresh.get(path) is not False)
+        ]
+        again = [path for _, path in left if path in texts and path not in fresh]
+        read = {} if self.enough else dict(zip(again, root.read_small(again), strict=True))
+        for place, path in left:
             if self.ended():
                 return
-            text, got = passed.get(path), found.get(path)
-            if text is None:
-                read = partial(_bytes, root, path) if got is None else partial(_given, got[0])
-                same = got is not None and known.same(path, got[1])
-                self.file(path, overlay, read, known, same=same)
-            elif text:
-                self._text(path, text)
+            # Those that were passed over have been searched as well.
+            self.searched += place - searched
+            searched = place + 1
+            now = fresh.get(path) or read.get(path)
+            if path in found and (self.enough or (now and now[0] == texts[path])):
+                # It is as it was when it was found to be text without a key.
+                self._text(path, texts[path], found[path])
             else:
-                self.searched += 1
+                got = partial(_given, now[0]) if now else partial(_bytes, root, path)
+                same = known.same(path, now[1]) if now else False
+                self.file(path, overlay, got, known, same=same)
+        self.searched += len(paths) - searched
+
+    def _unkept(
+        self, paths: list[str], known: KnownTexts, root: Root
+    ) -> dict[str, SmallFile | Literal[False]]:
+        """Read those of some files that are known, and are still as they were, if they hold what is needed."""
+        some = [path for path in paths if known.sure(path) and path not in known.recoded]
+        query = self.query
+        found: dict[str, SmallFile | Literal[False]] = {}
+        reading = root.read_small(some, query.needs, fold=not query.exact)
+        for path, read in zip(some, reading, strict=True):
+            if read is False:
+                found[path] = False
+            elif read is not None and known.same(path, read[1]):
+                known.keep(path, read[0])
+                found[path] = read
+        return found
 
     def file(
         self,
@@ -386,21 +408,26 @@ class _Run:
             self.binary += 1
             return
         if known is not None:
-            known.keep(path, text)
-            if not self.query.matches(text):
+            if same:
+                known.keep(path, text)
+            spans = spans_in(self.query, [text])
+            if not spans:
                 self.searched += 1
                 return
             if self.net and not same and holds_private_key(data):
                 self.unreadable.append(path)
                 return
+            self._text(path, text, spans[0])
+            return
         self._text(path, text)
 
-    def _text(self, path: str, text: bytes) -> None:
-        """Search one text."""
+    def _text(self, path: str, text: bytes, spans: list[MatchSpan] | None = None) -> None:
+        """Search one text, or take its matches from where they are known to stand."""
         self.searched += 1
         counting = self.enough
+        prepared = self.query.prepare(text)
         try:
-            self._search(path, self.query.prepare(text))
+            self._search(path, prepared, spans if prepared is text else None)
         except TimedOutError:
             self.floor = True
             if not self.ended():
@@ -433,13 +460,13 @@ class _Run:
             unsearched=left_out,
         )
 
-    def _search(self, path: str, text: bytes) -> None:
+    def _search(self, path: str, text: bytes, spans: list[MatchSpan] | None) -> None:
         seconds = max(0.05, min(_STEP_SECONDS, self.deadline.left, self.counting.left))
         if self.mode == "content":
-            self._search_lines(path, text, seconds)
+            self._search_lines(path, text, seconds, spans)
             return
         most = 1 if self.mode == "files" else _MOST_COUNTED + 1
-        count = self.query.count(text, most, stop=self.ended, seconds=seconds)
+        count = self._count(text, most, seconds, spans)
         if not count:
             return
         cut = count > _MOST_COUNTED
@@ -453,13 +480,24 @@ class _Run:
             self.files.append(FileMatches(path, count, floor=cut))
             self._note_shown(1)
 
-    def _search_lines(self, path: str, text: bytes, seconds: float) -> None:
+    def _count(self, text: bytes, most: int, seconds: float, spans: list[MatchSpan] | None) -> int:
+        if spans is not None:
+            return min(len(spans), most)
+        return self.query.count(text, most, stop=self.ended, seconds=seconds)
+
+    def _search_lines(
+        self, path: str, text: bytes, seconds: float, spans: list[MatchSpan] | None
+    ) -> None:
         """Take the matches that are wanted, and count on a little way."""
         wanted = self.offset + self.limit
         if self.total >= wanted:
-            self._count_on(self.query.count(text, self.hits_left, stop=self.ended, seconds=seconds))
+            self._count_on(self._count(text, self.hits_left, seconds, spans))
             return
-        hits = self.query.hits(text, stop=self.ended, seconds=seconds)
+        hits: Iterator[QueryMatch]
+        if spans is None:
+            hits = self.query.hits(text, stop=self.ended, seconds=seconds)
+        else:
+            hits = matches_at(text, spans)
         kept: list[QueryMatch] = []
         count = 0
         most = max(wanted - self.total, 0) + self.hits_left
@@ -476,9 +514,8 @@ class _Run:
             if self.total > wanted:
                 self.hits_left -= min(count, self.total - wanted)
             if kept:
-                groups = _groups(
-                    text, kept, self.context, _guarded_line if self.net else shown_line
-                )
+                show = guarded_line if self.net else shown_line
+                groups = lines_of(text, kept, self.context, show)
                 self.files.append(FileMatches(path, count, groups))
                 self._note_shown(len(kept))
 
@@ -494,82 +531,3 @@ class _Run:
         if self.shown >= self.limit:
             self.enough = True
             self.counting = self.deadline.within(_COUNT_SECONDS)
-
-
-# -- lines ------------------------------------------------------------------------------------
-
-
-def _groups(
-    text: bytes, hits: list[QueryMatch], context: int, show: Callable[..., str]
-) -> tuple[tuple[MatchLine, ...], ...]:
-    """The lines of some matches with their context, each line once, in runs."""
-    lines: dict[int, MatchLine] = {}
-    for hit in hits:
-        _add_before(lines, text, hit, context, show)
-        at = _add_match(lines, text, hit, show)
-        for number in range(hit.last_line + 1, hit.last_line + 1 + context):
-            if at >= len(text):
-                break
-            end = _line_end(text, at)
-            if number not in lines:
-                lines[number] = MatchLine(number, show(text, at, end), matched=False, start=at)
-            at = end + 1
-    groups: list[list[MatchLine]] = []
-    for number in sorted(lines):
-        if not groups or groups[-1][-1].number < number - 1:
-            groups.append([])
-        groups[-1].append(lines[number])
-    return tuple(map(tuple, groups))
-
-
-def _add_before(
-    lines: dict[int, MatchLine],
-    text: bytes,
-    hit: QueryMatch,
-    context: int,
-    show: Callable[..., str],
-) -> None:
-    end = hit.line_start - 1
-    for number in range(hit.line - 1, max(0, hit.line - 1 - context), -1):
-        if number in lines:
-            return
-        start = text.rfind(b"\n", 0, end) + 1
-        lines[number] = MatchLine(number, show(text, start, end), matched=False, start=start)
-        end = start - 1
-
-
-def _add_match(
-    lines: dict[int, MatchLine], text: bytes, hit: QueryMatch, show: Callable[..., str]
-) -> int:
-    """Add the lines of one match; returns the offset behind the last of them."""
-    at, focus = hit.line_start, hit.start
-    last = min(hit.last_line, hit.line + _MOST_LINES - 1)
-    for number in range(hit.line, last + 1):
-        end = _line_end(text, at)
-        earlier = lines.get(number)
-        begins = int(number == hit.line) + (earlier.hits if earlier else 0)
-        shown = show(text, at, end, focus=focus)
-        if earlier is not None and earlier.matched:
-            shown = earlier.text
-        if number == last and last < hit.last_line:
-            shown += f" [+{hit.last_line - last:,} lines of this match]"
-        lines[number] = MatchLine(number, shown, matched=True, hits=begins, start=at)
-        at = focus = end + 1
-    return hit.line_end + 1
-
-
-def _guarded_line(text: bytes, start: int, end: int, *, focus: int | None = None) -> str:
-    """A line as it is shown, without the tokens in it."""
-    shown = shown_line(text, start, end, focus=focus)
-    if not may_hold_secrets(text, start, end):
-        return shown
-    if end - start > MAX_WIDTH:
-        # A token that the cut goes through would not be known any more.
-        whole = text[start : min(end, start + FILE_LIMIT)].decode("utf-8", errors="replace")
-        return "[a long line with a secret in it, not shown]" if find_secrets(whole) else shown
-    return redact(shown)
-
-
-def _line_end(text: bytes, at: int) -> int:
-    end = text.find(b"\n", at)
-    return len(text) if end < 0 else end

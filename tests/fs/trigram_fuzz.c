@@ -1,0 +1,227 @@
+/* Random texts, needs and folders for `native/trigram.c`, compared with the plainest way to find the same.
+ *
+ * Built with sanitizers; arguments: a seed and how many rounds.  Run in a folder with the files a, b and link. */
+#include TRIGRAM_SOURCE
+
+static uint64_t state;
+
+static uint32_t draw(uint32_t below) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    return (uint32_t)(state >> 20) % below;
+}
+
+static const char *const pieces[] = {"abc", "foo", "ab", "FOO", "bafo", " ", "k", "oo", "\n", "\xe2\x84\xaa",
+                                     "\xc5\xbf", "s", "K", "S", "\r\n", "ba\xc3\xa9", "\n\n", "f"};
+
+/* A block of exactly its size, so that each byte behind it is noticed. */
+static uint8_t *block(size_t size) {
+    uint8_t *made = malloc(size ? size : 1);
+    if (!made)
+        exit(90);
+    return made;
+}
+
+static uint8_t *text_of(size_t *size) {
+    size_t room = draw(4) ? draw(90) : draw(3000), used = 0;
+    uint8_t *text = block(room);
+    int bytes = !draw(3);
+    while (used < room) {
+        const char *piece = pieces[draw(sizeof pieces / sizeof *pieces)];
+        size_t length = strlen(piece);
+        if (bytes || length > room - used)
+            text[used++] = (uint8_t)(bytes ? draw(256) : 'o');
+        else
+            memcpy(text + used, piece, length), used += length;
+    }
+    *size = room;
+    return text;
+}
+
+static uint8_t *needs_of(size_t *size, uint32_t groups, int fold) {
+    uint8_t *needs = block(4096), *exact;
+    size_t used = 0;
+    for (uint32_t group = 0; group < groups; group++) {
+        for (uint32_t one = draw(3) + 1; one; one--) {
+            char literal[64] = "";
+            for (uint32_t count = draw(2) + 1; count; count--)
+                strcat(literal, pieces[draw(6)]);
+            uint32_t length = (uint32_t)strlen(literal);
+            for (uint32_t at = 0; fold && at < length; at++)
+                literal[at] = (char)folded((uint8_t)literal[at]);
+            memcpy(needs + used, &length, 4);
+            memcpy(needs + used + 4, literal, length);
+            used += 4 + length;
+        }
+        memset(needs + used, 0, 4);
+        used += 4;
+    }
+    exact = block(used);
+    memcpy(exact, needs, used);
+    free(needs);
+    *size = used;
+    return exact;
+}
+
+static int plainly(const uint8_t *text, size_t size, const uint8_t *needs, size_t needs_size, int fold) {
+    for (size_t at = 0; at < needs_size;) {
+        int met = 0;
+        for (;;) {
+            uint32_t length;
+            memcpy(&length, needs + at, 4);
+            at += 4;
+            if (!length)
+                break;
+            for (size_t from = 0; from + length <= size; from++) {
+                size_t same = 0;
+                while (same < length &&
+                       (fold ? folded(text[from + same]) : text[from + same]) == needs[at + same])
+                    same++;
+                met |= same == length;
+            }
+            at += length;
+        }
+        if (!met)
+            return 0;
+    }
+    return 1;
+}
+
+static void check(int good, int code) {
+    if (!good)
+        exit(code);
+}
+
+/* The lines that are found are those that hold what is needed. */
+static void lines(void) {
+    enum { MOST = 7 };
+    uint8_t *texts[MOST];
+    const uint8_t *given[MOST];
+    uint64_t sizes[MOST];
+    int fold = (int)draw(2);
+    size_t needs_size;
+    uint8_t *needs = needs_of(&needs_size, draw(3) + 1, fold);
+    uint32_t count = draw(MOST) + 1, room = draw(2) ? 400 : draw(12) + 1;
+    for (uint32_t one = 0; one < count; one++) {
+        size_t size;
+        given[one] = texts[one] = text_of(&size);
+        sizes[one] = size;
+    }
+    for (uint32_t first = 0; first < count;) {
+        line_t *out = (line_t *)block(room * sizeof *out);
+        uint32_t done, found = find_lines(given + first, sizes + first, count - first, needs, needs_size, fold, out, room, &done);
+        check(found <= room && done && first + done <= count, 10);
+        uint32_t next = 0;
+        for (uint32_t one = 0; one < done; one++) {
+            const uint8_t *text = texts[first + one];
+            size_t size = sizes[first + one];
+            if (next < found && out[next].text == one && out[next].start == UNSURE) {
+                next++;
+                continue;
+            }
+            check(!fold || !holds_odd_cases(text, size), 11);
+            for (size_t at = 0; at < size;) {
+                const uint8_t *behind = memchr(text + at, '\n', size - at);
+                size_t end = behind ? (size_t)(behind - text) : size;
+                int listed = next < found && out[next].text == one && out[next].start == at;
+                check(listed == plainly(text + at, end - at, needs, needs_size, fold), 12);
+                if (listed) {
+                    check(out[next].end == end && out[next].hit >= at && out[next].hit < end, 13);
+                    next++;
+                }
+                at = end + 1;
+            }
+            check(text_holds(text, size, needs, needs_size, fold) ==
+                      (plainly(text, size, needs, needs_size, fold) || (fold && holds_odd_cases(text, size))),
+                  14);
+        }
+        check(next == found, 15);
+        first += done;
+        free(out);
+    }
+    for (uint32_t one = 0; one < count; one++)
+        free(texts[one]);
+    free(needs);
+}
+
+/* Needs that are no needs are not read beyond their end. */
+static void broken(void) {
+    size_t size, needs_size = draw(40);
+    uint8_t *text = text_of(&size), *needs = block(needs_size);
+    const uint8_t *given = text;
+    uint64_t wide = size;
+    line_t out[3];
+    uint32_t done;
+    for (size_t at = 0; at < needs_size; at++)
+        needs[at] = (uint8_t)(draw(3) ? draw(4) : draw(256));
+    text_holds(text, size, needs, needs_size, (int)draw(2));
+    check(find_lines(&given, &wide, 1, needs, needs_size, (int)draw(2), out, 3, &done) <= 3, 20);
+    free(text);
+    free(needs);
+}
+
+/* What was added is found, and after it has rested as well. */
+static void adding(void) {
+    index_t *index = trigram_new();
+    check(index != NULL, 30);
+    uint32_t most = draw(300) + 1;
+    for (uint32_t number = 0; number < most; number += 1 + draw(3)) {
+        size_t size;
+        uint8_t *text = text_of(&size);
+        check(trigram_add(index, number, text, size), 31);
+        uint32_t *out = (uint32_t *)block(most * sizeof *out);
+        size_t from = size > 20 ? size / 2 : 0, wide = size > 20 ? 2 + draw(9) : size;
+        int64_t count = trigram_find(index, text + from, wide, out, most);
+        // A pair is found by the byte behind it, which need not be there at the end.
+        int there = wide < 3 && size <= 20 ? 1 : count < 0 ? wide < 2 : 0;
+        for (int64_t at = 0; at < count; at++) {
+            check(out[at] < most && (!at || out[at] > out[at - 1]), 32);
+            there |= out[at] == number;
+        }
+        check(there, 33);
+        check(!count || trigram_find(index, text + from, wide, out, 0) <= 0, 34);
+        if (!draw(40))
+            trigram_rest(index);
+        free(text);
+        free(out);
+    }
+    check(!trigram_add(index, 0, (const uint8_t *)"again", 5), 35);
+    check(trigram_memory(index) > 0, 36);
+    trigram_free(index);
+}
+
+/* Files are read into as much room as there is, each whole or not at all. */
+static void reading(int folder) {
+    static const char names[] = "a\0b\0none\0link\0.\0a";
+    const char *at = names, *end = names + sizeof names;
+    uint32_t left = 6;
+    size_t room = draw(3000) + 1, needs_size = 0;
+    int fold = (int)draw(2);
+    uint8_t *out = block(room), *needs = needs_of(&needs_size, draw(3), fold);
+    while (left) {
+        record_t *records = (record_t *)block(left * sizeof *records);
+        uint32_t done = read_files(folder, 0x0c, at, left, needs, needs_size, fold, out, room, records);
+        check(done, 40);
+        for (uint32_t one = 0; one < done; one++) {
+            check(at < end && (records[one].size < 0 || (size_t)records[one].size < room), 41);
+            at += strlen(at) + 1;
+        }
+        left -= done;
+        free(records);
+    }
+    free(out);
+    free(needs);
+}
+
+int main(int count, char **words) {
+    check(count == 3, 80);
+    state = strtoull(words[1], NULL, 10) * 2654435761u + 88172645463325252u;
+    int folder = open(".", O_RDONLY | O_DIRECTORY);
+    for (long rounds = strtol(words[2], NULL, 10); rounds > 0; rounds--) {
+        lines();
+        broken();
+        if (!(rounds % 20))
+            adding();
+        reading(folder);
+    }
+    return 0;
+}
