@@ -160,6 +160,9 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.dup2": "a reader of our output has gone away; what is left goes nowhere",
         "os.open": "the same",
     },
+    "faces.cli.desktop": dict.fromkeys(
+        ("pathlib.", "shutil.which", "subprocess."), "the desktop's own program for notices"
+    ),
     "faces.cli.review_editor": {
         "os.environ.get": "which editor the person has chosen",
         "shutil.which": "the same",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +15,7 @@ import pytest
 
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
+from filepact.faces.cli.desktop import notify
 from tests.architecture.project import PACKAGE
 from tests.forked import Command
 from tests.terminal import on_terminal
@@ -288,7 +292,11 @@ def test_hunks_are_rejected_and_the_others_wait(cli: CommandLine) -> None:
         (["approve", "ID", "--hunks", "x"], 2),
         (["approve", "ID", "--hunks", "1-99999999"], 2),
         (["approve", "ID", "--reject-others"], 1),
-        (["approve", "ID", "--reason", "why"], 1),
+        (["approve", "ID", "ID", "--hunks", "1"], 1),
+        (["approve", "--session", "s", "--hunks", "1"], 1),
+        (["approve", "ID", "--session", "s"], 1),
+        (["approve", "ID", "--agent", "robot"], 1),
+        (["reject", "--session", "nobody"], 3),
         (["reject", "ID", "--hunks", "1-4"], 1),
         (["reject", "--all", "--hunks", "1"], 1),
     ],
@@ -301,3 +309,141 @@ def test_hunks_that_make_no_sense_are_refused_and_nothing_is_done(
     assert cli(*named, "--unattended").code == code
     assert (cli.root / "proposed.txt").read_text() == LINES
     assert [one["id"] for one in cli.json("pending")["pending"]] == [proposal]
+
+
+def proposals(cli: CommandLine) -> dict[str, str]:
+    """Four proposals of two sessions, by session and name."""
+    ids: dict[str, str] = {}
+    with open_workspace([str(cli.root)], state_dir=str(cli.state), mode="preview") as workspace:
+        for agent in ("robot", "other"):
+            for name in ("a.txt", "b.txt"):
+                session = Session(agent, Actor("agent", agent, "9"))
+                with workspace.draft(session, "write_file") as draft:
+                    draft.write(draft.open(f"{agent}/{name}"), f"by {agent}\n")
+                    ids[f"{agent} {name}"] = str(workspace.submit(draft, "write").operation)
+    return ids
+
+
+def test_several_are_approved_by_their_ids_or_by_their_session(cli: CommandLine) -> None:
+    ids = proposals(cli)
+    names = [ids["robot a.txt"], ids["other a.txt"], ids["robot a.txt"]]
+    said = cli.json("approve", *names, "--unattended")
+    assert [one["operation"] for one in said["approved"]] == names[:2]
+    assert said["failed"] == []
+    said = cli.json("approve", "--session", "rob", "--unattended", "--reason", "good")
+    assert len(said["approved"]) == 1
+    assert (cli.root / "robot" / "b.txt").read_text() == "by robot\n"
+    assert "good" in cli.json("show", ids["robot b.txt"])["reason"]
+    cli("reject", "--session", "other", "--unattended")
+    assert cli.json("pending")["pending"] == []
+    assert cli.json("approve", "--all", "--unattended", code=3) == {"approved": [], "failed": []}
+
+
+def test_of_several_what_cannot_be_done_is_told_and_the_rest_is_done(cli: CommandLine) -> None:
+    ids = proposals(cli)
+    (cli.root / "robot").mkdir()
+    (cli.root / "robot" / "a.txt").write_text("mine\n")
+    said = cli.json("approve", "--all", "--unattended", code=1)
+    assert [(one["id"], one["code"]) for one in said["failed"]] == [
+        (ids["robot a.txt"], "STALE_FILE")
+    ]
+    assert len(said["approved"]) == 3
+    assert (cli.root / "robot" / "a.txt").read_text() == "mine\n"
+    assert "STALE_FILE" in cli("approve", "--all", "--unattended").out
+
+
+def test_a_person_is_asked_about_each_of_several(cli: CommandLine) -> None:
+    ids = proposals(cli)
+    paths = os.pathsep.join(filter(None, sys.path))
+    environment = os.environ | {"PYTHONPATH": paths, "TERM": "xterm", "FILEPACT_PAGER": "cat"}
+    typed = [(QUESTION, "n\n"), (QUESTION, "y\n")]
+    words = ["approve", ids["robot a.txt"], ids["robot b.txt"]]
+    code, shown = on_terminal(words, start=Command, typed=typed, env=environment)
+    assert code == 0
+    assert shown.count(QUESTION) == 2
+    assert not (cli.root / "robot" / "a.txt").exists()
+    assert (cli.root / "robot" / "b.txt").exists()
+
+
+def test_sessions_that_begin_alike_have_to_be_told_apart(cli: CommandLine) -> None:
+    with open_workspace([str(cli.root)], state_dir=str(cli.state), mode="preview") as workspace:
+        for name in ("s1", "s2"):
+            session = Session(name, Actor("agent", "robot"))
+            with workspace.draft(session, "write_file") as draft:
+                draft.write(draft.open(name), "x\n")
+                workspace.submit(draft, "write")
+    said = cli.json("approve", "--session", "s", "--unattended", code=1)
+    assert said["error"]["code"] == "INVALID_PARAMS"
+    assert len(cli.json("pending")["pending"]) == 2
+
+
+class Watching:
+    """A `filepact pending --watch`, of which lines are read as they come."""
+
+    def __init__(self, *words: str, **variables: str) -> None:
+        paths = os.pathsep.join(filter(None, sys.path))
+        self._process = Command(
+            ["pending", "--watch", *words],
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": paths} | variables,
+        )
+
+    def line(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().decode()
+
+    def end(self) -> int:
+        self._process.send_signal(signal.SIGINT)
+        code = self._process.wait(60)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        return code
+
+
+def test_what_waits_is_told_as_it_comes_and_what_becomes_of_it(cli: CommandLine) -> None:
+    (cli.root / "proposed.txt").write_text(LINES)
+    first = propose(cli, HUNKS)
+    watch, programs = Watching(), Watching("--json")
+    try:
+        assert first in watch.line()
+        known = json.loads(programs.line())
+        assert (known["event"], known["id"], known["added"]) == ("waits", first, 2)
+        assert known["files"][0]["path"] == "proposed.txt"
+        (cli.root / "proposed.txt").write_text(LINES.replace("line 12\n", "mine\n"))
+        assert watch.line().startswith("moved")
+        assert json.loads(programs.line())["event"] == "moved"
+        cli("reject", first, "--unattended")
+        assert watch.line().startswith("rejected")
+        said = json.loads(programs.line())
+        assert said.get("event") == "rejected", said
+    finally:
+        assert (watch.end(), programs.end()) == (130, 130)
+
+
+def test_the_desktop_is_told_the_names_of_files_where_that_is_set(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, told = tmp_path / "mine.toml", tmp_path / "told"
+    settings.write_text("[proposals]\nnotify = true\n")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "notify-send").write_text(
+        f'#!/bin/sh\nfor w in "$@"; do echo "$w"; done > {told}\n'
+    )
+    (programs / "notify-send").chmod(0o755)
+    propose(cli, "the text itself\n", agent="<b>robot")
+    watch = Watching("--config", str(settings), PATH=f"{programs}{os.pathsep}{os.environ['PATH']}")
+    try:
+        assert "proposed.txt" in watch.line()
+        propose(cli, "another text\n", agent="second")
+        assert "second" in watch.line()
+    finally:
+        watch.end()
+    assert "proposed.txt" in told.read_text()
+    assert "text itself" not in told.read_text()
+    monkeypatch.setenv("PATH", str(programs))
+    assert notify(["<b>\u202e.txt", *map(str, range(9))])
+    assert "&lt;b&gt;\\u202e.txt" in told.read_text()
+    assert "and 5 more" in told.read_text()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not notify(["a.txt"])

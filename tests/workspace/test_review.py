@@ -9,7 +9,7 @@ import pytest
 
 from filepact.domain.document import WorkspacePath
 from filepact.domain.operation import Actor, ChangeId, Session
-from filepact.errors import InvalidParamsError, NoChangeError, StaleFileError
+from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError, StaleFileError
 from filepact.workspace.review import Review, in_groups
 from tests.workspace.acting import delete, write
 
@@ -265,3 +265,23 @@ def test_a_removed_file_has_no_text_to_edit(review: Review, session: Session) ->
     review.reject_all([item.entry.id])
     with pytest.raises(NoChangeError):
         review.item(str(receipt.operation))
+
+
+def test_what_is_decided_about_while_it_is_looked_at_is_left_out(
+    review: Review, session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change_id = propose(review, session)
+    (root / "a.txt").write_text(OLD.replace("line 12\n", "a person's\n"))
+    stale = review._proposals()
+    review.reject_all([change_id])
+    # What was listed a moment before: the store has given up its texts.
+    monkeypatch.setattr(review, "_proposals", lambda: stale)
+    assert review.waiting() == ()
+    monkeypatch.undo()
+    broken = propose(review, session, "b.txt")
+    monkeypatch.setattr(
+        review.workspace.approving, "moved_files", lambda _one: review.workspace.proposal("c000")
+    )
+    with pytest.raises(NotFoundError):
+        review.waiting()
+    assert review.workspace.proposal(broken).state == "proposed"

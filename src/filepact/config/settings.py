@@ -188,6 +188,7 @@ class Settings:
         recording: How a guard records.
         run: How programs are run.
         limits: How much may wait for this person, and for how long.
+        notify: Whether the desktop is told that something new waits, where a window or a command watches.
         audit: What is recorded of every call; None where nothing is said about it.
         language_servers: What is said about language servers.
     """
@@ -201,6 +202,7 @@ class Settings:
     recording: RecordingSettings = RecordingSettings()
     run: RunSettings = RunSettings()
     limits: ProposalLimits = field(default_factory=ProposalLimits)
+    notify: bool = False
     audit: AuditOptions | None = None
     language_servers: LanguageServerOptions = field(default_factory=LanguageServerOptions)
 
@@ -287,7 +289,7 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
             raise refusal(text, name, (key,), f"there is no such setting; known are {known}")
     encodings: tuple[tuple[Glob, str], ...] = ()
     guard, serving, proxying = GuardSettings(), ServerSettings(), ProxySettings()
-    hooks, limits = HookSettings(), ProposalLimits()
+    hooks = HookSettings()
     recording = RecordingSettings()
     if "encodings" in found:
         encodings = _encodings(found["encodings"], text, name)
@@ -302,8 +304,7 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
     if "recording" in found:
         chosen = _numbers(found["recording"], "recording", _RECORDING, text, name)
         recording = RecordingSettings(**chosen)
-    if "proposals" in found:
-        limits = ProposalLimits(**_numbers(found["proposals"], "proposals", _PROPOSALS, text, name))
+    limits, notify = _proposing(found.get("proposals", {}), text, name)
     run = _running(found["run"], text, name) if "run" in found else RunSettings()
     audit = _auditing(found["audit"], text, name) if "audit" in found else None
     wishes = read_wishes(found, text, name)
@@ -316,6 +317,7 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
         recording=recording,
         run=run,
         limits=limits,
+        notify=notify,
         audit=audit,
         language_servers=wishes,
     )
@@ -344,6 +346,16 @@ def _numbers(
             problem = f"has to be a {unit} from {least} to {most}"
             raise refusal(text, name, (called, key), problem)
     return chosen
+
+
+def _proposing(table: Any, text: str, name: str) -> tuple[ProposalLimits, bool]:
+    """What may wait, and whether the desktop is told of it."""
+    chosen = _table(table, ("proposals",), (*_PROPOSALS, "notify"), text, name)
+    notify = chosen.get("notify", False)
+    if type(notify) is not bool:
+        raise refusal(text, name, ("proposals", "notify"), "has to be one of true, false")
+    limits = {key: value for key, value in chosen.items() if key != "notify"}
+    return ProposalLimits(**_numbers(limits, "proposals", _PROPOSALS, text, name)), notify
 
 
 def _proxying(table: Any, text: str, name: str) -> ProxySettings:

@@ -200,8 +200,8 @@ class Review:
 
     def waiting(self) -> tuple[ReviewEntry, ...]:
         """What waits, oldest first, each as its files are now."""
-        moved_files = self.workspace.approving.moved_files
-        return tuple(ReviewEntry(one, moved_files(one)) for one in self._proposals())
+        found = [self._entry(one) for one in self._proposals()]
+        return tuple(one for one in found if one is not None)
 
     def wait(
         self, seen: Sequence[ReviewEntry], seconds: float, ended: Event | None = None
@@ -272,6 +272,20 @@ class Review:
         """What a file is to hold, for a person to edit; None where it is no text, or is removed."""
         texts = self.workspace.texts(self.workspace.proposal(change_id))
         return next((one.after for one in texts if one.path == path), None)
+
+    def _entry(self, proposal: Proposal) -> ReviewEntry | None:
+        """A proposal as its files are now; None where somebody has decided about it just now."""
+        try:
+            entry = ReviewEntry(proposal, self.workspace.approving.moved_files(proposal))
+        except FilepactError:
+            if self._waits(proposal):
+                raise
+            return None
+        # What a decided one was to hold may be given up, which looks like a file that has moved.
+        return entry if not entry.moved or self._waits(proposal) else None
+
+    def _waits(self, proposal: Proposal) -> bool:
+        return self.workspace.proposal(proposal.id).state == "proposed"
 
     def _proposals(self) -> tuple[Proposal, ...]:
         version, now = self.workspace.approving.version(), time.monotonic()

@@ -10,28 +10,25 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.operation import Approval, Proposal, moment
+from filepact.domain.operation import Proposal, moment
 from filepact.errors import (
     InvalidParamsError,
     NoChangeError,
     NotFoundError,
-    ProposalChangedError,
     UnattendedError,
 )
 from filepact.faces.cli.context import here, opened, person
 from filepact.faces.cli.render import (
-    HOW_TO_DECIDE,
     age,
     answer_receipt,
     asked,
-    count,
     details,
     facts,
     listed,
     show_diff,
     tally,
 )
-from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText, plain
+from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain
 from filepact.faces.cli.turns import log_turns, select
 from filepact.text.confusables import visible
 from filepact.workspace.selection import Selection
@@ -40,27 +37,24 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Collection, Iterator, Sequence
 
-    from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Checkpoint, Operation, Session
     from filepact.faces.cli.screen import Terminal
-    from filepact.workspace.guard import Location
     from filepact.workspace.hunks import ProposalHunk
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
     "agrees",
-    "approve",
     "at_terminal",
     "checkpoint",
     "checkpoints",
     "decider",
     "diff",
+    "hunks_of",
     "log",
-    "pending",
     "redo",
-    "reject",
     "restore",
     "show",
+    "shown_change",
     "undo",
 ]
 
@@ -112,23 +106,23 @@ def show(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         change = _change(workspace, arguments.operation)
         text = workspace.diff(change)
         known = facts(workspace, change, tally(text))
-        hunks = _hunks(workspace, change)
+        hunks = hunks_of(workspace, change)
         if len(hunks) > 1:
             known["hunks"] = [
                 {"number": one.number, "path": workspace.show(one.path), "diff": one.diff}
                 for one in hunks
             ]
-        shown = _shown(workspace, change, hunks, screen)
+        shown = shown_change(workspace, change, hunks, screen)
         spans = [*details(workspace, change), TerminalText("\n"), *shown]
     return CommandAnswer(tuple(spans), {**known, "diff": text}, long=True)
 
 
-def _hunks(workspace: Workspace, change: Operation | Proposal) -> tuple[ProposalHunk, ...]:
+def hunks_of(workspace: Workspace, change: Operation | Proposal) -> tuple[ProposalHunk, ...]:
     """The hunks by which a change can be decided about in part; empty for one that cannot be."""
     return workspace.approving.hunks(change) if isinstance(change, Proposal) else ()
 
 
-def _shown(
+def shown_change(
     workspace: Workspace,
     change: Operation | Proposal,
     hunks: Sequence[ProposalHunk],
@@ -261,127 +255,6 @@ def _change(workspace: Workspace, change_id: str | None) -> Operation | Proposal
             proposal = workspace.proposal(operation.id)
             return proposal if proposal.state == "proposed" else operation
     return operation
-
-
-def pending(arguments: Namespace, screen: Terminal) -> CommandAnswer:
-    """List the proposals that wait for a person, oldest first."""
-    with opened(arguments) as workspace:
-        waiting = workspace.pending()
-        spans, known = listed(workspace, waiting, screen)
-    if waiting:
-        spans.append(TerminalText(f"\n{HOW_TO_DECIDE}", "dim"))
-    return CommandAnswer(
-        tuple(spans) or plain("Nothing waits for you.\n"), {"pending": known}, long=True
-    )
-
-
-def approve(arguments: Namespace, screen: Terminal) -> CommandAnswer:
-    """Do what was proposed; a person at a terminal is shown it and asked."""
-    word = Approval(decider(arguments, screen).actor, arguments.reason)
-    numbers, rejects = arguments.hunks, arguments.reject_others
-    if numbers is None and (rejects or arguments.reason):
-        raise InvalidParamsError(
-            "--reject-others and --reason go with --hunks", hint="Leave them out."
-        )
-    with opened(arguments) as workspace:
-        proposal = workspace.proposal(arguments.operation)
-        asks = at_terminal(screen) and not arguments.unattended
-        while True:
-            if asks and not _agrees_to_change(workspace, proposal, numbers, screen):
-                return CommandAnswer(plain("Nothing is done; it waits as before.\n"), code=NOTHING)
-            try:
-                if numbers is None:
-                    return answer_receipt(workspace.approve(proposal.id, word), screen)
-                others = {one.number for one in _hunks(workspace, proposal)} - numbers
-                receipt, _waits = workspace.approving.decide(
-                    proposal.id, word, accept=numbers, reject=others if rejects else ()
-                )
-                assert receipt is not None  # noqa: S101 - something was accepted
-                return answer_receipt(receipt, screen)
-            except ProposalChangedError as changed:
-                if not asks:
-                    raise
-                # Numbers of hunks were meant for what they were shown with.
-                proposal, numbers = workspace.proposal(str(changed.details["proposal"])), None
-                screen.write(plain(f"\nNothing is done: {changed.message}.\n\n"))
-                if since := str(changed.details["since"]):
-                    screen.write(plain("What has happened since:\n\n"))
-                    screen.write((*show_diff(since, screen), TerminalText("\nWhat it is now:\n\n")))
-
-
-def _agrees_to_change(
-    workspace: Workspace, proposal: Proposal, numbers: Collection[int] | None, screen: Terminal
-) -> bool:
-    """Whether a person at the terminal says yes to what they are shown now."""
-    proposal.check_waits()
-    hunks = _hunks(workspace, proposal)
-    shown = _shown(workspace, proposal, hunks, screen, numbers)
-    screen.page((*details(workspace, proposal), TerminalText("\n"), *shown))
-    if numbers is None:
-        return agrees(f"\nDo {proposal.id}?", screen)
-    some = ", ".join(map(str, sorted(numbers)))
-    return agrees(f"\nDo hunks {some} of {len(hunks)} of {proposal.id}?", screen)
-
-
-def reject(arguments: Namespace, screen: Terminal) -> CommandAnswer:
-    """Refuse what was proposed."""
-    if bool(arguments.operation) == arguments.all:
-        raise InvalidParamsError(
-            "name one change, or all of them",
-            hint="`filepact reject ID`, or `filepact reject --all`.",
-        )
-    if arguments.hunks is not None and arguments.all:
-        raise InvalidParamsError("--hunks goes with one ID", hint="Name it, and leave --all out.")
-    if (arguments.agent or arguments.path) and not arguments.all:
-        raise InvalidParamsError("--agent and --path go with --all", hint="Leave them out.")
-    approval = Approval(decider(arguments, screen).actor, arguments.reason)
-    with opened(arguments) as workspace:
-        if arguments.hunks is not None:
-            return _reject_hunks(workspace, arguments, approval)
-        if arguments.all:
-            chosen = _chosen(workspace, arguments)
-            workspace.reject_all(chosen, approval)
-        else:
-            chosen = (workspace.reject(arguments.operation, approval),)
-        refused = [workspace.proposal(one.id) for one in chosen]
-        known = [facts(workspace, one, None) for one in refused]
-    reason = f": {arguments.reason}" if arguments.reason else "."
-    if not arguments.all:
-        return CommandAnswer(
-            (TerminalText(f"Rejected {refused[0].id}{reason}\n", "warn"),), known[0]
-        )
-    said = f"Rejected {count(len(refused), 'change')}{reason}\n" if refused else "Nothing waits.\n"
-    return CommandAnswer(
-        (TerminalText(said, "warn"),), {"rejected": known}, DONE if refused else NOTHING
-    )
-
-
-def _reject_hunks(workspace: Workspace, arguments: Namespace, approval: Approval) -> CommandAnswer:
-    proposal = workspace.proposal(arguments.operation)
-    _receipt, waits = workspace.approving.decide(proposal.id, approval, reject=arguments.hunks)
-    left = f"; the others wait as {waits}" if waits else ", which were all"
-    said = f"Rejected {count(len(arguments.hunks), 'hunk')} of {proposal.id}{left}.\n"
-    known = facts(workspace, workspace.proposal(waits or proposal.id), None)
-    return CommandAnswer((TerminalText(said, "warn"),), known)
-
-
-def _chosen(workspace: Workspace, arguments: Namespace) -> tuple[Proposal, ...]:
-    """The pending proposals that the arguments select."""
-    location = None
-    if arguments.path is not None:
-        location = workspace.guard.find(here(workspace, arguments.path), "list")
-    return tuple(
-        one
-        for one in workspace.pending()
-        if (not arguments.agent or one.session.actor.name == arguments.agent)
-        and (location is None or any(_is_in(location, path) for path in one.changes.paths))
-    )
-
-
-def _is_in(location: Location, path: WorkspacePath) -> bool:
-    folder = location.place.path
-    inside = folder in (".", path.path) or path.path.startswith(f"{folder}/")
-    return path.root == location.root.path and inside
 
 
 _NAMED: Final = 6  # programs that one decision came through; the first of them say the most

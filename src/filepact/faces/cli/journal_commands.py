@@ -181,13 +181,17 @@ def _add_places(group: CommandGroup) -> None:
     add_unattended(add)
 
 
-_PROPOSAL = "the proposal's id, or at least the first four characters of it"
-
-
 def _add_reviewing(group: CommandGroup) -> None:
-    group.add(
-        "pending", "history:pending", "list the changes that wait for a person", "filepact pending"
+    add = group.add(
+        "pending",
+        "deciding:pending",
+        "list the changes that wait for a person",
+        "filepact pending --watch",
+        "With --watch: what waits, a line for each, then whatever is proposed or decided, and what becomes stale "
+        "because others change its files, until it is interrupted. The terminal's bell rings for what is new; "
+        "`notify` of the settings tells the desktop too. With --json each line is an object.",
     )
+    add("--watch", action="store_true", help="go on, and tell of each change as it comes")
     add = group.add(
         "review",
         "review:review",
@@ -213,13 +217,14 @@ def _add_reviewing(group: CommandGroup) -> None:
     add_unattended(add)
     add = group.add(
         "approve",
-        "history:approve",
-        "carry out a change that waits for a person",
+        "deciding:approve",
+        "carry out changes that wait for a person",
         "filepact approve c4k2m",
-        "Shows the whole change first, and asks. If a file has changed since the proposal, nothing "
-        "is done: the change, adapted to the file, is shown and waits under a new id.",
+        "Shows each whole change first, and asks. If a file has changed since the proposal, nothing "
+        "is done: the change, adapted to the file, is shown and waits under a new id. Of several, each is done "
+        "or left by itself; the exit code is 1 if one could not be done.",
     )
-    add("operation", metavar="ID", help=_PROPOSAL)
+    _add_selection(add, "approve")
     add(
         "--hunks",
         metavar="N",
@@ -228,28 +233,43 @@ def _add_reviewing(group: CommandGroup) -> None:
         "under a new id",
     )
     add("--reject-others", action="store_true", help="with --hunks: the other hunks are rejected")
-    add("--reason", metavar="TEXT", default="", help="with --hunks: why, for the agent to read")
+    add("--reason", metavar="TEXT", default="", help="why, for the agent to read")
     add_unattended(add)
     add = group.add(
         "reject",
-        "history:reject",
-        "refuse a change that waits for a person",
+        "deciding:reject",
+        "refuse changes that wait for a person",
         'filepact reject c4k2m --reason "keep the old name"',
-        "With --all: every change that waits, or none if somebody else decides about one of them at "
+        "Of several: all, or none if somebody else decides about one of them at "
         "the same moment. A rejected change cannot be approved any more, and its text is deleted.",
     )
-    add("operation", metavar="ID", nargs="?", help=_PROPOSAL)
+    _add_selection(add, "reject")
     add(
         "--hunks",
         metavar="N",
         type=numbers,
         help="only these hunks; the others wait, under a new id",
     )
-    add("--all", action="store_true", help="every change that waits; --agent and --path narrow it")
-    add("--agent", metavar="NAME", default="", help="with --all: only what this agent proposed")
-    add("--path", metavar="PATH", help="with --all: only what changes this file or folder")
     add("--reason", metavar="TEXT", default="", help="why, for the agent to read")
     add_unattended(add)
+
+
+def _add_selection(add: Callable[..., Any], verb: str) -> None:
+    """Add what says which proposals are meant."""
+    add(
+        "operation",
+        metavar="ID",
+        nargs="*",
+        help="proposals, each by its id, or at least the first four characters of it",
+    )
+    add(
+        "--all",
+        action="store_true",
+        help=f"{verb} every change that waits; --agent, --path and --session narrow it",
+    )
+    add("--session", metavar="S", help="every change of a session: its id, or the start of it")
+    add("--agent", metavar="NAME", default="", help="with --all: only what this agent proposed")
+    add("--path", metavar="PATH", help="with --all: only what changes this file or folder")
 
 
 def _add_state(group: CommandGroup) -> None:

@@ -47,6 +47,7 @@ class ReviewProgram(App[None]):
 
     Args:
         review: What it is about.
+        notify: Is told the names of files for which something new waits.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -86,8 +87,9 @@ class ReviewProgram(App[None]):
         Binding("ctrl+c", "press('leave')", show=False, priority=True),
     ]
 
-    def __init__(self, review: Review) -> None:
+    def __init__(self, review: Review, notify: Callable[[Sequence[str]], object] | None = None) -> None:
         super().__init__(ansi_color=True)
+        self._notify = notify
         self.selection = ReviewSelection(review)
         self._review = review
         self._list = ProposalList(self.selection)
@@ -154,6 +156,10 @@ class ReviewProgram(App[None]):
         self._take_in(found)
         if new:
             self.bell()
+            if self._notify is not None:
+                show = self._review.workspace.show
+                names = [show(path) for one in new for path in one.proposal.changes.paths]
+                Thread(target=self._notify, args=(names,), daemon=True).start()
             self._say(
                 ReviewMessage(
                     f"{count(len(new), 'new proposal')} from {who(new[-1].proposal.session.actor)}."

@@ -195,6 +195,18 @@ class Terminal:
 
         return tell
 
+    def bell(self) -> None:
+        """Ring, where a person's terminal is."""
+        if self.terminal and not self.json:
+            self._stream.write(b"\a")
+            self._stream.flush()
+
+    def json_line(self, facts: Mapping[str, object]) -> None:
+        """Write one of several JSON objects, in a line of its own."""
+        text = json.dumps(facts).replace("\x7f", "\\u007f")
+        self._stream.write(f"{text}\n".encode("ascii"))
+        self._stream.flush()
+
     def object(self, facts: Mapping[str, object]) -> None:
         """Write one JSON object; pure ASCII, so no terminal and no encoding can spoil it."""
         text = json.dumps(facts, indent=2 if self.terminal else None)
