@@ -17,7 +17,7 @@ from filepact.faces.cli.review_panes import ProposalList
 from filepact.faces.cli.review_window import ReviewProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
     from filepact.workspace.workspace import Workspace
@@ -54,8 +54,13 @@ class Window:
         raise AssertionError(f"{wanted!r} is not shown:\n{text}")
 
 
-def run(review: Review, act: Keys, size: tuple[int, int] = (80, 24)) -> ReviewProgram:
-    program = ReviewProgram(review)
+def run(
+    review: Review,
+    act: Keys,
+    size: tuple[int, int] = (80, 24),
+    notify: Callable[[Sequence[str]], object] | None = None,
+) -> ReviewProgram:
+    program = ReviewProgram(review, notify)
 
     async def go() -> None:
         async with program.run_test(size=size) as pilot:
@@ -185,6 +190,7 @@ def test_new_proposals_appear_and_what_others_change_is_said(
 ) -> None:
     agents = Review(open_here("preview"), review.session)
     agents_id = propose(agents)
+    notices: list[Sequence[str]] = []
 
     async def act(window: Window) -> None:
         await window.shows("●  a.txt")
@@ -198,7 +204,8 @@ def test_new_proposals_appear_and_what_others_change_is_said(
         assert "Nothing done" in shown
         assert "Others have changed since you saw it" in shown
 
-    run(review, act)
+    run(review, act, notify=notices.append)
+    assert notices == [["b.txt"]]
     assert agents_id not in [one.id for one in review.waiting()]
     assert "third" not in (root / "a.txt").read_text()
 

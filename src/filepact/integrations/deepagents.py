@@ -197,7 +197,7 @@ def _done(receipt: Receipt) -> None:
     if receipt.status == "pending":
         raise ApprovalRequiredError(
             f"{receipt.summary}: waits for a person ({receipt.rule})",
-            hint=f"Nothing has changed yet. `filepact approve {receipt.operation}` does it.",
+            hint=f"Nothing has changed yet; it waits for a person's word, as {receipt.operation}.",
         )
 
 

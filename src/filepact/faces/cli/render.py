@@ -329,7 +329,9 @@ def line(
     heads = [
         TerminalText(change.id, "title"),
         TerminalText(f"  {age(change.created, now):>4}  ", "dim"),
-        TerminalText(f"{cut(by_whom(change.session.actor), by or _WHO):<{by}}  ", "dim"),
+        TerminalText(
+            f"{cut(by_whom(change.session.actor), by or _WHO, first=True):<{by}}  ", "dim"
+        ),
     ]
     kind, what = _what(workspace, change)
     said = f"{kind:<{_KIND}}  " if kind else ""
@@ -387,14 +389,20 @@ def width(text: str) -> int:
     return sum(2 if east_asian_width(sign) in "WF" else 1 for sign in visible(text))
 
 
-def cut(text: str, room: int) -> str:
-    """Text of one line within some columns; of what is too long the middle is left out."""
+def cut(text: str, room: int, *, first: bool = False) -> str:
+    """Text of one line within some columns; of what is too long the middle is left out.
+
+    Args:
+        text: The text.
+        room: The columns.
+        first: Whether the end is left out instead: what the text begins with says the most.
+    """
     text = " ".join(text.splitlines())
     if width(text) <= room:
         return text
     head, tail = "", ""
     for sign in text:
-        if width(head + sign) > (room - 3) // 3:
+        if width(head + sign) > (room - 3 if first else (room - 3) // 3):
             break
         head += sign
     for sign in reversed(text):

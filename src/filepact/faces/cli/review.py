@@ -17,7 +17,7 @@ from filepact.workspace.review import Review
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from filepact.domain.operation import Proposal, Session
     from filepact.faces.cli.screen import Terminal
@@ -44,7 +44,7 @@ def review(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         if whole:
             from filepact.faces.cli.review_window import ReviewProgram  # noqa: PLC0415 - an extra
 
-            ReviewProgram(about).run()
+            ReviewProgram(about, _notifying(arguments)).run()
             left = len(about.waiting())
         else:
             from filepact.faces.cli.review_plain import review_plainly  # noqa: PLC0415 - one of two
@@ -53,6 +53,17 @@ def review(arguments: Namespace, screen: Terminal) -> CommandAnswer:
                 screen.write(plain("With `filepact[review]` installed this fills the screen.\n\n"))
             left = review_plainly(about, screen)
     return _left(left)
+
+
+def _notifying(arguments: Namespace) -> Callable[[Sequence[str]], object] | None:
+    """What tells the desktop of something new; None where the person does not want that."""
+    from filepact.config.person import read_settings  # noqa: PLC0415 - with the workspace
+
+    if not read_settings(arguments.config).notify:
+        return None
+    from filepact.faces.cli.desktop import notify  # noqa: PLC0415 - few want it
+
+    return notify
 
 
 def _left(left: int) -> CommandAnswer:

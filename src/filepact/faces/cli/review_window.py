@@ -87,7 +87,9 @@ class ReviewProgram(App[None]):
         Binding("ctrl+c", "press('leave')", show=False, priority=True),
     ]
 
-    def __init__(self, review: Review, notify: Callable[[Sequence[str]], object] | None = None) -> None:
+    def __init__(
+        self, review: Review, notify: Callable[[Sequence[str]], object] | None = None
+    ) -> None:
         super().__init__(ansi_color=True)
         self._notify = notify
         self.selection = ReviewSelection(review)
