@@ -287,6 +287,31 @@ def test_records_that_were_given_up_are_no_problem_once_the_log_says_so() -> Non
     assert (found.first, found.last) == (EACH + 1, 101)
 
 
+def test_a_head_that_was_kept_of_records_that_were_given_up_says_nothing() -> None:
+    log = whole()
+    kept = log.heads[:1]
+    record = parse(log.files[1][0]) or {}
+    log.append("retired", first=1, last=EACH, hash=record["before"])
+    del log.files[0]
+    assert not log.check(kept).problems
+    # What is no head at all is none of this log.
+    assert log.check(["", "elsewhere"]).problems
+
+
+def test_of_a_log_that_is_nothing_but_problems_the_first_thousand_are_told() -> None:
+    log = whole()
+    foreign = [one for _ in range(2_000) for one in log.files[0][:1]]
+    log.files = [foreign]
+    assert len(log.check().problems) == 1_000
+
+
+def test_bytes_that_are_no_record_are_one_problem_however_many_lines_they_are() -> None:
+    log = whole()
+    log.files[-1] += [b"x" * (1 << 20), b"y\n", b"z\n"]
+    (problem,) = log.check().problems
+    assert (problem.file, problem.line) == (f"{FILES - 1}.jsonl", EACH + 1)
+
+
 def test_a_line_that_was_cut_off_is_no_problem_once_the_next_record_owns_up_to_it() -> None:
     log = whole()
     stray = b'{"seq":101,"ti\n'
