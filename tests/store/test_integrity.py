@@ -12,6 +12,7 @@ import pytest
 
 from filepact.domain.document import content_id
 from filepact.errors import FilepactError, NotFoundError
+from filepact.store import integrity
 from filepact.store.integrity import check_journal, salvage
 from filepact.store.sqlite import SqliteStore
 from tests.store.making import ROOT, do, proposal
@@ -238,3 +239,34 @@ def test_damage_anywhere_ends_in_a_sound_journal(filled: Path, seed: int) -> Non
     readable(store)
     do(store, None, b"new", path="new")
     store.close()
+
+
+def test_a_row_that_names_another_that_is_not_there_is_found(filled: Path) -> None:
+    database = apsw.Connection(str(filled))
+    database.execute("PRAGMA foreign_keys = OFF")
+    database.execute("DELETE FROM operation WHERE id IN (SELECT min(id) FROM operation)")
+    database.close()
+    found = check_journal(str(filled))
+    assert not found.sound
+    assert found.problems
+
+
+def test_a_check_that_takes_long_says_how_far_it_is_and_holds_few_contents(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SqliteStore(str(path))
+    for number in range(4):
+        do(store, None, noise(number), path=f"f{number}")
+    store.close()
+    monkeypatch.setattr(integrity, "_PATIENT", -1.0)
+    monkeypatch.setattr(integrity, "_LOADED", 2_000)
+    said: list[str] = []
+    assert check_journal(str(path), said.append).contents == 4
+    assert sum("of 4 contents" in one for one in said) == 4
+
+
+def test_a_journal_without_a_log_beside_it_is_salvaged(filled: Path) -> None:
+    overwrite(filled, page_of(filled, "operation_change"), b"\xff" * PAGE)
+    assert not filled.with_name(f"{filled.name}-wal").exists()
+    salvage(str(filled))
+    assert check_journal(str(filled)).sound
