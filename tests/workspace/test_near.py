@@ -124,3 +124,16 @@ def test_links_lead_nowhere_when_names_are_looked_for(
     (root / "out").symlink_to(tmp_path / "outside")
     assert ask("hidden_name.txt") == ()
     assert ask("ut/hidden_name.txt") == ()
+
+
+def test_in_very_many_folders_nothing_is_looked_for_any_more(
+    workspace: Workspace, session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        (root / f"util{number}" / "deep").mkdir(parents=True)
+    (root / "util4" / "deep" / "wanted.py").touch()
+    asked = "utils/deeb/wantet.py"
+    monkeypatch.setattr(find, "_MOST_FOLDERS", 2)
+    with pytest.raises(NotFoundError) as caught:
+        workspace.reader(session).document(asked)
+    assert "util4/deep/wanted.py" not in caught.value.report()

@@ -557,3 +557,41 @@ def test_a_pattern_that_is_too_slow_again_and_again_ends_the_search(root):
     found = search(root, r"(a+)+\1$")
     assert found.stopped == "time"
     assert len(found.slow) == 2
+
+
+# -- what only proposals and buffers have ------------------------------------------------------
+
+
+def test_what_is_only_proposed_is_found_also_in_a_folder_that_is_not_there(root):
+    make(root, {"a.py": ""})
+    more = ["new/b.py", "new/c.txt", "new/d.py"]
+    assert find(root, "*.py", "new", more=more).paths == ("new/b.py", "new/d.py")
+    assert find(root, "*.py", "new", more=more, limit=1).total == 2
+    assert find(root, "**/*.py", more=more).paths == ("a.py", "new/b.py", "new/d.py")
+
+
+def test_folders_beyond_the_limit_are_counted(root):
+    make(root, dict.fromkeys(["a/x", "b/x", "c/x"], ""))
+    found = find(root, "**/", limit=2)
+    assert (found.paths, found.total) == (("a/", "b/"), 3)
+
+
+def test_a_pattern_leaves_out_what_is_only_proposed_as_well(root):
+    make(root, {"a/x.py": ""})
+    drawn = draw(root, pattern="*.py", more=["a/y.py", "b/z.py", "b/z.txt"])
+    assert drawn.files == 3
+    assert "z.txt" not in drawn.text
+
+
+def test_a_search_that_has_ended_looks_at_no_proposal_any_more(root):
+    make(root, {"a": "x\n"})
+    looked = []
+
+    def overlay(path):
+        looked.append(path)
+        return b"x\n" if path.startswith("new") else None
+
+    ends = Deadline(cancelled=lambda: "new1" in looked)
+    found = search(root, "x", more=["new1", "new2"], overlay=overlay, deadline=ends)
+    assert found.stopped == "cancelled"
+    assert "new2" not in looked
