@@ -121,3 +121,20 @@ def test_lines_are_found_without_counting_from_the_top(
         starts.append(starts[-1] + len(line))
     every = range(0, len(starts), 7)
     assert [marks.start(text, line) for line in every] == [starts[line] for line in every]
+
+
+def test_of_more_than_is_kept_the_oldest_goes(
+    seen: Callable[[str], Document | None],
+    root: Path,
+    workspace: Workspace,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (root / name).write_text(TEXT)
+    monkeypatch.setattr(workspace._documents._recent, "_room", 2 * len(TEXT))
+    first = seen("a.txt")
+    assert seen("b.txt") is not None
+    assert seen("a.txt") is first
+    assert seen("c.txt") is not None
+    assert seen("a.txt") is not first
+    assert seen("gone.txt") is None
