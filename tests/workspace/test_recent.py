@@ -137,4 +137,3 @@ def test_of_more_than_is_kept_the_oldest_goes(
     assert seen("a.txt") is first
     assert seen("c.txt") is not None
     assert seen("a.txt") is not first
-    assert seen("gone.txt") is None
