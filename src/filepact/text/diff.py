@@ -186,10 +186,12 @@ def split_hunks(old: str, new: str, context: int = 3) -> list[tuple[str, Edit]]:
     They are those of `unified`; no two edits touch, so any of them can be made without the others.
     """
     found: list[tuple[str, Edit]] = []
+    done, end = 0, -1  # lines that were measured, and where they end
     for before, after, group, (first, start) in _groups(old, new, context):
         above, below = group[0].old_start, group[-1].old_end
-        at = start + sum(map(len, before[:above]))
+        at = (start if end < 0 else end) + sum(map(len, before[done:above]))
         end = at + sum(map(len, before[above:below]))
+        done = below
         put = "".join(after[group[0].new_start : group[-1].new_end])
         found.append((_hunk(before, after, group, context, first), Edit(at, end, put)))
     return found

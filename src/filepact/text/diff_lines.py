@@ -11,7 +11,16 @@ from filepact.values import dataclass, late_regex
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["COMPARED", "DiffLine", "Sign", "beside", "classify", "diff_lines", "split_lines"]
+__all__ = [
+    "COMPARED",
+    "DiffLine",
+    "Sign",
+    "beside",
+    "classify",
+    "diff_lines",
+    "first_lines",
+    "split_lines",
+]
 
 Sign = Literal[" ", "-", "+", "\\", "@", "h"]
 """The sign of a line within a hunk; ``@`` begins one, and ``h`` stands outside of all."""
@@ -67,6 +76,12 @@ def classify(lines: Sequence[str]) -> Iterator[tuple[Sign, str]]:
             yield "h", line
 
 
+def first_lines(head: str) -> tuple[int, int]:
+    """The numbers of the first lines, before and after, that the head of a hunk tells."""
+    found = _HUNK.match(head)
+    return (int(found[1]), int(found[3])) if found else (0, 0)
+
+
 def diff_lines(diff: str) -> tuple[DiffLine, ...]:
     """The lines of a diff, which `readable` has seen before.
 
@@ -76,8 +91,8 @@ def diff_lines(diff: str) -> tuple[DiffLine, ...]:
     old = new = 0
     for sign, line in classify(split_lines(diff)):
         text = line.removesuffix("\n").removesuffix("\r")
-        if sign == "@" and (head := _HUNK.match(line)):
-            old, new = int(head[1]), int(head[3])
+        if sign == "@":
+            old, new = first_lines(line)
         if sign in ("h", "@"):
             found.append(DiffLine(sign, text))
             continue

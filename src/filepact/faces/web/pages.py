@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.operation import who
@@ -21,7 +22,7 @@ from filepact.faces.web.frame import (
     turn_link,
     turn_place,
 )
-from filepact.text.diff_lines import split_lines
+from filepact.text.diff_lines import first_lines, split_lines
 from filepact.values import dataclass
 from filepact.workspace.review import in_groups
 
@@ -66,12 +67,17 @@ class ReviewPages:
         lines = {number: len(split_lines(one.diff)) for number, one in self._hunks.items()}
         self._pages = list(_divide(lines))
         self._cut = {number for number, one in self._hunks.items() if is_wide(one.diff)}
-        self._drawn: tuple[int, tuple[DiffLine, ...]] = (0, ())
+        self._split: tuple[int, list[str]] = (0, [])
 
     @property
     def count(self) -> int:
         """How many pages there are, one at least."""
         return max(1, len(self._pages))
+
+    @property
+    def total(self) -> int:
+        """How many hunks there are."""
+        return len(self._hunks)
 
     @property
     def shown(self) -> frozenset[int]:
@@ -94,13 +100,24 @@ class ReviewPages:
         self.seen.add(page)
         found: dict[int, tuple[DiffLine, ...]] = {}
         for one in self._pages[page - 1] if self._pages else ():
-            found[one.number] = self._of(one.number)[one.start : one.stop]
+            found[one.number] = self._of(one)
         return found
 
-    def _of(self, number: int) -> tuple[DiffLine, ...]:
-        if self._drawn[0] != number:
-            self._drawn = (number, drawn(self._hunks[number].diff))
-        return self._drawn[1]
+    def _of(self, part: _Slice) -> tuple[DiffLine, ...]:
+        """The lines of a part; of a long hunk no others are drawn."""
+        number = part.number
+        if self._split[0] != number:
+            self._split = (number, split_lines(self._hunks[number].diff))
+        lines = self._split[1]
+        if part.start == 0:
+            return drawn("".join(lines[: part.stop]))
+        begin = next(at for at, line in enumerate(lines) if line.startswith("@@ -"))
+        above = Counter(line[:1] for line in lines[begin + 1 : part.start])
+        some = lines[part.start : part.stop]
+        first = first_lines(lines[begin])
+        old, new = (at + above[" "] + above[sign] for at, sign in zip(first, "-+", strict=True))
+        head = f"@@ -{old},{len(some)} +{new},{len(some)} @@\n"
+        return drawn(head + "".join(some))[1:]
 
 
 def _divide(lines: dict[int, int]) -> Iterator[list[_Slice]]:
@@ -396,7 +413,7 @@ def _file(
         edit if item.divisible and file.hunks[0].kind in ("create", "modify") else Element(),
     )
     hunks = [
-        _hunk(context, hunk, lines[hunk.number], whole, total=len(item.hunks), parts=parts)
+        _hunk(context, hunk, lines[hunk.number], whole, total=pages.total, parts=parts)
         for hunk in file.hunks
         if hunk.number in lines
     ]
