@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 from tests.agents.hosts import drive
+from tests.faces.web.page_client import PageClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,6 +119,54 @@ def refusals_and_reasons(host: Host, base: Path) -> None:
     assert "not on a Sunday" not in dry + again
 
 
+def decided_in_the_page(host: Host, base: Path) -> None:
+    """What a person accepts in the page is done, and the model is told; and why they rejected the rest."""
+    root = _folder(base)
+    home = base / "home"
+    where = ("--root", str(root), "--state", str(home / "state"))
+    states: list[str] = []
+
+    def decide() -> None:
+        words = [sys.executable, "-m", "filepact", "review", "--web", "--unattended", *where]
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as served:
+            assert served.stderr is not None
+            link = next(line.strip() for line in served.stderr if line.startswith("http"))
+            page = PageClient(link)
+            page.enter()
+            first, second = re.findall(r'href="(/p/[^"]+)" data-id', page.get("/").text)
+            assert "done" in page.send(first, {"do": "accept:1"}).said
+            states.append((root / "a.txt").read_text())
+            page.send(second, {"do": "reject:1", "reason": "keep the second as it was"})
+            served.send_signal(signal.SIGINT)
+            assert served.wait(60) == 0
+
+    other = root / "b.txt"
+    other.write_text("".join(TWENTY))
+    edit = {"old_string": "line 7\n", "new_string": "seven\n"}
+    waits, waits_too, told, read = drive(
+        host,
+        root,
+        home,
+        [
+            ("edit_file", {"path": "a.txt", **edit}),
+            ("edit_file", {"path": "b.txt", **edit}),
+            ("read_file", {"path": "a.txt"}),
+            ("read_file", {"path": "b.txt"}),
+        ],
+        meanwhile={2: decide},
+        options=("--mode", "preview"),
+    )
+    assert "Waiting for a person" in waits
+    assert "Waiting for a person" in waits_too
+    assert states == [_changed(TWENTY, line_7="seven")]
+    assert (root / "a.txt").read_text() == states[0]
+    assert other.read_text() == "".join(TWENTY)
+    assert "approved by a person" in told
+    assert "keep the second as it was" in told
+    assert "seven" in told
+    assert "seven" not in read
+
+
 def whole_pages(host: Host, base: Path) -> None:
     """All that a page says it holds is there, and what is said to be next is."""
     root = _folder(base)
@@ -147,6 +197,7 @@ def whole_pages(host: Host, base: Path) -> None:
 SCENES: dict[str, Callable[[Host, Path], None]] = {
     "merged change": merged_change,
     "refusals and reasons": refusals_and_reasons,
+    "decided in the page": decided_in_the_page,
     "whole pages": whole_pages,
 }
 """By name; each wants a folder that is not there yet."""
