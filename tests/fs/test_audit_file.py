@@ -30,7 +30,7 @@ def told(event: str, facts: Mapping[str, object]) -> Callable[[int, str], bytes]
 def add(log: AuditFile, number: int = 1, event: str = "read") -> int:
     last = 0
     for at in range(number):
-        last = log.append(told(event, {"path": f"/project/{at}"}), told)
+        last = log.append(told, told(event, {"path": f"/project/{at}"}))
     return last
 
 

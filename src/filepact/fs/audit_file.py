@@ -89,15 +89,15 @@ class AuditFile:
         self._head = _Head()
         self._told = b""
 
-    def append(self, make: MakeLine, mend: Mend) -> int:
-        """Append a record.
+    def append(self, mend: Mend, *makes: MakeLine) -> int:
+        """Append records, one right after the other.
 
         Args:
-            make: Makes its line.
-            mend: Makes those of records about what is wrong with the end of the log.
+            mend: Makes the lines of records about what is wrong with the end of the log.
+            makes: Each makes the line of one.
 
         Returns:
-            The record's number.
+            The number of the last.
 
         Raises:
             StateFailedError: It cannot be written; nothing was.
@@ -117,7 +117,7 @@ class AuditFile:
                         or (status.st_size, status.st_nlink) != (head.size, 1)
                     ):
                         head = self._ready(mend)
-                    return self._write(head, make)
+                    return self._write(head, *makes)
                 finally:
                     fcntl.flock(self._note, fcntl.LOCK_UN)
             except OSError as error:
@@ -323,13 +323,17 @@ class AuditFile:
     def _ends_line(self, size: int) -> bool:
         return os.pread(self._descriptor, 1, size - 1) == b"\n"
 
-    def _write(self, head: _Head, make: MakeLine) -> int:
+    def _write(self, head: _Head, *makes: MakeLine) -> int:
         if head.size > self._largest:
             self._use(head.seq + 1)
             head = _Head(head.seq, head.last, head.seq + 1, 0)
-        line = make(head.seq + 1, head.last)
-        self._put(line, head.size)
-        seq, last, size = head.seq + 1, digest(line), head.size + len(line)
+        lines, seq, last = [], head.seq, head.last
+        for make in makes:
+            lines.append(line := make(seq + 1, last))
+            seq, last = seq + 1, digest(line)
+        data = b"".join(lines)
+        self._put(data, head.size)
+        size = head.size + len(data)
         self._told = b"%d %b %d %d\n" % (seq, last.encode(), head.first, size)
         self._told = self._told.rjust(_HEAD_BYTES)
         os.pwrite(self._note, self._told, 0)

@@ -107,6 +107,11 @@ class EngineEvents:
         if self._semantics is not None:
             self._semantics.acknowledge(call.session.id, news)
 
+    def _begin(self) -> None:
+        """What a call reads from now on is written down when it is over."""
+        if self._workspace.audit is not None:
+            self._workspace.audit.hold()
+
     def record(self, call: CallContext, tool: str, asked: str, code: str, seconds: float) -> None:
         """A call is over."""
         if self._workspace.audit is not None:
@@ -128,12 +133,14 @@ class WorkspaceEngine(EngineEvents):
                 past.errors = lambda: summary(session=call.session, cancelled=call.cancelled)
             yield past
         else:
+            self._begin()
             yield self._workspace.reader(
                 call.session, deadline=call.deadline, progress=call.progress, page=call.page
             )
 
     def draft(self, call: CallContext, tool: str) -> Draft:
         """The port of a tool that changes files."""
+        self._begin()
         return self._workspace.draft(call.session, tool, call.deadline)
 
     def submit(self, call: CallContext, draft: Draft, summary: str) -> DraftResult:

@@ -11,7 +11,7 @@ import time
 from contextlib import contextmanager, suppress
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from threading import Lock, Thread
+from threading import Lock, Thread, local
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from filepact.domain.document import content_id
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from filepact.fs.audit_file import AuditFile
     from filepact.workspace.journal import JournalStore
 
+    _Record = tuple[str, Mapping[str, object], float]
+    """The event, what is told of it, and when it was."""
+
 __all__ = ["AuditLog", "audit_log", "audited"]
 
 _log = late_logger(__name__)
@@ -48,6 +51,7 @@ _DAY: Final = 86_400.0
 _MEBIBYTE: Final = 1 << 20
 _LARGEST: Final = 32 * _MEBIBYTE
 _SIGNED: Final = 1_000  # records after which a head is signed
+_MOST_HELD: Final = 200  # records of what one call reads that wait for its next other record
 _FEW: Final = 50  # records for which none is signed when a process ends
 _FILES: Final = 500  # files of one record
 _LONGEST: Final = 1_000  # characters of a name that somebody sent
@@ -76,6 +80,7 @@ class AuditLog:
         self._about = about
         self._outside = outside
         self._lock = Lock()
+        self._here = local()
         self._started = False
         self._lost = 0
         self._since = 0
@@ -101,22 +106,39 @@ class AuditLog:
         Raises:
             StateFailedError: It cannot be written, and is needed.
         """
+        held = self._held()
+        records = [*held, (event, facts, time.time())] if held else [(event, facts, time.time())]
+        if held:
+            held.clear()
         try:
             if not self._started:
                 self._begin()
             if self._lost:
-                facts = {**facts, "lost": self._lost}
-            self._append(event, facts)
-            if "lost" in facts:
+                event, facts, when = records[0]
+                records[0] = (event, {**facts, "lost": self._lost}, when)
+            self._append(records)
+            if "lost" in records[0][1]:
                 self._lost = 0
             if needed and self._options.sync:
                 self.file.sync()
         except StateFailedError as error:
             if needed:
+                self._lost += len(records) - 1
                 error.details["outcome"] = "not_applied"
                 raise
-            self._lost += 1
+            self._lost += len(records)
             _log.warning("not in the audit log: %s", error.message)
+
+    def hold(self) -> None:
+        """What this thread's call reads is written down with whatever is recorded next, its end at the latest.
+
+        Nobody is shown anything before the call is over.
+        """
+        if self._held() is None:
+            self._here.held = []
+
+    def _held(self) -> list[_Record] | None:
+        return getattr(self._here, "held", None)
 
     @contextmanager
     def call(self, session: Session, tool: str, asked: str = "") -> Iterator[None]:
@@ -128,6 +150,7 @@ class AuditLog:
             asked: The path that it names.
         """
         begun, code = time.perf_counter(), "INTERNAL_ERROR"
+        self.hold()
         try:
             yield
             code = "OK"
@@ -152,13 +175,18 @@ class AuditLog:
             facts["asked"] = _name(asked)
         facts["ms"] = round(seconds * 1_000, 2)
         self.record("call", facts)
+        self._here.held = None
 
     def read(self, session: Session, path: str, held: Document | None = None) -> None:
         """A session was shown a file, or part of it, or lines of what lies in a folder; absolute."""
         facts: dict[str, object] = {"session": _session(session), "path": _name(path)}
         if held is not None:
             facts |= {"sha256": held.revision.content, "size": len(held.data)}
-        self.record("read", facts)
+        waiting = self._held()
+        if waiting is None or len(waiting) >= _MOST_HELD:
+            self.record("read", facts)
+        else:
+            waiting.append(("read", facts, time.time()))
 
     def refused(self, session: Session, tool: str, error: FilepactError) -> None:
         """The rules have refused something."""
@@ -188,7 +216,7 @@ class AuditLog:
             notes.append(sign(_ORIGIN, key, head_text(_ORIGIN, seq - 1, before)))
             return line_of(seq, before, "head", {"key": public, "note": notes[-1]}, time.time())
 
-        self.file.append(make, self._mend)
+        self.file.append(self._mend, make)
         self.file.sync()
         with self._lock:
             self._since = 0
@@ -225,19 +253,23 @@ class AuditLog:
         with self._lock:
             if self._started:
                 return
-            self._append("start", {"pid": os.getpid(), **self._about()})
+            self._append([("start", {"pid": os.getpid(), **self._about()}, time.time())])
             self._started = True
 
-    def _append(self, event: str, facts: Mapping[str, object]) -> None:
-        seq = self.file.append(self._mend(event, facts), self._mend)
-        self._since += 1
-        if seq % _SIGNED == 0:
+    def _append(self, records: Sequence[_Record]) -> None:
+        seq = self.file.append(self._mend, *(self._line(*one) for one in records))
+        self._since += len(records)
+        if seq % _SIGNED < len(records):
             self._sign_later()
 
     def _mend(self, event: str, facts: Mapping[str, object]) -> Callable[[int, str], bytes]:
+        return self._line(event, facts, time.time())
+
+    def _line(
+        self, event: str, facts: Mapping[str, object], when: float
+    ) -> Callable[[int, str], bytes]:
         from filepact.domain.audit import line_of  # noqa: PLC0415 - as above
 
-        when = time.time()
         return lambda seq, before: line_of(seq, before, event, facts, when)
 
     def _sign_later(self) -> None:
