@@ -18,7 +18,7 @@ from filepact.text.signed_note import read_note
 from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
 __all__ = [
     "NOTHING",
@@ -36,7 +36,7 @@ __all__ = [
 NOTHING: Final = "0" * 64
 """Stands for the hash of the line before the first."""
 
-_as_json: Final = json.JSONEncoder(separators=(",", ":")).encode
+_encoder: Final = json.JSONEncoder(separators=(",", ":"))
 _MOST_PROBLEMS: Final = 1_000
 _NO_RECORD: Final = "is no record"
 _REMEMBERED: Final = 1 << 20  # hashes of lines, for heads that are kept elsewhere
@@ -57,6 +57,25 @@ def line_of(seq: int, before: str, event: str, facts: Mapping[str, Any], when: f
     )
     record = {"seq": seq, "time": stamp, "before": before, "event": event, **facts}
     return _as_json(record).encode("ascii") + b"\n"
+
+
+def _as_json(record: Mapping[str, Any]) -> str:
+    return "".join(_chunks(record, 0))
+
+
+def _prepared() -> Callable[[Any, int], Iterable[str]]:
+    """The standard library's encoder; made once, where it can be, since that takes as long as a record."""
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return lambda record, _: _encoder.iterencode(record)
+    text = json.encoder.encode_basestring_ascii
+    made: Callable[[Any, int], Iterable[str]] = make(
+        *(None, _encoder.default, text, None, ":", ","), False, False, True
+    )
+    return made
+
+
+_chunks: Final = _prepared()
 
 
 def digest(line: bytes) -> str:
