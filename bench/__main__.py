@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent
 SIZES = {"2k": 2_000, "13k": 13_000, "30k": 30_000, "100k": 100_000, "1M": 1_000_000}
+SEARCHES = {"2k": 6.0, "13k": 30.0, "30k": 40.0, "100k": 80.0}
+"""The ratio to ripgrep that is wanted, by the size of the tree."""
 PARTS = ("start", "calls", "search", "stale", "growth", "installed")
 
 
@@ -245,30 +247,43 @@ class Run:
         self.record["results"].append(one)
         wall, cpu = one["ratio"]["wall"], one["ratio"]["cpu"]
         goal = f", wanted {one['goal']}" if one["goal"] else ""
-        wrong = "" if one["agree"] else "  ANSWERS DIFFER"
+        wrong = "  ANSWERS DIFFER" if one["agree"] is False else ""
         self._say(
             f"{one['operation']}, {one['tree']}: {wall[1]:.2f} ({wall[0]:.2f} to {wall[2]:.2f}) as "
             f"fast as {one['peer']}, {cpu[1]:.2f} on processors{goal}{wrong}"
         )
 
     def _search(self, name: str, tree: Path) -> None:
-        """The comparison of searches, where this tree of the project has it."""
-        if not (HERE / "search_queries.py").exists():
-            self.record["missing"]["search"] = "bench/search_queries.py is not there"
+        """Fifty searches and a few globs beside ripgrep, as `search_compare` has them."""
+        try:
+            from bench import search_compare, search_queries  # noqa: PLC0415 - a part by itself
+        except ImportError as error:
+            self.record["missing"]["search"] = str(error)
             return
-        from bench import search_queries  # noqa: PLC0415 - with programs of its own
-
-        for one in search_queries.results(
-            tree,
-            name=name,
-            command=self._ours,
-            peers=self.peers,
-            environment=self._environment,
-            base=self._base,
-            rounds=self._options.rounds,
-            dice=self._dice,
-        ):
-            self.add(one)
+        rg = self.peers.wanted("ripgrep", self.peers.rg)
+        if rg is None:
+            return
+        queries = search_queries.draw(tree)
+        found = {
+            f"grep, {len(queries)} searches": (
+                search_compare.texts(
+                    tree, queries, rg[0], rounds=max(2, self._options.rounds // 30)
+                ),
+                None,
+            ),
+            "first grep of a new server": (search_compare.cold(tree, queries[::5], rg[0]), 0.95),
+            "find, six globs": (
+                search_compare.names(tree, rg[0], rounds=max(2, self._options.rounds // 10)),
+                6.0,
+            ),
+        }
+        for said, (compared, goal) in found.items():
+            pairs = Pairs()
+            for one in compared:
+                pairs.add(_middle(one.ours), _middle(one.theirs))
+            worst = min(one.ratio("wall") for one in compared)
+            more = {"peer": "ripgrep", "worst": round(worst, 2), "agree": None, "goal": goal}
+            self.add({"operation": said, "tree": name, **more, **pairs.to_json()})
 
     def _first_file(self, tree: Path) -> Path:
         return next(path for path in sorted(tree.rglob("*.py")) if path.is_file())
@@ -279,6 +294,12 @@ class Run:
 
     def _say(self, text: str) -> None:
         print(text, flush=True)
+
+
+def _middle(timings: Sequence[Timing]) -> Timing:
+    """What a search takes in the middle of its rounds."""
+    clocks = ([one.wall for one in timings], [one.cpu for one in timings])
+    return Timing(*map(statistics.median, clocks))
 
 
 def re_name(name: str) -> str:
@@ -313,7 +334,9 @@ def sync_cost(folder: Path, rounds: int) -> float:
 
 def faults(found: dict[str, Any]) -> list[str]:
     """What a run has found that must not be, on any machine."""
-    said = [f"answers differ: {one['operation']}" for one in found["results"] if not one["agree"]]
+    said = [
+        f"answers differ: {one['operation']}" for one in found["results"] if one["agree"] is False
+    ]
     said += [
         f"too much: {one['grows']}: {one['work']}: {one['ratio']['cpu'][1]:.2f}"
         for one in found["growth"]

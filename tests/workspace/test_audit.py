@@ -143,6 +143,49 @@ def test_each_call_of_a_tool_is_written_down_with_its_end_and_its_time(
     assert "SomethingPrivate" not in json.dumps(records())
 
 
+def test_what_a_call_reads_is_written_down_before_its_end_in_one_chain(
+    workspace: Workspace, session: Session, root: Path, records: Callable[..., list[dict[str, Any]]]
+) -> None:
+    for number in range(230):
+        (root / f"f{number}.txt").write_text(f"text {number}\n")
+    toolbox = open_toolbox(workspace)
+    call = CallContext(session, page=1_000_000)
+    paths = [f"f{number}.txt" for number in range(230)]
+    shown = toolbox.call("read_file", {"paths": paths}, call)
+    assert "text 229" in shown.text
+    told = [one["event"] for one in records("read", "call")]
+    assert told == ["read"] * 230 + ["call"]
+    before = [one["path"] for one in records("read")]
+    assert before == [str(root / path) for path in paths]
+    toolbox.call("read_file", {"path": "f0.txt"}, call)
+    arguments = {"path": "f1.txt", "old_string": "text", "new_string": "word"}
+    toolbox.call("edit_file", arguments, call)
+    last = [one["event"] for one in records("read", "call", "intent", "outcome")][231:]
+    assert last == ["read", "call", "intent", "outcome", "call"]
+    assert not problems(workspace)
+
+
+def test_what_a_call_read_and_could_not_be_written_is_counted_as_lost(
+    workspace: Workspace,
+    session: Session,
+    root: Path,
+    tmp_path: Path,
+    records: Callable[..., list[dict[str, Any]]],
+) -> None:
+    (root / "a.txt").write_text("text\n")
+    (tmp_path / "state" / "audit").write_text("in the way")
+    toolbox = open_toolbox(workspace)
+    toolbox.call("read_file", {"path": "a.txt"}, CallContext(session))
+    refused = toolbox.call("write_file", {"path": "b", "content": "x"}, CallContext(session))
+    assert refused.code == "STATE_ERROR"
+    assert not (root / "b").exists()
+    (tmp_path / "state" / "audit").unlink()
+    toolbox.call("read_file", {"path": "a.txt"}, CallContext(session))
+    # A read and the ends of two calls; what was not begun did not happen.
+    assert [one["lost"] for one in records() if "lost" in one] == [3]
+    assert not problems(workspace)
+
+
 def test_what_a_person_decides_is_written_down_with_who_did(
     open_here: Callable[..., Workspace],
     session: Session,
