@@ -570,8 +570,11 @@ def answer_receipt(receipt: Receipt, screen: Terminal) -> CommandAnswer:
     """The answer for a receipt, with the whole diff."""
     said = render_receipt(replace(receipt, diff=""))
     head, _, notes = said.partition("\n")
+    head, names, rest = head.partition(" Operation ")
     style = _RECEIPT_STYLES.get(receipt.status, "dim")
     spans = [TerminalText(f"{head}\n", style)]
+    if names:  # on a line of its own, which no terminal wraps
+        spans.append(TerminalText(f"Operation {rest}\n", "dim"))
     if notes:
         spans.append(TerminalText(f"{notes}\n", "dim"))
     if receipt.status == "pending":
