@@ -491,7 +491,7 @@ def listed(
     known: list[dict[str, object]] = []
     now = time.time()
     by = max((len(by_whom(one.session.actor)) for one in changes), default=0)
-    by = min(by, _WHO if room is None else min(_WHO, room // 5))
+    by = min(by, _WHO if room is None else min(_WHO, room // 4))
     for change in changes:
         counted = lines_of(workspace, change)
         spans += line(workspace, change, counted, now=now, by=by, room=room)
