@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,3 +72,25 @@ def test_the_hook_of_an_agent_is_run_and_answers(cli: CommandLine, name: str) ->
     for guard in ("own-tools", "only-filepact", "record"):
         cli("setup", name, "--write", "--guard", guard, "--unattended")
         assert level(cli, name) == "ok"
+    # That it answers is no proof that the agent's program calls it.
+    found = check_agents(cli.root, ("--state", str(cli.state)))
+    assert [one.facts["heard"] for one in found if one.name == f"agent {name}"] == [None]
+
+
+def test_when_an_agents_program_has_called_its_hook_is_told(cli: CommandLine) -> None:
+    cli("setup", "claude", "--write", "--unattended")
+    settings = Path(os.environ["XDG_CONFIG_HOME"], "filepact", "filepact.toml")
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text("[hooks]\nidle = 1\n")
+    event = json.dumps({"session_id": "s", "hook_event_name": "SessionStart"})
+    words = ["hook", "claude", "--root", str(cli.root), "--state", str(cli.state)]
+    subprocess.run(
+        [sys.executable, "-P", "-m", "filepact", *words], input=event, text=True, check=True
+    )
+    deadline = time.monotonic() + 30
+    heard = None
+    while heard is None:
+        assert time.monotonic() < deadline
+        found = check_agents(cli.root, ("--state", str(cli.state)))
+        (heard,) = (one.facts["heard"] for one in found if one.name == "agent claude")
+    assert isinstance(heard, float)

@@ -293,7 +293,7 @@ def test_words_that_are_not_understood_are_explained_and_never_exit_with_two(hoo
         ["hook", "nobody"], cwd=hooks.root, env=hooks.environment, capture_output=True, input=b""
     )
     assert done.returncode == 1
-    assert b"usage" in done.stderr
+    assert b"nobody" in done.stderr
     assert done.stdout == b""
 
 

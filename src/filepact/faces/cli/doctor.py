@@ -10,6 +10,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 from filepact import VERSION
 from filepact.app import check_state as look_into_state
 from filepact.app import project_files
+from filepact.config.folders import state_folder
 from filepact.config.layers import SettingsSource
 from filepact.config.person import read_settings, read_trust, rule_files, settings_file
 from filepact.config.rule_files import find_problems
@@ -26,9 +28,10 @@ from filepact.errors import FilepactError
 from filepact.faces.cli.connections import connections
 from filepact.faces.cli.context import find_context, opened
 from filepact.faces.cli.hosts import entry_options, hook_words, own_command
-from filepact.faces.cli.render import CheckResult, count, size
+from filepact.faces.cli.render import CheckResult, age, count, size
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
 from filepact.faces.cli.servers import check_servers
+from filepact.faces.hooks.client import PROBE, HookRequest
 from filepact.text.gitignore import MACHINE_FOLDERS
 from filepact.values import asdict
 from filepact.workspace.documents import PROJECT_FILE
@@ -179,10 +182,28 @@ def check_agents(root: Path, options: Sequence[str]) -> Iterator[CheckResult]:
             if not one.reachable:
                 wrong = "is not found: no filepact is on the PATH"
             said = f"{host.title}: {one.said}, and its hook {wrong or 'answers'}"
-            after = f"filepact setup {host.name} --write" if wrong else host.trust
-            yield CheckResult(name, "warn" if wrong else "ok", said, after, facts)
+            heard = None if wrong else _heard(host.name, project, options)
+            if not wrong:
+                passed = f"last called {age(heard, time.time())} ago" if heard else "not called yet"
+                said += f"; {passed}"
+            trust = "" if heard else host.trust
+            after = f"filepact setup {host.name} --write" if wrong else trust
+            yield CheckResult(
+                name, "warn" if wrong else "ok", said, after, {**facts, "heard": heard}
+            )
         elif connected:
             yield CheckResult(name, "ok", f"{host.title}: {one.said}", host.trust, facts)
+
+
+def _heard(agent: str, project: Path, options: Sequence[str]) -> float | None:
+    """When an agent's own program called its hook here last, in seconds since the epoch."""
+    given = dict(zip(options[::2], options[1::2], strict=False))
+    state = state_folder(given.get("--state"))
+    roots = (str(project.resolve()),)
+    request = HookRequest(agent, "", "", state=state, config=given.get("--config", ""), roots=roots)
+    with suppress(OSError):
+        return Path(state, "hooks", f"{request.key}.{agent}").stat().st_mtime
+    return None
 
 
 def _fire(words: Sequence[str], lines: Sequence[str], hooks: HostEvents) -> str:
@@ -197,7 +218,7 @@ def _fire(words: Sequence[str], lines: Sequence[str], hooks: HostEvents) -> str:
     if not all(line.partition(" --event ")[0] in usual for line in lines):
         return "is not the one of this filepact"
     call = {
-        "session_id": "filepact-doctor",
+        "session_id": PROBE,
         "tool_use_id": "filepact-doctor",
         "tool_name": "Read",
         "tool_input": {"file_path": "filepact-doctor"},

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 
-__all__ = ["PROTOCOL", "HookRequest", "hook", "peer", "run"]
+__all__ = ["PROBE", "PROTOCOL", "HookRequest", "hook", "peer", "run"]
+
+PROBE: Final = "filepact-doctor"
+"""The session of an event with which nothing but the hook is tried."""
 
 PROTOCOL: Final = "filepact-hook-1"
 """Of the two ends, which may be of different versions after an update."""

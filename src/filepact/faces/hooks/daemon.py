@@ -22,7 +22,7 @@ from filepact.config.person import read_settings
 from filepact.config.settings import HookSettings
 from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import AGENTS
-from filepact.faces.hooks.client import PROTOCOL, peer
+from filepact.faces.hooks.client import PROBE, PROTOCOL, peer
 from filepact.faces.hooks.service import HookDaemon, failed
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _BEFORE_US: Final = 15  # seconds that a daemon which is about to end may take
 _PATIENCE: Final = 10.0  # seconds for a client to say what it wants
 _LOOK: Final = 60.0  # seconds after which it looks whether anybody can still reach it
 _AGAIN: Final = 1.0  # seconds, where it should have ended and something is under way
+_NOTE: Final = 60.0  # seconds between two notes of when an agent was heard of
 _HEAD: Final = 65_536
 _BLOCK: Final = 1 << 16
 _BACKLOG: Final = 64
@@ -95,6 +96,7 @@ class _Listener:
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._watched: dict[HostProcess, int] = {}
+        self._noted: dict[str, float] = {}
         self._selector = selectors.DefaultSelector()
         listening.setblocking(False)
         self._selector.register(listening, selectors.EVENT_READ)
@@ -181,12 +183,21 @@ class _Listener:
             if user not in (None, os.geteuid()):
                 return
             connection.settimeout(_PATIENCE)
-            answer = self._answer(*_read(connection), _above(process))
+            head, data = _read(connection)
+            answer = self._answer(head, data, _above(process))
             out = answer.out.encode("utf-8", "replace")
             remark = answer.remark.encode("utf-8", "replace")
             connection.sendall(b"%d\n%b%b" % (len(out), out, remark))
             connection.close()
+            self._note(head[1], data)
             self._watch_hosts()
+
+    def _note(self, agent: str, data: bytes) -> None:
+        """Note that an agent's program has called its hook: `doctor` tells when it was."""
+        now = time.monotonic()
+        if now - self._noted.get(agent, -_NOTE) >= _NOTE and PROBE.encode() not in data:
+            self._noted[agent] = now
+            Path(f"{self._request.key}.{agent}").touch(0o600)
 
     def _answer(self, head: list[str], data: bytes, above: tuple[HostProcess, ...]) -> HookAnswer:
         protocol, agent, event, word, config, *roots = head
