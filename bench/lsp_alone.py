@@ -56,8 +56,8 @@ class Alone:
         if server.settings:
             self._tell("workspace/didChangeConfiguration", {"settings": dict(server.settings)})
 
-    def diagnostics(self, name: str, version: int, text: str) -> list[Any]:
-        """Send the whole text of a file, or its last line if it was sent before; what is found."""
+    def diagnostics(self, name: str, version: int, text: str, *, whole: bool = False) -> list[Any]:
+        """Send a file's text, of one that was sent before its last line or all of it; what is found."""
         uri = uri_of(str(self._root / name))
         *before, last = text.splitlines(keepends=True)
         if name not in self._lines:
@@ -67,7 +67,8 @@ class Alone:
         else:
             place = {"line": self._lines[name] - 1, "character": 0}
             end = {"line": self._lines[name], "character": 0}
-            change = {"range": {"start": place, "end": end}, "text": last}
+            change: dict[str, Any] = {"range": {"start": place, "end": end}, "text": last}
+            change = {"text": text} if whole else change
             document = {"uri": uri, "version": version}
             params = {"textDocument": document, "contentChanges": [change]}
             self._tell("textDocument/didChange", params)

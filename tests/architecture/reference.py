@@ -115,7 +115,7 @@ the places. Paths in these answers count from the root. A server has 60 seconds,
 
 | kind | |
 | --- | --- |
-| `none` | no server claims the file |
+| `none` | no server claims the file, or no project includes it |
 | `preview` | nothing was done, and what is told is what would be |
 | `updated`, `added`, `removed`, `renamed` | taken up |
 | `reloaded` | servers were started anew, or projects were read again, to take it up |

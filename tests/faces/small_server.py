@@ -70,6 +70,7 @@ def wait(files, steps: Annotated[int, about(ge=1, description="Steps of 10 ms.")
 @tool(title="Meet", level="safe", tier="standard")
 def meet(files) -> str:
     """Answer when three calls have come together."""
+    files.engine.begun.release()
     files.engine.meeting.wait(10)
     return "met"
 
@@ -125,6 +126,7 @@ class SmallEngine:
     def __init__(self) -> None:
         self.files = {"a": "one\ntwo\n", "odd": "name \udcff end"}
         self.cancelled = threading.Event()
+        self.begun = threading.Semaphore(0)
         self.meeting = threading.Barrier(3)
         self.unheard = SessionEvents()
 

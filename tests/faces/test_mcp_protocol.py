@@ -631,10 +631,14 @@ def test_half_a_message_and_the_end_is_a_clean_exit(program):
     assert process.wait(30) == 0
 
 
-def test_a_script_that_is_piped_in_is_answered_whole(client):
+def test_a_script_that_is_piped_in_is_answered_whole(client, engine):
+    engine.meeting = threading.Barrier(4)
     client.shake_hands()
     calls = [client.begin("tools/call", {"name": "meet"}) for _ in range(3)]
+    for _ in calls:
+        assert engine.begun.acquire(timeout=30)
     client.hang_up()
+    engine.meeting.wait(30)
     answers = {one["id"]: one for one in client.wait_for_the_end()}
     assert [answers[call]["result"]["content"][0]["text"] for call in calls] == ["met"] * 3
 

@@ -59,12 +59,12 @@ class Scene:
             self.put(".filepact.toml", rules)
         real = all(isinstance(one, str) for one in servers)
         self.workspace = open_workspace([str(self.root)], state_dir=str(folder / "state"))
-        environment = {
+        self.environment = {
             "HOME": os.environ["HOME"],
             "PATH": ":".join([str(Path(sys.executable).parent), *node_folders(), "/usr/bin:/bin"]),
             "LANG": "C.UTF-8",
         }
-        self.pool = ServerPool(chosen, environment, locate if real else _place, pauses=PAUSES)
+        self.pool = ServerPool(chosen, self.environment, locate if real else _place, pauses=PAUSES)
         options = {"mode": "always", "budget": SECONDS, **options}
         self.semantics = SemanticWorkspace(self.workspace, self.pool, **options)
 

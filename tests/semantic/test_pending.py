@@ -101,7 +101,8 @@ def test_the_changed_file_is_answered_before_those_that_depend_on_it(tmp_path: P
 
 
 def test_a_server_that_was_too_late_twice_is_not_waited_for(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, [fake({"slow": 1.0})], {"a.x": "fine\n"}, mode="auto", budget=2.0)
+    # Longer than anybody waits, and far shorter than what takes a server for hung, also where it is starved.
+    scene = Scene(tmp_path, [fake({"slow": 0.6})], {"a.x": "fine\n"}, mode="auto", budget=2.0)
     try:
         scene.semantics.look(["a.x"], session=AGENT, seconds=LONG)
         said = [

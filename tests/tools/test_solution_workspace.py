@@ -264,6 +264,7 @@ def test_a_file_that_no_project_includes_is_on_the_disk_and_not_in_the_workspace
     assert outside["applied"] is True
     assert outside["workspaceUpdate"]["inWorkspaceAfter"] is False
     assert outside["workspaceUpdate"]["updated"] is False
+    assert outside["workspaceUpdate"]["kind"] == "none"
     assert "no project includes the file" in outside["workspaceUpdate"]["message"]
     assert any("project" in one for one in outside["hints"]["nextSteps"])
     again = projects.data("write_file", filePath="App/Drafts/New.cs", **sent)

@@ -303,7 +303,11 @@ class ChangeDiagnostics:
             if (one.server, one.path) not in before
             and (repairs or one.diagnostics or one.path in changed)
         }
-        spent = sum({one.path: one.seconds for one in reports if one.path in unknown}.values())
+        # Asked at once, files wait for each other, so that together they took less than one by one.
+        spent = min(
+            sum({one.path: one.seconds for one in reports if one.path in unknown}.values()),
+            max((each.seconds for each in asked.answers), default=0.0),
+        )
         past = {one.absolute: one.before for one in self.changes if one.before is not None}
         exact = all(one.kind == "changed" and one.absolute in past for one in self.changes)
         if unknown and exact and deadline.rest >= spent * _PAST_COSTS:

@@ -301,6 +301,7 @@ class PendingDiagnostics:
         asked = servers.ask(analysis.visible_paths, paths, wait)
         if not asked.answers:
             return None
+        wait = CallDeadline.after(_LAST_QUESTION, self._over.is_set, patient=True)
         before = analysis.earlier(one.before, asked, [*analysis.visible_paths, *paths], wait)
         tally = DiagnosticsSummary("dependents")
         names: dict[str, None] = {}

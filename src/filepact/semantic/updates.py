@@ -164,9 +164,9 @@ Kind = Literal[
 ]
 """What became of a change.
 
-``none``: no server claims the files.  ``preview``: nothing was done.  ``pending``: the servers were
-told and have not answered in time.  ``stale``: a server is known not to have taken it.  ``failed``: no
-server is there to take it.
+``none``: no server claims the files, or no project includes them.  ``preview``: nothing was done.
+``pending``: the servers were told and have not answered in time.  ``stale``: a server is known not to
+have taken it.  ``failed``: no server is there to take it.
 """
 
 Scope = Literal["file", "dependents", "project"]
@@ -231,7 +231,7 @@ class WorkspaceUpdate:
     """The update of all servers by a change, done or previewed.
 
     Attributes:
-        kind: The worst of what became of it at any server.
+        kind: The worst of what became of it at any server; ``none`` where no project includes the file.
         updated: Whether every server that claims the files is proven to have it.
         in_workspace_before: Whether a project included the file before; a file on the disk that no
             project includes is not in the workspace.
@@ -457,7 +457,7 @@ def combine(
     outside = bool(servers) and kind != "removed" and not members[1]
     updated = proven and not outside and all(one.confirmed_by != "none" for one in servers)
     if outside:
-        message = "; ".join(filter(None, (message, _OUTSIDE)))
+        message, kind = f"{message}; {_OUTSIDE}" if message else _OUTSIDE, "none" if proven else kind
     told = [f"{one.server}: {one.message}" for one in servers if one.message]
     if findings is not None and not findings.complete and not (message or told):
         message = f"{findings.files} files were looked at, not all that may be concerned"

@@ -152,11 +152,10 @@ class SolutionChange:
                 error.message, hint="Name a file beneath the solution's root.", **error.details
             ) from None
         if target.document is None and not create:
-            raise NotFoundError(
-                f"{path}: no such file",
-                hint="Correct the path, or send createIfMissing: true to make the file.",
-                path=path,
-            )
+            hint = "Correct the path, or send createIfMissing: true to make the file."
+            if "\\" in path:
+                hint = "Between folders stands / here; a backslash is a character of a name."
+            raise NotFoundError(f"{path}: no such file", hint=hint, path=path)
         self._target, self._sent = target, text
         self.draft.write(target, text)
         self._say_who_asks(apply=apply)
