@@ -231,6 +231,31 @@ def test_names_of_a_change(before: str | None, after: str | None, names: set[str
         assert not changed_names(before, after)
 
 
+def test_a_name_that_comes_or_goes_counts_more_than_one_that_stays() -> None:
+    found = changed_names("def old(path, mode):\n", "def new(path, mode):\n")
+    assert found["old"] == found["new"] > found["path"] == found["mode"]
+    kept = changed_names("size: int = 1\n", "size: str = 1\n")
+    assert kept["size"] > kept["int"] == kept["str"]
+
+
+def test_what_hands_on_the_names_of_a_folder_is_asked_about_first(tmp_path: Path) -> None:
+    files = {"pyproject.toml": "", "p/__init__.py": "from p.conf import include as include\n"}
+    files |= {"p/conf.py": "def include(path: str, mode: str) -> None: ...\n"}
+    for number in range(30):
+        files[f"o{number}.py"] = "conf = path = mode = 1\n\n\ndef include() -> None: ...\n"
+    scene = Scene(tmp_path, ["ty"], files, mode="auto")
+    try:
+        scene.index_words()
+        (servers,) = scene.semantics._servers.values()
+        old = files["p/conf.py"]
+        names = changed_names(old, old.replace("include", "includes"))
+        found = servers.index.candidates(names, {"p/conf.py"}, quick=True)
+    finally:
+        scene.close()
+    assert found[0] == "p/__init__.py"
+    assert len(found) == 31
+
+
 @pytest.mark.parametrize(
     ("text", "other", "names"),
     [

@@ -115,6 +115,22 @@ def test_a_server_that_was_too_late_twice_is_not_waited_for(tmp_path: Path) -> N
     assert ["nobody waits" in one for one in said] == [False, False, True, True]
 
 
+def test_files_that_would_take_too_long_are_left_out_and_what_was_found_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("filepact.semantic.later._ENOUGH", 0.0)
+    files = {"a.x": "fine\n", **{name: "a\nwrong\n" for name in OTHERS}}
+    scene = Scene(tmp_path, [fake({"slow": 0.3})], files, mode="auto", budget=0.4)
+    try:
+        scene.semantics.look(["a.x"], session=AGENT, seconds=LONG)
+        scene.write({"a.x": "wrong\n"}, brief=True)
+        said = news(scene)
+    finally:
+        scene.close()
+    assert "1 new error in 1 file." in said
+    assert "a.x:1:1 error" in said
+
+
 def test_a_server_that_took_long_twice_is_not_waited_for_though_it_was_in_time(
     tmp_path: Path,
 ) -> None:

@@ -53,8 +53,11 @@ _MOST_NAMES: Final = 40
 _MOST_READ: Final = 40
 _HOPS: Final = 2
 _DECLARED: Final = 2.0
+_COME_OR_GONE: Final = 2.0
+_KEPT: Final = 0.25
 _FADING: Final = 0.5
-_NEAR: Final = 0.25
+_NEAR: Final = 0.5
+_BARREL: Final = 4.0
 _COMMON: Final = 0.5
 _FEW_FILES: Final = 20
 _LONGEST_LINE: Final = 500
@@ -63,8 +66,9 @@ _FEWEST: Final = 8
 _MOST_ASKED: Final = 150
 _FEW: Final = 6
 _ALL_SECONDS: Final = 1.5
+_BEHIND: Final = 3
 """How many files that depend on a change are asked about at first, at least and at most; how many answers
-say how quick a server is; and how long all of them may take it."""
+say how quick a server is; how long all of them may take it; and how many times as many where nobody waits."""
 _MOST_PLACES: Final = 8
 _MOST_FLOWS: Final = 8
 _MOST_USING: Final = 150
@@ -110,6 +114,10 @@ class DependentIndex:
             if count >= _FEW or (count and count < len(one.reports)):
                 wanted = int(_ALL_SECONDS * count / max(one.seconds, 0.001))
                 self.most = min(max((self.most + wanted) // 2, _FEWEST), _MOST_ASKED)
+
+    def wanted(self, *, behind: bool) -> int:
+        """About how many files to ask; more of them where nobody waits."""
+        return min(self.most * _BEHIND, _MOST_ASKED) if behind else self.most
 
     def fitting(self, seconds: float) -> int:
         """How many files servers may manage in a time; a few in any case."""
@@ -341,7 +349,7 @@ class DependentIndex:
             rarity = math.log((count + 1) / (len(has[name]) + 0.5)) + 0.1
             for path in has[name]:
                 if path not in changed:
-                    near = _NEAR if dirname(path) in folders else 0.0
+                    near = _nearness(path) if dirname(path) in folders else 0.0
                     scores[path] = scores.get(path, near) + max(rarity, 0.1) * weight
         return scores
 
@@ -421,18 +429,26 @@ def changed_names(before: str | None, after: str | None) -> dict[str, float]:
     old, new = (before or "").splitlines(), (after or "").splitlines()
     found: dict[str, float] = {}
     for region in compare_lines(old, new):
-        for lines, start, end in (
+        sides = (
             (old, region.old_start, region.old_end),
             (new, region.new_start, region.new_end),
-        ):
-            for line in lines[start:end]:
-                for name in _WORD.findall(line[:_LONGEST_LINE]):
-                    found.setdefault(name, 1.0)
-                found |= dict.fromkeys(_declared(line), _DECLARED)
+        )
+        words = [
+            {name for line in lines[start:end] for name in _WORD.findall(line[:_LONGEST_LINE])}
+            for lines, start, end in sides
+        ]
+        for lines, start, end in sides:
+            declared = {name for line in lines[start:end] for name in _declared(line)}
+            for name in words[0] | words[1]:
+                # What stands on both sides is the same as before, unless it is what is declared.
+                weight = _KEPT if name in words[0] & words[1] else 1.0
+                if name in declared:
+                    weight = _DECLARED * (_COME_OR_GONE if weight == 1.0 else 1.0)
+                found[name] = max(weight, found.get(name, 0.0))
             weight = _FADING
             for at in _enclosing(lines, start) if start < end else ():
                 for name in _declared(lines[at]):
-                    found.setdefault(name, weight)
+                    found[name] = max(weight, found.get(name, 0.0))
                 weight *= _FADING
     return found
 
@@ -564,6 +580,11 @@ def _parts(path: str) -> list[str]:
     if stem in _INDEX_NAMES and dirname(path):
         stem = basename(dirname(path))
     return _WORD.findall(stem)
+
+
+def _nearness(path: str) -> float:
+    """What a file's place counts that lies beside a changed one, and may hand on what that declares."""
+    return _BARREL if basename(path).partition(".")[0] in _INDEX_NAMES else _NEAR
 
 
 def _hashes(text: str) -> array[int]:

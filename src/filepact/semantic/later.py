@@ -27,6 +27,8 @@ _PAUSE: Final = 0.2
 _SLICE: Final = 0.3
 _LAST_QUESTION: Final = 5.0
 _PATIENCE: Final = 180.0
+_ENOUGH: Final = 60.0
+"""Seconds after which no further files are asked about, and what was found is told."""
 _MOST_DEFERRED: Final = 20
 _MOST_LEFT: Final = 200
 _TELLING: Final = 7.5
@@ -55,6 +57,7 @@ class _Waiting:
         outdated: How often the files held something else than the last of the changes made of them.
         tries: How often a server was asked which files the changes concern.
         asked: Whether servers were asked since the last of the changes.
+        partial: Whether other files may be concerned that were not asked about.
     """
 
     session: str
@@ -70,6 +73,7 @@ class _Waiting:
     outdated: int = 0
     tries: int = 0
     asked: bool = False
+    partial: bool = False
 
 
 class PendingDiagnostics:
@@ -244,7 +248,7 @@ class PendingDiagnostics:
                 if path.absolute not in one.answered and analysis.may_see(path)
             ]
             with self._lock:
-                one.unsure = False
+                one.unsure, one.partial = False, one.partial or not whole
                 one.left |= dict.fromkeys(more)
         wait = CallDeadline.after(_SLICE, never, patient=True)
         first, one.asked = not one.asked, True
@@ -259,6 +263,8 @@ class PendingDiagnostics:
                 in_time = all(report.seconds <= PROMPT for report in each.reports)
                 servers.record_timeliness(each.server, in_time=in_time, waited=False)
         with self._lock:
+            if one.left and one.patience.rest < _PATIENCE - _ENOUGH:
+                one.partial, one.left = True, {}
             part = list(islice(one.left, _PART))
         if part:
             wait = CallDeadline.after(_PART_SECONDS, never, patient=True)
@@ -304,6 +310,8 @@ class PendingDiagnostics:
         wait = CallDeadline.after(_LAST_QUESTION, self._over.is_set, patient=True)
         before = analysis.earlier(one.before, asked, [*analysis.visible_paths, *paths], wait)
         tally = DiagnosticsSummary("dependents")
+        if one.partial:
+            tally.miss()
         names: dict[str, None] = {}
         for answer in asked.answers:
             for report in answer.reports:

@@ -269,7 +269,7 @@ class RootServers:
             typed = all(self._is_typed(path.absolute) for path in paths)
             settings = any(path.path.endswith(_SETTINGS) for path in paths)
             return [], typed and not (settings and self._looks_across(files))
-        most = self.index.most
+        most = self.index.wanted(behind=deadline.patient and not quick)
         told = self._told_dependents(changes, deadline, quick=quick)
         if told is not None:
             return told[:most], len(told) <= most

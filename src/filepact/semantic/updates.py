@@ -457,7 +457,10 @@ def combine(
     outside = bool(servers) and kind != "removed" and not members[1]
     updated = proven and not outside and all(one.confirmed_by != "none" for one in servers)
     if outside:
-        message, kind = f"{message}; {_OUTSIDE}" if message else _OUTSIDE, "none" if proven else kind
+        message, kind = (
+            f"{message}; {_OUTSIDE}" if message else _OUTSIDE,
+            "none" if proven else kind,
+        )
     told = [f"{one.server}: {one.message}" for one in servers if one.message]
     if findings is not None and not findings.complete and not (message or told):
         message = f"{findings.files} files were looked at, not all that may be concerned"
