@@ -25,9 +25,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from filepact.app import open_workspace
 from filepact.lsp.pool import ServerPool
 from filepact.semantic.service import SemanticWorkspace
+from tests.fetching import FetchError
 from tests.lsp.real_servers import locate, server
 from tests.semantic.real_trees import REAL, edit
 from tests.semantic.scene import AGENT, Scene
@@ -380,12 +383,12 @@ def _round(
         told = new_errors(scene, update)
         counts.invented += len(told - after)
         for path, line, code in sorted(told - after)[:5]:
-            print(f"  invented after an edit of {place}: {path}:{line} {code}")
+            print(f"  invented after an edit of {place}: {path}:{line} {code}", flush=True)
         if update.findings is not None and update.findings.complete:
             counts.complete += 1
             counts.missed += len(wanted - told)
             for path, line, code in sorted(wanted - told)[:5]:
-                print(f"  missed after an edit of {place}: {path}:{line} {code}")
+                print(f"  missed after an edit of {place}: {path}:{line} {code}", flush=True)
         elif update is done:
             missing = wanted - told
             counts.told_later += bool(later)
@@ -434,7 +437,13 @@ def main() -> int:
     wrong = 0
     print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors", flush=True)
     for name in given.tree or [*SHAPES, *REAL]:
-        found = measure(name, given.rounds, given.seed, compare=not given.times, alone=given.alone)
+        try:
+            found = measure(
+                name, given.rounds, given.seed, compare=not given.times, alone=given.alone
+            )
+        except (FetchError, FileNotFoundError, pytest.skip.Exception) as reason:
+            print(f"{name}: cannot be had here: {reason}", flush=True)
+            continue
         wrong += found.missed + found.invented
         print(
             f"{name}: {found.rounds} edits, {found.errors} errors; complete answers {found.complete}, "
