@@ -270,16 +270,8 @@ class FreshDiagnostics:
 
 
 _WORST: Final[tuple[Kind, ...]] = (
-    "failed",
-    "stale",
-    "pending",
-    "reloaded",
-    "renamed",
-    "removed",
-    "added",
-    "updated",
-    "preview",
-    "none",
+    *("failed", "stale", "pending", "reloaded", "renamed"),
+    *("removed", "added", "updated", "preview", "none"),
 )
 _UPDATE_KINDS: Final[dict[str, Kind]] = {
     "created": "added",
@@ -444,6 +436,8 @@ def combine(
 ) -> WorkspaceUpdate:
     """The update of the workspace by a change; of several servers the worst counts.
 
+    A server that was given a file's text has a file, and its workspace may still not.
+
     Args:
         servers: One by one.
         findings: What they find.
@@ -453,14 +447,11 @@ def combine(
     servers = tuple(servers)
     kind: Kind = min((one.kind for one in servers), key=_WORST.index, default="none")
     proven = kind not in ("none", "preview", "failed", "stale", "pending")
-    # A server that was given a file's text has a file, and its workspace may still not.
     outside = bool(servers) and kind != "removed" and not members[1]
     updated = proven and not outside and all(one.confirmed_by != "none" for one in servers)
     if outside:
-        message, kind = (
-            f"{message}; {_OUTSIDE}" if message else _OUTSIDE,
-            "none" if proven else kind,
-        )
+        message = "; ".join(filter(None, (message, _OUTSIDE)))
+    kind = "none" if outside and proven else kind
     told = [f"{one.server}: {one.message}" for one in servers if one.message]
     if findings is not None and not findings.complete and not (message or told):
         message = f"{findings.files} files were looked at, not all that may be concerned"
