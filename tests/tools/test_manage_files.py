@@ -259,3 +259,32 @@ def test_a_proposed_folder_is_taken_back_by_deleting_it(open_here, root):
     manage("create_dir", "docs")
     assert manage("delete", "docs").receipt["status"] == "withdrawn"
     assert workspace.pending() == ()
+
+
+def test_a_root_is_there_already(manage):
+    assert manage("create_dir", ".").receipt["status"] == "unchanged"
+
+
+def test_what_is_proposed_to_go_can_be_made_anew_and_is_in_no_folder_any_more(open_here, root):
+    workspace = open_here("preview")
+    manage = caller(workspace)
+    assert manage("delete", "pkg/sub/empty").receipt["status"] == "pending"
+    assert manage("create_dir", "pkg/sub/empty").receipt["status"] in ("pending", "withdrawn")
+    assert manage("delete", "pkg/a.py").receipt["status"] == "pending"
+    # With all that it holds for its author: what is to go anyway is not moved.
+    assert not manage("move", "pkg", to="lib").failed
+    reader = workspace.reader(SESSION)
+    assert "lib/run.sh" in reader.find(".", "**/*", limit=50).paths
+    assert "lib/a.py" not in reader.find(".", "**/*", limit=50).paths
+
+
+def test_a_folder_that_is_not_seen_as_a_whole_is_neither_moved_nor_deleted(
+    manage, root, monkeypatch
+):
+    monkeypatch.setattr("filepact.fs.walk.MAX_DEPTH", 2)
+    (root / "pkg" / "sub" / "empty" / "deep").mkdir()
+    (root / "pkg" / "sub" / "empty" / "deep" / "x").touch()
+    before = picture(root)
+    assert manage("move", "pkg", to="lib").code == "PATH_BLOCKED"
+    assert manage("delete", "pkg").code == "PATH_BLOCKED"
+    assert picture(root) == before

@@ -13,10 +13,13 @@ from filepact.domain.operation import Actor, Approval, Session
 from filepact.domain.permission_log import LoggedFile, PermissionRecord
 from filepact.errors import FilepactError
 from filepact.text.query import Query
-from tests.workspace.acting import write
+from filepact.workspace import permission_log
+from tests.workspace.acting import read, write
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from filepact.workspace.workspace import Workspace
 
 
 def question(when: float, root: str, *paths: str, session: str = "s1") -> PermissionRecord:
@@ -127,3 +130,17 @@ def test_what_filepact_asked_itself_is_listed_with_what_was_said(root, open_here
     assert rows[second].paths == ("b.txt",)
     assert [row.change for row in workspace.asked.questions(limit=1)] == [third]
     assert workspace.asked.questions(session="other") == ()
+
+
+def test_only_so_much_is_remembered_of_what_was_written_down(
+    root: Path, workspace: Workspace, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(permission_log, "_REMEMBERED", 2)
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (root / name).write_text("x\n")
+    for name in ("a.txt", "b.txt", "c.txt", "c.txt", "a.txt"):
+        read(workspace, session, name)
+    assert len(workspace.asked._noted) == 2
+    assert {name for *_, name, _ in workspace.asked._noted} == {
+        *(str(root / "a.txt"), str(root / "c.txt"))
+    }

@@ -655,3 +655,27 @@ def test_a_resumed_change_whose_text_is_gone_is_refused(root: Path) -> None:
     with Root.open(root) as held, pytest.raises(StaleFileError):
         held.resume("a.txt", before=None, after=None, token="c0123456789-0")
     assert atomic.token_of("a.txt") is None
+
+
+def test_what_another_process_settles_first_is_not_settled_twice(
+    crash: Crash,
+    open_here: Callable[..., Workspace],
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    put(root, "a.txt", NEW)
+    crash.begin(("a.txt", OLD, NEW))
+    real = SqliteStore.unfinished
+    others: list[Workspace] = []
+
+    def listed(store: SqliteStore) -> tuple[Operation, ...]:
+        found = real(store)
+        if not others:
+            # Between the listing and the lock somebody else starts, and finds the same.
+            monkeypatch.undo()
+            others.append(open_here())
+        return found
+
+    monkeypatch.setattr(SqliteStore, "unfinished", listed)
+    assert open_here().recovered == ()
+    assert [one.state for one in others[0].recovered] == ["applied"]

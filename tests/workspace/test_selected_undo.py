@@ -254,3 +254,29 @@ def test_undo_of_a_session_is_the_start_with_what_all_others_did(
     assert files(root) == mine.files()
     workspace.redo(ADA)
     assert files(root) == start
+
+
+def test_a_name_of_a_turn_that_is_whole_or_long_enough_is_found(
+    workspace: Workspace, root: Path
+) -> None:
+    for turn in ("turn-of-monday", "turn-of-tuesday"):
+        write(workspace, in_turn(turn), f"{turn}.txt", "x\n")
+    assert refused(lambda: undo(workspace, turn="turn-of-")).code == "INVALID_PARAMS"
+    assert refused(lambda: undo(workspace, turn="turn-of-friday")).code == "NOT_FOUND"
+    undo(workspace, turn="turn-of-m")
+    undo(workspace, turn="turn-of-tuesday")
+    assert files(root) == {}
+
+
+def test_what_people_do_with_their_editors_is_not_taken_back_by_a_time(
+    workspace: Workspace, root: Path
+) -> None:
+    (root / "typed.txt").write_text("saved\n")
+    workspace.editors.open("typed.txt", "typed\n", client="zed", version=1)
+    edit(workspace, ROBOT, "typed.txt", "typed", "typed by hand, and more")
+    (root / "outside.txt").write_text("1\n")
+    workspace.external.resnapshot()
+    (root / "outside.txt").write_text("2\n")
+    assert workspace.external.detect(ROBOT).operation is not None
+    undo(workspace, since=0.0)
+    assert files(root)["typed.txt"] == "typed\n"
