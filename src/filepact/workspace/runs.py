@@ -176,7 +176,8 @@ class Run:
             self._program = program
             if snapshot.ident is not None:
                 snapshot.join()
-        self.folder.note(ended=status)
+        with suppress(StateFailedError):  # no room, perhaps; whoever commits tells
+            self.folder.note(ended=status)
         return status
 
     def _is_full(self) -> bool:

@@ -1,0 +1,145 @@
+"""`filepact run`: disks that are full, roots that move, and several programs on one root."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import forked
+from tests.faces.test_run import TEXT, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's"),
+    pytest.mark.slow,
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.fixture
+def small(place: Place) -> Iterator[Place]:
+    """A place of which the state folder has a small disk of its own."""
+    disk = place.root.parent / "disk"
+    disk.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=270m", "filepact-test", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(words, check=False).returncode != 0:
+        pytest.skip("only an administrator can mount")
+    place.environment["FILEPACT_STATE_DIR"] = str(disk / "state")
+    yield place
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_disk_that_a_program_fills_loses_nothing(small: Place, goes_on: bool) -> None:
+    small.file("kept")
+    script = "echo x > a; echo new > kept; dd if=/dev/zero of=big bs=1M count=400"
+    done = small.run(f"{script}; {'read x; sleep 1000' if goes_on else 'exit 9'}")
+    assert done.returncode == (137 if goes_on else 1), done.stderr
+    (left,) = small.facts("runs")["runs"]
+    assert left["run"] in done.stderr
+    assert small.state() == {"kept": TEXT}
+    # There is no room for the journal either.
+    assert small.command("runs", "--commit", left["run"]).returncode == 1
+    assert small.state() == {"kept": TEXT}
+    disk = small.root.parent / "disk"
+    subprocess.run(["mount", "-o", "remount,size=1g", str(disk)], check=True)
+    small.command("runs", "--commit", left["run"])
+    assert small.state() == {"a": "x\n", "kept": "new\n"}
+    # What is larger than any file that is kept stays where it is.
+    (left,) = small.facts("runs")["runs"]
+    assert [*left["left"]] == [str(small.root / "big")]
+    small.undo()
+    assert small.state() == {"kept": TEXT}
+
+
+def test_a_root_that_is_renamed_meanwhile_loses_nothing(place: Place) -> None:
+    place.file("a.txt")
+    moved = place.root.with_name("moved")
+    script = "echo x > n; sed -i s/two/2/ a.txt; echo begun; read x; echo y > m; cat a.txt > c.txt"
+    said = place.beside(script, lambda: place.root.rename(moved))
+    assert not place.root.exists()
+    assert (moved / "a.txt").read_text() == TEXT
+    moved.rename(place.root)
+    (left,) = place.facts("runs")["runs"]
+    assert left["run"] in said
+    assert place.command("runs", "--commit", left["run"]).returncode == 0
+    assert place.state() == {
+        **{"a.txt": TEXT.replace("two", "2"), "c.txt": TEXT.replace("two", "2")},
+        **{"m": "y\n", "n": "x\n"},
+    }
+    assert place.facts("runs") == {"runs": []}
+
+
+def test_another_folder_in_the_roots_place_is_not_written(place: Place) -> None:
+    place.file("a.txt")
+    moved = place.root.with_name("moved")
+
+    def exchange() -> None:
+        place.root.rename(moved)
+        place.root.mkdir()
+        place.file("other.txt", "other\n")
+
+    said = place.beside("echo x > n; echo begun; read x", exchange)
+    assert place.state() == {"other.txt": "other\n"}, said
+    assert sorted(one.name for one in moved.iterdir()) == ["a.txt"]
+
+
+def test_two_programs_on_one_root_are_merged(place: Place) -> None:
+    path = place.file("a.txt")
+    place.file("b.txt")
+    first = "sed -i s/two/2/ a.txt; echo 1 > one; sed -i s/one/first/ b.txt; echo begun; read x"
+    second = "sed -i s/six/6/ a.txt; echo 2 > two; sed -i s/one/second/ b.txt"
+    said = place.beside(first, lambda: place.run(second))
+    assert path.read_text() == TEXT.replace("two", "2").replace("six", "6"), said
+    assert (place.root / "one").read_text() == "1\n"
+    assert (place.root / "two").read_text() == "2\n"
+    # Both changed the same line: the later one waits.
+    assert (place.root / "b.txt").read_text() == TEXT.replace("one", "second")
+    (waiting,) = place.waiting()
+    assert [one["path"] for one in waiting["files"]] == ["b.txt"]
+    for one in place.operations():
+        place.undo(one)
+    assert place.state() == {"a.txt": TEXT, "b.txt": TEXT}
+
+
+def test_several_roots_are_one_run(place: Place) -> None:
+    other = place.root.with_name("other")
+    other.mkdir()
+    (other / "b.txt").write_text(TEXT)
+    place.file("a.txt")
+    done = place.command(
+        *("--root", str(place.root), "--root", str(other), "run", "--", "sh", "-c"),
+        f"sed -i s/two/2/ a.txt {other}/b.txt; mv {other}/b.txt c.txt; echo x > {other}/n",
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(place.state()) == ["a.txt", "c.txt"]
+    assert sorted(one.name for one in other.iterdir()) == ["n"]
+    both = ("--root", str(place.root), "--root", str(other))
+    (operation,) = place.facts(*both, "log")["operations"]
+    assert place.command(*both, "undo", "--unattended", operation["id"]).returncode == 0
+    assert place.state() == {"a.txt": TEXT}
+    assert (other / "b.txt").read_text() == TEXT
+
+
+def test_a_run_that_goes_on_is_not_taken_by_another(place: Place) -> None:
+    words = ("run", "--", "sh", "-c", "echo begun; read x")
+    with forked.Command(words, **place.options(stdin=subprocess.PIPE)) as process:
+        assert process.stdout.readline() == "begun\n"
+        (going,) = place.facts("runs")["runs"]
+        assert going["going_on"]
+        for refused in (("runs", "--discard"), ("run", "--resume")):
+            code = place.facts(*refused, going["run"])["error"]["code"]
+            assert code == "STATE_ERROR"
+        process.communicate("go\n")
+    assert place.facts("runs") == {"runs": []}

@@ -1,0 +1,157 @@
+"""`filepact run` on a real terminal: keys, job control, sizes, and whose the terminal is afterwards."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import shlex
+import shutil
+import signal
+import struct
+import sys
+import termios
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.faces.test_run import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's"),
+    pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not here"),
+    pytest.mark.slow,
+]
+
+PATIENCE = 60.0
+RUN = f"{shlex.quote(sys.executable)} -m filepact run --"
+
+
+class Shell:
+    """An interactive bash of a person on a terminal of its own."""
+
+    def __init__(self, place: Place) -> None:
+        self._pid, self._terminal = pty.fork()
+        if not self._pid:
+            os.chdir(place.root)
+            environment = {**place.environment, "PS1": "outer> ", "TERM": "dumb"}
+            words = ["bash", "--norc", "--noprofile", "--noediting", "-i"]
+            os.execvpe("bash", words, environment)  # noqa: S606 - a test
+        self._shown = ""
+        self.until("outer> ")
+
+    def type(self, text: str) -> None:
+        os.write(self._terminal, text.encode())
+
+    def until(self, wanted: str) -> str:
+        """All that is shown up to and with a text, from where the last one ended."""
+        end = time.monotonic() + PATIENCE
+        while wanted not in self._shown:
+            ready = select.select([self._terminal], [], [], max(0.0, end - time.monotonic()))[0]
+            assert ready, f"{wanted!r} is not in {self._shown!r}"
+            self._shown += os.read(self._terminal, 65_536).decode()
+        found, self._shown = self._shown.split(wanted, 1)
+        return found + wanted
+
+    def line(self, text: str, wanted: str = "") -> str:
+        """Type a line; what is shown after its echo, up to a text."""
+        self.type(f"{text}\n")
+        self.until(f"{text}\r\n")
+        return self.until(wanted) if wanted else ""
+
+    def status(self) -> str:
+        self.line("echo ended with $?.", "ended with ")
+        return self.until(".")[:-1]
+
+    def resize(self, rows: int, columns: int) -> None:
+        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def close(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._pid, signal.SIGKILL)
+        os.close(self._terminal)
+        os.waitpid(self._pid, 0)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.fixture
+def shell(place: Place) -> Iterator[Shell]:
+    found = Shell(place)
+    yield found
+    found.close()
+
+
+def test_a_program_is_interrupted_stopped_and_gone_on_with_by_keys(
+    place: Place, shell: Shell
+) -> None:
+    shell.line(f"{RUN} sh -c 'echo x > a; echo begun; cat; echo no'", "begun\r\n")
+    shell.line("first", "first\r\n")
+    shell.type("\x1a")
+    assert "Stopped" in shell.until("outer> ")
+    shell.line("fg", "cat; echo no'\r\n")
+    shell.line("second", "second\r\n")
+    shell.type("\x03")
+    assert "no\r\n" not in shell.until("outer> ")
+    assert shell.status() == "130"
+    assert place.state() == {"a": "x\n"}
+    assert place.facts("runs") == {"runs": []}
+
+
+def test_a_shell_has_jobs_of_its_own_and_gives_the_terminal_back(
+    place: Place, shell: Shell
+) -> None:
+    shell.type(f"PS1='inner> ' {RUN} bash --norc --noprofile --noediting -i\n")
+    shell.until("inner> ")
+    shell.line("cat")
+    shell.line("text", "text\r\n")
+    shell.type("\x1a")
+    assert "Stopped" in shell.until("inner> ")
+    assert "Stopped" in shell.line("jobs", "inner> ")
+    shell.line("fg", "cat\r\n")
+    shell.line("more", "more\r\n")
+    shell.type("\x03")
+    shell.until("inner> ")
+    shell.line("echo x > a", "inner> ")
+    shell.type("exit 3\n")
+    shell.until("outer> ")
+    assert shell.status() == "3"
+    # The outer shell has its terminal again, and jobs of its own.
+    shell.line("cat")
+    shell.line("text", "text\r\n")
+    shell.type("\x1a")
+    assert "Stopped" in shell.until("outer> ")
+    shell.line("kill %1; fg", "outer> ")
+    assert place.state() == {"a": "x\n"}
+
+
+def test_the_size_of_the_window_is_the_programs(shell: Shell) -> None:
+    shell.resize(24, 80)
+    shell.line(
+        f"{RUN} bash -c 'stty size; trap \"stty size; exit 0\" WINCH; echo ready; while :; do read -t 1 x; done'",
+        "24 80\r\n",
+    )
+    shell.until("ready\r\n")
+    shell.resize(50, 132)
+    assert shell.until("outer> ").startswith("50 132\r\n")
+    assert shell.status() == "0"
+
+
+def test_a_program_in_the_background_does_not_take_the_terminal(
+    place: Place, shell: Shell
+) -> None:
+    shell.line(f"{RUN} sh -c 'echo x > a; echo begun; sleep 1000' &", "begun\r\n")
+    shell.line("echo mine", "mine\r\n")
+    shell.line("kill %1; wait %1", "outer> ")
+    assert shell.status() == "143"
+    assert place.state() == {"a": "x\n"}
