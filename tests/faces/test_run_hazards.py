@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -75,8 +77,10 @@ def test_a_root_that_is_renamed_meanwhile_loses_nothing(place: Place) -> None:
     assert left["run"] in said
     assert place.command("runs", "--commit", left["run"]).returncode == 0
     assert place.state() == {
-        **{"a.txt": TEXT.replace("two", "2"), "c.txt": TEXT.replace("two", "2")},
-        **{"m": "y\n", "n": "x\n"},
+        "a.txt": TEXT.replace("two", "2"),
+        "c.txt": TEXT.replace("two", "2"),
+        "m": "y\n",
+        "n": "x\n",
     }
     assert place.facts("runs") == {"runs": []}
 
@@ -111,6 +115,30 @@ def test_two_programs_on_one_root_are_merged(place: Place) -> None:
     for one in place.operations():
         place.undo(one)
     assert place.state() == {"a.txt": TEXT, "b.txt": TEXT}
+
+
+def test_where_namespaces_are_refused_that_is_said_and_changes_are_recorded(place: Place) -> None:
+    place.file("a.txt")
+    python = shlex.quote(sys.executable)
+    # In a namespace of users that may have no more of them.
+    script = f"echo 0 > /proc/sys/user/max_user_namespaces && exec {python} -m filepact run"
+
+    def run(options: str, code: str) -> subprocess.CompletedProcess[str]:
+        words = ["unshare", "-Ur", "sh", "-c", f"{script} {options} -- sh -c {shlex.quote(code)}"]
+        return subprocess.run(words, stdin=subprocess.DEVNULL, check=False, **place.options())
+
+    if subprocess.run(["unshare", "-Ur", "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no namespace of users can be made here")
+    done = run("--layers required --json", "echo x > a.txt")
+    assert json.loads(done.stdout)["error"]["code"] == "INVALID_PARAMS"
+    assert place.state() == {"a.txt": TEXT}
+    done = run("", "echo x > a.txt; echo y > n; exit 4")
+    assert done.returncode == 4, done.stderr
+    assert "no layers here" in done.stderr
+    assert max(map(len, done.stderr.splitlines())) <= 80
+    assert place.state() == {"a.txt": "x\n", "n": "y\n"}
+    place.undo()
+    assert place.state() == {"a.txt": TEXT}
 
 
 def test_several_roots_are_one_run(place: Place) -> None:

@@ -147,9 +147,7 @@ def test_the_size_of_the_window_is_the_programs(shell: Shell) -> None:
     assert shell.status() == "0"
 
 
-def test_a_program_in_the_background_does_not_take_the_terminal(
-    place: Place, shell: Shell
-) -> None:
+def test_a_program_in_the_background_does_not_take_the_terminal(place: Place, shell: Shell) -> None:
     shell.line(f"{RUN} sh -c 'echo x > a; echo begun; sleep 1000' &", "begun\r\n")
     shell.line("echo mine", "mine\r\n")
     shell.line("kill %1; wait %1", "outer> ")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filepact.config.person import home_folder, read_settings, state_folder
-from filepact.domain.operation import moment
 from filepact.errors import FilepactError, InvalidParamsError, StateFailedError
 from filepact.faces.cli.context import CommandContext, find_context, opened
-from filepact.faces.cli.render import count
+from filepact.faces.cli.render import age, count
 from filepact.faces.cli.screen import FAILED, NOTHING, CommandAnswer, plain, remark
 from filepact.workspace.runs import (
     ProgramFailed,
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["run", "runs"]
 
 _NOT_FOUND, _NOT_RUNNABLE = 127, 126
-_SHOWN = 20
+_SHOWN, _LISTED = 20, 5
+_WIDTH = 79
 
 
 def run(arguments: Namespace, screen: Terminal) -> CommandAnswer:
@@ -112,10 +113,9 @@ def _carry_out(
                 f"layers are required, but the system refused: {refused}",
                 hint="With --layers auto it runs all the same, and changes the files itself.",
             ) from None
-        remark(
-            f"filepact: no layers here ({refused}): {words[0]} changes the files itself, nothing is hidden from it, "
-            "and what it changes is recorded afterwards\n"
-        )
+        remark(f"filepact: no layers here ({refused}):\n")
+        remark("  it changes the files itself, and is recorded only afterwards; secrets are not\n")
+        remark("  hidden from it. Hooks ask before each call: `filepact setup AGENT --write`\n")
         return _observe(workspace, words)
     except FilepactError:
         if not arguments.resume:
@@ -126,9 +126,8 @@ def _carry_out(
     status = run_.attend(program)
     if run_.full:
         remark("filepact: the program was ended: the disk with its layers is nearly full\n")
-        remark(
-            f"filepact: nothing is lost; `filepact runs --commit {folder.record.id}` commits it\n"
-        )
+        remark("filepact: nothing is lost; make room, and then\n")
+        remark(f"filepact: `filepact runs --commit {folder.record.id}` commits what it changed\n")
         run_.rest()
         return CommandAnswer((), {"run": folder.record.id, "exit": status}, status)
     try:
@@ -152,27 +151,33 @@ def _tell(result: LayerResult, folder: RunFolder, screen: Terminal) -> None:
     """Say on standard error what has become of the changes; standard output is the program's."""
     if screen.json:
         return
+    done = [one for one in result.receipts if one.status == "applied"]
+    for receipt in done if len(done) <= _LISTED else ():
+        remark(f"filepact: {count(len(receipt.files), 'file')} changed: {receipt.operation}\n")
+    if len(done) > _LISTED:
+        files = {one.path for receipt in done for one in receipt.files}
+        remark(f"filepact: {count(len(files), 'file')} changed in {len(done):,} operations\n")
+    if len(done) == 1:
+        remark(f"filepact: `filepact undo {done[0].operation}` takes that back\n")
+    elif done:
+        remark(f"filepact: `filepact undo --session run-{folder.record.id[1:]}` takes that back\n")
     for receipt in result.receipts:
-        what = count(len(receipt.files), "file")
-        if receipt.status == "applied":
-            remark(
-                f"filepact: {what} changed: {receipt.operation}; `filepact diff {receipt.operation}` "
-                f"shows it, `filepact undo {receipt.operation}` takes it back\n"
-            )
-        else:
-            remark(
-                f"filepact: {what} wait as {receipt.operation} ({receipt.rule}); "
-                f"`filepact approve {receipt.operation}` shows and decides\n"
-            )
-        for note in receipt.notes:
-            remark(f"filepact: {note}\n")
+        if receipt.status != "applied":
+            wait = "waits" if len(receipt.files) == 1 else "wait"
+            what = f"{count(len(receipt.files), 'file')} {wait} for you"
+            remark(f"filepact: {what}: {receipt.operation} ({receipt.rule})\n")
+            remark(f"filepact: `filepact approve {receipt.operation}` shows and decides\n")
+    for note in dict.fromkeys(note for receipt in result.receipts for note in receipt.notes):
+        remark(f"filepact: {note}\n")
     if result.left:
-        remark(f"filepact: not committed, and kept as {folder.record.id}:\n")
+        name = folder.record.id
+        remark(f"filepact: not committed, and kept as {name}:\n")
         for path, why in list(result.left.items())[:_SHOWN]:
             remark(f"  {path}: {why}\n")
         if len(result.left) > _SHOWN:
             remark(f"  and {len(result.left) - _SHOWN:,} more\n")
-        remark(f"filepact: `filepact runs --discard {folder.record.id}` drops that\n")
+        remark(f"filepact: `filepact runs --commit {name}` tries again\n")
+        remark(f"filepact: `filepact runs --discard {name}` drops it\n")
 
 
 def _facts(result: LayerResult, folder: RunFolder) -> dict[str, object]:
@@ -189,24 +194,29 @@ def _facts(result: LayerResult, folder: RunFolder) -> dict[str, object]:
 
 def _observe(workspace: Workspace, words: list[str]) -> CommandAnswer:
     """Run a program with nothing between it and the files; what it changes is found afterwards."""
-    import subprocess  # noqa: PLC0415 - rarely needed
+    import signal  # noqa: PLC0415 - rarely needed
+    import subprocess  # noqa: PLC0415 - with it
 
     from filepact.domain.operation import Actor, Session  # noqa: PLC0415 - with it
 
     gc.enable()
     session = Session(f"run-{os.urandom(4).hex()}", Actor("agent", agent_of(words)))
     workspace.external.snapshot()
+    # Keys at a terminal are for the program, and what it did is recorded all the same.
+    before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
     try:
         status = subprocess.run(words, check=False).returncode  # noqa: S603 - what the person named
     except OSError as error:
         return _not_started(words[0], ProgramFailed(words[0], error.errno or 1, namespaces=False))
+    finally:
+        signal.signal(signal.SIGINT, before)
     status = 128 - status if status < 0 else status
     found = workspace.external.detect(session, tool="run")
     for operation in found.operations:
         remark(
-            f"filepact: {count(len(operation.changes.changes), 'file')} changed: {operation.id}; "
-            f"`filepact undo {operation.id}` takes it back\n"
+            f"filepact: {count(len(operation.changes.changes), 'file')} changed: {operation.id}\n"
         )
+        remark(f"filepact: `filepact undo {operation.id}` takes that back\n")
     ids = [one.id for one in found.operations]
     return CommandAnswer((), {"operations": ids, "exit": status}, status)
 
@@ -267,8 +277,12 @@ def _line(record: RunRecord, state: str) -> str:
     what = "goes on" if going else f"{count(len(record.left), 'file')} left"
     if not going and record.ended is None:
         what = "was cut off"
-    command = " ".join(record.command)[:60]
-    return f"{record.id}  {moment(record.created)}  {what}  {record.mode}  {command}\n"
+    if record.mode == "review":
+        what += ", in review"
+    said = f"{record.id}  {age(record.created, time.time()):>5}  {what:<15}  "
+    command = " ".join(" ".join(record.command).split())
+    room = _WIDTH - len(said)
+    return f"{said}{command if len(command) <= room else f'{command[: room - 1]}…'}\n"
 
 
 def _run_facts(record: RunRecord, state: str) -> dict[str, object]:
