@@ -85,8 +85,8 @@ class Place:
     def waiting(self) -> list[Any]:
         return list(self.facts("pending")["pending"])
 
-    def undo(self, name: str = "") -> None:
-        done = self.command("undo", "--unattended", *([name] if name else []))
+    def undo(self, *words: str) -> None:
+        done = self.command("undo", "--unattended", *words)
         assert done.returncode == 0, done.stderr
 
 
