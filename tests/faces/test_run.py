@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -429,3 +430,62 @@ def test_it_needs_no_administrator(nobodys: Place) -> None:
     assert done.returncode == 5, done.stderr
     assert nobodys.state() == {"a.txt": "x\n", "d": None, "d/b": "y\n"}
     assert not Path("/etc/filepact-x").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("builds", "kept"), [("record", True), ("discard", False)])
+def test_folders_that_programs_fill_are_recorded_or_thrown_away_by_setting(
+    place: Place, tmp_path: Path, builds: str, kept: bool
+) -> None:
+    place.file("node_modules/a/index.js", "old\n")
+    settings = tmp_path / "settings.toml"
+    settings.write_text(f'[run]\nbuilds = "{builds}"\n')
+    place.environment["FILEPACT_CONFIG"] = str(settings)
+    before = place.state()
+    place.run("echo new > node_modules/a/index.js; mkdir -p target; echo x > target/CACHEDIR.TAG")
+    changed = {**before, "node_modules/a/index.js": "new\n"} if kept else before
+    found = place.state()
+    assert {name: found.get(name) for name in before} == changed
+    assert len(place.operations()) == kept
+    assert place.facts("runs") == {"runs": []}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not here")
+def test_a_package_that_npm_installs_is_there_and_its_manifest_waits(place: Place) -> None:
+    place.file("package.json", '{"name": "app", "version": "1.0.0"}\n')
+    place.file("lib/package.json", '{"name": "lib", "version": "1.0.0", "main": "i.js"}\n')
+    place.file("lib/i.js", "module.exports = 7\n")
+    script = (
+        "npm install --offline --no-audit --no-fund --install-links ./lib >/dev/null && "
+        "node -e 'console.log(require(\"lib\"))'"
+    )
+    done = place.run(script)
+    assert done.stdout == "7\n", done.stderr
+    assert place.state()["node_modules/lib/i.js"] == "module.exports = 7\n"
+    assert place.operations() == []
+    (waiting,) = place.waiting()
+    assert [one["path"] for one in waiting["files"]] == ["package-lock.json", "package.json"]
+
+
+@pytest.mark.slow
+def test_git_works_in_a_repository_that_it_may_write(place: Place) -> None:
+    script = (
+        "git init -q . && git config user.name n && git config user.email e && "
+        "echo 1 > a && git add a && git commit -qm one"
+    )
+    subprocess.run(["sh", "-c", script], cwd=place.root, check=True)
+    work = (
+        "git checkout -qb side && echo 2 > b && git add b && git commit -qm two && "
+        "echo 3 >> a && git stash -q && git stash pop -q && git diff --stat && git status --short"
+    )
+    done = place.run(work, "--writable", ".git")
+    assert done.stdout.endswith(" M a\n"), done.stderr
+    status = subprocess.run(
+        ["git", "status", "--short"], cwd=place.root, check=True, capture_output=True, text=True
+    )
+    assert status.stdout == " M a\n"
+    for one in place.operations():
+        place.undo(one)
+    assert sorted(one.name for one in place.root.iterdir()) == [".git", "a"]
+    assert (place.root / "a").read_text() == "1\n"
