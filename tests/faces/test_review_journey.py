@@ -128,3 +128,39 @@ def test_forty_hunks_take_forty_keys_and_the_agent_is_told_of_each(
             (line,) = {one for one in told.splitlines() if f"Proposal {change_id}" in one}
             assert f"{', '.join(rejected)} rejected" in line
         assert client.text("read_file", path="file11.txt").count("Proposal") == 0
+
+
+@pytest.mark.slow
+def test_a_text_is_edited_in_the_persons_editor_and_nothing_hostile_reaches_the_terminal(
+    cli: CommandLine, terminal: Tmux, tmp_path: Path
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nsed -i s/hostile/harmless/ "$1"\n')
+    editor.chmod(0o755)
+    paths = os.pathsep.join(filter(None, sys.path))
+    environment = {
+        "PYTHONPATH": paths,
+        "FILEPACT_STATE_DIR": str(cli.state),
+        "TERM": "tmux-256color",
+        "EDITOR": str(editor),
+        "NO_COLOR": "1",
+    }
+    text = "a hostile line \x1b[2J\x1b]0;title\x07\u202e\u0441onfig\n"
+    with serving("mcp", str(cli.root), "--mode", "preview") as (_, client):
+        client.shake_hands()
+        client.text("write_file", path="odd.txt", content=text)
+        terminal.start([sys.executable, "-m", "filepact", "review"], environment)
+        shown = terminal.screen("hunk 1/1")
+        assert "\\x1b[2J" in shown
+        assert "\\u202e" in shown
+        assert "\\u0441onfig" in shown.replace("\n", "")
+        terminal.keys("e")
+        terminal.screen("Your text waits as")
+        terminal.keys("y")
+        terminal.screen("Nothing waits for you")
+        terminal.keys("q")
+        terminal.screen("ended")
+        assert (cli.root / "odd.txt").read_text() == text.replace("hostile", "harmless")
+        told = client.text("read_file", path="odd.txt")
+        assert "a person has changed it" in told
+    assert "\x1b" not in shown

@@ -12,6 +12,8 @@ import pytest
 from filepact.app import open_workspace
 from filepact.errors import InvalidParamsError
 from filepact.faces.cli.review_editor import edit_text
+from filepact.faces.cli.review_selection import KEYS
+from tests.architecture.project import ROOT
 from tests.faces.reviewing import AGENT, NEW, OLD, OTHER
 from tests.forked import Command
 from tests.terminal import on_terminal
@@ -136,3 +138,11 @@ def test_hidden_characters_are_written_out(cli: CommandLine) -> None:
     assert "\\u202eb\\x1b[2J" in shown
     assert "\u202e" not in shown
     assert "\x1b[2J" not in shown
+
+
+def test_every_key_is_documented() -> None:
+    page = (ROOT / "docs" / "how-to" / "review-in-a-terminal.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| (`[^|]+`) \| (.+) \|$", page, re.MULTILINE))
+    for key, does in KEYS:
+        written = " ".join(f"`{one}`" for one in key.split())
+        assert rows[written].startswith(does)

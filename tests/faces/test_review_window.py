@@ -64,6 +64,8 @@ def run(
 
     async def go() -> None:
         async with program.run_test(size=size) as pilot:
+            while program._diff.page is None:
+                await pilot.pause(0.02)
             await act(Window(program, pilot))
 
     asyncio.run(go())
@@ -288,5 +290,22 @@ def test_without_anything_to_review_it_says_so_and_keys_do_nothing(review: Revie
         assert "Nothing waits" in await window.shows("Nothing waits")
         await window.press(*"ynadwsetSAcDjkJK", "tab")
         await window.press("u")
+
+    run(review, act)
+
+
+@pytest.mark.parametrize("two", [False, True])
+def test_every_character_of_a_long_line_is_on_the_screen(review: Review, two: bool) -> None:
+    text = "".join(f"<{number}>" for number in range(100, 150))
+    propose(review, "c.txt", f"{text}\n" + "x\n" * 50)
+
+    async def act(window: Window) -> None:
+        if two:
+            await window.press("b")
+        shown = await window.shows("<149>")
+        rows = [row.rpartition("│")[2][1 - two :] for row in shown.splitlines()]
+        first = next(at for at, row in enumerate(rows) if "<100>" in row)
+        body = "".join(row[5:].rstrip(" ▁▂▃▄▅▆▇█") for row in rows[first : first + 8])
+        assert text in body
 
     run(review, act)

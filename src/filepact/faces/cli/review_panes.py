@@ -107,7 +107,7 @@ class ProposalList(ScrollView):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        at, width = y + self.scroll_offset.y, self.size.width
+        at, width = y + self.scroll_offset.y, self.scrollable_content_region.width
         if at >= len(self._rows):
             return Strip.blank(width)
         entry, text = self._rows[at]
@@ -153,7 +153,7 @@ class DiffList(ScrollView):
 
     def lay_out(self) -> None:
         """Fit the page into the window."""
-        width = max(self.size.width - 1, 1)
+        width = max(self.scrollable_content_region.width - 1, 1)
         if self.page is not None:
             self.page.lay_out(width, two=self.two)
             self.virtual_size = Size(width, self.page.height)
@@ -206,7 +206,7 @@ class DiffList(ScrollView):
         return True
 
     def render_line(self, y: int) -> Strip:
-        width, page = self.size.width, self.page
+        width, page = self.scrollable_content_region.width, self.page
         at = y + self.scroll_offset.y
         if page is None or (line := page.line_at(at)) is None:
             return Strip.blank(width)

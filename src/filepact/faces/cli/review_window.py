@@ -39,6 +39,7 @@ _PATIENCE: Final = 0.25
 """Seconds that a key waits for what it shows; afterwards the window says that it is being loaded."""
 _LOOK_AGAIN: Final = 5.0
 _NOTHING: Final = "Nothing waits for you. New proposals appear here; q leaves."
+_SCROLLS: Final = ("down", "up", "pagedown", "pageup", "home", "end")
 _HINT: Final = "y accept  n reject  a,d file  s split  e edit  t turn  A all  u undo  ? keys"
 
 
@@ -56,8 +57,12 @@ class ReviewProgram(App[None]):
     Screen {{ background: ansi_default; color: ansi_default; layout: vertical; }}
     #title, #message, #keys {{ height: 1; background: ansi_default; }}
     Horizontal {{ height: 1fr; }}
-    #list {{ width: {LIST}; background: ansi_default; scrollbar-size: 1 1; scrollbar-gutter: auto; }}
-    #diff {{ width: 1fr; background: ansi_default; border-left: solid ansi_bright_black; scrollbar-size: 1 1; }}
+    #list {{ width: {LIST}; background: ansi_default; scrollbar-size: 1 1; overflow-x: hidden; overflow-y: auto; }}
+    #diff {{ width: 1fr; background: ansi_default; border-left: solid ansi_bright_black; scrollbar-size: 1 1;
+            overflow-x: hidden; overflow-y: scroll; }}
+    #list, #diff {{ scrollbar-color: ansi_bright_black; scrollbar-background: ansi_default;
+                   scrollbar-color-active: ansi_white; scrollbar-background-active: ansi_default;
+                   scrollbar-color-hover: ansi_white; scrollbar-background-hover: ansi_default; }}
     #prompt {{ display: none; height: 1; border: none; padding: 0; background: ansi_default; }}
     """
     BINDINGS: ClassVar = [
@@ -121,8 +126,13 @@ class ReviewProgram(App[None]):
 
     def on_mount(self) -> None:
         self._keys.say(_HINT, "dim")
-        self._take_in(self._review.waiting())
-        if not self.selection.entries:
+        self.selection.show(self._review.waiting())
+        self._draw()
+        # What waits is on the screen before the first change is loaded.
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        if self.selection.item is None:
             self._load()
         self._watch.start()
 
@@ -266,7 +276,7 @@ class ReviewProgram(App[None]):
                 elif key == "n":
                     answer(False)
             return
-        if self._help:
+        if self._help and key not in _SCROLLS:
             self._help = False
             self._load()
             return
@@ -482,4 +492,4 @@ class ReviewProgram(App[None]):
         keys = (*KEYS, ("| b", "one column, or two beside each other"))
         self._diff.show(ReviewPage(PageLine(-1, f"{key:<5} {does}") for key, does in keys))
         self._diff.scroll_home(animate=False)
-        self._say(ReviewMessage("Any key goes back."))
+        self._say(ReviewMessage("Arrows scroll; any other key goes back."))
