@@ -137,6 +137,14 @@ ALLOWED: dict[str, dict[str, str]] = {
     "faces.cli.files": {
         "pathlib.": "texts that a person names on the command line (--old-file, patch files)",
     },
+    "faces.cli.config": {
+        "os.environ.get": "the person's editor",
+        "os.fdopen": "the copy of the settings file that is edited",
+        "pathlib.": "the person's settings file, only to be read; `fs` replaces it",
+        "shutil.which": "the person's editor",
+        "subprocess.": "the person's editor",
+        "tempfile.": "the copy of the settings file that is edited",
+    },
     "faces.cli.connections": {"shutil.which": "which agents' programs are installed"},
     "faces.cli.host_files": {
         "os.path.realpath": "where a link of the person's settings leads",

@@ -21,6 +21,7 @@ def add_commands(group: CommandGroup) -> None:
     add_journal_commands(group)
     _add_looking(group)
     _add_rules(group)
+    _add_config(group)
 
 
 def _add_serving(group: CommandGroup) -> None:
@@ -310,6 +311,35 @@ def _add_rules(group: CommandGroup) -> None:
         "check the rules against the [[expect]] tables of their files",
         "filepact policy test",
         "The exit code is 1 if one is not met, 3 if there are none.",
+    )
+
+
+def _add_config(group: CommandGroup) -> None:
+    below = group.nested(
+        "config",
+        "show and edit your settings",
+        "They are in filepact.toml in your settings folder, or the file that --config or FILEPACT_CONFIG names.",
+    )
+    below.add(
+        "show",
+        "config:show",
+        "list every setting in force, and which of them are yours",
+        "filepact config show",
+    )
+    below.add(
+        "edit",
+        "config:edit",
+        "edit your settings file, which is only replaced when nothing in it is wrong",
+        "EDITOR=nano filepact config edit",
+        "The editor is VISUAL or EDITOR. Without a file you begin with one in which every setting stands "
+        "as a comment.",
+    )
+    below.add("path", "config:path", "print where your settings file is", "filepact config path")
+    below.add(
+        "schema",
+        "config:schema",
+        "print the JSON schema of the file, for editors that check TOML",
+        "filepact config schema > filepact.schema.json",
     )
 
 

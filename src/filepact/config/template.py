@@ -1,0 +1,184 @@
+"""The settings file as a person begins it: every key with its default and what it is for; and its JSON schema."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from filepact.values import dataclass
+
+__all__ = ["KEYS", "SettingInfo", "json_schema", "template"]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingInfo:
+    """A key of a table.
+
+    Attributes:
+        default: As TOML; empty for a key that is left out.
+        example: As TOML, for a key without a default.
+        about: What it is for.
+        allows: JSON schema of its values.
+    """
+
+    table: str
+    name: str
+    default: str
+    about: str
+    allows: dict[str, Any]
+    example: str = ""
+
+
+def _between(least: int, most: int, kind: str = "integer") -> dict[str, Any]:
+    return {"type": kind, "minimum": least, "maximum": most}
+
+
+def _one_of(*words: object) -> dict[str, Any]:
+    return {"enum": list(words)}
+
+
+_SWITCH: Final[dict[str, Any]] = {"type": "boolean"}
+
+KEYS: Final = (
+    SettingInfo(
+        "guard", "mounts", "false", "use file systems that are mounted below a root", _SWITCH
+    ),
+    SettingInfo(
+        "guard", "content", "true", "look through files for private keys and tokens", _SWITCH
+    ),
+    SettingInfo(
+        *("guard", "landlock", '"auto"', "whether the kernel keeps servers inside as well"),
+        _one_of("auto", "off", "required"),
+    ),
+    SettingInfo(
+        *("mcp", "page", "", "bytes of one answer; left out, what each program takes"),
+        _between(2_000, 1_000_000),
+        "40000",
+    ),
+    SettingInfo("mcp", "timeout", "20", "seconds of one call", _between(1, 3_600, "number")),
+    SettingInfo("acp", "answer_own", "true", "answer for the proxy's own reading tools", _SWITCH),
+    SettingInfo(
+        "hooks", "idle", "600", "seconds until their process ends", _between(1, 86_400, "number")
+    ),
+    SettingInfo(
+        *("recording", "quiet", "1", "seconds of rest that end an operation of `guard`"),
+        _between(0, 3_600, "number"),
+    ),
+    SettingInfo(
+        *("recording", "longest", "30", "seconds after which it ends all the same"),
+        _between(1, 86_400, "number"),
+    ),
+    SettingInfo(
+        "recording", "files", "200000", "most files that it knows", _between(1_000, 2_000_000)
+    ),
+    SettingInfo("recording", "megabytes", "1000", "most that it keeps", _between(1, 1_000_000)),
+    SettingInfo(
+        *("run", "builds", '"move"', "what becomes of node_modules and the like after `run`"),
+        _one_of("move", "record", "discard"),
+    ),
+    SettingInfo(
+        *("run", "writable", "[]", "folders that programs behind `run` change as they are"),
+        {"type": "array", "items": {"type": "string", "pattern": "^(/|~/)"}},
+    ),
+    SettingInfo("proposals", "days", "14", "days that a change waits for you", _between(1, 3_650)),
+    SettingInfo("proposals", "count", "100", "most that wait in one root", _between(1, 100_000)),
+    SettingInfo("proposals", "megabytes", "100", "most that they hold", _between(1, 1_000_000)),
+    SettingInfo("proposals", "notify", "false", "tell the desktop that something waits", _SWITCH),
+    SettingInfo("audit", "enabled", "true", "write down every call", _SWITCH),
+    SettingInfo("audit", "sync", "false", "on the disk before the effect", _SWITCH),
+    SettingInfo("audit", "days", "365", "days that it is kept", _between(1, 36_500)),
+    SettingInfo("audit", "megabytes", "1000", "most that it takes", _between(1, 1_000_000)),
+    SettingInfo(
+        *("audit", "heads", "", "a file that signed heads are appended to as well"),
+        {"type": "string", "pattern": "^/"},
+        '"/var/log/filepact-heads"',
+    ),
+    SettingInfo(
+        *("diagnostics", "mode", '"auto"', "when language servers are used"),
+        _one_of("auto", "always", "off"),
+    ),
+    SettingInfo(
+        "diagnostics", "budget", "2", "seconds that an answer waits for them", {"type": "number"}
+    ),
+    SettingInfo(
+        *("diagnostics", "new_errors", '"allow"', "what becomes of a change that adds errors"),
+        _one_of("allow", "ask", "deny"),
+    ),
+    SettingInfo("diagnostics", "idle", "600", "seconds until one is stopped", {"type": "number"}),
+    SettingInfo("diagnostics", "memory", "2048", "MiB that one may take", {"type": "integer"}),
+    SettingInfo(
+        *("diagnostics", "receipts", '"errors"', "the least that a receipt tells"),
+        _one_of("errors", "warnings"),
+    ),
+)
+
+_HEAD: Final = """\
+# filepact's settings, for you and all of your projects. Every line is what counts without it:
+# take away the # of those that you change. `filepact config show` says what is in force,
+# `filepact policy lint` what is wrong.
+
+# Rules about files: deny goes before ask, and ask before allow. Patterns as in .gitignore.
+#
+# [[deny]]
+# paths = ["/private/**"]
+# why = "these are mine"
+#
+# [[ask]]
+# paths = ["*.sql"]
+# actions = ["change"]
+# why = "the database is shared"
+#
+# [encodings]
+# "legacy/**/*.txt" = "cp1252"
+"""
+
+
+def template() -> str:
+    """A settings file in which every key stands as a comment, with its default."""
+    lines = [_HEAD.rstrip("\n")]
+    table = ""
+    for key in KEYS:
+        if key.table != table:
+            table = key.table
+            lines += ["", f"# [{table}]"]
+        said = f"{key.name} = {key.default or key.example}"
+        lines.append(f"# {said:<34}# {key.about}")
+    return "\n".join([*lines, ""])
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of a person's file, for editors that complete and check TOML."""
+    texts = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+    rule = {
+        "type": "object",
+        "required": ["paths"],
+        "additionalProperties": False,
+        "properties": {
+            "paths": texts,
+            "actions": texts,
+            "agents": texts,
+            "why": {"type": "string"},
+            "name": {"type": "string"},
+            "lifts": texts,
+        },
+    }
+    tables: dict[str, Any] = {}
+    for key in KEYS:
+        table = tables.setdefault(
+            key.table, {"type": "object", "additionalProperties": False, "properties": {}}
+        )
+        told = {"description": key.about, **key.allows}
+        table["properties"][key.name] = told
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "filepact.toml",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            **{verdict: {"type": "array", "items": rule} for verdict in ("deny", "ask", "allow")},
+            "default": {"type": "object"},
+            "expect": {"type": "array", "items": {"type": "object"}},
+            "encodings": {"type": "object", "additionalProperties": {"type": "string"}},
+            "servers": {"type": "object"},
+            **tables,
+        },
+    }
