@@ -130,7 +130,13 @@ def test_what_a_crash_left_behind_the_note_is_taken_over(log: AuditFile, folder:
     assert not check(log).notes
 
 
-@pytest.mark.parametrize("rest", [b'{"seq":3,', b"\0\0\0\0", b"nothing\nof ours"])
+def test_what_was_never_opened_needs_no_disk(log: AuditFile, folder: Path) -> None:
+    log.sync()
+    log.close()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("rest", [b'{"seq":3,', b"\0\0\0\0", b"nothing\nof ours", b"nothing\n"])
 def test_a_line_that_was_cut_off_is_owned_up_to(log: AuditFile, folder: Path, rest: bytes) -> None:
     add(log, 2)
     with (folder / "000000000001.jsonl").open("ab") as stream:

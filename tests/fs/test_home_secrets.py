@@ -83,6 +83,27 @@ def test_a_home_is_looked_through_once_and_not_without_end(home: Path) -> None:
     assert not SecretIndex(str(home / "missing"), is_secret).holds(1, 1)
 
 
+def test_places_of_secrets_are_those_of_whole_folders_where_these_are_secrets(home: Path) -> None:
+    (home / ".ssh" / "pipe").touch()
+    (home / ".config" / "gh" / "socket").symlink_to("hosts.yml")
+    secrets = SecretIndex(
+        str(home), lambda path: path.startswith(".ssh") or path.endswith("hosts.yml")
+    )
+    assert set(secrets.places()) == {
+        *(str(home / ".ssh"), str(home / ".config" / "gh" / "hosts.yml"))
+    }
+    assert SecretIndex(None, lambda _path: True).places() == ()
+
+
+def test_what_is_no_plain_file_has_no_second_name(home: Path) -> None:
+    os.mkfifo(home / ".ssh" / "pipe")
+    secrets = SecretIndex(str(home), lambda path: path.startswith(".ssh"))
+    secrets.learn()
+    pipe, key = (home / ".ssh" / name for name in ("pipe", "id_ed25519"))
+    assert secrets.holds(key.stat().st_dev, key.stat().st_ino)
+    assert not secrets.holds(pipe.stat().st_dev, pipe.stat().st_ino)
+
+
 def test_a_home_with_very_many_files_is_left_early(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

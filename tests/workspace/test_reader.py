@@ -18,7 +18,7 @@ from filepact.workspace import reader as reading
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from filepact.domain.operation import Session
@@ -250,3 +250,22 @@ def test_a_stream_is_read_as_a_loaded_file_is(
         assert streamed.first == loaded.first
     else:
         assert loaded.total + streamed.first == loaded.first
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_the_end_of_a_stream_whose_bytes_mean_what_was_said_before_them_is_read_as_that_of_a_file(
+    opened: Callable[..., Workspace],
+    session: Session,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    end: str,
+) -> None:
+    text = "\n".join(f"\u65e5\u672c\u8a9e {number}" for number in range(5)) + end
+    (root / "a.txt").write_bytes(text.encode("iso2022_jp"))
+    one = opened(("*.txt", "iso2022_jp")).reader(session)
+    for first in range(-7, 0):
+        loaded = one.window("a.txt", first=first, count=2)
+        with monkeypatch.context() as patched:
+            patched.setattr(reading, "EDIT_LIMIT", -1)
+            streamed = one.window("a.txt", first=first, count=2)
+        assert (streamed.lines, streamed.first) == (loaded.lines, loaded.first)
