@@ -200,9 +200,9 @@ def test_new_proposals_appear_and_what_others_change_is_said(
         assert "another" in await window.shows("1 new proposal")
         (root / "a.txt").write_text(OLD.replace("line 12\n", "a person's\n"))
         assert "~  a.txt" in await window.shows("MOVED")
-        shown = await window.press("j", "k", "a")
+        shown = await window.press("j", "k", "y")
         if "once more" in shown:
-            shown = await window.press("a")
+            shown = await window.press("y")
         assert "Nothing done" in shown
         assert "Others have changed since you saw it" in shown
 
@@ -309,3 +309,21 @@ def test_every_character_of_a_long_line_is_on_the_screen(review: Review, two: bo
         assert text in body
 
     run(review, act)
+
+
+def test_where_the_same_lines_were_changed_it_can_only_be_rejected(
+    review: Review, root: Path
+) -> None:
+    propose(review)
+    (root / "a.txt").write_text(OLD.replace("line 3\n", "mine\n"))
+
+    async def act(window: Window) -> None:
+        assert "STALE" in await window.shows("!  a.txt")
+        shown = await window.press("j", "k", "y")
+        if "once more" in shown:
+            shown = await window.press("y")
+        assert "the same lines were changed" in shown
+        assert "Rejected 3 hunks" in await window.press("d")
+
+    run(review, act)
+    assert not review.waiting()

@@ -110,6 +110,11 @@ def test_where_others_have_changed_the_file_elsewhere_nothing_is_done_and_it_is_
     (entry,) = review.waiting()
     assert entry.status == "moved"
     assert "a person's" in entry.moved[0].since
+    result = review.renew(item.entry.id)
+    assert result.moved
+    item = review.item(str(result.waits))
+    assert not review.renew(item.entry.id).moved
+    (root / "a.txt").write_text(OLD.replace("line 14\n", "a person's\n"))
     result = review.decide(item, {1}, {2, 3})
     assert result.moved
     assert result.receipt is None
@@ -118,7 +123,7 @@ def test_where_others_have_changed_the_file_elsewhere_nothing_is_done_and_it_is_
     assert again.since == result.since
     assert "a person's" in again.since
     assert review.decide(again, {1, 2, 3}).receipt is not None
-    assert (root / "a.txt").read_text() == NEW.replace("line 12\n", "a person's\n")
+    assert (root / "a.txt").read_text() == NEW.replace("line 14\n", "a person's\n")
 
 
 def test_where_the_same_lines_were_changed_it_says_so_and_waits(

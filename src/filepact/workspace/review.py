@@ -364,6 +364,19 @@ class Review:
             return self._changed(proposal.id, changed)
         return self._did(proposal, receipt, waits)
 
+    def renew(self, change_id: ChangeId) -> ReviewResult:
+        """Have a proposal whose files have moved wait as it fits them now, to be shown again.
+
+        Raises:
+            NoChangeError: Somebody else has decided.
+            StaleFileError: The same lines were changed since; it waits as before.
+        """
+        try:
+            self.workspace.approving.check_unmoved(change_id)
+        except ProposalChangedError as changed:
+            return self._changed(change_id, changed)
+        return ReviewResult(change_id)
+
     def accept_all(self, shown: Sequence[ChangeId], reason: str = "") -> tuple[ReviewResult, ...]:
         """Accept several proposals, one after the other; what cannot be done is left, and told."""
         return tuple(self._whole(one, reason, accept=True) for one in shown)

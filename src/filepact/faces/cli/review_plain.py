@@ -152,6 +152,9 @@ class ReviewTerminal:
             self._help()
 
     def _mark(self, verdict: bool, *, rest: bool = False) -> None:
+        if verdict and (message := self._selection.renew()) is not None:
+            self._tell(message)
+            return
         if self._selection.mark(verdict, rest=rest):
             self._tell(self._selection.carry_out())
 

@@ -284,6 +284,20 @@ class ReviewSelection:
                 self.reasons[result.waits] = reason
             self._wanted, self.item, self.hunk = result.waits, None, 0
 
+    def renew(self) -> ReviewMessage | None:
+        """Have a proposal whose files others have changed shown as it fits them; None if none did."""
+        item = self.item
+        if item is None or not item.entry.moved:
+            return None
+        try:
+            result = self.review.renew(item.entry.id)
+        except FilepactError as error:
+            return _failed(error)
+        if not result.moved:
+            return None
+        self._forget(result)
+        return said(result, 0)
+
     def group(self, scope: Scope) -> tuple[str, tuple[ReviewEntry, ...]]:
         """What is decided about together with the proposal that is looked at, with a name for it."""
         current = self.current

@@ -362,6 +362,9 @@ class ReviewProgram(App[None]):
             self._diff.to_hunk()
             self._say(ReviewMessage("This is the hunk that is meant: once more, if you are sure."))
             return
+        if verdict and (message := self.selection.renew()) is not None:
+            self._after(message)
+            return
         if self.selection.mark(verdict, rest=rest):
             self._carry_out()
         else:
