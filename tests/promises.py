@@ -261,6 +261,10 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                     "test_a_change_whose_file_moved_is_fitted_anew_shown_and_done_only_then",
                 ),
                 (APPROVING, "test_an_edit_that_was_allowed_cannot_ride_on_an_approval_of_another"),
+                (
+                    "workspace/test_review.py",
+                    "test_where_others_have_changed_the_file_elsewhere_nothing_is_done_and_it_is_shown_again",
+                ),
                 (DRIFT, "test_what_was_not_shown_is_not_done"),
             ),
             attacked=("drift",),

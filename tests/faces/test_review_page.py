@@ -12,6 +12,7 @@ from filepact.faces.cli.review_page import PageLine, ReviewPage, fit, page_of, w
 from filepact.text.diff import unified
 from filepact.text.diff_lines import diff_lines
 from tests.faces.reviewing import NEW, OLD, propose, reviewing
+from tests.hostile.test_views import all_of_them
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,3 +149,18 @@ def test_lines_of_words_are_divided_whole(text: str, width: int) -> None:
     assert "".join(shown) == text
     assert all(width_of(one) <= width for one in shown)
     assert width_of(fit(text, width)) <= width
+
+
+@pytest.mark.parametrize("two", [False, True])
+def test_none_of_four_hundred_characters_that_steer_or_hide_is_drawn_raw(
+    review: Review, root: Path, two: bool
+) -> None:
+    chars = [char for char in all_of_them() if not "\ud800" <= char <= "\udfff"]
+    held = chars[1:]  # a file with the first of them is no text
+    (root / "a.txt").write_text("".join(f"old{char}text\n" for char in held))
+    text = "".join(f"new{char}text <b>&amp;{char}\n" for char in held)
+    item = review.item(propose(review, text=text))
+    page = page_of(item, "".join(chars))
+    shown = "\n".join(rows(page, 100, two=two))
+    assert [f"U+{ord(char):04X}" for char in chars if char in shown] == []
+    assert "<b>&amp;" in shown

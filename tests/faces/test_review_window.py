@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -327,3 +328,35 @@ def test_where_the_same_lines_were_changed_it_can_only_be_rejected(
 
     run(review, act)
     assert not review.waiting()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["lines", "line"])
+def test_what_is_seen_of_a_hostile_change_is_drawn_and_little_more_is_kept(
+    review: Review, root: Path, what: str
+) -> None:
+    if what == "lines":
+        old = "".join(f"value_{number} = {number}\n" for number in range(64_000))
+        new = old.replace(" = ", " = 1")
+    else:
+        old, new = "x\n", f"{'y' * 9_900_000}END\n"
+    (root / "a.txt").write_text(old)
+    propose(review, text=new)
+    kept: list[int] = []
+
+    async def act(window: Window) -> None:
+        await window.shows("hunk 1/1")
+        page = window.program._diff.page
+        assert page is not None
+        assert page.height > 100_000
+        tracemalloc.start()
+        shown = await window.press("end")
+        kept.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert ("value_63999" if what == "lines" else "END") in shown
+        assert "Done as" in await window.press("home", "a")
+
+    run(review, act)
+    assert (root / "a.txt").read_text() == new
+    # A screen of it, whatever the size of the change.
+    assert kept[0] < 2_000_000

@@ -4,7 +4,8 @@ A round makes a few proposals in a small tree, has a person look at them, and th
 proposals and modes change at random.  Then the person says yes to each id that they have looked at.
 A model of its own, which knows nothing of merging, keeps the bytes that each look showed.  What is
 on the disk after a yes that was taken must be exactly that, for every file that was shown, and no
-other file may have moved; after a yes that was refused, no file at all.
+other file may have moved; after a yes that was refused, no file at all.  Some say yes to hunks alone: then
+what they read of those, applied by a few lines of this module, is what has to be there.
 
 Run as a program: ``drift.py --tries N [--seed S]``.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import sys
 import tempfile
 import time
@@ -25,11 +27,13 @@ from filepact.app import open_workspace
 from filepact.config.settings import parse_settings
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError
+from filepact.workspace.review import Review
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from filepact.domain.operation import Proposal
+    from filepact.workspace.review import ReviewItem
     from filepact.workspace.workspace import Workspace
 
 PERSON = Approval(Actor("person", "ann"))
@@ -43,6 +47,8 @@ RULES = (
     '[[ask]]\nname = "asked"\npaths = ["**"]\nwhy = "look"\n',
 )
 
+HEAD = re.compile(r"@@ -(\d+)(?:,(\d+))? ")
+
 File = tuple[bytes, int]
 Tree = dict[str, File]
 
@@ -54,12 +60,29 @@ class Look:
     Attributes:
         agent: Who proposed it.
         diff: The text that they read.
+        before: What the files held for which it was made.
+        item: The same in hunks.
     """
 
     change: str
     files: dict[str, File | None]
     agent: str
     diff: str
+    before: dict[str, File | None]
+    item: ReviewItem
+
+
+def with_hunks(text: str, hunks: Iterable[str]) -> str:
+    """A text with some hunks of its diff, as they were read."""
+    lines = text.splitlines(keepends=True)
+    for hunk in sorted(hunks, key=lambda one: -int(HEAD.match(one)[1])):
+        head, *body = hunk.splitlines(keepends=True)
+        start, count = int(HEAD.match(head)[1]), int(HEAD.match(head)[2] or 1)
+        at = start - 1 if count else start
+        old = [one[1:] for one in body if one[0] in " -"]
+        assert lines[at : at + count] == old, "the hunk tells of another text"
+        lines[at : at + count] = [one[1:] for one in body if one[0] in " +"]
+    return "".join(lines)
 
 
 def tree_of(root: Path) -> Tree:
@@ -179,14 +202,61 @@ class Round:
     def look(self, workspace: Workspace, proposal: Proposal) -> Look:
         """The model: from what the person was shown to what every file is to be."""
         files: dict[str, File | None] = {}
+        before: dict[str, File | None] = {}
         for change in proposal.changes.changes:
-            after = change.after
-            if after is None:
-                files[change.path.path] = None
-            else:
-                data = workspace._store.content(after.content)
-                files[change.path.path] = (data, after.mode)
-        return Look(proposal.id, files, proposal.session.agent, workspace.diff(proposal))
+            for side, sides in ((change.after, files), (change.before, before)):
+                held = None
+                if side is not None:
+                    held = (workspace._store.content(side.content), side.mode)
+                sides[change.path.path] = held
+        item = Review(workspace, PERSONS_OWN).item(proposal.id, fine=self.chance.random() < 0.5)
+        agent, diff = proposal.session.agent, workspace.diff(proposal)
+        return Look(proposal.id, files, agent, diff, before, item)
+
+    def say_yes_in_part(self, look: Look) -> None:
+        """Say yes to some hunks of what was looked at, no to some, and mostly yes to the rest later."""
+        numbers = [one.number for one in look.item.hunks]
+        said = {number: self.chance.choice("ynl") for number in numbers}
+        accept = {number for number in numbers if said[number] == "y"}
+        reject = {number for number in numbers if said[number] == "n"}
+        before = tree_of(self.root)
+        settings = parse_settings(self.rules, name="filepact.toml")
+        with open_workspace(
+            [str(self.root)], state_dir=str(self.state), settings=settings
+        ) as person:
+            review, result = Review(person, PERSONS_OWN), None
+            try:
+                result = review.decide(look.item, accept, reject, self.chance.choice(("", "why")))
+            except FilepactError as error:
+                self.count[f"in part: {error.code}"] += 1
+            if result is None or result.receipt is None:
+                assert tree_of(self.root) == before, "nothing was done in part, and files moved"
+                self.count["in part: moved"] += result is not None and result.moved
+                return
+            self.count["done in part"] += 1
+            self.check_part(look, accept, before)
+            if result.waits is not None and self.chance.random() < 0.7:
+                rest = review.item(result.waits)
+                review.decide(rest, {one.number for one in rest.hunks})
+                self.count["the rest done"] += 1
+                self.check_part(look, {*numbers} - reject, before)
+
+    def check_part(self, look: Look, accepted: set[int], before: Tree) -> None:
+        """Whether the disk holds exactly the accepted hunks, as they were read."""
+        wanted: dict[str, File | None] = {**before}
+        for file in look.item.files:
+            some = [one for one in file.hunks if one.number in accepted]
+            for name in {file.path.path, *(one.origin.path for one in some if one.origin)}:
+                if some and not some[0].diff.startswith("@@"):
+                    wanted[name] = look.files[name]
+                elif some:
+                    data, mode = look.before[name] or (b"", 0)
+                    text = with_hunks(data.decode(), [one.diff for one in some])
+                    wanted[name] = (text.encode(), mode)
+        now: dict[str, File | None] = {**tree_of(self.root)}
+        assert now == {name: file for name, file in wanted.items() if file is not None}, (
+            f"done in part what was not shown:\n{look.diff}\nhunks {accepted}\nbefore {before}\nnow {now}"
+        )
 
     def denied(self, look: Look) -> bool:
         if 'agents = ["one"]' in self.rules:
@@ -222,6 +292,9 @@ class Round:
         for _ in range(self.chance.choice((0, 1, 1, 2, 4))):
             self.mutate()
         for look in looks:
+            if self.chance.random() < 0.4:
+                self.say_yes_in_part(look)
+                continue
             again = self.say_yes(look)
             if again is not None:
                 shown = self.look(self.agents, self.agents.proposal(again))
