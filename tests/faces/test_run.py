@@ -194,6 +194,30 @@ def test_an_agent_keeps_its_own_folder_and_what_steers_it_stays(
     assert [*left["left"]] == [str(folder / "settings.local.json")]
 
 
+@pytest.mark.slow
+def test_a_link_to_what_steers_an_agent_stays_that_link(place: Place, tmp_path: Path) -> None:
+    folder, kept = place.home / ".claude", place.home / "dotfiles"
+    folder.mkdir()
+    kept.mkdir()
+    (kept / "settings.json").write_text("{}")
+    (folder / "settings.json").symlink_to("../dotfiles/settings.json")
+    (folder / "hooks").symlink_to(kept)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    agent = programs / "claude"
+    agent.write_text(
+        "#!/bin/sh\ncd ~/.claude\nrm settings.json hooks\necho x > settings.json; mkdir hooks\n"
+        "echo x > hooks/y\nexit 0\n"
+    )
+    agent.chmod(0o755)
+    visible = ("--writable", str(programs), "--writable", str(folder))
+    done = place.command("run", *visible, "--", str(agent))
+    assert done.returncode == 0, done.stderr
+    assert os.readlink(folder / "settings.json") == "../dotfiles/settings.json"
+    assert os.readlink(folder / "hooks") == str(kept)
+    assert [(one.name, one.read_text()) for one in kept.iterdir()] == [("settings.json", "{}")]
+
+
 def test_in_review_everything_waits(place: Place) -> None:
     place.file("a.txt")
     before = place.state()

@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from filepact.fs.kernel import mount, set_mount
+from filepact.fs.kernel import mount, pin_link, set_mount
 from filepact.fs.path_form import is_beneath
 from filepact.values import dataclass
 
@@ -128,6 +128,8 @@ class NamespaceMounts:
         self._empty(within)
         for path in plan.fixed:
             self._bind(path, path)
+            if os.path.islink(path):
+                pin_link(path)
         self._hide()
         self.at = "the rest read-only"
         set_mount("/", _READ_ONLY | _NO_SETUID | _NO_DEVICES, below=True)

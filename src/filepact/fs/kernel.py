@@ -29,6 +29,7 @@ __all__ = [
     "mount",
     "mount_of",
     "openat2",
+    "pin_link",
     "prctl",
     "renameat2",
     "set_mount",
@@ -208,7 +209,8 @@ def inotify_add_watch(notices: int, folder: int, mask: int) -> int:
 
 # -- namespaces -------------------------------------------------------------------------------
 
-_MOUNT_SETATTR = 442
+_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
+_CLONE, _NO_FOLLOW, _FROM_EMPTY_PATH = 0x1, 0x100, 0x4
 _RECURSIVE = 0x8000
 _CAPABILITIES_3 = 0x2008_0522
 
@@ -216,6 +218,8 @@ _mount = _call("mount", _text, _text, _text, ctypes.c_ulong, _text)
 _unshare = _call("unshare", _int)
 _prctl = _call("prctl", _int, *(ctypes.c_ulong,) * 4)
 _capset = _call("capset", _address, _address)
+_open_tree = _call("syscall", ctypes.c_long, _int, _text, _uint)
+_move_mount = _call("syscall", ctypes.c_long, _int, _text, _int, _text, _uint)
 _mount_setattr = _call("syscall", ctypes.c_long, _int, _text, _uint, _address, ctypes.c_size_t)
 
 
@@ -245,6 +249,20 @@ def set_mount(target: str, on: int, off: int = 0, *, below: bool = False) -> Non
     flags = _RECURSIVE if below else 0
     path = os.fsencode(target)
     _done(_mount_setattr, _MOUNT_SETATTR, -100, path, flags, ctypes.addressof(attributes), 32)
+
+
+def pin_link(path: str) -> None:
+    """Mount a symbolic link over itself: in this namespace its name cannot be removed or given away any more.
+
+    Raises:
+        OSError: The system refused.
+    """
+    place = os.fsencode(path)
+    tree = _done(_open_tree, _OPEN_TREE, -100, place, _CLONE | _NO_FOLLOW | os.O_CLOEXEC)
+    try:
+        _done(_move_mount, _MOVE_MOUNT, tree, b"", -100, place, _FROM_EMPTY_PATH)
+    finally:
+        os.close(tree)
 
 
 def unshare(flags: int) -> None:
@@ -280,12 +298,14 @@ def capset(kept: int) -> None:
     _done(_capset, ctypes.addressof(header), ctypes.addressof(data))
 
 
-def _done(function: Any, *arguments: Any) -> None:
+def _done(function: Any, *arguments: Any) -> int:
     if function is None or sys.platform != "linux":
         raise OSError(errno.ENOSYS, "no such call here")
-    if function(*arguments) < 0:
+    result: int = function(*arguments)
+    if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
+    return result
 
 
 @lru_cache
