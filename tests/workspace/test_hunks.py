@@ -306,3 +306,36 @@ def test_files_that_have_moved_are_told(preview: Workspace, session: Session, ro
     (root / "a.txt").unlink()
     (root / "a.txt").symlink_to("elsewhere")
     assert preview.approving.moved(proposal) == proposal.changes.paths
+
+
+def test_of_several_files_one_is_edited_and_a_whole_one_is_rejected_for_good(
+    preview: Workspace, session: Session, root: Path
+) -> None:
+    with preview.draft(session, "patch_apply") as draft:
+        one, new = draft.open_all(["a.txt", "new.txt"])
+        draft.write(one, NEW)
+        draft.write(new, "new\n")
+        first = preview.proposal(str(preview.submit(draft, "both").operation))
+    path = next(path for path in first.changes.paths if path.path == "a.txt")
+    edited = preview.approving.edit(first.id, {path: NEW.replace("third", "3rd")}, PERSON)
+    assert {one.path for one in edited.changes.paths} == {"a.txt", "new.txt"}
+    found = preview.approving.hunks(preview.proposal(edited.id))
+    (whole,) = (one.number for one in found if one.path.path == "new.txt")
+    some = min(one.number for one in found if one.path.path == "a.txt")
+    preview.approving.decide(edited.id, WHY, accept={some}, reject={whole})
+    assert (root / "a.txt").read_text() == OLD.replace("line 3\n", "3rd\n")
+    assert not (root / "new.txt").exists()
+    (rest,) = preview.pending()
+    assert {one.path for one in rest.changes.paths} == {"a.txt"}
+    # What has been decided about has no hunks any more.
+    assert preview.approving.hunks(preview.proposal(edited.id)) == ()
+
+
+def test_all_hunks_can_be_rejected_one_by_one(
+    preview: Workspace, session: Session, root: Path
+) -> None:
+    first = propose(preview, session)
+    receipt, waits = preview.approving.decide(first, WHY, reject={1, 2, 3})
+    assert (receipt, waits) == (None, None)
+    assert preview.pending() == ()
+    assert (root / "a.txt").read_text() == OLD
