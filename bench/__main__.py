@@ -106,7 +106,8 @@ class Run:
                     for operation in operations(tree, big=self._options.big):
                         self._operation(operation, name, us, them)
             if "stale" in parts:
-                found = stale.look(us, tree, self._options.rounds, self._dice).to_json()
+                rounds = max(6, self._options.rounds // 4)
+                found = stale.look(us, tree, rounds, self._dice).to_json()
                 self.record["stale"].append({"tree": name, **found})
                 self._say(f"stale: {found['wrong']} of {found['asked']} wrong")
             self._fact(f"memory of filepact after that, {name}, MiB of its own", us.own_memory())
@@ -127,6 +128,8 @@ class Run:
                 state = str(self._base / f"state-{tool}")
                 ours = [*command, "mcp", str(tree), "--state", state]
                 name = f"start to first answer, installed by {tool}"
+                # As nearly everybody starts it: without settings.
+                self._environment.pop("FILEPACT_CONFIG", None)
                 self._start(name, ours, [*self._theirs, str(tree)], "200 files", tree, goal=3.0)
 
     def growth(self) -> None:

@@ -7,7 +7,6 @@ import os
 import time
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from random import SystemRandom
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +101,6 @@ class Database:
         self._memory = self._path.with_name(f"{self._path.name}-shm")
         self._patience = patience
         self._locked_by = locked_by
-        self._random = SystemRandom()
         self._waiting_since = 0.0
         self._synchronous = ""
         self._lock = Lock()
@@ -179,7 +177,7 @@ class Database:
             except apsw.BusyError:
                 if time.monotonic() - since > self._patience:
                     raise
-                time.sleep(self._random.uniform(0.001, _LONGEST_NAP))
+                time.sleep(_nap(0.001, _LONGEST_NAP))
         if mode != "wal":
             raise StateFailedError(
                 f"the journal cannot be shared here (journal mode {mode})",
@@ -193,7 +191,7 @@ class Database:
             self._waiting_since = now
         if now - self._waiting_since > self._patience:
             return False
-        time.sleep(self._random.uniform(0.0002, min(_LONGEST_NAP, 0.001 * (before + 1))))
+        time.sleep(_nap(0.0002, min(_LONGEST_NAP, 0.001 * (before + 1))))
         return True
 
     def reading(self) -> AbstractContextManager[Transaction]:
@@ -415,6 +413,11 @@ def _protect(connection: apsw.Connection) -> None:
     connection.pragma("mmap_size", 0)
     connection.pragma("trusted_schema", False)
     connection.pragma("cell_size_check", True)
+
+
+def _nap(least: float, most: float) -> float:
+    """Seconds between two, so that those who wait for the same do not wake together."""
+    return least + (most - least) * int.from_bytes(os.urandom(4), "big") / 2**32
 
 
 def _taken_away() -> StateFailedError:

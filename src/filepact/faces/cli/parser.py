@@ -6,7 +6,9 @@ Only the standard library's argparse: `filepact --help` has to answer at once.
 from __future__ import annotations
 
 import argparse
-import textwrap
+import os
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from filepact.values import dataclass
@@ -69,10 +71,28 @@ class CommandError(Exception):
         self.hint = hint
 
 
+def _columns() -> int:
+    """How wide the terminal is, as the standard library finds it out."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said):
+        return int(said)
+    with suppress(AttributeError, ValueError, OSError):
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]
+    return 80
+
+
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Wraps each line of descriptions and epilogues, and keeps the line breaks between them."""
 
+    def __init__(self, prog: str, **options: Any) -> None:
+        # One is made for each argument; without a width it would ask for it each time, through a module
+        # that takes as long to load as a tenth of a server's start.
+        options.setdefault("width", _columns() - 2)
+        super().__init__(prog, **options)
+
     def _fill_text(self, text: str, width: int, indent: str) -> str:
+        import textwrap  # noqa: PLC0415 - for help alone
+
         lines = (textwrap.fill(line, width, break_on_hyphens=False) for line in text.splitlines())
         return textwrap.indent("\n".join(lines), indent)
 
