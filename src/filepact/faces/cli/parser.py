@@ -6,9 +6,6 @@ Only the standard library's argparse: `filepact --help` has to answer at once.
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from filepact.values import dataclass
@@ -71,24 +68,26 @@ class CommandError(Exception):
         self.hint = hint
 
 
-def _columns() -> int:
-    """How wide the terminal is, as the standard library finds it out."""
-    said = os.environ.get("COLUMNS", "")
-    if said.isdecimal() and int(said):
-        return int(said)
-    with suppress(AttributeError, ValueError, OSError):
-        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]
-    return 80
+_USUAL = 78
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Wraps each line of descriptions and epilogues, and keeps the line breaks between them."""
 
     def __init__(self, prog: str, **options: Any) -> None:
-        # One is made for each argument; without a width it would ask for it each time, through a module
+        # One is made for each argument; without a width it would ask for that each time, through a module
         # that takes as long to load as a tenth of a server's start.
-        options.setdefault("width", _columns() - 2)
+        options.setdefault("width", _USUAL)
         super().__init__(prog, **options)
+
+    def format_help(self) -> str:
+        """All of it, as wide as the terminal is."""
+        import shutil  # noqa: PLC0415 - for help alone
+
+        if self._width == _USUAL:
+            self._width = shutil.get_terminal_size().columns - 2
+            self._max_help_position = min(self._max_help_position, max(self._width - 20, 4))
+        return super().format_help()
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         import textwrap  # noqa: PLC0415 - for help alone
