@@ -157,12 +157,65 @@ def run_kills(folder: Folder, seed: int, *, kills: int) -> None:
     assert folder.files() == before, (seed, done)
 
 
+def run_many(folder: Folder, files: int) -> str:
+    """A guard over many files: all are known and watched, each change is found, nothing is done meanwhile."""
+    for number in range(files):
+        place = folder.root / f"d{number // 5_000}" / f"e{number // 100}"
+        if number % 100 == 0:
+            place.mkdir(parents=True)
+        (place / f"{number}.txt").write_text(f"{number}\n")
+    with folder.guard() as process:
+        known = json.loads(
+            command("guard", str(folder.root), *folder.common, "--status", "--json").out
+        )
+        assert (known["files"], known["watched"]) == (files, True)
+        last = files - 1
+        names = ("d0/e0/1.txt", f"d{last // 5_000}/e{last // 100}/{last}.txt", "d0/made/new.txt")
+        for made, name in enumerate(names, start=1):
+            (folder.root / name).parent.mkdir(exist_ok=True)
+            (folder.root / name).write_text("changed\n")
+            found = folder.wait_for(made)[0]
+            assert [one["path"] for one in found["files"]] == [name], found
+        # What they held is read beside; then nothing is done until something changes.
+        until = time.monotonic() + PATIENCE * 5
+        while (before := _ticks(process.pid)) != _after(1.0, process.pid):
+            assert time.monotonic() < until, "it is never idle"
+        memory = _memory(process.pid)
+    ids = [one["id"] for one in folder.log()]
+    assert folder.run("undo", "--unattended", *ids)["status"] == "applied"
+    assert (folder.root / "d0/e0/1.txt").read_text() == "1\n"
+    assert not (folder.root / "d0/made").exists()
+    return f"{files} files, {before / 100:.1f} s of processor time, {memory // 1_000} MB"
+
+
+def _after(seconds: float, pid: int) -> int:
+    time.sleep(seconds)
+    return _ticks(pid)
+
+
+def _ticks(pid: int) -> int:
+    """The processor time of a process, in hundredths of a second."""
+    told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(told[11]) + int(told[12])
+
+
+def _memory(pid: int) -> int:
+    """The most memory that a process has had, in kilobytes."""
+    told = Path(f"/proc/{pid}/status").read_text()
+    return int(told.partition("VmHWM:")[2].split()[0])
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="tests.faces.guarded", description=__doc__)
     parser.add_argument("--tries", type=int, default=200, help="how many folders, or kills")
     parser.add_argument("--seed", type=int, default=0, help="the first of the seeds")
     parser.add_argument("--kills", action="store_true", help="kill guards instead, ten in a folder")
+    parser.add_argument("--files", type=int, default=0, help="guard so many files instead")
     given = parser.parse_args(arguments)
+    if given.files:
+        with tempfile.TemporaryDirectory() as place:
+            print(run_many(Folder(Path(place)), given.files))
+        return 0
     folders = -(-given.tries // 10) if given.kills else given.tries
     for seed in range(given.seed, given.seed + folders):
         with tempfile.TemporaryDirectory() as place:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faces.command_line import command
-from tests.faces.guarded import Folder, run_kills, run_programs
+from tests.faces.guarded import Folder, run_kills, run_many, run_programs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -199,6 +199,12 @@ def test_a_move_of_git_says_that_it_was_git(folder: Folder) -> None:
         (made,) = folder.wait_for(1)
     assert made["actor"]["name"] == "git"
     assert "moving from next to main" in made["summary"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads what the system says of the process")
+def test_many_files_are_watched_and_nothing_is_done_while_nothing_changes(folder: Folder) -> None:
+    run_many(folder, 5_500)
 
 
 @pytest.mark.parametrize("seed", range(8))
