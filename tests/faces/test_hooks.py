@@ -430,6 +430,21 @@ def test_an_event_that_is_none_of_ours_is_passed(daemon):
     assert daemon.answer("claude", event("Notification")) == ("", "")
 
 
+@pytest.mark.parametrize(
+    ("agent", "foreign"),
+    [
+        ("claude", "BeforeTool"),
+        ("claude", "preToolUse"),
+        ("gemini", "PreToolUse"),
+        ("cursor", "Stop"),
+    ],
+)
+def test_an_event_of_another_agents_program_is_not_passed_in_silence(daemon, agent, foreign):
+    passed = daemon.answer(agent, event(foreign))
+    assert passed.out or passed.remark
+    assert "deny" in daemon.answer(agent, event(foreign), mode="strict").out
+
+
 def test_settings_that_are_wrong_stop_strict_calls_and_are_told_else(root, daemon, tmp_path):
     settings = tmp_path / "CONFIG_HOME" / "filepact" / "filepact.toml"
     settings.parent.mkdir(parents=True)

@@ -305,7 +305,8 @@ def read_event(agent: HookAgent, data: bytes, name: str = "") -> HookEvent:
         name: The event's name, where the host does not write it into the object.
 
     Raises:
-        InvalidParamsError: It is not an object of JSON, or does not say what has happened.
+        InvalidParamsError: It is not an object of JSON, does not say what has happened, or comes from
+            the program of another agent.
     """
     try:
         found = json.loads(data.decode("utf-8", "surrogateescape"))
@@ -316,6 +317,10 @@ def read_event(agent: HookAgent, data: bytes, name: str = "") -> HookEvent:
     name = name or _first(found, _NAMES_OF_EVENT)
     if not name:
         raise _unreadable("does not name its event")
+    others = [] if name in agent.events else [one for one in AGENTS.values() if name in one.events]
+    if others:
+        # Its own program would be passed as if it had asked about nothing.
+        raise _unreadable(f"is an event of {' or '.join(one.actor for one in others)}")
     event = HookEvent(
         agent.events.get(name, "other"),
         _first(found, agent.session)[:_LONGEST_NAME],
