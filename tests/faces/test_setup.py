@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import tomllib
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,8 @@ from filepact.faces.cli.connections import connections
 from filepact.faces.cli.hosts import HOSTS, host_place, own_command
 from filepact.faces.hooks.agents import AGENTS
 from filepact.text import json_edit
+from tests import forked
+from tests.faces.line_client import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -438,3 +441,28 @@ def test_a_plugin_calls_the_hook_of_this_command(cli: CommandLine) -> None:
     words = json.loads(found[1])
     assert words[: len(own_command()) + 3] == [*own_command(), "hook", "opencode", "--record"]
     assert '"tool.execute.before"' in text.partition("const EVENTS = ")[2].partition("\n")[0]
+
+
+def test_a_server_for_all_projects_has_no_tools_where_the_state_lies_and_answers_all_the_same(
+    tmp_path: Path,
+) -> None:
+    options = ("--state", str(tmp_path / "home" / "state"))
+    (tmp_path / "home" / "project").mkdir(parents=True)
+    with serving("mcp", ".", *options, cwd=tmp_path / "home", stderr=subprocess.DEVNULL) as (
+        _,
+        one,
+    ):
+        assert "state" in one.shake_hands()["instructions"]
+        assert one.ask("tools/list")["result"]["tools"] == []
+        assert "error" in one.ask("tools/call", {"name": "read_file", "arguments": {}})
+    project = tmp_path / "home" / "project"
+    with serving("mcp", ".", *options, cwd=project, stderr=subprocess.DEVNULL) as (_, one):
+        one.shake_hands()
+        assert one.ask("tools/list")["result"]["tools"]
+
+
+def test_a_folder_that_holds_the_state_is_not_served_when_it_is_named(tmp_path: Path) -> None:
+    done = forked.run(
+        ["mcp", str(tmp_path), "--state", str(tmp_path / "state")], capture_output=True, input=b""
+    )
+    assert (done.returncode, b"STATE_ERROR" in done.stderr) == (1, True)

@@ -140,6 +140,7 @@ def _keep_apart(path: str, root: RootId) -> None:
             f"the root {root} holds the state folder {path}, where no agent may write",
             hint="Name folders below that root instead, or keep the state elsewhere with --state "
             "or FILEPACT_STATE_DIR.",
+            holds=path,
         )
     if _holds(path, root):
         raise StateFailedError(

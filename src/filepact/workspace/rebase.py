@@ -324,9 +324,7 @@ def together(conflicts: Conflicts, files: int) -> FilepactError:
         return errors[0]
     hint = "Nothing was changed."
     if len(errors) < files:
-        hint += (
-            f" `--partly` changes the other {files - len(errors):,} and leaves these as they are."
-        )
+        hint += f" `--partly` changes the other {files - len(errors):,} and leaves these alone."
     said = "\n".join(error.message for error in errors[:_CONFLICTS])
     more = len(errors) - _CONFLICTS
     kinds = {type(error) for error in errors}

@@ -174,7 +174,10 @@ def check_agents(root: Path, options: Sequence[str]) -> Iterator[CheckResult]:
             yield CheckResult(name, "none", said, f"filepact setup {host.name}", facts)
         elif connected and one.guard is None and host.tools:
             said = f"{host.title} is connected, and its own tools are not guarded"
-            after = f"filepact setup {host.name}" if host.hooks or host.only else host.by_hand
+            way = "" if host.hooks else " --guard only-filepact"
+            after = host.by_hand
+            if host.hooks or host.only:
+                after = f"filepact setup {host.name}{way}"
             yield CheckResult(name, "warn", said, after, facts)
         elif host.hooks and (one.hooks or one.plugin):
             words = hook_words(host, project, options)

@@ -8,11 +8,11 @@ import sys
 from contextlib import ExitStack
 from functools import partial
 from posixpath import basename, dirname
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from filepact import VERSION
 from filepact.domain.operation import Session
-from filepact.errors import InvalidParamsError
+from filepact.errors import InvalidParamsError, StateFailedError
 from filepact.faces.cli.screen import remark
 from filepact.faces.mcp.clients import conversation_of_server
 from filepact.values import replace
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
+    from filepact.config.settings import Settings
     from filepact.domain.operation import Actor
     from filepact.faces.cli.screen import Terminal
     from filepact.lsp.spec import ServerSpec
     from filepact.semantic.service import SemanticWorkspace
-    from filepact.tools.registry import Toolset
-    from filepact.workspace.workspace import Workspace
+    from filepact.tools.registry import ToolEngine, Toolset
+    from filepact.workspace.workspace import Mode, Workspace
 
 __all__ = ["hook", "instructions", "mcp", "solution_instructions", "solution_place"]
 
@@ -53,7 +54,6 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         open_semantic_workspace,
         open_solution,
         open_toolbox,
-        open_workspace,
         read_answers,
         start_fork_server,
         write_answers,
@@ -97,20 +97,12 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         if fork_server is not None:
             stack.callback(fork_server.close)
         stack.callback(compile_ahead())
-        workspace = open_workspace(
-            roots,
-            state_dir=state,
-            mode=arguments.mode,
-            settings=settings,
-            landlock=settings.guard.landlock,
-        )
+        workspace = _opened(roots, arguments.mode, state, settings)
+        if workspace is None:
+            return
         stack.callback(workspace.close)
         workspace.keep_search_index()
-        if sys.stdin.isatty():
-            remark(
-                "filepact: waiting for an agent's program on standard input; `filepact setup` "
-                "prints how to connect one; Ctrl-C ends this\n"
-            )
+        _greet()
         if solution:
             workspace.guard.find_file(solution, "read")
         pool = open_pool(
@@ -168,6 +160,51 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             narrow=partial(workspace.guard.narrow, moves=not of_solution),
             page=settings.server.page,
         )
+
+
+def _opened(roots: Sequence[str], mode: Mode, state: str, settings: Settings) -> Workspace | None:
+    """The folders, opened; None where nothing can be served, and that has been done."""
+    from filepact.app import open_workspace  # noqa: PLC0415 - loads the database
+
+    landlock = settings.guard.landlock
+    try:
+        return open_workspace(
+            roots, state_dir=state, mode=mode, settings=settings, landlock=landlock
+        )
+    except StateFailedError as error:
+        if [*roots] != ["."] or "holds" not in error.details:
+            raise
+        _serve_nothing(error)
+    return None
+
+
+def _greet() -> None:
+    """Tell a person who has started a server by hand what it waits for."""
+    if sys.stdin.isatty():
+        remark(
+            "filepact: waiting for an agent's program on standard input; `filepact setup` "
+            "prints how to connect one; Ctrl-C ends this\n"
+        )
+
+
+def _serve_nothing(error: StateFailedError) -> None:
+    """Serve no tools, in whatever folder a host has started the server that it has for all projects.
+
+    Some hosts do not start at all without a server of theirs, and a home folder cannot be served.
+    """
+    from filepact.faces.mcp import serve  # noqa: PLC0415 - only this command needs it
+    from filepact.tools.registry import Toolset  # noqa: PLC0415 - the same
+
+    remark(f"filepact: nothing is served: {error.message}\n")
+    serve(
+        lambda: Toolset((), cast("ToolEngine", None)),  # which nobody asks, as there is no tool
+        name="filepact",
+        version=VERSION,
+        instructions="There are no tools of filepact in this folder, since it holds filepact's own "
+        "state. They are there when you are started in a project's folder.",
+        session_factory=_session,
+        narrow=lambda _folders: None,
+    )
 
 
 def instructions(

@@ -354,7 +354,10 @@ def _answer(
         spans.append(TerminalText("Nothing is written yet. To do it:\n"))
         spans.append(TerminalText(f"  {_again(arguments)}\n", "strong"))
     if not arguments.remove:
-        spans += [TerminalText(f"{fill(text, 80)}\n", style) for text, style in notes]
+        spans += [
+            TerminalText(f"{fill(text, 80, break_on_hyphens=False)}\n", style)
+            for text, style in notes
+        ]
     waiting = _waiting(arguments, entry) if written and not arguments.remove else []
     if waiting:
         spans.append(
