@@ -96,6 +96,7 @@ class ReviewPage:
         self.two = False
         self.width = 0
         self._rows = array("Q", [0])
+        self._places: dict[int, tuple[int, int]] = {}
         self._shown = self.lines
         numbers = [max(one.left.old, one.left.new) for one in self.lines if one.left is not None]
         self._digits = max(3, len(str(max(numbers, default=0))))
@@ -116,17 +117,18 @@ class ReviewPage:
             return
         self.width, self.two = width, two
         self._shown = tuple(_columns(self.lines)) if two else self.lines
-        rows = array("Q", [0])
+        rows, places = array("Q", [0]), dict[int, tuple[int, int]]()
         taken = 0
         for line in self._shown:
-            taken += self._height_of(line)
+            before, taken = taken, taken + self._height_of(line)
             rows.append(taken)
-        self._rows = rows
+            if line.hunk >= 0:
+                places[line.hunk] = places.get(line.hunk, (before, 0))[0], taken
+        self._rows, self._places = rows, places
 
     def rows_of(self, hunk: int) -> tuple[int, int]:
         """The first row of a hunk, and the one below its last; both 0 for no such hunk."""
-        some = [at for at, line in enumerate(self._shown) if line.hunk == hunk]
-        return (self._rows[some[0]], self._rows[some[-1] + 1]) if some else (0, 0)
+        return self._places.get(hunk, (0, 0))
 
     def line_at(self, row: int) -> PageLine | None:
         """The line that a row is of; None beyond the end."""
