@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Session
     from tests.faces.command_line import CommandLine
 
-ASKED = "D q ?] "
+ASKED = "? for all] "
 
 
 def propose(cli: CommandLine, path: str, text: str, session: Session = AGENT) -> str:
@@ -66,7 +66,7 @@ def test_without_proposals_it_ends_at_once(cli: CommandLine) -> None:
 
 def test_each_hunk_is_shown_and_asked_about(cli: CommandLine, waits: str) -> None:
     shown = reviewed("y", "n", "", "u", "?", "y", "n")
-    assert re.search(r"hunk 1 of 3 .*?-line 3.*?\+third.*?hunk 1 of 3: accept it", shown, re.DOTALL)
+    assert re.search(r"hunk 1 of 3 .*?-line 3.*?\+third.*?hunk 1 of 3: accept", shown, re.DOTALL)
     assert "undo what was done last" in shown
     done = OLD.replace("line 3\n", "third\n").replace("line 20\n", "")
     assert (cli.root / "a.txt").read_text() == done

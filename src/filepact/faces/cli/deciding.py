@@ -86,7 +86,8 @@ def _watch(arguments: Namespace, screen: Terminal) -> None:
             for one in news:
                 _tell(workspace, "new", one, screen)
             for key, one in now.items():
-                if key in known and known[key].status != one.status:
+                before = known[key].status if key in known else "fresh"
+                if before != one.status:
                     _tell(workspace, one.status, one, screen)
             for key, one in known.items():
                 if key not in now:

@@ -93,7 +93,8 @@ class ReviewTerminal:
         mark = {True: ", marked to accept", False: ", marked to reject", None: ""}
         hunk = selection.current_hunk
         said = mark[None if hunk is None else selection.mark_of(hunk.number)]
-        return f"Proposal {place}, hunk {selection.hunk + 1} of {hunks}{said}: accept it? [y n a d s e w j k J K c t S A u r / D q ?]"
+        at = f"Proposal {place}, hunk {selection.hunk + 1} of {hunks}{said}"
+        return f"{at}: accept? [y n a d s e w c u q, ? for all]"
 
     def _print_hunk(self) -> None:
         """Show the hunk that is looked at with what stands above it, unless it was shown just now."""
