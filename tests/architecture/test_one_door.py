@@ -167,6 +167,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.environ.": "the person's wishes about colours and debugging",
         "os.dup2": "a reader of our output has gone away; what is left goes nowhere",
         "os.open": "the same",
+        "open": "our own completion scripts, beside this module",
     },
     "faces.cli.desktop": dict.fromkeys(
         ("pathlib.", "shutil.which", "subprocess."), "the desktop's own program for notices"

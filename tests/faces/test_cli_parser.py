@@ -15,8 +15,9 @@ import pytest
 import filepact
 from filepact.faces.cli import build_parser, run
 from filepact.faces.cli.hosts import own_command
-from filepact.faces.cli.main import parse, script
+from filepact.faces.cli.main import parse
 from filepact.faces.cli.parser import CommandError
+from tests.architecture.manual import COMPLETIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -257,7 +258,7 @@ def test_each_shell_gets_a_script_that_knows_the_commands(
 
 def test_the_bash_script_completes_commands_and_options() -> None:
     lines = [
-        script("bash"),
+        (COMPLETIONS / "bash").read_text(),
         "COMP_WORDS=(filepact chec); COMP_CWORD=1; _shtab_filepact; echo ${COMPREPLY[@]}",
         "COMP_WORDS=(filepact log --a); COMP_CWORD=2; _shtab_filepact; echo ${COMPREPLY[@]}",
     ]

@@ -67,7 +67,6 @@ _PACKAGES = {
     "platformdirs": "platformdirs",
     "pydantic": "pydantic",
     "regex": "regex",
-    "shtab": "shtab",
 }
 # Where two names cannot be exchanged in one step, or a lock is only a wish.
 _WEAK_FILE_SYSTEMS = ("9p", "afs", "ceph", "cifs", "fuse", "nfs", "smb", "vboxsf", "virtiofs")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
 import sys
@@ -29,11 +28,11 @@ from filepact.faces.cli.screen import (
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from filepact.faces.cli.parser import CommandParser
 
-__all__ = ["build_parser", "completion", "execute", "parse", "run", "script"]
+__all__ = ["build_parser", "completion", "execute", "parse", "run"]
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -236,33 +235,10 @@ def _internal(error: Exception) -> FilepactError:
 
 # -- completion ----------------------------------------------------------------------------------
 
-_FOLDERS = ("DIR", "ROOT")
-_FILES = ("PATH", "FILE")
-
 
 def completion(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
-    """Print the script of one shell."""
-    made = script(arguments.shell)
+    """Print the script of one shell, which `scripts/reference` has made of the commands."""
+    folder = os.path.join(os.path.dirname(__file__), "completions")  # noqa: PTH118, PTH120 - no pathlib yet
+    with open(os.path.join(folder, arguments.shell), encoding="utf-8") as file:  # noqa: PTH118, PTH123
+        made = file.read()
     return CommandAnswer(plain(made), {"shell": arguments.shell, "script": made})
-
-
-def script(shell: str) -> str:
-    """The completion script of a shell: ``bash``, ``zsh``, ``fish`` or ``tcsh``."""
-    import shtab  # noqa: PLC0415 - for this command only
-
-    parser = build_parser()
-    for action in _actions(parser):
-        if action.metavar in _FOLDERS:
-            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # how shtab is told
-        elif action.metavar in _FILES:
-            action.complete = shtab.FILE  # type: ignore[attr-defined]  # how shtab is told
-    return f"{shtab.complete(parser, shell).rstrip()}\n"
-
-
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Every option and argument, of all commands."""
-    for action in parser._actions:  # noqa: SLF001 - argparse has no public way to list them
-        yield action
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - nor a public name
-            for command in action.choices.values():
-                yield from _actions(command)
