@@ -12,10 +12,11 @@ import pytest
 
 from filepact.app import open_workspace
 from filepact.config.settings import Settings
-from filepact.domain.operation import BY_NOBODY, Actor, Session
+from filepact.domain.operation import BY_NOBODY
 from filepact.faces.hooks.agents import AGENTS
 from tests.agents.hooked import HOOKED, Hooked, drive
 from tests.agents.installed import MissingError
+from tests.faces.command_line import command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,6 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the programs are those for Linux"),
 ]
 
-PERSON = Session("p", Actor("person", "p"))
 LINES = ["one", "two", "three", "four", "five", "six", "seven"]
 
 
@@ -79,15 +79,17 @@ def test_what_an_agent_does_with_its_own_tools_is_judged_recorded_and_undone(
     assert file.read_text().split("\n")[:-1] == changed
     assert (root / "made.txt").read_text() == "new"
     with open_workspace(str(root), state_dir=str(home / "state"), settings=Settings()) as workspace:
-        done = workspace.log()
-        agents = [one for one in done if one.session.agent == AGENTS[agent.name].actor]
-        assert {one.tool for one in done if one not in agents} <= {BY_NOBODY}
+        found = workspace.log()
+        agents = [one for one in found if one.session.agent == AGENTS[agent.name].actor]
+        assert {one.tool for one in found if one not in agents} <= {BY_NOBODY}
         files = [{change.path.path for change in one.changes.changes} for one in agents]
         assert files == [{"a.txt", "made.txt", "gone.bin"}, {"a.txt"}]
         assert all(one.session.turn and one.session.call for one in agents)
         assert len({one.session.turn for one in agents}) == 1
-        for one in agents:
-            workspace.undo(PERSON, one.id)
+    # As a person types it; what they wrote themselves in that turn stays.
+    options = ("--root", str(root), "--state", str(home / "state"), "--unattended")
+    done = command("undo", "--turn", *options)
+    assert done.code == 0, done.err
     assert file.read_text().split("\n")[:-1] == [*LINES[:-1], "seven by hand"]
     assert gone.read_bytes() == b"\0\1\2"
     assert sorted(os.listdir(root)) == [".env", "a.txt", "gone.bin"]
