@@ -46,7 +46,8 @@ PROGRAMS = (
     "cp -a {d} {n}",
     "find {d} -type f -exec sed -i s/line/LINE/ {{}} +",
     "ln -s {a} {n}",
-    "ln {a} {n}; echo linked >> {n}",
+    # Of a file that only the root has, the kernel's overlay gives two names two lengths.
+    "cp {a} {n}.x; ln {n}.x {n}; echo linked >> {n}",
     "chmod 600 {a}",
     "touch {a}",
     # As editors save: over a file beside, with the old one kept, in place, by truncation.
@@ -56,7 +57,7 @@ PROGRAMS = (
     ": > {a}; echo anew > {a}",
     "dd if={a} of={n} bs=7 2>/dev/null; dd if=/dev/zero of={a} bs=1 count=3 seek=2 conv=notrunc 2>/dev/null",
     "printf 'all: {n}\\n{n}: {a}\\n\\tcp {a} {n}\\n' > {n}.rules; make -sf {n}.rules",
-    "diff -u {a} {b} > {n}; patch -s {a} {n}; rm -f {a}.orig {a}.rej",
+    "diff -u --label {a} --label {b} {a} {b} > {n}; patch -s {a} {n}; rm -f {a}.orig {a}.rej",
     "sort -r {a} -o {a}",
     "rm {a}; mkdir {a}; echo inside > {a}/f",
     "rm -r {d}; echo now a file > {d}",
