@@ -171,3 +171,14 @@ def test_a_run_that_goes_on_is_not_taken_by_another(place: Place) -> None:
             assert code == "STATE_ERROR"
         process.communicate("go\n")
     assert place.facts("runs") == {"runs": []}
+
+
+def test_a_run_that_was_cut_off_before_it_wrote_anything_is_dropped(place: Place) -> None:
+    place.file("a.txt")
+    words = ("run", "--", "sh", "-c", "cat a.txt >/dev/null; echo begun; read x")
+    with forked.Command(words, **place.options(stdin=subprocess.PIPE)) as process:
+        assert process.stdout.readline() == "begun\n"
+        process.kill()
+        process.stdout.read()
+    assert place.facts("runs") == {"runs": []}
+    assert place.state() == {"a.txt": TEXT}

@@ -15,6 +15,7 @@ import pytest
 
 from filepact.errors import NotFoundError, StateFailedError
 from filepact.fs import run_folder
+from filepact.fs.kernel import pin_link
 from filepact.fs.run_folder import RunFolder, ask_commit, is_going_on, list_runs
 
 if TYPE_CHECKING:
@@ -289,3 +290,25 @@ def test_the_record_outlives_what_else_a_discarding_removes(place: Place, run: R
     Path(run.path, "0", "work").rmdir()
     run.discard()
     assert not Path(run.path).exists()
+
+
+def test_a_run_is_empty_until_something_is_in_a_layer_or_kept_apart(
+    place: Place, run: RunFolder, tmp_path: Path
+) -> None:
+    assert run.is_empty
+    assert run.is_there
+    made = place.upper(run) / "a"
+    made.write_text("x")
+    assert not run.is_empty
+    made.unlink()
+    steers = tmp_path / "settings.json"
+    steers.write_text("{}")
+    run.keep_apart(str(steers))
+    assert not run.is_empty
+    run.discard()
+    assert not run.is_there
+
+
+def test_a_link_that_is_not_there_or_may_not_be_pinned_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"."):
+        pin_link(str(tmp_path / "nothing"))

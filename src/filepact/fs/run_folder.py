@@ -30,6 +30,7 @@ __all__ = ["RunFolder", "RunRecord", "ask_commit", "is_going_on", "list_runs"]
 _RUNS: Final = "runs"
 _RECORD: Final = "run.json"
 _COMMITTED: Final = "committed.json"
+_APART: Final = "apart"
 _ASKED, _ANSWERED = "asked-", "answered-"
 _PATIENCE: Final = 60.0
 _NAP: Final = 0.02
@@ -183,6 +184,12 @@ class RunFolder:
         """Whether it was not discarded."""
         return os.path.exists(self.path)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is in its layers, and nothing is kept apart."""
+        folders = [*(layer.upper for layer in self.layers()), os.path.join(self.path, _APART)]
+        return not any(os.listdir(one) for one in folders if os.path.isdir(one))
+
     def settle(self, left: dict[str, str]) -> None:
         """Keep of the layers only what was not committed, as changes that begin now.
 
@@ -287,7 +294,7 @@ class RunFolder:
         Raises:
             OSError: The system refused.
         """
-        folder = os.path.join(self.path, "apart")
+        folder = os.path.join(self.path, _APART)
         os.makedirs(folder, mode=0o700, exist_ok=True)
         target = os.path.join(folder, f"{os.urandom(2).hex()}-{os.path.basename(path)}")
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -248,11 +249,21 @@ def runs(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         _tell(result, folder, screen)
         code = FAILED if result.left else 0
         return CommandAnswer((), _facts(result, folder), code)
+    for one in list_runs(state):
+        if one.ended is None and not is_going_on(state, one.id):
+            _drop_empty(state, one.id)
     found = list_runs(state)
     if not found:
         return CommandAnswer(plain("no runs are left\n"), {"runs": []}, NOTHING)
     lines = [_line(one, state) for one in found]
     return CommandAnswer(plain("".join(lines)), {"runs": [_run_facts(one, state) for one in found]})
+
+
+def _drop_empty(state: str, name: str) -> None:
+    """Discard a run that was cut off before its program wrote anything."""
+    with suppress(FilepactError), RunFolder.open(state, name) as folder:
+        if folder.is_empty:
+            folder.discard()
 
 
 def _answered(answer: dict[str, Any], name: str) -> CommandAnswer:
