@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 PATIENT = 120.0
 COLD = 900.0
+PAUSE = 3.0
+"""Seconds between two edits, where nothing is compared, for what is asked in the background."""
 BUDGET = 2.0
 PROMPT = 0.5
 
@@ -307,8 +309,8 @@ def measure(name: str, rounds: int, seed: int, *, compare: bool, alone: bool) ->
                 if other is not None:
                     counts.alone.append(other.seconds(place, text))
                 _round(scene, counts, place, text, before if compare else None, which)
-                scene.write({place: files[place]}, seconds=PATIENT)
-                _drop(scene)
+                scene.write({place: files[place]}, seconds=PATIENT, brief=not compare)
+                _drop(scene, PATIENT if compare else PAUSE)
         finally:
             scene.close()
             if other is not None:
@@ -419,8 +421,8 @@ def _news(scene: Scene, done: WorkspaceUpdate) -> str:
     return ""
 
 
-def _drop(scene: Scene) -> None:
-    end = time.monotonic() + PATIENT
+def _drop(scene: Scene, seconds: float) -> None:
+    end = time.monotonic() + seconds
     while scene.semantics.waits(AGENT.id) and time.monotonic() < end:
         time.sleep(0.05)
     scene.semantics.acknowledge(AGENT.id, scene.semantics.events(AGENT.id))
