@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import pytest
@@ -238,23 +239,39 @@ def test_a_name_that_comes_or_goes_counts_more_than_one_that_stays() -> None:
     assert kept["size"] > kept["int"] == kept["str"]
 
 
-def test_what_hands_on_the_names_of_a_folder_is_asked_about_first(tmp_path: Path) -> None:
-    files = {"pyproject.toml": "", "p/__init__.py": "from p.conf import include as include\n"}
-    files |= {"p/conf.py": "def include(path: str, mode: str) -> None: ...\n"}
-    for number in range(12):
-        files[f"o{number}.py"] = "conf = path = mode = 1\n\n\ndef include() -> None: ...\n"
-        files[f"other{number}.py"] = files[f"more{number}.py"] = ""
-    scene = Scene(tmp_path, ["ty"], files, mode="auto")
+def asked(folder: Path, files: dict[str, str], name: str, seconds: float) -> list[str]:
+    """The files that may depend on a name of `base.py` that comes or goes, as words tell it."""
+    scene = Scene(folder, ["ty"], {"pyproject.toml": "", "p/base.py": "", **files}, mode="auto")
     try:
         scene.index_words()
         (servers,) = scene.semantics._servers.values()
-        old = files["p/conf.py"]
-        names = changed_names(old, old.replace("include", "includes"))
-        found = servers.index.candidates(names, {"p/conf.py"}, quick=True)
+        return servers.index.candidates({name: 4.0}, {"p/base.py"}, seconds=seconds)
     finally:
         scene.close()
+
+
+def test_what_hands_on_the_names_of_a_folder_is_asked_about_first(tmp_path: Path) -> None:
+    files = {"p/__init__.py": "from p.base import include as include\n"}
+    for number in range(12):
+        files[f"o{number}.py"] = "base = 1\n\n\ndef include() -> None: ...\n"
+        files[f"other{number}.py"] = files[f"more{number}.py"] = ""
+    found = asked(tmp_path, files, "include", 0.0)
     assert found[0] == "p/__init__.py"
     assert len(found) == 13
+
+
+@pytest.mark.parametrize(
+    ("holding", "seconds", "followed"),
+    [(1, math.inf, True), (1, 0.0, False), (30, math.inf, False)],
+)
+def test_types_are_followed_where_a_name_is_rare_and_there_is_time(
+    tmp_path: Path, holding: int, seconds: float, *, followed: bool
+) -> None:
+    files = {"mid.py": "def second():\n    return first()\n", "end.py": "second()\n"}
+    files |= {f"o{number}.py": "first\n" if number < holding else "" for number in range(90)}
+    found = asked(tmp_path, files, "first", seconds)
+    assert "mid.py" in found
+    assert ("end.py" in found) is followed
 
 
 @pytest.mark.parametrize(

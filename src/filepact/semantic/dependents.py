@@ -59,6 +59,9 @@ _FADING: Final = 0.5
 _NEAR: Final = 0.5
 _BARREL: Final = 4.0
 _COMMON: Final = 0.5
+_FLOWING_COMMON: Final = 0.2
+_FLOWING: Final = 0.5
+"""Of names that types flow on with: in what part of the files they stand at most, and their least weight."""
 _FEW_FILES: Final = 20
 _LONGEST_LINE: Final = 500
 _ASKED: Final = 40
@@ -298,31 +301,37 @@ class DependentIndex:
     # -- what words tell ------------------------------------------------------------------
 
     def candidates(
-        self, names: Mapping[str, float], paths: Iterable[str], *, quick: bool = False
+        self, names: Mapping[str, float], paths: Iterable[str], *, seconds: float = math.inf
     ) -> list[str]:
         """Files in which a change may cause errors, the likeliest first.
 
         Args:
             names: Identifiers that the change is about, with how much each counts.
             paths: The changed files, beneath the root.
-            quick: Whether to leave out those that types may flow on to, for which texts are read.
+            seconds: How long texts may be read for files that types may flow on to.
         """
-        changed = set(paths)
+        end, changed = time.monotonic() + seconds, set(paths)
         stems = {word: 1.0 for path in changed for word in _parts(path)}
         wanted = {**stems, **_identifiers(names)}
         scores = self._scores(wanted, changed)
-        known = dict(wanted)
-        for _ in range(0 if quick else _HOPS):
+        known = set(wanted)
+        flows = {name for name, weight in wanted.items() if weight >= _FLOWING}
+        # Of what stands in many files its uses tell nothing.
+        common = max(len(self._words) * _FLOWING_COMMON, _FEW_FILES)
+        for _ in range(_HOPS):
+            flows = {name for name in flows if self.holding(name) <= common}
             found: dict[str, float] = {}
             for name in islice(_ranked(scores), _MOST_READ):
+                if time.monotonic() >= end:
+                    break
                 sample = self._raw.take(WorkspacePath(self._root, name))
                 if sample is not None and sample.text is not None and name not in changed:
-                    flowing = flowing_names(sample.text, known.keys())
-                    found |= dict.fromkeys(flowing - known.keys(), 1.0)
+                    found |= dict.fromkeys(flowing_names(sample.text, flows) - known, 1.0)
             new = _identifiers(found)
             if not new:
                 break
-            known |= new
+            known |= new.keys()
+            flows |= new.keys()
             for name, score in self._scores(new, changed).items():
                 scores[name] = max(scores.get(name, 0.0), score * _FADING)
         return list(_ranked(scores))
@@ -343,14 +352,12 @@ class DependentIndex:
                 if count <= _FEW_FILES or len(self._places.get(one, ())) <= count * _COMMON
             }
         scores: dict[str, float] = {}
-        for name, weight in names.items():
-            if name not in has:
-                continue
-            rarity = math.log((count + 1) / (len(has[name]) + 0.5)) + 0.1
-            for path in has[name]:
+        for name, holding in has.items():
+            rarity = math.log((count + 1) / (len(holding) + 0.5)) + 0.1
+            for path in holding:
                 if path not in changed:
                     near = _nearness(path) if dirname(path) in folders else 0.0
-                    scores[path] = scores.get(path, near) + max(rarity, 0.1) * weight
+                    scores[path] = scores.get(path, near) + max(rarity, 0.1) * names[name]
         return scores
 
     def fits(self, path: WorkspacePath) -> bool:
@@ -379,20 +386,10 @@ _IMPORTING: Final = late_regex(r"^\s*(?:from|import|export|using|use|require|glo
 _HANDING_ON: Final = late_regex(rf" as |{_DECLARES}")
 _RENAMED: Final = late_regex(r"\bas\s+(\w+)")
 _NO_NAMES: Final = frozenset(
-    {"catch", "elif", "else", "except", "for", "foreach", "if", "lock", "match", "return", "switch"}
-    | {
-        "as",
-        "export",
-        "from",
-        "global",
-        "import",
-        "require",
-        "try",
-        "use",
-        "using",
-        "while",
-        "with",
-        "yield",
+    {
+        *("as", "catch", "elif", "else", "except", "export", "for", "foreach", "from", "global"),
+        *("if", "import", "lock", "match", "require", "return", "switch", "try", "use", "using"),
+        *("while", "with", "yield"),
     }
 )
 
@@ -429,10 +426,7 @@ def changed_names(before: str | None, after: str | None) -> dict[str, float]:
     old, new = (before or "").splitlines(), (after or "").splitlines()
     found: dict[str, float] = {}
     for region in compare_lines(old, new):
-        sides = (
-            (old, region.old_start, region.old_end),
-            (new, region.new_start, region.new_end),
-        )
+        sides = ((old, region.old_start, region.old_end), (new, region.new_start, region.new_end))
         words = [
             {name for line in lines[start:end] for name in _WORD.findall(line[:_LONGEST_LINE])}
             for lines, start, end in sides
@@ -513,6 +507,7 @@ def flowing_names(text: str, names: Iterable[str]) -> set[str]:
     wanted = set(names)
     lines = text.splitlines()
     found: set[str] = set()
+    seen: set[int] = set()
     for at, line in enumerate(lines):
         words = _WORD.findall(line[:_LONGEST_LINE])
         if wanted.isdisjoint(words):
@@ -524,6 +519,9 @@ def flowing_names(text: str, names: Iterable[str]) -> set[str]:
                 continue
         found |= set(_declared(line))
         for one in _enclosing(lines, at):
+            if one in seen:
+                break  # and with it all that it stands in
+            seen.add(one)
             found |= set(_declared(lines[one]))
     return found
 

@@ -54,6 +54,9 @@ _QUICK: Final = 1.0
 _TOLD_SHARE: Final = 0.4
 _TOLD_AT_ONCE: Final = 0.2
 """The share of the time in which a server has to tell what a change concerns; seconds for a receipt."""
+_FLOWS_SHARE: Final = 0.15
+_FLOWS_SECONDS: Final = 1.0
+"""The share of the time for which texts are read for names that types flow on with, and the most."""
 _SETTINGS: Final = (".json", ".jsonc", ".toml", ".mod", ".work", ".ini", ".cfg")
 """Endings of files that say what others mean, or are used by them, and have servers of their own."""
 
@@ -278,7 +281,8 @@ class RootServers:
         names = names_of_changes(changes)
         used = [] if quick else self._used_in(across, changes, deadline)
         ranked = dict.fromkeys(name for name in used if name not in changed)
-        ranked |= dict.fromkeys(self.index.candidates(names, changed, quick=quick))
+        most_read = 0.0 if quick else min(deadline.rest * _FLOWS_SHARE, _FLOWS_SECONDS)
+        ranked |= dict.fromkeys(self.index.candidates(names, changed, seconds=most_read))
         rest = [name for name, _ in files if name not in ranked and name not in changed]
         every = (WorkspacePath(self.root, name) for name in (*ranked, *rest))
         fit = (path for path in every if self.index.fits(path))
