@@ -447,3 +447,26 @@ def test_the_desktop_is_told_the_names_of_files_where_that_is_set(
     assert "and 5 more" in told.read_text()
     monkeypatch.setenv("PATH", str(tmp_path))
     assert not notify(["a.txt"])
+
+
+def test_what_is_approved_in_advance_is_listed_and_revoked(cli: CommandLine) -> None:
+    first = propose(cli, "one\n")
+    assert cli.json("approve", first, "--also", "src/**", "--unattended", code=1)["error"][
+        "code"
+    ] == ("INVALID_PARAMS")
+    given = cli.json("approve", first, "--also", "*.txt", "--unattended")["grant"]
+    with (
+        open_workspace([str(cli.root)], state_dir=str(cli.state), mode="preview") as workspace,
+        workspace.draft(Session("s", Actor("agent", "robot", "9")), "write_file") as draft,
+    ):
+        draft.write(draft.open("other.txt"), "x\n")
+        assert workspace.submit(draft, "create other.txt").status == "applied"
+    (listed,) = cli.json("grants")["grants"]
+    assert (listed["id"], listed["pattern"], listed["change"]) == (given, "*.txt", first)
+    assert given in cli("grants").out
+    assert cli.json("grants", "--revoke", given, code=1)["error"]["code"] == "UNATTENDED"
+    cli("grants", "--revoke", given, "--unattended")
+    assert cli("grants").code == 3
+    (over,) = cli.json("grants", "--all")["grants"]
+    assert over["revoked"]
+    assert cli("grants", "--revoke", given, "--unattended").code == 3

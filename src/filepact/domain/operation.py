@@ -21,6 +21,7 @@ __all__ = [
     "BY_NOBODY",
     "PARTLY",
     "PAST_THE_DOORS",
+    "PREVIEW_MODE",
     "UNOBSERVED",
     "Actor",
     "Approval",
@@ -60,6 +61,9 @@ BY_NOBODY: Final = "unknown"
 
 PARTLY: Final = "*"
 """Follows, in the target of an undo, the id of an operation of which some files were left."""
+
+PREVIEW_MODE: Final = "preview mode"
+"""Stands for a rule where every change waits."""
 
 OperationKind = Literal["change", "undo", "redo", "restore"]
 ProposalState = Literal["proposed", "committed", "rejected", "superseded", "expired"]

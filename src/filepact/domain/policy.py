@@ -184,6 +184,17 @@ class Policy:
     def _tables(self) -> tuple[_Table, _Table]:
         return _Table(self.rules), _Table(self.fallbacks)
 
+    def asking(self, request: AccessRequest) -> frozenset[str]:
+        """The names of all rules that ask about a request, though one of them decides.
+
+        A built-in one is among them also where it is lifted.
+        """
+        main, rest = self._tables
+        found = main.covering(request)
+        if not any(rule.layer in ("person", "administrator") for rule in found):
+            found = [*found, *rest.covering(request)]
+        return frozenset(one.name for one in found if one.verdict == "ask")
+
     def _decide(self, request: AccessRequest) -> Decision:
         main, rest = self._tables
         found = main.covering(request)

@@ -176,13 +176,25 @@ _TABLES: Final = {
     "question": "number",
     "question_file": "owner",
     "conversation": "session",
+    "session_approval": "number",
 }
 # What a row may name: the column, the table, and a stand-in for a row that is lost.
 _NAMED: Final = (
-    ("session", ("proposal", "operation", "question", "conversation"), "session"),
+    (
+        "session",
+        ("proposal", "operation", "question", "conversation", "session_approval"),
+        "session",
+    ),
     (
         "root",
-        ("proposal_change", "operation_change", "operation_directory", "checkpoint", "question"),
+        (
+            "proposal_change",
+            "operation_change",
+            "operation_directory",
+            "checkpoint",
+            "question",
+            "session_approval",
+        ),
         "root",
     ),
     ("before", ("proposal_change", "operation_change"), "content"),
@@ -200,7 +212,7 @@ _NOTE: Final = "; part of what it did was lost when the journal was damaged"
 _LOG_HEAD, _FRAME_HEAD = struct.Struct(">IIIIIIII"), struct.Struct(">IIIIII")
 _LOG_BEGINS: Final = (0x377F_0682, 0x377F_0683)
 _LEAST: Final = 512
-_BROKEN: Final = (apsw.CorruptError, apsw.IOError)
+_BROKEN: Final = (apsw.CorruptError, apsw.IOError, UnicodeDecodeError)
 
 
 def salvage(path: str, tell: Callable[[str], None] = lambda _said: None) -> SalvageResult:

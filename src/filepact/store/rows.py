@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from filepact.domain.operation import ProposalState
+    from filepact.domain.session_approval import SessionApproval
     from filepact.store.connection import Transaction
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "insert_operation",
     "insert_proposal",
     "insert_question",
+    "insert_session_approval",
     "missing",
     "of_session",
     "only",
@@ -38,6 +40,7 @@ __all__ = [
     "select_operations",
     "select_proposals",
     "select_questions",
+    "select_session_approvals",
     "session_number",
     "to_path",
     "to_session",
@@ -54,6 +57,12 @@ _OPERATIONS = (
     " o.summary, o.created, o.target, o.undone_by, o.state, o.approved_by, o.note,"
     " o.added, o.removed, o.turn, o.call"
     " FROM operation o JOIN session s ON s.number = o.session "
+)
+_SESSION_APPROVALS = (
+    "SELECT g.id, r.path, g.pattern, g.rules, g.change, g.given, g.given_by, g.expires, g.revoked,"
+    " s.id, s.actor_kind, s.actor_name, s.actor_version FROM session_approval g"
+    " JOIN session s ON s.number = g.session JOIN root r ON r.number = g.root"
+    " WHERE ?1 IS NULL OR s.id = ?1 ORDER BY g.number DESC"
 )
 _PROPOSALS = (
     "SELECT p.number, p.id, p.kind, s.id, s.actor_kind, s.actor_name, s.actor_version, p.tool,"
@@ -93,8 +102,13 @@ def to_row(*values: Any) -> tuple[Any, ...]:
 
 
 def from_text(stored: str | bytes) -> str:
-    """The path or text that was stored."""
-    return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogatepass")
+    """The path or text that was stored; of what a damaged journal has in its place, all that can be read."""
+    if isinstance(stored, str):
+        return stored
+    try:
+        return stored.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return stored.decode("utf-8", "backslashreplace")
 
 
 OF_SESSION: Final = (
@@ -306,6 +320,41 @@ def to_session(row: Sequence[Any]) -> Session:
     id_, kind, *texts = row
     name, version, turn, call = (*map(from_text, texts), "", "")[:4]
     return Session(from_text(id_), Actor(kind, name, version), turn=turn, call=call)
+
+
+def insert_session_approval(tx: Transaction, given: SessionApproval) -> None:
+    """Keep an approval in advance."""
+    tx.run(
+        "INSERT INTO session_approval (id, session, root, pattern, rules, change, given, given_by,"
+        " expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(given.id, session_number(tx, given.session), root_number(tx, given.root)),
+            *(to_text(given.pattern), to_text("\n".join(given.rules)), given.change),
+            *(given.given, to_text(given.by), given.expires),
+        ),
+    )
+
+
+def select_session_approvals(tx: Transaction, session: str | None) -> tuple[SessionApproval, ...]:
+    """Approvals in advance, of a session or of all, newest first."""
+    from filepact.domain.session_approval import SessionApproval  # noqa: PLC0415 - few ask
+
+    rows = tx.all(_SESSION_APPROVALS, (None if session is None else to_text(session),))
+    return tuple(
+        SessionApproval(
+            id=row[0],
+            session=to_session(row[9:13]),
+            root=RootId(from_text(row[1])),
+            pattern=from_text(row[2]),
+            rules=tuple(from_text(row[3]).split("\n")),
+            change=row[4],
+            given=row[5],
+            by=from_text(row[6]),
+            expires=row[7],
+            revoked=row[8],
+        )
+        for row in rows
+    )
 
 
 def _changes(tx: Transaction, owner: Owner, numbers: list[int]) -> dict[int, ChangeSet]:

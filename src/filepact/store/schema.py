@@ -189,6 +189,24 @@ ALTER TABLE proposal ADD COLUMN call ANY NOT NULL DEFAULT '';
 CREATE INDEX operation_turn ON operation (turn) WHERE turn <> '';
 """
 
+# What a person has allowed a session in advance.
+_VERSION_8 = """
+CREATE TABLE session_approval (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    session INTEGER NOT NULL REFERENCES session (number),
+    root INTEGER NOT NULL REFERENCES root (number),
+    pattern ANY NOT NULL,
+    rules ANY NOT NULL,
+    change TEXT NOT NULL,
+    given REAL NOT NULL,
+    given_by ANY NOT NULL,
+    expires REAL NOT NULL,
+    revoked REAL
+) STRICT;
+CREATE INDEX session_approval_session ON session_approval (session);
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _VERSION_1,
     _VERSION_2,
@@ -197,6 +215,7 @@ MIGRATIONS: tuple[str, ...] = (
     _VERSION_5,
     _VERSION_6,
     _VERSION_7,
+    _VERSION_8,
 )
 """Step ``n`` (from 1) takes a journal from version ``n - 1`` to ``n``."""
 

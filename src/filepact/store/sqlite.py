@@ -24,6 +24,7 @@ from filepact.store.rows import (
     insert_operation,
     insert_proposal,
     insert_question,
+    insert_session_approval,
     missing,
     of_session,
     only,
@@ -31,6 +32,7 @@ from filepact.store.rows import (
     select_operations,
     select_proposals,
     select_questions,
+    select_session_approvals,
     to_path,
     to_text,
     turns,
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
         Session,
     )
     from filepact.domain.permission_log import PermissionRecord
+    from filepact.domain.session_approval import SessionApproval
     from filepact.store.connection import Transaction
     from filepact.store.rows import Sides
 
@@ -380,6 +383,20 @@ class SqliteStore:
                 (to_path(root),),
             )
         return tuple(Checkpoint(from_text(name), root, seq, created) for name, seq, created in rows)
+
+    # -- approvals in advance -----------------------------------------------------------------
+
+    def add_session_approval(self, given: SessionApproval) -> None:
+        with self._database.writing(durable=True) as tx:
+            insert_session_approval(tx, given)
+
+    def revoke_session_approval(self, approval_id: str, when: float) -> None:
+        with self._database.writing(durable=True) as tx:
+            tx.run("UPDATE session_approval SET revoked = ? WHERE id = ?", (when, approval_id))
+
+    def session_approvals(self, session: str | None = None) -> tuple[SessionApproval, ...]:
+        with self._database.reading() as tx:
+            return select_session_approvals(tx, session)
 
     # -- questions and reports ----------------------------------------------------------------
 

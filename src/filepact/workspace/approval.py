@@ -9,6 +9,7 @@ looked through.
 from __future__ import annotations
 
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from filepact.workspace.pending import PendingProposals
     from filepact.workspace.rebase import Rebase, RebaseResult
     from filepact.workspace.receipt import ChangeDiff, Receipt
+    from filepact.workspace.session_approvals import SessionApprovals
     from filepact.workspace.writer import ChangeWriter
 
 __all__ = ["Approvals", "ChangedFile"]
@@ -85,6 +87,13 @@ class Approvals:
         self._waiting = waiting
         self._fitting = fitting
         self._writer = writer
+
+    @cached_property
+    def granted(self) -> SessionApprovals:
+        """What was approved in advance."""
+        from filepact.workspace.session_approvals import SessionApprovals  # noqa: PLC0415 - to write
+
+        return SessionApprovals(self._store, self._guard.policy)
 
     def pending(self) -> tuple[Proposal, ...]:
         """Changes of these roots that wait, oldest first."""

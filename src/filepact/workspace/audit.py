@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from filepact.domain.permission_log import PermissionRecord
     from filepact.domain.policy import Policy
+    from filepact.domain.session_approval import SessionApproval
     from filepact.fs.audit_file import AuditFile
     from filepact.workspace.journal import JournalStore
 
@@ -437,6 +438,16 @@ class _AuditedJournal:
         facts = {"verdict": "rejected", "by": _name(str(approval.actor))}
         for change_id in change_ids:
             self._log.record("decided", {"change": change_id, **facts})
+
+    def add_session_approval(self, given: SessionApproval) -> None:
+        facts = {"change": given.change, "grant": given.id, "verdict": "approved in advance"}
+        about = {"pattern": _name(given.pattern), "rules": list(given.rules), "by": _name(given.by)}
+        self._log.record("decided", {**facts, **about, "session": _session(given.session)})
+        self._store.add_session_approval(given)
+
+    def revoke_session_approval(self, approval_id: str, when: float) -> None:
+        self._store.revoke_session_approval(approval_id, when)
+        self._log.record("decided", {"grant": approval_id, "verdict": "revoked"})
 
     def note(self, question: PermissionRecord) -> None:
         self._store.note(question)

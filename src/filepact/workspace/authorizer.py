@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from filepact.domain.operation import PREVIEW_MODE, Approval
+from filepact.domain.policy import AccessRequest
 from filepact.errors import (
     BinaryFileError,
     EncodingUnsafeError,
@@ -14,6 +17,7 @@ from filepact.errors import (
 )
 from filepact.text.confusables import adds_hidden, disguises, resembles, trips_programs
 from filepact.text.detect_encoding import names_encoding
+from filepact.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -21,13 +25,81 @@ if TYPE_CHECKING:
 
     from filepact.domain.change import FileChange
     from filepact.domain.document import Document, WorkspacePath
+    from filepact.domain.operation import Session
     from filepact.domain.policy import Action, Sign
+    from filepact.domain.session_approval import SessionApproval
     from filepact.text.codec import SourceText
     from filepact.workspace.guard import Guard, Location
+    from filepact.workspace.journal import JournalStore
 
-__all__ = ["ChangePolicy"]
+__all__ = ["ChangePolicy", "SessionPermissions"]
 
 _RUNS = 0o111
+
+
+class SessionPermissions:
+    """What a person has allowed a session, and what of it one call has made use of.
+
+    Args:
+        store: The journal, which is asked when a rule asks.
+        session: Whose.
+
+    Attributes:
+        used: By its id, what was needed.
+    """
+
+    def __init__(self, store: JournalStore, session: Session) -> None:
+        self._store = store
+        self._session = session
+        self._found: tuple[SessionApproval, ...] | None = None
+        self.used: dict[str, SessionApproval] = {}
+
+    def allows(self, path: WorkspacePath, rule: str) -> bool:
+        """Whether a person has allowed what a rule asks about a file."""
+        if self._found is None:
+            now = time.time()
+            every = self._store.session_approvals(self._session.id) if self._session.agent else ()
+            self._found = tuple(
+                one
+                for one in every
+                if one.session.actor == self._session.actor and one.in_force(now)
+            )
+        from filepact.text.glob import compile_filter  # noqa: PLC0415 - few rules ask
+
+        for one in self._found:
+            if (
+                rule in one.rules
+                and one.root == path.root
+                and compile_filter(one.pattern)(path.path)
+            ):
+                self.used[one.id] = one
+                return True
+        return False
+
+    def preview(self, paths: Iterable[WorkspacePath]) -> str:
+        """The rule by which a change waits where every change does; empty where it is allowed."""
+        return "" if all(self.allows(one, PREVIEW_MODE) for one in paths) else PREVIEW_MODE
+
+    @property
+    def approval(self) -> Approval | None:
+        """The person's word for what was allowed; None where nobody needed to be asked."""
+        if not self.used:
+            return None
+        first = next(iter(self.used.values()))
+        names = ", ".join(f"{one.id} for {one.pattern}" for one in self.used.values())
+        return Approval(
+            replace(
+                self._session.actor, kind="person", name=first.by, version=f"in advance ({names})"
+            )
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the author is told of it."""
+        return tuple(
+            f"A person has approved changes of {one.pattern} in advance for this session ({one.id})."
+            for one in self.used.values()
+        )
 
 
 class ChangePolicy:
@@ -36,11 +108,13 @@ class ChangePolicy:
     Args:
         guard: The rules.
         agent: The name that they know the agent by; empty for a person.
+        granted: What a person has allowed in advance; None for nothing.
     """
 
-    def __init__(self, guard: Guard, agent: str) -> None:
+    def __init__(self, guard: Guard, agent: str, granted: SessionPermissions | None = None) -> None:
         self._guard = guard
         self._agent = agent
+        self._granted = granted
         self._asking: dict[str, str] = {}
 
     def find(self, path: str, *, follow: bool = True) -> Location:
@@ -144,9 +218,22 @@ class ChangePolicy:
         if signs or action != location.action or change.path != location.path:
             decision = self._guard.permit(change.path, action, agent=self._agent, signs=signs)
         asking = [each for each in (location.decision, decision) if each.verdict == "ask"]
+        if asking and not signs and self._allowed(location, change.path, action):
+            asking = []
         self._asking.pop(location.shown, None)
         if asking:
             self._asking[location.shown] = asking[0].rule.name
+
+    def _allowed(self, location: Location, path: WorkspacePath, action: Action) -> bool:
+        """Whether a person has allowed in advance what any rule asks about a file."""
+        if self._granted is None or path != location.path:
+            return False
+        rules: set[str] = set()
+        for one in {action, location.action}:
+            rules |= self._guard.policy.asking(
+                AccessRequest(path.root, path.path, one, self._agent)
+            )
+        return bool(rules) and all(self._granted.allows(path, one) for one in sorted(rules))
 
     def drop(self, location: Location) -> None:
         """Forget the recorded change of one file, which will not be made."""

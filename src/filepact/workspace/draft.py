@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Proposal, Session
     from filepact.fs.locks import FileLocks
+    from filepact.workspace.authorizer import SessionPermissions
     from filepact.workspace.documents import Documents
     from filepact.workspace.guard import Guard, Location
     from filepact.workspace.pending import ProposalFile
@@ -103,7 +104,7 @@ class Draft:
         versions: The states of files that the change names.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts that it puts together
         self,
         guard: Guard,
         locks: FileLocks,
@@ -113,15 +114,16 @@ class Draft:
         session: Session,
         tool: str,
         deadline: Deadline,
+        granted: SessionPermissions,
         refused: Callable[[FilepactError], None] = lambda _error: None,
     ) -> None:
-        self.session = session
+        self.session, self.granted = session, granted
         self.tool = tool
         self.dry_run = False
         self.mode: Literal["auto", "preview"] | None = None
         self.notes: list[str] = []
         self.deadline = deadline
-        self._judge = ChangePolicy(guard, session.agent)
+        self._judge = ChangePolicy(guard, session.agent, granted)
         self._locks = locks
         self._seen = seen
         self._documents = documents

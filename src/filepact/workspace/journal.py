@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Session,
     )
     from filepact.domain.permission_log import PermissionRecord
+    from filepact.domain.session_approval import SessionApproval
 
 
 __all__ = [
@@ -243,6 +244,17 @@ class JournalStore(Protocol):
 
     def checkpoints(self, root: RootId) -> tuple[Checkpoint, ...]:
         """All checkpoints of a root, oldest first."""
+
+    # -- approvals in advance -----------------------------------------------------------------
+
+    def add_session_approval(self, given: SessionApproval) -> None:
+        """Keep an approval in advance; on disk when this returns."""
+
+    def revoke_session_approval(self, approval_id: str, when: float) -> None:
+        """Have one count no more; on disk when this returns."""
+
+    def session_approvals(self, session: str | None = None) -> tuple[SessionApproval, ...]:
+        """Those that were given to a session, or to any; newest first."""
 
     # -- questions and reports ----------------------------------------------------------------
 

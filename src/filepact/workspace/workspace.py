@@ -13,6 +13,7 @@ from filepact.errors import FilepactError
 from filepact.text.page import PAGE
 from filepact.workspace.approval import Approvals
 from filepact.workspace.audit import audited
+from filepact.workspace.authorizer import SessionPermissions
 from filepact.workspace.buffers import Buffers
 from filepact.workspace.commit import Committer
 from filepact.workspace.documents import Documents, EncodingSettings
@@ -274,6 +275,7 @@ class Workspace:
             session=session,
             tool=tool,
             deadline=deadline,
+            granted=SessionPermissions(self._store, session),
             refused=partial(self.asked.refused, session, tool),
         )
 
@@ -308,7 +310,8 @@ class Workspace:
             names = ", ".join(one.id for one in grows)
             return Receipt(None, "withdrawn", f"{summary}, and so take back {names}", notes=notes)
         rules = [one.rule for one in grows]
-        rules += [draft.asks or ("preview mode" if (draft.mode or self.mode) == "preview" else "")]
+        every = (draft.mode or self.mode) == "preview"
+        rules += [draft.asks or (draft.granted.preview(changes.paths) if every else "")]
         rule = ", ".join(dict.fromkeys(filter(None, rules)))
         said = summary_of(shown.files) if grows else summary
         proposal = new_proposal(draft.session, draft.tool, said, changes, rule)
@@ -322,9 +325,13 @@ class Workspace:
             )
         fitted = RebaseResult(changes.compared, contents, ())
         operation = self._writer.write(
-            proposal, fitted, shown, draft.versions, open_folders=draft.open_folders
+            *(proposal, fitted, shown, draft.versions),
+            draft.granted.approval if draft.granted.used else None,
+            open_folders=draft.open_folders,
         )
         self._seen.record_write(draft.session, draft.known)
+        if operation.approved_by:
+            notes = (*notes, *draft.granted.notes)
         return done_receipt(operation, shown, notes)
 
     def _nothing_new(self, draft: Draft, summary: str, notes: tuple[str, ...]) -> Receipt:

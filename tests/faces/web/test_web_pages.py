@@ -248,6 +248,24 @@ def test_a_removed_file_and_one_that_goes_back_are_decided_about_as_a_whole(
     assert not (root / "a.txt").exists()
 
 
+def test_like_changes_are_accepted_in_advance_and_that_is_revoked_in_the_page(
+    page: Page, session: Session, root: Path
+) -> None:
+    path = propose(page, session, "docs/a.md", "a\n")
+    assert page.send(path, {"do": "accept:1", "also": "src/**"}).code == 409
+    assert waiting(page) == [path]
+    assert "in advance" in page.send(path, {"do": "accept:1", "also": "docs/**"}).said
+    propose(page, session, "docs/b.md", "b\n")
+    assert (root / "docs/b.md").read_text() == "b\n"
+    shown = page.get("/grants")
+    (given,) = re.findall(r'action="/grants/(g[0-9a-z]+)"', shown.text)
+    assert "docs/**" in shown.text
+    assert "counts no more" in page.send(f"/grants/{given}", {}, at="/grants").said
+    assert page.post(f"/grants/{given}", {"secret": shown.secret}).code == 303
+    third = propose(page, session, "docs/c.md", "c\n")
+    assert waiting(page) == [third]
+
+
 # -- editing ---------------------------------------------------------------------------------------
 
 

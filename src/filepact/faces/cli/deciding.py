@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from filepact.config.person import read_settings
-from filepact.domain.operation import Approval, who
+from filepact.domain.operation import Approval, moment, who
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, ProposalChangedError
 from filepact.faces.cli.context import here, opened, person
 from filepact.faces.cli.history import agrees, at_terminal, decider, hunks_of, shown_change
@@ -29,6 +30,7 @@ from filepact.faces.cli.screen import (
     plain,
 )
 from filepact.text.confusables import visible
+from filepact.values import replace
 from filepact.workspace.review import Review
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from filepact.workspace.review import ReviewEntry
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["approve", "pending", "reject"]
+__all__ = ["approve", "grants", "pending", "reject"]
 
 _LOOK_AGAIN: Final = 3_600.0
 _EVENTS: Final[dict[str, tuple[str, Style]]] = {
@@ -169,15 +171,37 @@ def _approve_one(
     screen: Terminal,
 ) -> CommandAnswer:
     """Approve one proposal, or hunks of it; what files have moved for is shown and asked about again."""
+    if arguments.also:
+        workspace.approving.granted.check(proposal, arguments.also)
+    answer, done = _carried_out(workspace, proposal, word, arguments, screen)
+    if not (arguments.also and answer.code == DONE):
+        return answer
+    given = workspace.approving.granted.give(done, arguments.also, word)
+    said = f"Approved in advance for this session: {visible(given.pattern)} ({given.id}).\n"
+    return replace(
+        answer,
+        spans=(*answer.spans, TerminalText(said, "good")),
+        facts={**answer.facts, "grant": given.id},
+    )
+
+
+def _carried_out(
+    workspace: Workspace,
+    proposal: Proposal,
+    word: Approval,
+    arguments: Namespace,
+    screen: Terminal,
+) -> tuple[CommandAnswer, Proposal]:
     numbers: Collection[int] | None = arguments.hunks
     asks = at_terminal(screen) and not arguments.unattended
     while True:
         if asks and not _agrees_to_change(workspace, proposal, numbers, screen):
-            return CommandAnswer(plain("Nothing is done; it waits as before.\n"), code=NOTHING)
+            nothing = plain("Nothing is done; it waits as before.\n")
+            return CommandAnswer(nothing, code=NOTHING), proposal
         try:
             every = {one.number for one in hunks_of(workspace, proposal)}
             if numbers is None and not (word.reason and every):
-                return answer_receipt(workspace.approve(proposal.id, word), screen)
+                return answer_receipt(workspace.approve(proposal.id, word), screen), proposal
             accepts = every if numbers is None else {*numbers}
             receipt, _waits = workspace.approving.decide(
                 *(proposal.id, word),
@@ -185,7 +209,7 @@ def _approve_one(
                 reject=every - accepts if arguments.reject_others else (),
             )
             assert receipt is not None  # noqa: S101 - something was accepted
-            return answer_receipt(receipt, screen)
+            return answer_receipt(receipt, screen), proposal
         except ProposalChangedError as changed:
             if not asks:
                 raise
@@ -195,6 +219,45 @@ def _approve_one(
             if since := str(changed.details["since"]):
                 screen.write(plain("What has happened since:\n\n"))
                 screen.write((*show_diff(since, screen), TerminalText("\nWhat it is now:\n\n")))
+
+
+def grants(arguments: Namespace, screen: Terminal) -> CommandAnswer:
+    """List what was approved in advance, or revoke some of it."""
+    if arguments.revoke:
+        decider(arguments, screen)
+    with opened(arguments) as workspace:
+        granted = workspace.approving.granted
+        for one in arguments.revoke:
+            granted.revoke(one)
+        now = time.time()
+        every = [one for one in granted.listed() if arguments.all or one.in_force(now)]
+        roots = {root.path for root in workspace.guard.roots}
+        found = [one for one in every if one.root in roots]
+    rows = [
+        TerminalText(
+            f"{one.id}  {visible(one.pattern)}  {who(one.session.actor)}, session {visible(one.session.id)}  "
+            f"{', '.join(one.rules)}  {'revoked' if one.revoked else 'until ' + moment(one.expires)}\n"
+        )
+        for one in found
+    ]
+    known = [
+        {
+            "id": one.id,
+            "pattern": one.pattern,
+            "rules": list(one.rules),
+            "agent": one.session.actor.name,
+            "session": one.session.id,
+            "change": one.change,
+            "by": one.by,
+            "expires": moment(one.expires),
+            "revoked": None if one.revoked is None else moment(one.revoked),
+        }
+        for one in found
+    ]
+    code = DONE if found or arguments.revoke else NOTHING
+    return CommandAnswer(
+        tuple(rows) or plain("Nothing is approved in advance.\n"), {"grants": known}, code
+    )
 
 
 def _agrees_to_change(

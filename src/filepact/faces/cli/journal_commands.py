@@ -234,6 +234,30 @@ def _add_reviewing(group: CommandGroup) -> None:
     )
     add("--reject-others", action="store_true", help="with --hunks: the other hunks are rejected")
     add("--reason", metavar="TEXT", default="", help="why, for the agent to read")
+    add(
+        "--also",
+        metavar="GLOB",
+        default="",
+        help="approve in advance what this session changes in files like these, such as 'docs/**', where the same "
+        "rules ask; see `filepact grants`",
+    )
+    add_unattended(add)
+    add = group.add(
+        "grants",
+        "deciding:grants",
+        "list what was approved in advance, or revoke it",
+        "filepact grants --revoke g4k2m",
+        "An approval in advance is given with `filepact approve ID --also GLOB`. It counts for one session of one agent, "
+        "for the rules that asked, for a day at most, and never for what a rule asks about a text itself.",
+    )
+    add(
+        "--revoke",
+        metavar="ID",
+        action="append",
+        default=[],
+        help="from now on a person is asked again",
+    )
+    add("--all", action="store_true", help="also those that count no more")
     add_unattended(add)
     add = group.add(
         "reject",

@@ -129,6 +129,7 @@ def framed(context: PageContext, title: str, *content: Element, kind: str) -> El
             id="inbox",
         ),
         tag("a", "Timeline", href="/log", id="timeline"),
+        tag("a", "In advance", href="/grants", id="grants"),
         button_form(context, "/undo", "Undo", "undo", shown=bool(context.undoable)),
         button_form(context, "/redo", "Redo", "redo", shown=context.redoable),
         tag("button", "Keys ?", type="button", id="help", hidden=True),

@@ -8,10 +8,18 @@ from hashlib import sha256
 from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Final
 
+from filepact.domain.operation import Approval
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, NotFoundError
 from filepact.faces.web.elements import Element, tag
 from filepact.faces.web.frame import MOST_REASON, PageContext, framed, message_page
-from filepact.faces.web.pages import ReviewPages, edit_page, inbox_page, proposal_page, turn_page
+from filepact.faces.web.pages import (
+    ReviewPages,
+    edit_page,
+    grants_page,
+    inbox_page,
+    proposal_page,
+    turn_page,
+)
 from filepact.faces.web.timeline import operation_page, timeline_page
 from filepact.text.confusables import visible
 from filepact.values import dataclass, field
@@ -94,6 +102,9 @@ class ReviewHandler:
                 return self._diagnostics(session, change, query)
             case ["turn", change]:
                 return self._turn(session, change)
+            case ["grants"]:
+                every = self._review.workspace.approving.granted.listed()
+                return self._html(grants_page(self._context(session), every))
             case ["log"]:
                 return self._log(session, query)
             case ["o", change]:
@@ -111,6 +122,10 @@ class ReviewHandler:
                 return self._propose_edited(session, change, form)
             case ["turn", change]:
                 return self._decide_turn(session, change, form)
+            case ["grants", given]:
+                revoked = self._review.workspace.approving.granted.revoke(given)
+                session.said.append((f"{revoked.id} counts no more.", False))
+                return _go("/grants")
             case ["undo"]:
                 return self._go_back(session, self._review.undo, "taken back")
             case ["redo"]:
@@ -230,9 +245,18 @@ class ReviewHandler:
                 hint="Look at all pages of it first.",
             )
         reason = form.get("reason", "")[:MOST_REASON]
+        also = form.get("also", "").strip() if what == "accept" else ""
+        granted, proposal = self._review.workspace.approving.granted, pages.item.entry.proposal
+        if also:
+            granted.check(proposal, also)
         yes, no = (numbers, ()) if what == "accept" else ((), numbers)
         result = self._review.decide(pages.item, yes, no, reason)
         session.said.append(_told(result, what, len(numbers), len(pages.item.hunks)))
+        if also and result.receipt is not None:
+            given = granted.give(proposal, also, Approval(self._review.session.actor, reason))
+            session.said.append(
+                (f"{also} is approved in advance for this session: {given.id}.", False)
+            )
         if result.waits is not None:
             return _go(
                 f"/p/{result.waits}{'?fine=1' if pages.item.fine and not result.moved else ''}"

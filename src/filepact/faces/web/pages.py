@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ from filepact.faces.web.frame import (
     MOST_LINES,
     SHORT,
     age,
+    button_form,
     diff_table,
     dim,
     drawn,
@@ -30,12 +32,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from filepact.domain.operation import Actor, Proposal
+    from filepact.domain.session_approval import SessionApproval
     from filepact.faces.web.frame import PageContext
     from filepact.text.diff_lines import DiffLine
     from filepact.workspace.hunks import ProposalHunk
     from filepact.workspace.review import ReviewFile, ReviewGroup, ReviewItem
 
-__all__ = ["ReviewPages", "edit_page", "inbox_page", "proposal_page", "turn_page"]
+__all__ = ["ReviewPages", "edit_page", "grants_page", "inbox_page", "proposal_page", "turn_page"]
 
 _STATUS: Final = {
     "moved": "Others have changed these files since, elsewhere: what fits them now is shown before it is done.",
@@ -242,6 +245,7 @@ def turn_page(
 
 def _proposal(context: PageContext, pages: ReviewPages, page: int) -> Element:
     item = pages.item
+    proposal = item.entry.proposal
     lines = pages.lines(page)
     whole = pages.shown
     every = [hunk.number for hunk in item.hunks]
@@ -259,6 +263,7 @@ def _proposal(context: PageContext, pages: ReviewPages, page: int) -> Element:
         tag(
             "div",
             reason_field(),
+            _also_field() if proposal.session.agent and proposal.rules else Element(),
             _decision(
                 every, whole, "all", "proposal" if len(every) == 1 else f"all {len(every)} hunks"
             ),
@@ -272,6 +277,18 @@ def _proposal(context: PageContext, pages: ReviewPages, page: int) -> Element:
         data_id=item.entry.id,
     )
     return tag("article", _about(context, item), _cut_note(pages), form, class_="card")
+
+
+def _also_field() -> Element:
+    return tag(
+        "input",
+        name="also",
+        maxlength=200,
+        placeholder="this session also: docs/**",
+        aria_label="Files of which this session's changes are accepted from now on as well",
+        autocomplete="off",
+        class_="also",
+    )
 
 
 def _about(context: PageContext, item: ReviewItem) -> Element:
@@ -464,6 +481,36 @@ def _pages_bar(item: ReviewItem, page: int, count: int) -> Element:
             place = f"/p/{item.entry.id}?page={number}{fine}"
             links.append(tag("a", label, href=place, class_=f"button {label.lower()}"))
     return tag("p", f"page {page} of {count} ", *links, class_="tools")
+
+
+# -- approvals in advance ------------------------------------------------------------------------------
+
+
+def grants_page(context: PageContext, every: Sequence[SessionApproval]) -> Element:
+    """What was approved in advance, each with the button that revokes it."""
+    rows = [
+        tag(
+            "tr",
+            tag("td", one.id),
+            tag("td", one.pattern, tag("br"), dim(", ".join(one.rules))),
+            tag("td", who(one.session.actor), dim(f" session {one.session.id}")),
+            tag("td", f"by {one.by}, with ", tag("a", one.change, href=f"/o/{one.change}")),
+            tag(
+                "td",
+                button_form(context, f"/grants/{one.id}", "Revoke", "revoke", shown=True)
+                if one.in_force(time.time())
+                else dim("counts no more"),
+            ),
+        )
+        for one in every
+    ]
+    content = tag(
+        "section",
+        tag("h1", "Approved in advance"),
+        tag("table", *rows, class_="list") if rows else tag("p", "Nothing.", class_="dim"),
+        class_="card",
+    )
+    return framed(context, "Approved in advance", content, kind="grants")
 
 
 # -- editing -------------------------------------------------------------------------------------------
