@@ -129,6 +129,8 @@ def asking_servers(
         from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - the same
 
         settings = read_settings(arguments.config)
+        if settings.diagnosing.mode == "off":
+            return None
         programs = Programs(workspace.changeable)
         pool = open_pool(
             workspace,
@@ -137,7 +139,10 @@ def asking_servers(
             environment=programs.environment,
             locate=programs,
         )
-        found = open_semantic_workspace(workspace, pool, settings.diagnosing)
+        # A person who asks waits for servers to start, whatever receipts of agents do.
+        found = open_semantic_workspace(
+            workspace, pool, replace(settings.diagnosing, mode="always")
+        )
         if found is not None:
             stack.enter_context(closing(found))
         return found

@@ -75,6 +75,10 @@ class TextLine(Widget):
         self._text, self._look = text, look
         self.refresh()
 
+    def says(self, text: str) -> bool:
+        """Whether it shows this text."""
+        return self._text == text
+
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         text = fit(self._text, width) if y == 0 else ""

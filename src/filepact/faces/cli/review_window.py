@@ -39,6 +39,7 @@ _PATIENCE: Final = 0.25
 """Seconds that a key waits for what it shows; afterwards the window says that it is being loaded."""
 _LOOK_AGAIN: Final = 5.0
 _NOTHING: Final = "Nothing waits for you. New proposals appear here; q leaves."
+_LOADING: Final = ReviewMessage("Loading; it takes longer than usual.")
 _SCROLLS: Final = ("down", "up", "pagedown", "pageup", "home", "end")
 _HINT: Final = "y accept  n reject  a,d file  s split  e edit  t turn  A all  u undo  ? keys"
 
@@ -224,7 +225,7 @@ class ReviewProgram(App[None]):
         try:
             future.result(_PATIENCE)
         except LateError:
-            self._say(ReviewMessage("Loading; this is a large change."))
+            self._say(_LOADING)
             future.add_done_callback(self._loaded_late)
             return
         except FilepactError:
@@ -247,6 +248,8 @@ class ReviewProgram(App[None]):
             return
         if page.item is not None:
             self.selection.loaded(page.item)
+        if self._message.says(_LOADING.text):
+            self._say(ReviewMessage(""))
         shown = None if page.item is None else (page.item.entry.id, page.item.entry.status)
         again, self._page_shown = self._page_shown == shown, shown
         self._diff.show(page)
@@ -488,6 +491,7 @@ class ReviewProgram(App[None]):
             return
         self._said[change_id] = found or "No language server knows these files."
         self._say(ReviewMessage(""))
+        self._page_shown = None  # It is shown from the top, where this stands.
         self._load()
 
     def _show_help(self) -> None:
