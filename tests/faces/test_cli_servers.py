@@ -56,7 +56,9 @@ def test_every_known_server_is_told_with_how_to_install_it(
             assert found[server.name]["next"] == f"To install: {server.install}"
     assert found["ruff"]["level"] == "none"
     said = cli("doctor").out
-    assert "none ruff: not installed\n     To install: pip install ruff\n" in said
+    assert "none ruff: not installed\n     To install: pip install ruff\n" in said  # app.py is here
+    assert "jdtls" not in said
+    assert "jdtls" in cli("doctor", "--all").out
     assert said.endswith("All is well.\n")
 
 

@@ -205,8 +205,13 @@ def _add_looking(group: CommandGroup) -> None:
         "doctor:doctor",
         "check the installation, the state folder and this folder",
         "filepact doctor",
-        "Each problem comes with what to do about it; the exit code is 1 if there is one. Lists each "
-        "known language server with where it was found, or how to install it.",
+        "Each problem comes with what to do about it; the exit code is 1 if there is one. Lists the language servers "
+        "that are here, and how to install those for files of this folder.",
+    )
+    add(
+        "--all",
+        action="store_true",
+        help="list every language server that is known, and every package",
     )
     add(
         "--servers",

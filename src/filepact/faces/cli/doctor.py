@@ -10,6 +10,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import textwrap
 import time
 from contextlib import suppress
 from importlib import import_module
@@ -103,13 +104,13 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         except FilepactError as error:
             found.append(CheckResult("workspace", "fail", error.message, error.hint))
     spans: list[TerminalText] = []
-    for one in found:
+    for one in found if arguments.all or arguments.servers else in_short(found):
         spans += [
             TerminalText(f"{one.level:<5}", _STYLES[one.level]),
-            TerminalText(f"{one.name}: {one.message}\n"),
+            TerminalText(f"{_wrapped(f'{one.name}: {one.message}', screen.columns)}\n"),
         ]
         if one.next:
-            spans.append(TerminalText(f"     {one.next}\n", "dim"))
+            spans.append(TerminalText(f"     {_wrapped(one.next, screen.columns)}\n", "dim"))
     failed = sum(one.level == "fail" for one in found)
     warned = sum(one.level == "warn" for one in found)
     spans.append(
@@ -131,6 +132,30 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         },
         FAILED if failed else DONE,
     )
+
+
+def _wrapped(text: str, columns: int | None) -> str:
+    """Text that begins in the sixth column, and goes on there where a terminal's line ends."""
+    if columns is None:
+        return text
+    lines = textwrap.wrap(text, max(20, columns - 5), break_on_hyphens=False)
+    return "\n     ".join(lines)
+
+
+def in_short(found: Sequence[CheckResult]) -> Iterator[CheckResult]:
+    """What a person wants to know of this folder: packages on one line, servers only for files that are here."""
+    packages = [one for one in found if one.name in _PACKAGES and one.level == "ok"]
+    absent = [one for one in found if one.facts.get("missing") and not one.facts.get("here")]
+    for one in found:
+        if one in packages:
+            if one is packages[0]:
+                said = ", ".join(f"{each.name} {each.message}" for each in packages)
+                yield CheckResult("packages", "ok", said)
+        elif one not in absent:
+            yield one
+    if absent:
+        said = f"{len(absent)} more known, for languages without a file here"
+        yield CheckResult("servers", "none", said, "`filepact doctor --all` lists them.")
 
 
 def check_programs() -> Iterator[CheckResult]:

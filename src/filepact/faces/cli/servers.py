@@ -23,7 +23,7 @@ from filepact.faces.cli.render import CheckResult, count
 from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText, plain
 from filepact.lsp.diagnostics import Severity
 from filepact.lsp.spec import is_within
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -104,11 +104,15 @@ def check_servers(
     allowed = {one.name: one for one in chosen if one.allowed_in(folder)}
     trusted = [allowed[one.name] for one in present if one.name in allowed]
     yield _csharp(trusted, programs)
-    names = _names(workspace) if start else ()
+    names = _names(workspace)
+    # One name of each kind: servers go by endings, and some by whole names.
+    kinds = {name.rpartition("/")[2].rpartition(".")[2]: name for _, name in names}
     for server in servers:
         place = programs.place(server)
         if place is None:
-            yield _missing(server, programs)
+            here = any(server.language(name) is not None for name in kinds.values())
+            found = _missing(server, programs)
+            yield replace(found, facts={**found.facts, "missing": True, "here": here})
             continue
         if server.name not in allowed:
             yield _untrusted(server, place)
