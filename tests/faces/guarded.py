@@ -169,6 +169,10 @@ def run_many(folder: Folder, files: int) -> str:
             command("guard", str(folder.root), *folder.common, "--status", "--json").out
         )
         assert (known["files"], known["watched"]) == (files, True)
+        # What they hold is read beside, and can be taken back from then on; nothing is done until something changes.
+        until = time.monotonic() + PATIENCE * 5
+        while (before := _ticks(process.pid)) != _after(1.0, process.pid):
+            assert time.monotonic() < until, "it is never idle"
         last = files - 1
         names = ("d0/e0/1.txt", f"d{last // 5_000}/e{last // 100}/{last}.txt", "d0/made/new.txt")
         for made, name in enumerate(names, start=1):
@@ -176,10 +180,6 @@ def run_many(folder: Folder, files: int) -> str:
             (folder.root / name).write_text("changed\n")
             found = folder.wait_for(made)[0]
             assert [one["path"] for one in found["files"]] == [name], found
-        # What they held is read beside; then nothing is done until something changes.
-        until = time.monotonic() + PATIENCE * 5
-        while (before := _ticks(process.pid)) != _after(1.0, process.pid):
-            assert time.monotonic() < until, "it is never idle"
         memory = _memory(process.pid)
     ids = [one["id"] for one in folder.log()]
     assert folder.run("undo", "--unattended", *ids)["status"] == "applied"

@@ -7,12 +7,17 @@ import random
 import shlex
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from filepact.app import open_observed
+from filepact.config.settings import Settings
+from filepact.domain.operation import Actor, Session
+from filepact.workspace import recorder
 from tests.faces.command_line import command
-from tests.faces.guarded import Folder, run_kills, run_many, run_programs
+from tests.faces.guarded import PATIENCE, Folder, run_kills, run_many, run_programs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +44,22 @@ def test_what_a_program_does_is_one_operation_and_can_be_taken_back(folder: Fold
     assert folder.run("undo", "--unattended", made["id"])["status"] == "applied"
     assert folder.files() == before
     assert not (folder.root / "x").exists()
+
+
+def test_that_files_are_still_being_read_is_told(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder.root / "a.txt").write_text("one\n")
+    session = Session("s", Actor("program", "p"))
+    for patience, read in ((-1.0, False), (recorder._READ, True)):
+        monkeypatch.setattr(recorder, "_READ", patience)
+        with open_observed(
+            (str(folder.root),), state_dir=str(folder.state), settings=Settings(), guards=True
+        ) as workspace:
+            one = recorder.ChangeRecorder(
+                workspace, session, quiet=1, longest=1, room=1 << 20, told=lambda _operation: None
+            )
+            assert (one.begin(), one.has_read) == (1, read)
 
 
 def test_what_filepact_does_itself_is_not_recorded_twice(folder: Folder) -> None:
@@ -82,7 +103,11 @@ def test_one_guard_is_enough_for_a_folder_and_can_be_asked_and_stopped(folder: F
         assert again["error"]["code"] == "NO_CHANGE"
         folder.shell("echo one > a.txt")
         folder.wait_for(1)
-        told = json.loads(command("guard", name, *folder.common, "--status", "--json").out)
+        # It tells of an operation once that stands in the log.
+        until = time.monotonic() + PATIENCE
+        told: dict[str, Any] = {}
+        while told.get("operations") != 1 and time.monotonic() < until:
+            told = json.loads(command("guard", name, *folder.common, "--status", "--json").out)
         assert (told["pid"], told["operations"], told["running"]) == (started["pid"], 1, True)
         folder.shell("echo two > a.txt")
     finally:

@@ -64,6 +64,9 @@ class ChangeRecorder:
         longest: Seconds after which it ends although changes go on.
         room: Bytes that the journal may take; older contents are given up then.
         told: Is told every operation.
+
+    Attributes:
+        has_read: Whether all files had been read when it began; the rest is read while it runs.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class ChangeRecorder:
         self._every = _SCAN
         self._count = 0
         self._news = "quiet"
+        self.has_read = False
 
     @property
     def is_watched(self) -> bool:
@@ -107,7 +111,7 @@ class ChangeRecorder:
         self._look(UNOBSERVED)
         # What is changed before it was read cannot be taken back, so nobody is told to begin yet.
         until = time.monotonic() + _READ
-        self._external.read_contents(cancelled=lambda: time.monotonic() > until)
+        self.has_read = self._external.read_contents(cancelled=lambda: time.monotonic() > until)
         return status.files
 
     def run(self, stop: int) -> None:

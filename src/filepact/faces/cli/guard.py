@@ -36,6 +36,10 @@ __all__ = ["guard"]
 _PATIENCE: Final = 60.0  # seconds for a guard to look around before it is said to have started
 _END: Final = 120.0  # seconds for one to record what is left
 _NAP: Final = 0.02
+_READING: Final = (
+    "What they hold is still being read: a file that is changed before its turn\n"
+    "cannot be taken back.\n"
+)
 
 
 def guard(arguments: Namespace, screen: Terminal) -> CommandAnswer:
@@ -125,6 +129,7 @@ def _run(
                 told=told,
             )
             state |= {"files": recorder.begin(), "watched": recorder.is_watched, "ready": True}
+            state["read"] = recorder.has_read
             lock.tell(json.dumps(state))
             _say(screen, _begun(state))
             recorder.run(read_end)
@@ -136,6 +141,8 @@ def _run(
 
 def _begun(state: dict[str, Any]) -> str:
     said = f"Guarding {state['root']}: {count(state['files'], 'file')} known. Ctrl-C ends it.\n"
+    if not state["read"]:
+        said += _READING
     if not state["watched"]:
         said += (
             "The system cannot watch so many folders, or others write to this file system: changes "
@@ -188,6 +195,8 @@ def _detach(arguments: Namespace, context: CommandContext, lock: GuardLock) -> C
     process.returncode = 0  # It is not waited for: it outlives this process.
     more = "" if known["ready"] else " It still looks around."
     said = f"Guarding {root}, as process {known['pid']}.{more}\n"
+    if known["ready"] and not known.get("read", True):
+        said += _READING
     return CommandAnswer(
         (TerminalText(said, "good"), TerminalText("`filepact guard --stop` ends it.\n", "dim")),
         _told(known),
