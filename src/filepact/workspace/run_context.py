@@ -203,12 +203,15 @@ class _HiddenNames(EntryFilter):
                 )
 
     def among(self, prefix: str, keys: list[str]) -> list[str]:
-        inside = {key for key in keys if key.rstrip("/").lower() in REPOSITORIES}
+        # All of them begin so; this is asked about each name in a tree.
+        inside = {key for key in keys if key[0] == "." and key.rstrip("/").lower() in REPOSITORIES}
         self.repositories += [self._prefix + prefix + key.rstrip("/") for key in sorted(inside)]
         kept = self._rules.among(prefix, keys)
         if len(kept) < len(keys):
             gone = set(keys).difference(kept, inside)
             self.hidden += [self._prefix + prefix + key.rstrip("/") for key in sorted(gone)]
+        if not inside and _PACKAGES.isdisjoint(kept):
+            return kept
         return [key for key in kept if key not in inside and key not in _PACKAGES]
 
 
