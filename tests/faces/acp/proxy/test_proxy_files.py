@@ -22,7 +22,7 @@ def test_an_editor_without_files_has_them_served_from_the_disk(tmp_path):
         assert rig.write("new/deep/b.txt", "x\n")["result"] == {}
         assert (rig.work / "new/deep/b.txt").read_text() == "x\n"
         assert rig.editor.quiet
-        assert "write a.txt" in rig.command("log")
+        assert "edit    a.txt" in rig.command("log")
         rig.command("undo", "--unattended")
         assert not (rig.work / "new").exists()
 
