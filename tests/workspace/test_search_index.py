@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from filepact.errors import PathBlockedError
+from filepact.fs import watch
 from filepact.fs.root import Root
 from filepact.fs.trigrams import TrigramIndex
 from filepact.text.query import Query
@@ -236,7 +237,7 @@ def test_what_a_system_lacks_changes_no_answer(indexed, root, monkeypatch, lacki
     elif lacking == "notices":
         monkeypatch.setattr(name_index.InotifyWatcher, "open", lambda _root: None)
     else:
-        monkeypatch.setattr(name_index, "most_watches", lambda: 8)
+        monkeypatch.setattr(watch, "most_watches", lambda: 8)
     history(indexed(), root, 5, 4)
 
 
@@ -372,6 +373,54 @@ def test_texts_are_kept_only_until_nobody_has_searched_for_a_while(indexed, root
     monkeypatch.setattr(texts, "drop_texts", drop)
     check(workspace)
     assert dropped.wait(60)
+    check(workspace)
+
+
+def test_servers_of_one_root_watch_no_more_than_half_of_what_a_user_may_watch(
+    open_here, root, monkeypatch
+):
+    monkeypatch.setattr(watch, "most_watches", lambda: 4_000)
+    plant(root, random.Random(4))
+    workspaces = [open_here() for _ in range(3)]
+    for one in workspaces:
+        one.keep_search_index()
+        check(one)
+        one._indexes.settle()
+    tables = [known(one).names for one in workspaces]
+    assert [table.ready for table in tables] == [True, True, False]
+    assert tables[2].unusable
+    (root / "late.txt").write_text("createdAt\n")
+    for one in workspaces:
+        check(one)
+    tables[0].close()
+    monkeypatch.setattr(name_index, "_RETRY_SECONDS", 0.0)
+    tables[2]._not_before = 0.0
+    check(workspaces[2])
+    workspaces[2]._indexes.settle()
+    assert tables[2].ready
+
+
+def test_after_a_long_time_without_a_search_nothing_is_known_or_watched(indexed, root, monkeypatch):
+    monkeypatch.setattr(search_index, "_KEPT_SECONDS", 0.02)
+    monkeypatch.setattr(search_index, "_IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(search_index, "_PAUSE_SECONDS", 0.01)
+    (root / "a.txt").write_text("createdAt\n")
+    workspace = indexed()
+    one, forgot = known(workspace), threading.Event()
+    plain = one.forget
+
+    def forget():
+        plain()
+        forgot.set()
+
+    monkeypatch.setattr(one, "forget", forget)
+    check(workspace)
+    assert forgot.wait(60)
+    monkeypatch.setattr(search_index, "_IDLE_SECONDS", 900.0)
+    (root / "a.txt").write_text("createdAt createdAt\n")
+    check(workspace)
+    workspace._indexes.settle()
+    assert one.names.ready
     check(workspace)
 
 

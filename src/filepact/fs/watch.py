@@ -16,16 +16,18 @@ import struct
 import sys
 import threading
 import time
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from filepact.errors import FilepactError, ReadFailedError
 from filepact.fs.atomic import token_of
-from filepact.fs.kernel import file_system, inotify_add_watch, inotify_init
+from filepact.fs.kernel import file_system, inotify_add_watch, inotify_init, most_watches
 from filepact.fs.walk import TreeReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
+    from filepact.fs.locks import FileLocks
     from filepact.fs.root import Root
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "InotifyWatcher",
     "RootStamps",
     "Stamp",
+    "WatchShare",
     "is_gone",
     "is_temporary",
     "moment",
@@ -232,6 +235,9 @@ _STRUCTURE: Final = _DELETE_SELF | _MOVE_SELF | _UNMOUNT | _OVERFLOW
 _LOST: Final = _UNMOUNT | _OVERFLOW
 _COMING_AND_GOING: Final = _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE
 
+_AT_A_TIME: Final = 1_000
+"""Folders that are taken into a share at once."""
+
 _HEAD: Final = struct.Struct("iIII")
 _BLOCK: Final = 1 << 16
 
@@ -388,6 +394,48 @@ class InotifyWatcher:
             return os.read(self._descriptor, _BLOCK)
         except BlockingIOError:
             return b""
+
+
+class WatchShare:
+    """How many folders an index may watch, so that all of a user leave half of what there is to others.
+
+    A share is locks, each for some folders, which processes of one state folder share, and which end with
+    their process.
+
+    Args:
+        locks: The locks; None where there are no other processes.
+    """
+
+    def __init__(self, locks: FileLocks | None) -> None:
+        self._locks = locks
+        self._held = ExitStack()
+        self._folders = self._last = 0
+
+    def covers(self, folders: int) -> bool:
+        """Whether so many folders may be watched, after more was taken where that is needed and to be had."""
+        while self._folders < folders:
+            if not self._more():
+                return False
+            self._folders += _AT_A_TIME
+        return True
+
+    def close(self) -> None:
+        """Leave it to others; it can be taken again."""
+        self._held.close()
+        self._folders = 0
+
+    def _more(self) -> bool:
+        most = most_watches() // 2 // _AT_A_TIME
+        if self._locks is None:
+            return self._folders < most * _AT_A_TIME
+        with suppress(FilepactError):
+            for number in (*range(self._last, most), *range(min(self._last, most))):
+                held = self._locks.try_hold([f"watched folders {number}"])
+                if held is not None:
+                    self._held.enter_context(held)
+                    self._last = number
+                    return True
+        return False
 
 
 def wait_for(descriptors: Iterable[int], seconds: float | None) -> frozenset[int]:

@@ -7,7 +7,10 @@ that caused it.  Where there are no notices, or too many, there is no index, and
 
 from __future__ import annotations
 
+import errno
+import math
 import threading
+import time
 from bisect import bisect_left, insort
 from collections import OrderedDict
 from functools import partial
@@ -15,9 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from filepact.errors import FilepactError
 from filepact.fs.folder_entries import MAX_ENTRIES, list_folder, opened_folder
-from filepact.fs.kernel import most_watches
 from filepact.fs.walk import MAX_DEPTH, TreeReader
-from filepact.fs.watch import InotifyWatcher
+from filepact.fs.watch import InotifyWatcher, WatchShare
 from filepact.text.gitignore import IgnoreRuleSet
 from filepact.text.glob import compile_selection
 
@@ -46,8 +48,8 @@ _SETTLING: Final = 20
 _MOST_MOVED: Final = 200
 """Folders that come and go at once; to list everything anew is quicker for more."""
 
-_WATCH_SHARE: Final = 8
-"""One index watches at most this fraction of the folders that all programs of a user may watch."""
+_RETRY_SECONDS: Final = 60.0
+"""Where too many folders are watched already, it is tried again after so long."""
 
 
 class IndexChanges(NamedTuple):
@@ -162,16 +164,19 @@ class NameIndex:
     Args:
         root: The root.
         most: Most names that it takes, ignored ones included.
+        share: How many folders it may watch.
 
     Attributes:
-        unusable: Whether this root can have no index; then nobody needs to try again.
         changed: How often names have changed.
     """
 
-    def __init__(self, root: Root, *, most: int = MAX_ENTRIES) -> None:
-        self.unusable = False
+    def __init__(
+        self, root: Root, *, most: int = MAX_ENTRIES, share: WatchShare | None = None
+    ) -> None:
+        self._not_before = 0.0
         self._root = root
         self._most = most
+        self._share = share or WatchShare(None)
         self._lock = threading.RLock()
         self._watcher: InotifyWatcher | None = None
         self._built = False
@@ -185,6 +190,11 @@ class NameIndex:
         self._cancelled: Callable[[], bool] = lambda: False
 
     @property
+    def unusable(self) -> bool:
+        """Whether this root can have no index, for a while at least; then nobody needs to try."""
+        return time.monotonic() < self._not_before
+
+    @property
     def ready(self) -> bool:
         """Whether all names are in it; while they are listed nobody waits for that."""
         return self._built
@@ -196,6 +206,7 @@ class NameIndex:
             watcher, self._watcher = self._watcher, None
             if watcher is not None:
                 watcher.close()
+            self._share.close()
             self._listings = {}
             self._names = 0
             self._stamps.clear()
@@ -212,15 +223,18 @@ class NameIndex:
             self.close()
             watcher = InotifyWatcher.open(self._root)
             if watcher is None:
-                self.unusable = True
+                self._not_before = math.inf
                 return False
             self._watcher, self._cancelled = watcher, cancelled
             try:
                 self._list(".", IgnoreRuleSet(), deep=True)
                 self._settle()
                 self._built = True
-            except (OSError, _TooManyError):
-                self.unusable = True
+            except (OSError, _TooManyError) as error:
+                # Neither a tree that is too large nor a foreign file system in it will be another soon.
+                foreign = isinstance(error, OSError) and error.errno == errno.ENOSYS
+                lasts = foreign or self._names > self._most
+                self._not_before = math.inf if lasts else time.monotonic() + _RETRY_SECONDS
                 self.close()
             except (FilepactError, _LostError):
                 self.close()
@@ -500,7 +514,7 @@ class NameIndex:
             with opened_folder(self._root, path) as folder:
                 if isinstance(folder, str):
                     return folder
-                if len(self._listings) > most_watches() // _WATCH_SHARE:
+                if not self._share.covers(len(self._listings) + 1):
                     raise _TooManyError
                 self._notices.watch_open(path, folder)
                 return list_folder(self._root, folder, path, stack, tracking=self._tracking)

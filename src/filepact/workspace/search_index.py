@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from filepact.errors import FilepactError
 from filepact.fs.walk import Entry, EntryList, FileRecord, TreeReader, open_batch
+from filepact.fs.watch import WatchShare
 from filepact.text.query import searchable
 from filepact.text.secrets import holds_private_key
 from filepact.workspace.name_index import NameIndex
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterator
 
     from filepact.domain.document import RootId
+    from filepact.fs.locks import FileLocks
     from filepact.fs.root import Root
     from filepact.fs.walk import EntryFilter
     from filepact.text.codec import NamedEncoding
@@ -45,6 +47,9 @@ _VERIFY_EVERY: Final = 60.0
 _AT_ONCE: Final = 16
 _KEPT_SECONDS: Final = 60.0
 """Texts are kept until for so long nobody searches."""
+
+_IDLE_SECONDS: Final = 900.0
+"""After so long without a search nothing is known any more."""
 
 
 class RootSearch:
@@ -114,9 +119,9 @@ NO_INDEX: Final = RootSearch(None, TextIndex(lambda: None))
 class _RootIndex:
     """The names and the texts of one root."""
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, root: Root, locks: FileLocks | None) -> None:
         self.root = root
-        self.names = NameIndex(root)
+        self.names = NameIndex(root, share=WatchShare(locks))
         self.texts = TextIndex()
         self.verified = time.monotonic()
         self.filled: tuple[int, int] | None = None
@@ -128,6 +133,12 @@ class _RootIndex:
             return False
         late = time.monotonic() - self.verified > _VERIFY_EVERY
         return late or self.filled != (self.names.changed, self.texts.changed)
+
+    def forget(self) -> None:
+        """Forget everything, and watch nothing any more, until somebody searches again."""
+        self.names.close()
+        self.texts.clear()
+        self.filled = None
 
     def refresh(self) -> bool:
         """Whether the names can be relied on now; what has changed is forgotten."""
@@ -145,13 +156,16 @@ class SearchIndexes:
     Args:
         guard: The roots, and what of them may be read at all.
         given: What is said about a file's encoding outside the file, by root.
+        locks: By which processes agree on how many folders they watch; None for a process by itself.
     """
 
     def __init__(
         self,
         guard: Guard,
         given: Callable[[Root], Callable[[str], NamedEncoding | None]],
+        locks: FileLocks | None = None,
     ) -> None:
+        self._locks = locks
         self._guard = guard
         self._given = given
         self._roots: dict[RootId, _RootIndex] = {}
@@ -159,6 +173,7 @@ class SearchIndexes:
         self._changed = threading.Condition()
         self._searching = 0
         self._filling = False
+        self._resting = False
         self._closed = False
         self._rest = 0.0
         self._searched = 0.0
@@ -182,7 +197,7 @@ class SearchIndexes:
             self._searching += 1
             index = self._roots.get(root.path)
             if index is None:
-                index = self._roots[root.path] = _RootIndex(root)
+                index = self._roots[root.path] = _RootIndex(root, self._locks)
         try:
             ready = index.names.ready and index.refresh()
             yield RootSearch(index.names if ready else None, index.texts)
@@ -197,7 +212,7 @@ class SearchIndexes:
                             target=self._run, name="search index", daemon=True
                         )
                         self._thread.start()
-                if self._wanted or self._filling:
+                if self._wanted or self._filling or self._resting:
                     self._changed.notify_all()
 
     def settle(self) -> None:
@@ -213,18 +228,28 @@ class SearchIndexes:
             with self._changed:
                 self._filling = False
                 self._changed.notify_all()
-                idle = False
                 while not self._closed and (self._searching or not self._wanted):
-                    self._changed.wait(None if idle else _KEPT_SECONDS)
-                    idle = time.monotonic() - self._searched > _KEPT_SECONDS
-                    for one in self._roots.values() if idle else ():
-                        one.texts.drop_texts()
+                    self._changed.wait(self._rest_all())
                 if self._closed:
                     return
                 index = self._roots[self._wanted.pop()]
                 self._filling = True
             with suppress(FilepactError, OSError):
                 self._fill(index)
+
+    def _rest_all(self) -> float | None:
+        """Give back what is not worth keeping while nobody searches; seconds until there is more of that."""
+        idle = time.monotonic() - self._searched
+        self._resting = idle > _KEPT_SECONDS and not self._searching
+        if not self._resting:
+            return _KEPT_SECONDS
+        for one in self._roots.values():
+            one.texts.drop_texts()
+        if idle <= _IDLE_SECONDS:
+            return _IDLE_SECONDS - idle + _PAUSE_SECONDS
+        for one in self._roots.values():
+            one.forget()
+        return None
 
     def _stopped(self) -> bool:
         return self._closed

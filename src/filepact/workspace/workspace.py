@@ -256,7 +256,8 @@ class Workspace:
 
         with self._making:
             if self._indexes is None:
-                self._indexes = SearchIndexes(self.guard, self._documents.given_in)
+                given = self._documents.given_in
+                self._indexes = SearchIndexes(self.guard, given, self._state.locks)
             return self._indexes
 
     # -- changing -------------------------------------------------------------------------
