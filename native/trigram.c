@@ -453,6 +453,28 @@ int text_holds(const uint8_t *text, size_t size, const uint8_t *needs, size_t ne
     return holds_all(text, size, needs, needs_size, fold) || (fold && holds_odd_cases(text, size));
 }
 
+/* Whether the bytes are a text of ASCII in which none of some words stands, given as groups: nothing but
+ * looking for other words needs to be done with it. */
+static int is_plain(const uint8_t *text, size_t size, const uint8_t *odd, size_t odd_size) {
+    uint8_t high = 0, zero = 0;
+    for (size_t at = 0; at < size; at++) {
+        high |= text[at];
+        zero |= (uint8_t)(text[at] == 0) | (uint8_t)(text[at] == 0x1b);
+    }
+    if (high >> 7 || zero)
+        return 0;
+    for (size_t at = 0; at < odd_size;) {
+        literal_t group[MOST_LITERALS];
+        int count = next_group(odd, odd_size, &at, group, 0);
+        if (count < 0)
+            return 0;
+        while (count--)
+            if (seek(&group[count], text, size, 0, 0) != SIZE_MAX)
+                return 0;
+    }
+    return 1;
+}
+
 /* A line that holds what is needed; where `start` is UNSURE, nobody knows which lines of the text do. */
 typedef struct {
     uint32_t text, start, hit, end;
@@ -551,9 +573,10 @@ static int read_open(int file, const struct stat *status, uint8_t *out, size_t r
  *
  * `paths` are their names, each with a zero behind it; `resolve` are the flags of openat2.  What a name leads
  * to is held before it is looked at, and only a regular file is opened.  Of a file that lacks what is needed no
- * bytes are kept.  Returns how many records it wrote. */
+ * bytes are kept, if it is plain or `odd_size` is 0.  Returns how many records it wrote. */
 uint32_t read_files(int folder, uint64_t resolve, const char *paths, uint32_t count, const uint8_t *needs,
-                    size_t needs_size, int fold, uint8_t *out, size_t room, record_t *records) {
+                    size_t needs_size, int fold, const uint8_t *odd, size_t odd_size, uint8_t *out, size_t room,
+                    record_t *records) {
     size_t used = 0;
     uint32_t done = 0;
     for (; done < count; done++, paths += strlen(paths) + 1) {
@@ -577,7 +600,9 @@ uint32_t read_files(int folder, uint64_t resolve, const char *paths, uint32_t co
             if (file >= 0) {
                 if (read_open(file, &status, out + used, room - used)) {
                     note(&records[done], &status);
-                    if (text_holds(out + used, (size_t)status.st_size, needs, needs_size, fold))
+                    size_t size = (size_t)status.st_size;
+                    if (text_holds(out + used, size, needs, needs_size, fold) ||
+                        (odd_size && !is_plain(out + used, size, odd, odd_size)))
                         used += (size_t)status.st_size;
                     else
                         records[done].size = LACKING;
@@ -588,6 +613,7 @@ uint32_t read_files(int folder, uint64_t resolve, const char *paths, uint32_t co
         close(held);
 #else
         (void)folder, (void)resolve, (void)needs, (void)needs_size, (void)fold;
+        (void)odd, (void)odd_size;
         (void)out, (void)room, (void)used;
 #endif
     }

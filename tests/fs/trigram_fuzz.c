@@ -86,6 +86,23 @@ static int plainly(const uint8_t *text, size_t size, const uint8_t *needs, size_
     return 1;
 }
 
+/* Whether a text is of ASCII, and holds none of the literals. */
+static int plain(const uint8_t *text, size_t size, const uint8_t *words, size_t words_size) {
+    for (size_t at = 0; at < size; at++)
+        if (!text[at] || text[at] == 27 || text[at] > 127)
+            return 0;
+    for (size_t at = 0; at < words_size;) {
+        uint32_t length;
+        memcpy(&length, words + at, 4);
+        at += 4;
+        for (size_t from = 0; length && from + length <= size; from++)
+            if (!memcmp(text + from, words + at, length))
+                return 0;
+        at += length;
+    }
+    return 1;
+}
+
 static void check(int good, int code) {
     if (!good)
         exit(code);
@@ -130,6 +147,7 @@ static void lines(void) {
                 }
                 at = end + 1;
             }
+            check(is_plain(text, size, needs, needs_size) == plain(text, size, needs, needs_size), 16);
             check(text_holds(text, size, needs, needs_size, fold) ==
                       (plainly(text, size, needs, needs_size, fold) || (fold && holds_odd_cases(text, size))),
                   14);
@@ -196,10 +214,12 @@ static void reading(int folder) {
     uint32_t left = 6;
     size_t room = draw(3000) + 1, needs_size = 0;
     int fold = (int)draw(2);
+    size_t odd_size = 0;
     uint8_t *out = block(room), *needs = needs_of(&needs_size, draw(3), fold);
+    uint8_t *odd = needs_of(&odd_size, draw(2), 0);
     while (left) {
         record_t *records = (record_t *)block(left * sizeof *records);
-        uint32_t done = read_files(folder, 0x0c, at, left, needs, needs_size, fold, out, room, records);
+        uint32_t done = read_files(folder, 0x0c, at, left, needs, needs_size, fold, odd, odd_size, out, room, records);
         check(done, 40);
         for (uint32_t one = 0; one < done; one++) {
             check(at < end && (records[one].size < 0 || (size_t)records[one].size < room), 41);
@@ -210,6 +230,7 @@ static void reading(int folder) {
     }
     free(out);
     free(needs);
+    free(odd);
 }
 
 int main(int count, char **words) {

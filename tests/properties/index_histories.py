@@ -59,8 +59,14 @@ def answers(workspace, *, indexed, base=".", patterns=PATTERNS):
             (patterns[0], "!**/*.py", "count"),
         )
     ]
-    names = [one.find(base, glob, limit=10_000) for glob in ("**/*", "**/*.py", "!*.txt", "**/")]
-    drawn = one.tree(base, depth=4, include_files=True, pattern=None, budget=1_000)
+    names = [
+        one.find(base, glob, limit=10_000)
+        for glob in ("**/*", "**/*.py", "!*.txt", "**/", "**/f*/**")
+    ]
+    drawn = [
+        one.tree(base, depth=depth, include_files=True, pattern=None, budget=1_000)
+        for depth in (1, 2, 4)
+    ]
     return found, names, drawn
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from filepact.errors import SearchFailedError
-from filepact.text.glob import MAX_LENGTH, Glob, compile_filter, translate
+from filepact.text.glob import MAX_LENGTH, Glob, compile_filter, select_paths, translate
 
 
 @pytest.mark.parametrize(
@@ -211,3 +211,32 @@ SEGMENT = st.one_of(
 )
 def test_the_fast_expression_means_what_the_obvious_matcher_means(pattern, path):
     assert bool(re.fullmatch(translate(pattern), path)) is slow_match(pattern, path)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(
+            "**/*",
+            "*.py",
+            "**/*.{py,md}",
+            "a*",
+            "**/*a*",
+            "a.py",
+            "**/a.py",
+            "x/**",
+            "x/*.py",
+            "/*.py",
+        ),
+        *("**/x/**/*.py", "{x,y}/**", "[ab]/**", "*/a*", "!*.py", "!x/**", "{a.py,*.md,x/*}", "x/"),
+    ],
+)
+@pytest.mark.parametrize("base", ["", "x/", "deep/base/"])
+def test_many_files_are_selected_as_each_alone(pattern, base):
+    names = ["a.py", "b.md", "a", ".py", "xa.py", "Aa.md"]
+    folders = ["", "x/", "x/y/", "y/x/", "a/", "b/a/", "a.py/"]
+    paths = [f"{base}{folder}{name}" for folder in folders for name in names]
+    accepts = compile_filter(pattern)
+    wanted = [path for path in paths if accepts(path[len(base) :])]
+    found = select_paths(pattern, paths, [path.rpartition("/")[2] for path in paths], len(base))
+    assert found == wanted

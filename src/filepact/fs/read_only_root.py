@@ -271,7 +271,12 @@ class RootReader:
             os.close(descriptor)
 
     def read_small(
-        self, paths: Sequence[str], needs: Needs = (), *, fold: bool = False
+        self,
+        paths: Sequence[str],
+        needs: Needs = (),
+        *,
+        fold: bool = False,
+        odd: Sequence[bytes] = (),
     ) -> Iterator[SmallFile | Literal[False] | None]:
         """Read many files that are not large, without following links, as far as that is quick.
 
@@ -281,10 +286,12 @@ class RootReader:
             paths: The files.
             needs: What a file must hold as bytes to be wanted.
             fold: Whether the case of ASCII letters does not matter in that.
+            odd: Words by which a file is wanted as well, and by bytes that are no text of ASCII, if there
+                are any.
 
         Yields:
             For each file its bytes, and its stamp as `glance` has it; False where it does not hold what
-            is needed; None for what `read` has to read, or refuse.
+            is wanted; None for what `read` has to read, or refuse.
         """
         from filepact.fs.trigrams import read_files  # noqa: PLC0415 - only searches need it
 
@@ -292,7 +299,7 @@ class RootReader:
         resolve = BENEATH | NO_LINKS | NO_MAGIC_LINKS | self.boundary.resolve
         if not quick:
             return iter([None] * len(paths))
-        return read_files(self._descriptor, resolve, paths, needs, fold=fold)
+        return read_files(self._descriptor, resolve, paths, needs, fold=fold, odd=odd)
 
     def _bytes(self, path: str, limit: int) -> bytes:
         return self.read(path, limit=limit, follow=False).data

@@ -36,6 +36,7 @@ def _library() -> Any:
         library.read_files.argtypes = [
             *(ctypes.c_int, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_uint32),
             *(ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int),
+            *(ctypes.c_char_p, ctypes.c_size_t),
             *(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p),
         ]
         library.read_files.restype = ctypes.c_uint32
@@ -147,7 +148,13 @@ SmallFile = tuple[bytes, tuple[int, ...]]
 
 
 def read_files(
-    folder: int, resolve: int, paths: Sequence[str], needs: Needs = (), *, fold: bool = False
+    folder: int,
+    resolve: int,
+    paths: Sequence[str],
+    needs: Needs = (),
+    *,
+    fold: bool = False,
+    odd: Sequence[bytes] = (),
 ) -> Iterator[SmallFile | Literal[False] | None]:
     """Read regular files that have one name and are not large, each in one state.
 
@@ -157,13 +164,14 @@ def read_files(
         paths: The files.
         needs: What a file must hold as bytes to be wanted.
         fold: Whether the case of ASCII letters does not matter in that.
+        odd: Words by which a file is wanted as well, and by bytes that are no text of ASCII, if there are any.
 
     Yields:
-        For each what it holds; False where that is not what is needed; None for what has to be read in
+        For each what it holds; False where that is not what is wanted; None for what has to be read in
         another way, which tells what it is.
     """
     library, at = _library(), 0
-    packed = _packed(needs, fold)
+    packed, strange = _packed(needs, fold), _packed((odd,) if odd else (), fold=False)
     while library is not None and at < len(paths):
         some = paths[at : at + _AT_ONCE]
         room = getattr(_rooms, "room", None)
@@ -172,7 +180,8 @@ def read_files(
         records = (_Record * len(some))()
         names = b"\0".join(map(os.fsencode, some)) + b"\0"
         done = library.read_files(
-            *(folder, resolve, names, len(some), packed, len(packed), fold, room, _ROOM, records)
+            *(folder, resolve, names, len(some), packed, len(packed), fold),
+            *(strange, len(strange), room, _ROOM, records),
         )
         at += done
         view, start = memoryview(room), 0
@@ -232,7 +241,7 @@ def find_lines(
     return found
 
 
-def _packed(needs: Needs, fold: bool) -> bytes:
+def _packed(needs: Sequence[Sequence[bytes]], fold: bool) -> bytes:
     """Literals as the library takes them: each behind its length, 0 behind a group."""
     parts: list[bytes] = []
     for group in needs:

@@ -35,6 +35,7 @@ __all__ = [
     "EntryFilter",
     "EntryList",
     "FileRecord",
+    "FlatNames",
     "TreeReader",
     "is_ignored",
     "open_batch",
@@ -182,6 +183,37 @@ class EntryList(NamedTuple):
     descriptor: int
 
 
+class FlatNames(NamedTuple):
+    """All files and links that a walk finds, in path order.
+
+    Attributes:
+        paths: They.
+        names: Their names, in the same order.
+        links: Those that are links.
+        looked_at: How many names the walk looks at, folders as well.
+    """
+
+    paths: list[str]
+    names: list[str]
+    links: frozenset[str]
+    looked_at: int
+
+    @classmethod
+    def of(cls, batches: list[EntryList]) -> Self:
+        paths: list[str] = []
+        names: list[str] = []
+        links: set[str] = set()
+        looked_at = 0
+        for prefix, here, odd, folder, *_ in batches:
+            looked_at += len(here) + bool(folder)
+            files = [name for name in here if odd.get(name) != "other"] if odd else here
+            paths += [prefix + name for name in files]
+            names += files
+            if odd:
+                links.update(prefix + name for name in files if name in odd)
+        return cls(paths, names, frozenset(links), looked_at)
+
+
 class _Frame(NamedTuple):
     descriptor: int
     batches: Iterator[EntryList]
@@ -216,6 +248,7 @@ class TreeReader:
         beyond: Folders left out because another file system is mounted there.
         left_out: Folders that were ignored, as far as somebody may miss what is in them.
         ignored: Paths of files that were ignored.
+        flat: All files and links that it finds, where somebody knows them before it begins.
         cut: Whether the walk ended at ``MAX_ENTRIES``.
         cancelled: Whether it ended because the caller said so.
     """
@@ -238,6 +271,7 @@ class TreeReader:
         self.beyond = 0
         self.left_out: list[IgnoredFolder] = []
         self.ignored: list[str] = []
+        self.flat: FlatNames | None = None
         self.cut = False
         self.cancelled = False
         self._most = self._left = MAX_ENTRIES if most is None else most
@@ -278,13 +312,27 @@ class TreeReader:
         """Yield the entries in batches, much faster, for callers that look at names only."""
         return self._batches
 
-    def replay(self, batches: list[EntryList]) -> Self:
+    def replay(
+        self,
+        batches: list[EntryList],
+        flat: FlatNames | None = None,
+        *,
+        most_deep: int | None = None,
+    ) -> Self:
         """The same walk once more, when it is over.
 
         Args:
             batches: What it has found.
+            flat: The same.
+            most_deep: Deepest entries wanted now, of a walk that was complete.
         """
         again = copy(self)
+        again.flat = flat
+        if most_deep is not None:
+            skip = 0 if self._base == "." else len(self._base) + 1
+            batches = [batch for batch in batches if batch.depth <= most_deep]
+            again.left_out = [one for one in self.left_out if one.path.count("/", skip) < most_deep]
+            again.ignored = [path for path in self.ignored if path.count("/", skip) < most_deep]
         again._batches = (batch for batch in batches)  # noqa: SLF001 - its own
         return again
 

@@ -41,6 +41,8 @@ _MAX_EXPANDED = 20_000
 _MAX_NESTED = 10
 
 _PLAIN = late_regex(r"[^*?\[\\/]+")
+_ODD_PART = late_regex(r"[\[\\]")
+_WILD_PART = late_regex(r"[*?/]+")
 _ENDING = late_regex(r"(?:\*\*/)?\*(\.[^*?\[\\/]+)")
 
 
@@ -61,6 +63,9 @@ class Glob:
     _on_name: re.Pattern[str] | None
     _on_path: re.Pattern[str] | None
     _on_directory: Glob | None
+    _parts: tuple[
+        str, ...
+    ] = ()  # one of them is in each path that matches on the path; none for not known
 
     @classmethod
     def parse(cls, pattern: str, *, braces: bool = False) -> Glob:
@@ -118,6 +123,7 @@ class Glob:
         endings: list[str] = []
         on_name: list[str] = []
         on_path: list[str] = []
+        parts: list[str] = []
         for alternative in alternatives:
             text = f"/{alternative[2:]}" if alternative.startswith("./") else alternative
             bare = text.removeprefix("**/")
@@ -127,10 +133,11 @@ class Glob:
                 names.add(bare)
             elif ending := _ENDING.fullmatch(text):
                 endings.append(ending[1])
-            elif "/" in text:
+            elif "/" in bare:
                 on_path.append(translate(text.removeprefix("/")))
+                parts.append(_longest_part(bare))
             else:
-                on_name.append(translate(text))
+                on_name.append(translate(bare))
         return cls(
             pattern,
             directories_only,
@@ -140,6 +147,7 @@ class Glob:
             _alternation(on_name),
             _alternation(on_path),
             on_directory,
+            tuple(parts) if all(parts) else (),
         )
 
     def matches(self, path: str, *, is_dir: bool = False) -> bool:
@@ -181,6 +189,38 @@ class Glob:
             ]
         return [name for name in names if self.matches(folder + name)]
 
+    def select(self, paths: list[str], names: list[str], skip: int) -> list[str]:
+        """Those of many files that match.
+
+        Args:
+            paths: They, some of them in folders.
+            names: Their names, in the same order.
+            skip: How many characters of each path belong to the folder that is searched.
+        """
+        if self._everything:
+            return paths
+        endings = self._endings
+        if not (self._names or self._on_name or self._on_path):
+            return [path for path in paths if path.endswith(endings)] if endings else []
+        wanted = self._names
+        if self._on_name is not None or endings:
+            fits = None if self._on_name is None else self._on_name.fullmatch
+            wanted = frozenset(
+                name
+                for name in frozenset(names)
+                if name in wanted or name.endswith(endings) or (fits and fits(name))
+            )
+        both = zip(paths, names, strict=True)
+        if self._on_path is None:
+            return [path for path, name in both if name in wanted]
+        fits, parts = self._on_path.fullmatch, self._parts
+        if len(parts) == 1:
+            (part,) = parts
+            return [
+                path for path, name in both if name in wanted or (part in path and fits(path, skip))
+            ]
+        return [path for path, name in both if name in wanted or fits(path, skip)]
+
     @property
     def finds_everything(self) -> bool:
         """Whether an alternative matches whatever there is."""
@@ -219,6 +259,19 @@ def compile_selection(pattern: str) -> Callable[[str, list[str]], list[str]]:
         return [name for name in names if name not in found]
 
     return others
+
+
+def select_paths(pattern: str, paths: list[str], names: list[str], skip: int) -> list[str]:
+    """The same for many files at once; see :meth:`Glob.select`."""
+    if not pattern.startswith("!"):
+        return Glob.parse(pattern, braces=True).select(paths, names, skip)
+    unwanted = frozenset(Glob.parse_unwanted(pattern[1:]).select(paths, names, skip))
+    return [path for path in paths if path not in unwanted]
+
+
+def _longest_part(pattern: str) -> str:
+    """The longest text that stands in every path that matches; nothing where that is not plain."""
+    return "" if _ODD_PART.search(pattern) else max(_WILD_PART.split(pattern), key=len)
 
 
 def _alternation(sources: list[str]) -> re.Pattern[str] | None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMS",
+    "KEY_WORDS",
     "LONGEST_KEY",
     "SecretMatch",
     "SecretPattern",
@@ -162,8 +163,10 @@ _WIDE_WORDS = tuple(
     word.encode(codec)[3:-3] for word in _BLOCK_WORDS for codec in ("utf-16-le", "utf-32-le")
 )
 """The same in wide units, without the ends that tell apart which byte comes first."""
-_PLAIN_WORDS = tuple(word.encode() for word in _BLOCK_WORDS)
-_LONGEST_WORD = max(map(len, (*_PLAIN_WORDS, *_WIDE_WORDS)))
+KEY_WORDS: Final = tuple(word.encode() for word in _BLOCK_WORDS)
+"""Of these words each private key has one, in an encoding that extends ASCII."""
+
+_LONGEST_WORD = max(map(len, (*KEY_WORDS, *_WIDE_WORDS)))
 
 _END = r"(?:\r?\n|\r|(?:\\{1,4}r)?\\{1,4}n)"
 """The end of a line, also as strings write it."""
@@ -253,7 +256,7 @@ def mentions_private_key(data: bytes, like: bytes | None = None) -> bool:
         head = common_head(data, like)
         tail = common_tail(data[head:], like[head:])
         data = data[max(head - _LONGEST_WORD, 0) : len(data) - tail + _LONGEST_WORD]
-    return any(word in data for word in _PLAIN_WORDS) or (
+    return any(word in data for word in KEY_WORDS) or (
         b"\0" in data and any(word in data for word in _WIDE_WORDS)
     )
 

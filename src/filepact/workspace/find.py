@@ -13,7 +13,7 @@ from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import FilepactError
 from filepact.fs.walk import TreeReader
 from filepact.text.confusables import shown_name
-from filepact.text.glob import Glob, compile_filter, compile_selection
+from filepact.text.glob import Glob, compile_filter, compile_selection, select_paths
 from filepact.text.page import PAGE, size_of
 from filepact.values import dataclass
 
@@ -144,18 +144,23 @@ def find_files(  # noqa: PLR0913 - as of the tool
     if root.place(base).kind == "missing":
         return NameSearchResult(pattern, tuple(sorted(come)[:limit]), len(come), False)
     with walk(root, base, allow=allow, cancelled=deadline.passed, progress=progress) as entries:
-        for prefix, names, odd, folder, _depth, _descriptor in entries.batches():
-            looked_at += len(names)
-            files = [name for name in names if odd.get(name) != "other"] if odd else names
-            found = select(prefix[skip:], files)
-            total += len(found)
-            paths += [prefix + name for name in found[: limit - len(paths)]]
-            if folder:
-                looked_at += 1
-                if folders and glob.matches_folder(f"{prefix}{folder}"[skip:]):
-                    total += 1
-                    if len(paths) < limit:
-                        paths.append(f"{prefix}{folder}/")
+        flat = None if folders else entries.flat
+        if flat is not None:
+            found = select_paths(pattern, flat.paths, flat.names, skip)
+            total, looked_at, paths = len(found), flat.looked_at, found[:limit]
+        else:
+            for prefix, names, odd, folder, _depth, _descriptor in entries.batches():
+                looked_at += len(names)
+                files = [name for name in names if odd.get(name) != "other"] if odd else names
+                found = select(prefix[skip:], files)
+                total += len(found)
+                paths += [prefix + name for name in found[: limit - len(paths)]]
+                if folder:
+                    looked_at += 1
+                    if folders and glob.matches_folder(f"{prefix}{folder}"[skip:]):
+                        total += 1
+                        if len(paths) < limit:
+                            paths.append(f"{prefix}{folder}/")
         if come:
             total += len(come)
             paths = sorted([*paths, *come])[:limit]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import FilepactError, PathBlockedError, TimedOutError, TooLargeError
-from filepact.fs.walk import Entry, EntryFilter, open_batch
+from filepact.fs.walk import EntryFilter
 from filepact.text.confusables import shown_line
 from filepact.text.glob import compile_filter, compile_selection
 from filepact.text.query import searchable
-from filepact.text.secrets import holds_private_key
+from filepact.text.secrets import KEY_WORDS, holds_private_key
 from filepact.values import dataclass, field
 from filepact.workspace.find import ALL_SEARCHED, SkippedFiles, unsearched
 from filepact.workspace.match_lines import (
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from filepact.domain.deadline import Stopped
     from filepact.fs.root import Root
     from filepact.fs.trigrams import SmallFile
-    from filepact.fs.walk import EntryList
+    from filepact.fs.walk import EntryList, TreeReader
     from filepact.text.codec import NamedEncoding
     from filepact.text.query import Query, QueryMatch
     from filepact.workspace.match_lines import MatchSpan
@@ -52,7 +52,7 @@ _MOST_COUNTED = 10_000
 """Most matches of one file that are counted where each file's are asked for."""
 
 _STEP_SECONDS = 0.5
-_PROGRESS_EVERY = 200
+_AT_ONCE = 200
 _FIRST_AT_ONCE = 16
 _MOST_AT_ONCE = 512
 """How many files that may match are looked into at once, at first and later."""
@@ -183,13 +183,7 @@ def grep(  # noqa: PLR0913 - as of the tool
         if known is not None:
             run.known(known, root, overlay, progress)
         else:
-            select = compile_selection(glob)
-            for batch in entries.batches():
-                prefix, names, odd, *_ = batch
-                files = [name for name in names if name not in odd] if odd else names
-                wanted = select(prefix[skip:], files)
-                if wanted and not run.batch(batch, root, wanted, overlay, progress):
-                    break
+            run.unknown(entries, root, _selecting(glob, skip), held, overlay, progress)
         run.unreadable += entries.unreadable
         run.floor = run.floor or not entries.complete
     run.come(come, overlay)
@@ -198,6 +192,18 @@ def grep(  # noqa: PLR0913 - as of the tool
 
 def _bytes(root: Root, path: str) -> bytes:
     return root.read(path, limit=FILE_LIMIT, follow=False).data
+
+
+def _selecting(glob: str, skip: int) -> Callable[[EntryList], list[str]]:
+    """Selects the files in a folder that a glob wants, as paths."""
+    select = compile_selection(glob)
+
+    def selected(batch: EntryList) -> list[str]:
+        prefix, names, odd, *_ = batch
+        files = [name for name in names if name not in odd] if odd else names
+        return [prefix + name for name in select(prefix[skip:], files)]
+
+    return selected
 
 
 def _given(data: bytes) -> bytes:
@@ -268,24 +274,55 @@ class _Run:
             if not self.ended():
                 self.file(path, overlay, lambda: b"")
 
-    def batch(
+    def unknown(
         self,
-        batch: EntryList,
+        entries: TreeReader,
         root: Root,
-        names: list[str],
+        select: Callable[[EntryList], list[str]],
+        held: Collection[str],
         overlay: Callable[[str], bytes | None],
         progress: Callable[[int, str], None],
-    ) -> bool:
-        """Search some files of one folder; whether the search goes on."""
-        with open_batch(root, batch) as folder:
-            for name in names:
+    ) -> None:
+        """Search files of which nothing is known.
+
+        Args:
+            entries: The walk that finds them.
+            root: Where they are.
+            select: Those of a folder that are wanted.
+            held: Those of which something else than the disk is searched.
+            overlay: See `grep`.
+            progress: See `grep`.
+        """
+        waiting: list[str] = []
+        for batch in entries.batches():
+            waiting += select(batch)
+            while len(waiting) >= _AT_ONCE:
+                some, waiting = waiting[:_AT_ONCE], waiting[_AT_ONCE:]
+                self._unknown(some, root, held, overlay)
+                progress(self.searched, some[-1])
                 if self.ended():
-                    return False
-                entry = Entry(batch.prefix + name, name, "file", batch.depth, folder, root)
-                self.file(entry.path, overlay, partial(entry.read, limit=FILE_LIMIT))
-                if self.searched % _PROGRESS_EVERY == 0:
-                    progress(self.searched, entry.path)
-        return True
+                    return
+        self._unknown(waiting, root, held, overlay)
+
+    def _unknown(
+        self,
+        paths: list[str],
+        root: Root,
+        held: Collection[str],
+        overlay: Callable[[str], bytes | None],
+    ) -> None:
+        """Search some of them, of plain texts only those that hold what is needed."""
+        query = self.query
+        read = root.read_small(paths, query.needs, fold=not query.exact, odd=KEY_WORDS)
+        for path, now in zip(paths, read, strict=True):
+            if self.ended():
+                return
+            if now is False and path not in held:
+                self.searched += 1
+            else:
+                data = now[0] if now and len(now[0]) <= FILE_LIMIT else None
+                got = partial(_bytes, root, path) if data is None else partial(_given, data)
+                self.file(path, overlay, got)
 
     def known(
         self,

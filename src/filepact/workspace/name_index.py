@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from filepact.errors import FilepactError
 from filepact.fs.folder_entries import MAX_ENTRIES, list_folder, opened_folder
-from filepact.fs.walk import MAX_DEPTH, TreeReader
+from filepact.fs.walk import MAX_DEPTH, FlatNames, TreeReader
 from filepact.fs.watch import InotifyWatcher, WatchShare
 from filepact.text.gitignore import IgnoreRuleSet
-from filepact.text.glob import compile_selection
+from filepact.text.glob import compile_selection, select_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable
@@ -113,15 +113,33 @@ class _View:
         self.chosen: OrderedDict[str, FileList] = OrderedDict()
         self._skip = 0 if base == "." else len(base) + 1
         self._places: dict[str, list[int]] = {}
+        self._flat: FlatNames | None = None
+        self._deepest = 0
 
     def files(self, glob: str) -> FileList:
         """The files that a glob selects."""
         chosen = self.chosen.get(glob)
         if chosen is None:
-            chosen = self.chosen[glob] = FileList(self._select(glob, self.batches))
+            flat = self.flat
+            paths = select_paths(glob, flat.paths, flat.names, self._skip)
+            files = [path for path in paths if path not in flat.links]
+            chosen = self.chosen[glob] = FileList(files)
             while len(self.chosen) > _MOST_GLOBS:
                 self.chosen.popitem(last=False)
         return chosen
+
+    @property
+    def deepest(self) -> int:
+        """The depth of the deepest entries, as for `TreeReader`."""
+        self._deepest = self._deepest or max((batch.depth for batch in self.batches), default=1)
+        return self._deepest
+
+    @property
+    def flat(self) -> FlatNames:
+        """All that was found, as one list."""
+        if self._flat is None:
+            self._flat = FlatNames.of(self.batches)
+        return self._flat
 
     def _select(self, glob: str, batches: Iterable[EntryList]) -> list[str]:
         select, paths = compile_selection(glob), list[str]()
@@ -144,6 +162,7 @@ class _View:
             return False
         for at, batch in zip(places, new, strict=True):
             self.batches[at] = batch
+        self._flat = None
         for glob, files in self.chosen.items():
             was, will = set(self._select(glob, old)), set(self._select(glob, new))
             self.chosen[glob] = files.changed(was - will, will - was)
@@ -274,9 +293,13 @@ class NameIndex:
             listings = self._listings
             if not self.ready or not self._holds(base):
                 return None
-            whole = max_depth is None and allow.key is not None
             key = (base, allow.key)
-            view = self._views.get(key) if whole else None
+            whole = max_depth is None and allow.key is not None
+            view = None if allow.key is None else self._views.get(key)
+            if view is not None and max_depth is not None and view.deepest > max_depth:
+                if view.walked.complete:
+                    return view.walked.replay(view.batches, most_deep=max_depth)
+                view = None
             if view is None:
                 walked = TreeReader(
                     self._root,
@@ -295,7 +318,7 @@ class NameIndex:
                         self._views.popitem(last=False)
             else:
                 self._views.move_to_end(key)
-        return view.walked.replay(view.batches)
+            return view.walked.replay(view.batches, view.flat)
 
     def files(self, base: str, allow: EntryFilter, glob: str) -> FileList | None:
         """The files that a walk has just found, as far as a glob selects them; None once names change.
