@@ -288,3 +288,9 @@ def test_plain_text_is_found_once_in_each_line_and_the_clock_is_looked_at():
         list(query.hits(b"a.b\n" * 3_000, stop=lambda: next(asked)))
     with pytest.raises(TimedOutError):
         list(query.hits(text, stop=lambda: True))
+
+
+def test_many_texts_are_searched_in_two_threads_and_found_in_their_order():
+    query = Query.compile(r"\d\d:\d\d")
+    texts = [b"x" * 300_000 + (b"\n12:34" if number % 3 else b"") for number in range(20)]
+    assert query.among(texts) == [number for number in range(20) if number % 3]

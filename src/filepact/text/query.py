@@ -12,8 +12,9 @@ matches line ends as well and each match counts.
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right
-from itertools import accumulate, count, islice
+from itertools import accumulate, chain, count, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import BinaryFileError, EncodingUnsafeError, SearchFailedError, TimedOutError
@@ -192,16 +193,28 @@ class Query:
                 some = [at for at in some if any(one in texts[at] for one in group)]
         if self.multiline or _WHOLE.search(self.pattern):
             return [at for at in some if self.matches(texts[at])]
-        found: list[int] = []
-        piece: list[int] = []
+        pieces: list[list[int]] = []
         most, size = min(self._step, _JOINED), 0
         for at in some:
-            if size + len(texts[at]) > most and piece:
-                found += self._among(texts, piece)
-                piece, size = [], 0
-            piece.append(at)
+            if not pieces or size + len(texts[at]) > most:
+                pieces.append([])
+                size = 0
+            pieces[-1].append(at)
             size += len(texts[at]) + 1
-        return found + self._among(texts, piece)
+        # RE2 lets other threads run, so that a second one takes every other piece.
+        found = pieces.copy()
+
+        def every_other(first: int) -> None:
+            for number in range(first, len(pieces), 2):
+                found[number] = self._among(texts, pieces[number])
+
+        other = threading.Thread(target=every_other, args=(1,), name="search")
+        if len(pieces) > 1:
+            other.start()
+        every_other(0)
+        if len(pieces) > 1:
+            other.join()
+        return list(chain.from_iterable(found))
 
     def _among(self, texts: Sequence[bytes], some: list[int]) -> list[int]:
         """As `among`, for texts that are searched as one: no match leaves its line."""
