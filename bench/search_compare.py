@@ -63,8 +63,8 @@ class Compared:
         return statistics.median(getattr(one, of) for one in getattr(self, side)) * 1_000
 
 
-def spawned(command: Sequence[str], tree: Path) -> Timed:
-    """Run a program to its end, and read all that it prints."""
+def spawned(command: Sequence[str], tree: Path) -> tuple[Timed, bool]:
+    """Run a program to its end, and read all that it prints; what it took, and whether it found something."""
     begin = time.perf_counter()
     read, write = os.pipe()
     actions = [
@@ -74,7 +74,7 @@ def spawned(command: Sequence[str], tree: Path) -> Timed:
     here = os.open(".", os.O_RDONLY)
     os.chdir(tree)
     try:
-        pid = os.posix_spawn(command[0], command, os.environ, file_actions=actions)
+        pid = os.posix_spawn(command[0], list(command), os.environ, file_actions=actions)
     finally:
         os.fchdir(here)
         os.close(here)
@@ -82,8 +82,8 @@ def spawned(command: Sequence[str], tree: Path) -> Timed:
     with open(read, "rb", buffering=0) as stream:
         while stream.read(1 << 20):
             pass
-    used = os.wait4(pid, 0)[2]
-    return Timed(time.perf_counter() - begin, used.ru_utime + used.ru_stime)
+    _, status, used = os.wait4(pid, 0)
+    return Timed(time.perf_counter() - begin, used.ru_utime + used.ru_stime), not status
 
 
 def called(server: StdioServer, call: tuple[str, dict[str, Any]]) -> tuple[Timed, str]:
@@ -126,15 +126,16 @@ def texts(
         settle(server)
         for turn in range(-1, rounds):
             for at in dice.sample(range(len(queries)), len(queries)):
+                text, some = "", False
                 for side in dice.sample((0, 1), 2):
                     if side:
-                        done = spawned([rg, *queries[at].ripgrep()], tree)
-                        if turn >= 0:
-                            found[at].theirs.append(done)
+                        done, some = spawned([rg, *queries[at].ripgrep()], tree)
                     else:
-                        done, _ = called(server, queries[at].ours(_LIMIT))
-                        if turn >= 0:
-                            found[at].ours.append(done)
+                        done, text = called(server, queries[at].ours(_LIMIT))
+                    if turn >= 0:
+                        (found[at].theirs if side else found[at].ours).append(done)
+                if some and "[no matches" in text:
+                    raise RuntimeError(f"{queries[at].pattern}: not found")
     return found
 
 
@@ -150,7 +151,7 @@ def cold(tree: Path, queries: Sequence[TextQuery], rg: str, *, seed: int = 1) ->
                 called(server, ("read_file", {"path": str(tree / _first(tree))}))
                 for side in dice.sample((0, 1), 2):
                     if side:
-                        one.theirs.append(spawned([rg, *query.ripgrep()], tree))
+                        one.theirs.append(spawned([rg, *query.ripgrep()], tree)[0])
                     else:
                         one.ours.append(called(server, query.ours(_LIMIT))[0])
             found.append(one)
@@ -175,7 +176,7 @@ def names(tree: Path, rg: str, *, rounds: int = 15, seed: int = 1) -> list[Compa
             for one in found:
                 for side in dice.sample((0, 1), 2):
                     if side:
-                        done = spawned([rg, "--files", "--glob", one.what, "./"], tree)
+                        done, _ = spawned([rg, "--files", "--glob", one.what, "./"], tree)
                     else:
                         # Another number, so that no answer is given a second time.
                         asked = {"pattern": one.what, "maxResults": 100 + turn}
