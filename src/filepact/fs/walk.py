@@ -35,7 +35,7 @@ __all__ = [
     "EntryFilter",
     "EntryList",
     "FileRecord",
-    "FlatNames",
+    "NameList",
     "TreeReader",
     "is_ignored",
     "open_batch",
@@ -183,7 +183,7 @@ class EntryList(NamedTuple):
     descriptor: int
 
 
-class FlatNames(NamedTuple):
+class NameList(NamedTuple):
     """All files and links that a walk finds, in path order.
 
     Attributes:
@@ -271,7 +271,7 @@ class TreeReader:
         self.beyond = 0
         self.left_out: list[IgnoredFolder] = []
         self.ignored: list[str] = []
-        self.flat: FlatNames | None = None
+        self.flat: NameList | None = None
         self.cut = False
         self.cancelled = False
         self._most = self._left = MAX_ENTRIES if most is None else most
@@ -315,7 +315,7 @@ class TreeReader:
     def replay(
         self,
         batches: list[EntryList],
-        flat: FlatNames | None = None,
+        flat: NameList | None = None,
         *,
         most_deep: int | None = None,
     ) -> Self:

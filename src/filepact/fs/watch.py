@@ -35,7 +35,7 @@ __all__ = [
     "InotifyWatcher",
     "RootStamps",
     "Stamp",
-    "WatchShare",
+    "WatcherLimit",
     "is_gone",
     "is_temporary",
     "moment",
@@ -396,7 +396,7 @@ class InotifyWatcher:
             return b""
 
 
-class WatchShare:
+class WatcherLimit:
     """How many folders an index may watch, so that all of a user leave half of what there is to others.
 
     A share is locks, each for some folders, which processes of one state folder share, and which end with

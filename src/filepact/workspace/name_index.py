@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from filepact.errors import FilepactError
 from filepact.fs.folder_entries import MAX_ENTRIES, list_folder, opened_folder
-from filepact.fs.walk import MAX_DEPTH, FlatNames, TreeReader
-from filepact.fs.watch import InotifyWatcher, WatchShare
+from filepact.fs.walk import MAX_DEPTH, NameList, TreeReader
+from filepact.fs.watch import InotifyWatcher, WatcherLimit
 from filepact.text.gitignore import IgnoreRuleSet
 from filepact.text.glob import compile_selection, select_paths
 
@@ -113,7 +113,7 @@ class _View:
         self.chosen: OrderedDict[str, FileList] = OrderedDict()
         self._skip = 0 if base == "." else len(base) + 1
         self._places: dict[str, list[int]] = {}
-        self._flat: FlatNames | None = None
+        self._flat: NameList | None = None
         self._deepest = 0
 
     def files(self, glob: str) -> FileList:
@@ -135,10 +135,10 @@ class _View:
         return self._deepest
 
     @property
-    def flat(self) -> FlatNames:
+    def flat(self) -> NameList:
         """All that was found, as one list."""
         if self._flat is None:
-            self._flat = FlatNames.of(self.batches)
+            self._flat = NameList.of(self.batches)
         return self._flat
 
     def _select(self, glob: str, batches: Iterable[EntryList]) -> list[str]:
@@ -190,12 +190,12 @@ class NameIndex:
     """
 
     def __init__(
-        self, root: Root, *, most: int = MAX_ENTRIES, share: WatchShare | None = None
+        self, root: Root, *, most: int = MAX_ENTRIES, share: WatcherLimit | None = None
     ) -> None:
         self._not_before = 0.0
         self._root = root
         self._most = most
-        self._share = share or WatchShare(None)
+        self._share = share or WatcherLimit(None)
         self._lock = threading.RLock()
         self._watcher: InotifyWatcher | None = None
         self._built = False

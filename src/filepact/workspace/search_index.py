@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from filepact.errors import FilepactError
 from filepact.fs.walk import Entry, EntryList, FileRecord, TreeReader, open_batch
-from filepact.fs.watch import WatchShare
+from filepact.fs.watch import WatcherLimit
 from filepact.text.query import searchable
 from filepact.text.secrets import holds_private_key
 from filepact.workspace.name_index import NameIndex
@@ -121,7 +121,7 @@ class _RootIndex:
 
     def __init__(self, root: Root, locks: FileLocks | None) -> None:
         self.root = root
-        self.names = NameIndex(root, share=WatchShare(locks))
+        self.names = NameIndex(root, share=WatcherLimit(locks))
         self.texts = TextIndex()
         self.verified = time.monotonic()
         self.filled: tuple[int, int] | None = None
