@@ -255,9 +255,8 @@ class Workspace:
         from filepact.workspace.search_index import SearchIndexes  # noqa: PLC0415 - as the reader
 
         with self._making:
-            if self._indexes is None:
-                given = self._documents.given_in
-                self._indexes = SearchIndexes(self.guard, given, self._state.locks)
+            known = self.guard, self._documents.given_in, self._state.locks
+            self._indexes = self._indexes or SearchIndexes(*known)
             return self._indexes
 
     # -- changing -------------------------------------------------------------------------
