@@ -251,6 +251,8 @@ def test_a_server_says_where_it_works_and_shows_its_tools(cli: CommandLine) -> N
         (["--max-level", "safe"], 4, "Nothing can be changed here."),
         (["--tier", "essential"], 6, "Every change is recorded"),
         (["--mode", "preview"], 9, "until the person agrees"),
+        (["--mode", "review"], 9, "until the person agrees"),
+        (["--mode", "read-only"], 4, "Nothing can be changed here."),
     ],
 )
 def test_a_server_can_be_narrowed(

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -118,6 +119,7 @@ class Round:
         self.agents = open_workspace(
             [str(self.root)], state_dir=str(self.state), settings=parse_settings("", name="f")
         )
+        self.granted: dict[str, tuple[str, str]] = {}
         self.count: Counter[str] = Counter()
         self.mutations = 0
 
@@ -157,9 +159,37 @@ class Round:
                     data = self.text() if held is None else self.edited(held.decode())
                     mode_now = self.chance.choice((None, None, None, 0o755, 0o600))
                     draft.put(target, data.encode(), mode=mode_now)
-                self.agents.submit(draft, "change")
+                receipt = self.agents.submit(draft, "change")
+                if mode == "preview" and receipt.status == "applied":
+                    self.check_granted(session, names)
         except FilepactError as error:
             self.count[f"proposal refused: {error.code}"] += 1
+
+    # -- what is approved in advance ----------------------------------------------------------
+
+    def grant(self) -> None:
+        """A person approves files in advance with a proposal, or takes one of these back."""
+        approvals = self.agents.approving.granted
+        if self.granted and self.chance.random() < 0.4:
+            one = self.chance.choice(sorted(self.granted))
+            approvals.revoke(one)
+            del self.granted[one]
+            return
+        for proposal in self.agents.pending():
+            pattern = self.chance.choice(("sub/**", "**", "a.txt", "!**"))
+            with suppress(FilepactError):
+                given = approvals.give(proposal, pattern, PERSON)
+                self.granted[given.id] = (proposal.session.id, pattern)
+
+    def check_granted(self, session: Session, names: Iterable[str]) -> None:
+        """Whether a person has said yes in advance to what was just done without asking."""
+        patterns = [pattern for owner, pattern in self.granted.values() if owner == session.id]
+        for name in names:
+            assert any(
+                pattern in ("**", name) or (pattern == "sub/**" and name.startswith("sub/"))
+                for pattern in patterns
+            ), f"{name} was changed in advance, and only {patterns} was approved"
+        self.count["done in advance"] += 1
 
     # -- what happens meanwhile ---------------------------------------------------------------
 
@@ -169,7 +199,7 @@ class Round:
         names = [name for name in NAMES if (self.root / name).is_file()]
         name = self.chance.choice(names or ["a.txt"])
         path = self.root / name
-        match self.chance.randrange(11):
+        match self.chance.randrange(12):
             case 0 | 1 | 2 if names:
                 path.write_text(self.edited(path.read_text()))
             case 3 if names:
@@ -189,6 +219,8 @@ class Round:
             case 8:
                 self.propose("auto")
             case 9:
+                self.grant()
+            case 10:
                 self.rules = self.chance.choice(RULES)
             case _:
                 waiting = self.agents.pending()
@@ -303,6 +335,11 @@ class Round:
                 self.say_yes(shown)
             if self.chance.random() < 0.3:
                 self.say_yes(look)  # once more
+        if self.chance.random() < 0.3:
+            self.propose()
+            self.grant()
+            for _ in range(3):
+                self.propose()
 
 
 def rounds(tries: int, seed: int) -> Iterator[Round]:

@@ -15,6 +15,7 @@ def test_what_was_not_shown_is_not_done() -> None:
     assert count["done"] > 20
     assert count["done in part"] > 5
     assert count["the rest done"] > 0
+    assert count["done in advance"] > 0
     assert count["PROPOSAL_CHANGED"] > 10
     assert count["PATH_BLOCKED"] > 0
     assert count["STALE_FILE"] > 0

@@ -65,9 +65,10 @@ def _add_serving(group: CommandGroup) -> None:
     )
     add(
         "--mode",
-        choices=("auto", "preview"),
+        choices=("auto", "review", "preview", "read-only"),
         default="auto",
-        help="auto: do what the rules allow; preview: every change waits for `filepact approve` (default: auto)",
+        help="auto: do what the rules allow; review, or preview as it was called first: every change waits for a person; "
+        "read-only: as --read-only (default: auto)",
     )
     add = group.add(
         "setup",

@@ -8,7 +8,7 @@ import sys
 from contextlib import ExitStack
 from functools import partial
 from posixpath import basename, dirname
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from filepact import VERSION
 from filepact.domain.operation import Session
@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     from filepact.workspace.workspace import Mode, Workspace
 
 __all__ = ["hook", "instructions", "mcp", "solution_instructions", "solution_place"]
+
+_MODES: Final[dict[str, Mode]] = {
+    "auto": "auto",
+    "read-only": "auto",
+    "review": "preview",
+    "preview": "preview",
+}
 
 
 def hook(arguments: Namespace, _screen: Terminal) -> None:
@@ -74,6 +81,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
     roots, solution = arguments.roots, ""
     if of_solution:
         roots, solution = solution_place(roots)
+    arguments.read_only = arguments.read_only or arguments.mode == "read-only"
     only_looks = arguments.read_only or arguments.max_level == "safe"
     # The seven tools have diagnostics for changes alone.
     diagnosing = settings.diagnosing
@@ -97,7 +105,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         if fork_server is not None:
             stack.callback(fork_server.close)
         stack.callback(compile_ahead())
-        workspace = _opened(roots, arguments.mode, state, settings)
+        workspace = _opened(roots, _MODES[arguments.mode], state, settings)
         if workspace is None:
             return
         stack.callback(workspace.close)
