@@ -34,6 +34,8 @@ from bench.tree import SEED, plant
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from bench import search_compare
+
 HERE = Path(__file__).resolve().parent
 SIZES = {"2k": 2_000, "13k": 13_000, "30k": 30_000, "100k": 100_000, "1M": 1_000_000}
 SEARCHES = {"2k": 6.0, "13k": 30.0, "30k": 40.0, "100k": 80.0}
@@ -259,34 +261,41 @@ class Run:
     def _search(self, name: str, tree: Path) -> None:
         """Fifty searches and a few globs beside ripgrep, as `search_compare` has them."""
         try:
-            from bench import search_compare, search_queries  # noqa: PLC0415 - a part by itself
+            from bench import search_compare, search_fff, search_queries  # noqa: PLC0415 - a part by itself
         except ImportError as error:
             self.record["missing"]["search"] = str(error)
             return
+        queries, rounds = search_queries.draw(tree), max(2, self._options.rounds // 30)
         rg = self.peers.wanted("ripgrep", self.peers.rg)
-        if rg is None:
-            return
-        queries = search_queries.draw(tree)
-        found = {
-            f"grep, {len(queries)} searches": (
-                search_compare.texts(
-                    tree, queries, rg[0], rounds=max(2, self._options.rounds // 30)
-                ),
-                None,
-            ),
-            "first grep of a new server": (search_compare.cold(tree, queries[::5], rg[0]), 0.95),
-            "find, six globs": (
-                search_compare.names(tree, rg[0], rounds=max(2, self._options.rounds // 10)),
-                6.0,
-            ),
-        }
-        for said, (compared, goal) in found.items():
-            pairs = Pairs()
-            for one in compared:
-                pairs.add(_middle(one.ours), _middle(one.theirs))
-            worst = min(one.ratio("wall") for one in compared)
-            more = {"peer": "ripgrep", "worst": round(worst, 2), "agree": None, "goal": goal}
-            self.add({"operation": said, "tree": name, **more, **pairs.to_json()})
+        if rg is not None:
+            said, goal = f"grep, {len(queries)} searches", SEARCHES.get(name)
+            found = search_compare.texts(tree, queries, rg[0], rounds=rounds)
+            self._searched(said, "ripgrep", name, found, goal)
+            found = search_compare.cold(tree, queries[::5], rg[0])
+            self._searched("first grep of a new server", "ripgrep", name, found, 0.95)
+            found = search_compare.names(tree, rg[0], rounds=3 * rounds)
+            self._searched("find, six globs", "ripgrep", name, found, 6.0)
+        node = self.peers.wanted("fff", self.peers.fff)
+        if node is not None:
+            packages = self.peers.npm_folder()
+            found = search_fff.texts(tree, queries, node, packages, rounds=rounds)
+            self._searched("grep", "fff", name, found, 2.0)
+
+    def _searched(
+        self,
+        said: str,
+        peer: str,
+        tree: str,
+        found: Sequence[search_compare.Compared],
+        goal: float | None,
+    ) -> None:
+        """Take searches into the record: of each what it takes in the middle, and the worst ratio."""
+        pairs = Pairs()
+        for one in found:
+            pairs.add(_middle(one.ours), _middle(one.theirs))
+        worst = min(one.ratio("wall") for one in found)
+        more = {"worst": round(worst, 2), "agree": None, "goal": goal}
+        self.add({"operation": said, "tree": tree, "peer": peer, **more, **pairs.to_json()})
 
     def _first_file(self, tree: Path) -> Path:
         return next(path for path in sorted(tree.rglob("*.py")) if path.is_file())
@@ -299,7 +308,7 @@ class Run:
         print(text, flush=True)
 
 
-def _middle(timings: Sequence[Timing]) -> Timing:
+def _middle(timings: Sequence[search_compare.Timed]) -> Timing:
     """What a search takes in the middle of its rounds."""
     clocks = ([one.wall for one in timings], [one.cpu for one in timings])
     return Timing(*map(statistics.median, clocks))
