@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench import picture, record, stale
+from bench import picture, record, report, stale
 from bench.growth import BOUND, NO_SERVERS, Growth
 from bench.measure import Pairs, Timing, by_turns
 from bench.operations import Operation, operations
@@ -406,6 +406,13 @@ def arguments() -> argparse.ArgumentParser:
         action="store_true",
         help="a tree of 60 files and a few rounds, to see that everything works",
     )
+    parser.add_argument(
+        "--report",
+        nargs="+",
+        type=Path,
+        metavar="RECORD",
+        help="measure nothing: put what records say into README.md, record.json and docs/images",
+    )
     return parser
 
 
@@ -419,6 +426,9 @@ def quick(options: argparse.Namespace) -> None:
 
 def main() -> int:
     options = arguments().parse_args()
+    if options.report:
+        report.write(options.report)
+        return 0
     if options.quick:
         quick(options)
     with tempfile.TemporaryDirectory(dir=options.work, prefix="filepact-bench-") as scratch:

@@ -15,6 +15,7 @@ import pytest
 from bench.measure import Timing, by_turns, spread
 from bench.picture import draw, overview, picture
 from bench.record import problems
+from bench.report import joined, tables
 from bench.tree import plant
 from tests.node_programs import NodeError, install
 
@@ -45,7 +46,12 @@ def recorded() -> dict[str, Any]:
         "format": 1,
         "when": "2026-11-24T12:00:00+00:00",
         "seed": 1,
-        "machine": {"processors": 2, "processor": "any", "load at the start": 0.1},
+        "machine": {
+            "processors": 2,
+            "processor": "any",
+            "file system": "ext4",
+            "load at the start": 0.1,
+        },
         "versions": {"python": "3.11"},
         "missing": {},
         "results": [one],
@@ -115,6 +121,15 @@ def test_a_picture_shows_each_ratio_and_is_readable_on_dark_paper(tmp_path):
         assert root.findall(f"{SVG}rect[@class='ahead']")
         assert "prefers-color-scheme: dark" in text
     assert [path.name for path in draw(recorded(), tmp_path)] == ["overview.svg", "read-4-kb.svg"]
+
+
+def test_records_of_one_machine_are_told_as_one():
+    both = joined([recorded(), {**recorded(), "facts": {"sync, ms": 1.5}, "missing": {"rg": "no"}}])
+    assert problems(both) == []
+    text = "\n".join(tables(both))
+    assert text.count("| read <4 kB>, 2k | Node | 2 / 2 | 2 (1 to 3) | 1.5 |") == 2
+    assert "sync, ms: 1.5" in text
+    assert "left out: rg: no" in text
 
 
 @pytest.mark.slow
