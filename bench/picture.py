@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["draw", "overview", "picture"]
 
-_WIDTH = 760
-_LEFT = 250
+_WIDTH = 840
+_LEFT = 320
 _RIGHT = 90
 _ROW = 26
 _TOP = 58
@@ -50,17 +50,17 @@ def draw(record: Mapping[str, Any], folder: Path) -> list[Path]:
 
 
 def overview(record: Mapping[str, Any]) -> str:
-    """All operations, each as its ratio by the clock."""
+    """All operations, each as its ratio of processor time: what else the machine does blurs that least."""
     several = len({one["tree"] for one in record["results"]}) > 1
     rows = [
         (
             f"{one['operation']}, {one['tree']}" if several else one["operation"],
-            one["ratio"]["wall"],
-            f"{_times(one['ratio']['wall'][1])} {one['peer']}",
+            one["ratio"]["cpu"],
+            f"{_times(one['ratio']['cpu'][1])} {one['peer']}",
         )
         for one in record["results"]
     ]
-    return _chart("How many times as fast as others", rows, _said(record))
+    return _chart("Processor time of others, as a multiple of filepact's", rows, _said(record))
 
 
 def picture(record: Mapping[str, Any], operation: str) -> str:
@@ -107,7 +107,7 @@ def _chart(title: str, rows: Iterable[Row], below: str) -> str:
         f'<text class="title" x="8" y="22">{escape(title)}</text>',
     ]
     bottom = _TOP + _ROW * len(listed)
-    step = max(1, (high - low) // 8)
+    step = max(1, math.ceil((high - low) / 8))
     for power in range(low, high + 1):
         if power % step and power:
             continue

@@ -24,7 +24,8 @@ def joined(records: Sequence[Record]) -> dict[str, Any]:
     for name in ("results", "growth", "stale"):
         first[name] = [one for record in records for one in record[name]]
     for name in ("versions", "facts", "missing"):
-        first[name] = {key: value for record in records for key, value in record[name].items()}
+        backwards = reversed(records)
+        first[name] = {key: value for record in backwards for key, value in record[name].items()}
     loads = [record["machine"]["load at the start"] for record in records]
     first["machine"] = {**first["machine"], "load at the start": max(loads)}
     return first
@@ -45,11 +46,12 @@ def tables(record: Record) -> list[str]:
     ]
     for one in record["results"]:
         wall, cpu = one["ratio"]["wall"], one["ratio"]["cpu"]
-        both = f"{one['ours']['wall'][1]:.3g} / {one['theirs']['wall'][1]:.3g}"
+        both = f"{_number(one['ours']['wall'][1])} / {_number(one['theirs']['wall'][1])}"
         goal = one.get("goal") or ""
         lines.append(
             f"| {one['operation']}, {one['tree']} | {one['peer']} | {both} "
-            f"| {wall[1]:.3g} ({wall[0]:.3g} to {wall[2]:.3g}) | {cpu[1]:.3g} | {goal} |"
+            f"| {_number(wall[1])} ({_number(wall[0])} to {_number(wall[2])}) | {_number(cpu[1])} "
+            f"| {goal} |"
         )
     lines += [
         "",
@@ -68,6 +70,10 @@ def tables(record: Record) -> list[str]:
     lines += [f"- {said}: {value}" for said, value in record["facts"].items()]
     lines += [f"- left out: {name}: {why}" for name, why in record["missing"].items()]
     return lines
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
 
 
 def write(paths: Sequence[Path]) -> None:

@@ -127,7 +127,7 @@ def test_records_of_one_machine_are_told_as_one():
     both = joined([recorded(), {**recorded(), "facts": {"sync, ms": 1.5}, "missing": {"rg": "no"}}])
     assert problems(both) == []
     text = "\n".join(tables(both))
-    assert text.count("| read <4 kB>, 2k | Node | 2 / 2 | 2 (1 to 3) | 1.5 |") == 2
+    assert text.count("| read <4 kB>, 2k | Node | 2.00 / 2.00 | 2.00 (1.00 to 3.00) | 1.50 |") == 2
     assert "sync, ms: 1.5" in text
     assert "left out: rg: no" in text
 
