@@ -286,6 +286,17 @@ def test_a_change_of_every_line_of_a_large_file_is_drawn(review: Review, root: P
     run(review, act)
 
 
+def test_what_somebody_else_has_decided_meanwhile_ends_nothing(review: Review) -> None:
+    change_id = propose(review)
+
+    async def act(window: Window) -> None:
+        review.reject_all([change_id])
+        await window.press("e", "a", "s", "t")
+        assert "Nothing waits" in await window.shows("Nothing waits")
+
+    run(review, act)
+
+
 def test_without_anything_to_review_it_says_so_and_keys_do_nothing(review: Review) -> None:
     async def act(window: Window) -> None:
         assert "Nothing waits" in await window.shows("Nothing waits")

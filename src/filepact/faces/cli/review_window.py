@@ -157,7 +157,9 @@ class ReviewProgram(App[None]):
                 continue
             if found != seen and not self._ended.is_set():
                 seen = found
-                with suppress(RuntimeError):  # The window is gone.
+                with suppress(
+                    RuntimeError, FilepactError
+                ):  # The window is gone; or it is said next.
                     self.call_from_thread(self._news)
 
     def _news(self) -> None:
@@ -265,7 +267,13 @@ class ReviewProgram(App[None]):
     # -- keys -----------------------------------------------------------------------------
 
     def action_press(self, key: str) -> None:
-        """What a key does."""
+        """Do what a key says; what cannot be done just now is told."""
+        try:
+            self._press(key)
+        except FilepactError as error:
+            self._say(ReviewMessage(visible(error.message), bad=True))
+
+    def _press(self, key: str) -> None:
         if self._typed is not None:
             if key in ("escape", "leave"):
                 self._end_prompt()
