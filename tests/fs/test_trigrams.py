@@ -208,8 +208,13 @@ def test_no_file_is_read_at_once_of_a_root_that_has_gone(many, tmp_path):
 
 
 def test_a_library_of_an_earlier_version_is_not_used(monkeypatch):
-    monkeypatch.setattr(trigrams.ctypes, "CDLL", lambda _path: object())
-    assert trigrams._library.__wrapped__() is None
+    class Earlier:
+        def trigram_version(self):
+            return trigrams._VERSION - 1
+
+    for library in (object(), Earlier()):
+        monkeypatch.setattr(trigrams.ctypes, "CDLL", lambda _path, library=library: library)
+        assert trigrams._library.__wrapped__() is None
 
 
 @pytest.mark.slow(measured=True)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["NO_LINE", "FoundLine", "SmallFile", "TrigramIndex", "find_lines", "read_files"]
 
 _LIBRARY = Path(__file__).resolve().parent.parent / "libtrigram.so.1"
+_VERSION: Final = 2
+"""That of the library that this module was written for."""
+
 _KELVIN: Final = b"\xe2\x84\xaa"
 _LONG_S: Final = b"\xc5\xbf"
 
@@ -32,6 +35,8 @@ def _library() -> Any:
     """The library in C; None where there is none."""
     try:
         library = ctypes.CDLL(str(_LIBRARY))
+        if library.trigram_version() != _VERSION:
+            return None
         library.trigram_rest.argtypes = [ctypes.c_void_p]
         library.read_files.argtypes = [
             *(ctypes.c_int, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_uint32),
