@@ -315,6 +315,9 @@ def _keep(line: socket.socket, above: int, until: int, begin: Callable[[], NoRet
             os.close(until)
             begin()
         line.close()
+        for standard in range(3):
+            with suppress(OSError):
+                os.close(standard)  # who reads what the program prints does not wait for the mounts
         os.waitpid(child, 0)
         os.kill(above, signal.SIGCHLD)
         os.close(until)
