@@ -92,7 +92,9 @@ class Project:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         (folder / "pyproject.toml").write_text(
-            '[tool.pytest]\naddopts = ["--dist=loadfile"]\n[tool.coverage.run]\nbranch = true\n'
+            # Its own filepact has no fixtures for pytest.
+            '[tool.pytest]\naddopts = ["--dist=loadfile", "-p", "no:filepact"]\n'
+            "[tool.coverage.run]\nbranch = true\n"
         )
         for floor in ("", "text", "domain", "fs", "store", "workspace"):
             package = folder / "filepact" / floor

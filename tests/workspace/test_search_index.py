@@ -334,6 +334,34 @@ def test_searches_in_many_threads_are_right_while_files_change(indexed, root):
     assert not wrong
 
 
+def test_no_search_begins_between_the_notice_of_a_change_and_what_it_makes_of_a_text(
+    indexed, root, monkeypatch
+):
+    (root / "a.txt").write_text("before\n")
+    workspace = indexed()
+
+    def found(word):
+        options = {"glob": "**/*", "limit": 5, "offset": 0, "context": 0, "mode": "content"}
+        return reader(workspace).grep(".", Query.compile(word), **options).total
+
+    assert found("before") == 1
+    (index,) = workspace._indexes._roots.values()
+    forget, told = index.texts.forget, []
+    other = threading.Thread(target=lambda: told.append(found("afterwards")))
+
+    def while_another_searches(changes):
+        if changes and not other.ident:
+            other.start()
+            other.join(0.5)  # it waits for us, or it has missed the change by now
+        forget(changes)
+
+    monkeypatch.setattr(index.texts, "forget", while_another_searches)
+    (root / "a.txt").write_text("afterwards\n")
+    assert found("afterwards") == 1
+    other.join()
+    assert told == [1]
+
+
 def test_a_command_that_searches_once_keeps_no_index(open_here, root):
     workspace = open_here()
     reader(workspace).find(".", "**/*", limit=1)

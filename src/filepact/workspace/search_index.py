@@ -125,6 +125,7 @@ class _RootIndex:
         self.texts = TextIndex()
         self.verified = time.monotonic()
         self.filled: tuple[int, int] | None = None
+        self._refreshing = threading.Lock()
 
     @property
     def wants(self) -> bool:
@@ -142,12 +143,15 @@ class _RootIndex:
 
     def refresh(self) -> bool:
         """Whether the names can be relied on now; what has changed is forgotten."""
-        changes = self.names.refresh()
-        if changes is None:
-            self.texts.clear()
-            return False
-        self.texts.forget(changes)
-        return True
+        # In one step: a search must not begin between two, when another has taken the notices of a
+        # change and the text from before it still counts.
+        with self._refreshing:
+            changes = self.names.refresh()
+            if changes is None:
+                self.texts.clear()
+                return False
+            self.texts.forget(changes)
+            return True
 
 
 class SearchIndexes:

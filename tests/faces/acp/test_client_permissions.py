@@ -187,7 +187,7 @@ class Waits(ClientFileSystem):
 def test_a_question_that_is_open_when_its_turn_is_cancelled_is_answered_for_the_client(tmp_path):
     client = Waits(state_dir=str(tmp_path / "state"))
     try:
-        found = asyncio.run(check_client(client, only=["permissions.at-cancel"], patience=3))
+        found = asyncio.run(check_client(client, only=["permissions.at-cancel"], patience=20))
     finally:
         client.close()
     assert [(one.outcome, one.why) for one in found.verdicts] == [("passed", "")]
