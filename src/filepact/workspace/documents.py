@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import LINK, Document, Revision, WorkspacePath
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.change import FileChange
     from filepact.domain.document import RootId
+    from filepact.fs.known_lines import KnownLines
     from filepact.fs.root import Root
     from filepact.text.glob import Glob
     from filepact.workspace.buffers import Buffer, Buffers
@@ -228,6 +230,13 @@ class _RecentDocuments:
             self._known[location.path] = stamp, document
             self._room -= document.size
 
+    @cached_property
+    def known_lines(self) -> KnownLines:
+        """Where lines begin in files that are too large to be kept."""
+        from filepact.fs.known_lines import KnownLines  # noqa: PLC0415 - not before there is one
+
+        return KnownLines()
+
     def _forget(self, path: WorkspacePath) -> None:
         known = self._known.pop(path, None)
         self._room += 0 if known is None else known[1].size
@@ -265,6 +274,11 @@ class Documents:
         """These documents, with a session's proposals before everything else."""
         recent = self._recent
         return Documents(self._encodings, self._buffers, proposed, once=once, recent=recent)
+
+    @property
+    def known_lines(self) -> KnownLines:
+        """Where lines begin in files that are too large to be loaded."""
+        return self._recent.known_lines
 
     def layer(self, path: WorkspacePath) -> ProposalFile | None:
         """The session's proposal for a file."""

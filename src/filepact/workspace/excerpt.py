@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from filepact.domain.document import Document
+    from filepact.fs.known_lines import KnownLines
     from filepact.text.codec import Encoding, NamedEncoding
     from filepact.workspace.guard import Location
 
@@ -152,7 +153,11 @@ def excerpt_of(text: str, wanted: ExcerptOptions, shown: str) -> Excerpt:
 
 
 def stream_excerpt(
-    location: Location, given: NamedEncoding | None, wanted: ExcerptOptions, deadline: Deadline
+    location: Location,
+    given: NamedEncoding | None,
+    wanted: ExcerptOptions,
+    deadline: Deadline,
+    known: KnownLines,
 ) -> Excerpt:
     """A part of a file on the disk, of any size.
 
@@ -161,6 +166,7 @@ def stream_excerpt(
         given: What is said about its encoding outside the file.
         wanted: Which part.
         deadline: How long it is read.
+        known: Where lines begin in large files.
 
     Raises:
         BinaryFileError: It holds no text, or the part holds bytes that are none.
@@ -178,7 +184,7 @@ def stream_excerpt(
             return Excerpt("", None)
         left = wanted.first
         if encoding.name not in STATEFUL and encoding.name not in UNIT:
-            left = _skip_lines(stream, left, deadline)
+            left = known.skip(stream, left, deadline.check)
         skipped = wanted.first - left
         start = stream.tell()
         part = _collect(stream, encoding, wanted, left, skipped, location.shown, deadline)
@@ -199,25 +205,6 @@ def _around(start: int, reached: int, characters: int, left: int) -> tuple[int, 
     if left:
         return max(start, reached - longest - 2 * _BLOCK), reached
     return start, min(reached, start + longest)
-
-
-def _skip_lines(stream: BinaryIO, lines: int, deadline: Deadline) -> int:
-    """Pass over lines by their line feeds alone; how many lines fewer there were."""
-    while lines:
-        deadline.check()
-        block = stream.read(_BLOCK if stream.tell() > _HEAD else _HEAD)
-        if not block:
-            break
-        found = block.count(b"\n")
-        if found < lines:
-            lines -= found
-            continue
-        at = 0
-        for _ in range(lines):
-            at = block.index(b"\n", at) + 1
-        stream.seek(at - len(block), 1)
-        lines = 0
-    return lines
 
 
 def _collect(
@@ -302,7 +289,7 @@ def _check(spent: int, wanted: ExcerptOptions, shown: str) -> None:
 # -- windows of lines ------------------------------------------------------------------------------
 
 
-def window(
+def window(  # noqa: PLR0913 - what a window is, and what it is cut out of
     location: Location,
     document: Document | None,
     given: NamedEncoding | None,
@@ -312,6 +299,7 @@ def window(
     column: int = 0,
     most: int = _BLOCK,
     deadline: Deadline = FOREVER,
+    known: KnownLines,
 ) -> LineExcerpt:
     """Cut lines out of a document, or out of a stream when the file was too large to load.
 
@@ -324,12 +312,13 @@ def window(
         column: 0-based number of the first character wanted of the first line.
         most: Characters after which a stream is not read on.
         deadline: How long a stream is read.
+        known: Where lines begin in large files.
 
     Raises:
         TimedOutError: What is wanted was not reached in time.
     """
     if document is None:
-        wanted = _Lines(first, count, column, most, deadline)
+        wanted = _Lines(first, count, column, most, deadline, known)
         with location.root.stream(location.place.path, follow=False) as (stream, size):
             return _stream_window(location, given, stream, size, wanted)
     text, marks = document.text, document.marks
@@ -363,6 +352,7 @@ class _Lines:
     column: int
     most: int
     deadline: Deadline
+    known: KnownLines
 
 
 def _stream_window(
@@ -382,7 +372,7 @@ def _stream_window(
     elif encoding.name in STATEFUL or encoding.name in UNIT:
         left = first
     else:
-        missing = _skip_lines(stream, first, wanted.deadline)
+        missing = wanted.known.skip(stream, first, wanted.deadline.check)
         if missing:
             # It ends before the first line that is wanted.
             there = first - missing

@@ -167,6 +167,7 @@ class Reader:
             column=column,
             most=self.page + 1,
             deadline=self._deadline,
+            known=self._documents.known_lines,
         )
         if streamed:
             self._check_around(location, part.within)
@@ -268,7 +269,8 @@ class Reader:
             part = excerpt_of(typed, wanted, location.shown)
         else:
             given = self._documents.given(location.path)
-            part = stream_excerpt(location, given, wanted, self._deadline)
+            known = self._documents.known_lines
+            part = stream_excerpt(location, given, wanted, self._deadline, known)
             self._check_around(location, part.within)
         self._check(part.text.encode("utf-8", "replace"), location)
         self._asked.read(self._session, location.path.absolute)
