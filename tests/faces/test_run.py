@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
 
+PATIENCE = 30.0
 TEXT = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
 
 
@@ -79,6 +81,33 @@ class Place:
             else path.read_text()
             for path in sorted(self.root.rglob("*"))
         }
+
+    def left_over(self) -> list[str]:
+        """What is left of runs here though it had the time to end.
+
+        A process that was killed closes its files before it is gone.
+        """
+        until = time.monotonic() + PATIENCE
+        while (found := self._mounts_and_processes()) and time.monotonic() < until:
+            pass
+        return found
+
+    def _mounts_and_processes(self) -> list[str]:
+        """Mounts of ours, and processes that work here or have this place in their words."""
+        word = str(self.root.parent)
+        found = [
+            line for line in Path("/proc/self/mounts").read_text().splitlines() if word in line
+        ]
+        for process in Path("/proc").iterdir():
+            if process.name.isdigit() and int(process.name) != os.getpid():
+                try:
+                    words = (process / "cmdline").read_bytes()
+                    folder = os.readlink(process / "cwd")
+                except OSError:
+                    continue
+                if word.encode() in words or folder.startswith(word):
+                    found.append(f"{process.name} {words!r}")
+        return found
 
     def operations(self) -> list[str]:
         return [one["id"] for one in self.facts("log")["operations"]]
@@ -346,6 +375,7 @@ def test_when_filepact_is_killed_the_program_ends_and_its_changes_can_be_committ
         process.kill()
         # Its output ends when the last process inside has.
         assert process.stdout.read() == ""
+    assert place.left_over() == []
     assert place.state() == {"a.txt": TEXT}
     (left,) = place.facts("runs")["runs"]
     # A program that is not there takes nothing away.

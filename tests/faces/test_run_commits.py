@@ -52,6 +52,7 @@ class Going:
     def is_cut_off(self) -> None:
         self._process.kill()
         self._process.stdout.read()
+        assert self.place.left_over() == []
 
 
 @pytest.fixture

@@ -182,5 +182,6 @@ def test_a_run_that_was_cut_off_before_it_wrote_anything_is_dropped(place: Place
         assert process.stdout.readline() == "begun\n"
         process.kill()
         process.stdout.read()
+    assert place.left_over() == []
     assert place.facts("runs") == {"runs": []}
     assert place.state() == {"a.txt": TEXT}

@@ -188,22 +188,6 @@ def test_the_folder_equals_a_model_of_program_and_person(tmp_path: Path, seed: i
     assert tree(place.root) == tree(start), script
 
 
-def mounts_and_processes(place: Place) -> list[str]:
-    """What is left of runs in a place: mounts of ours, and processes that have it open or in their words."""
-    word = str(place.root.parent)
-    found = [line for line in Path("/proc/self/mounts").read_text().splitlines() if word in line]
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit() and int(process.name) != os.getpid():
-            try:
-                words = (process / "cmdline").read_bytes()
-                folder = os.readlink(process / "cwd")
-            except OSError:
-                continue
-            if word.encode() in words or folder.startswith(word):
-                found.append(f"{process.name} {words!r}")
-    return found
-
-
 def family(process: int) -> list[int]:
     """A process twice, and all that have come from it."""
     above: dict[int, int] = {}
@@ -245,7 +229,7 @@ def test_a_kill_at_any_moment_loses_nothing_and_leaves_nothing(tmp_path: Path, s
             os.kill(chance.choice(family(process.pid)), signal.SIGKILL)
         process.stdout.read()
         process.wait()
-    assert mounts_and_processes(place) == []
+    assert place.left_over() == []
     runs = place.facts("runs")["runs"]
     for one in runs:
         done = place.command("runs", "--commit", one["run"])

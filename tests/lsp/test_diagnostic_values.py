@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.lsp.diagnostics import Diagnostic, FileDiagnostics, compare, read_diagnostics, weakest
+from filepact.lsp.diagnostics import (
+    Diagnostic,
+    DiagnosticsHistory,
+    FileDiagnostics,
+    compare,
+    read_diagnostics,
+    weakest,
+)
 from filepact.lsp.sync import RacyTexts
 from filepact.text.lines import Position
 
@@ -102,6 +109,56 @@ def test_lines_that_move_are_neither_new_nor_fixed() -> None:
 )  # fmt: skip
 def test_the_weakest_confirmation_counts(names: tuple, weak: str) -> None:
     assert weakest(FileDiagnostics("s", "/a", confirmed_by=name) for name in names) == weak
+
+
+class TestDiagnosticsHistory:
+    """What was found before a change is told from what was found since."""
+
+    def found(self, message: str) -> FileDiagnostics:
+        one = item((0, 0), (0, 1), message=message)
+        some, whole = read_diagnostics("/a", TEXT, [one], "utf-16", "s")
+        assert whole
+        return FileDiagnostics("s", "/a", some, "pull")
+
+    def test_what_was_found_since_a_moment_does_not_count_as_before_it(self) -> None:
+        last, old, new = DiagnosticsHistory(), self.found("old"), self.found("new")
+        last.keep(old, TEXT, 1)
+        last.keep(new, TEXT, 3)
+        assert last.get("s", "/a", TEXT) == new.diagnostics
+        assert last.get("s", "/a", TEXT, 3) == old.diagnostics
+        assert last.get("s", "/a", TEXT, 1) is None
+
+    def test_the_same_once_more_is_known_from_the_first_time(self) -> None:
+        last, old = DiagnosticsHistory(), self.found("old")
+        last.keep(old, TEXT, 1)
+        last.keep(old, TEXT, 3)
+        assert last.get("s", "/a", TEXT, 2) == old.diagnostics
+
+    def test_an_answer_that_is_told_late_is_not_the_last(self) -> None:
+        last, old, new = DiagnosticsHistory(), self.found("old"), self.found("new")
+        last.keep(new, TEXT, 3)
+        last.keep(old, TEXT, 1)
+        assert last.get("s", "/a", TEXT) == new.diagnostics
+        assert last.get("s", "/a", TEXT, 2) == old.diagnostics
+
+    def test_another_text_is_another_question(self) -> None:
+        last = DiagnosticsHistory()
+        last.keep(self.found("old"), TEXT, 1)
+        assert last.get("s", "/a", TEXT + "\n") is None
+        assert last.get("other", "/a", TEXT) is None
+        last.clear()
+        assert last.get("s", "/a", TEXT) is None
+
+    def test_the_longest_unheard_of_files_and_moments_are_forgotten(self) -> None:
+        last = DiagnosticsHistory()
+        for number in range(6_000):
+            last.keep(FileDiagnostics("s", f"/{number}"), TEXT, number)
+        assert last.get("s", "/0", TEXT) is None
+        assert last.get("s", "/5999", TEXT) == ()
+        for number in range(10):
+            last.keep(self.found(str(number)), TEXT, number)
+        assert last.get("s", "/a", TEXT, 1) is None
+        assert last.get("s", "/a", TEXT, 9) == self.found("8").diagnostics
 
 
 class TestRacyTexts:

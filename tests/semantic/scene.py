@@ -101,9 +101,10 @@ class Scene:
         *,
         dry: bool = False,
         remembered: bool = False,
+        meanwhile: Callable[[], object] = bool,
         **options: Any,
     ) -> WorkspaceUpdate:
-        """Do something with a draft, or only foresee it."""
+        """Do something with a draft, or only foresee it; `meanwhile` happens before servers are asked."""
         with self.workspace.draft(AGENT, "write_file") as draft:
             act(draft)
             changes, versions = draft.changes, draft.versions
@@ -112,6 +113,7 @@ class Scene:
             if remembered:
                 self.semantics.baseline(changes, versions, session=AGENT)
             self.workspace.submit(draft, "a change")
+        meanwhile()
         return self.semantics.verify(changes, versions, session=AGENT, **options)
 
     def write(self, texts: Mapping[str, str | bytes | None], **options: Any) -> WorkspaceUpdate:

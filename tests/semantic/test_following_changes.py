@@ -63,6 +63,32 @@ def test_what_another_program_wrote_is_noticed(ty: Scene) -> None:
 
 
 @pytest.mark.parametrize("server", ["ty"])
+def test_what_others_ask_after_a_change_is_not_what_was_there_before(
+    server: str, tmp_path: Path
+) -> None:
+    scene = Scene(tmp_path, [server])
+
+    def ask() -> None:
+        scene.semantics.look(["use.py"], session=AGENT)
+
+    try:
+        scene.write({"other.py": "import lib\n"})
+        ask()
+        right = scene.get("lib.py")
+        worse = scene.write({"lib.py": WRONG_LIB}, meanwhile=ask)
+        assert {name for name, _ in codes(worse)} == {"use.py"}
+        assert codes(worse, "fixed") == []
+        better = scene.write({"lib.py": right}, meanwhile=ask)
+        assert codes(better, "fixed") == codes(worse)
+        gone = scene.write({"lib.py": None}, remembered=True, meanwhile=ask)
+        assert {name for name, _ in codes(gone)} == {"use.py", "other.py"}
+        back = scene.write({"lib.py": right}, remembered=True, meanwhile=ask)
+        assert codes(back, "fixed") == codes(gone)
+    finally:
+        scene.close()
+
+
+@pytest.mark.parametrize("server", ["ty"])
 def test_files_come_and_go(server: str, tmp_path: Path) -> None:
     scene = Scene(tmp_path, [server])
     try:

@@ -16,6 +16,7 @@ __all__ = [
     "Confirmation",
     "Diagnostic",
     "DiagnosticsDiff",
+    "DiagnosticsHistory",
     "FileDiagnostics",
     "ServerDiagnostics",
     "ServerState",
@@ -46,6 +47,8 @@ _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "information", "hint")
 _MOST_ITEMS = 5_000
 _MESSAGE_LENGTH = 2_000
 _FAR = 2**31
+_MOST_KNOWN = 5_000
+_MOST_MOMENTS = 4
 _MOST_NOTES = 10
 _NOTE_LENGTH = 300
 _ENDS = late_regex(r"\r\n|\r|\n")
@@ -238,6 +241,46 @@ def _only(
         else:
             found.append(one)
     return tuple(found)
+
+
+class DiagnosticsHistory:
+    """What servers last found in files, and at some moments before; not for several threads."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], list[tuple[int, int, tuple[Diagnostic, ...]]]] = {}
+
+    def keep(self, report: FileDiagnostics, text: str, moment: int) -> None:
+        """Keep what a server found.
+
+        Args:
+            report: What it says of a file.
+            text: What the file held.
+            moment: By when it had said so; a number that rises when files change.
+        """
+        found = self._known.pop((report.server, report.path), [])
+        self._known[report.server, report.path] = found
+        at = len(found)
+        while at and found[at - 1][0] > moment:
+            at -= 1  # Who asked before may come to say so later.
+        new = (moment, hash(text), report.diagnostics)
+        if not at or found[at - 1][1:] != new[1:]:
+            found.insert(at, new)
+            del found[:-_MOST_MOMENTS]
+        while len(self._known) > _MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+
+    def get(
+        self, server: str, path: str, text: str, before: int | None = None
+    ) -> tuple[Diagnostic, ...] | None:
+        """What was found last, or last before a moment; None if that was of another text."""
+        for moment, mark, found in reversed(self._known.get((server, path), ())):
+            if before is None or moment < before:
+                return found if mark == hash(text) else None
+        return None
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._known.clear()
 
 
 def read_diagnostics(

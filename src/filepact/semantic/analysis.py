@@ -105,8 +105,8 @@ class ChangeDiagnostics:
             if not answer.complete and all(one.fresh for one in answer.reports):
                 tally.miss()  # of a server that does not look at all unsaved texts
             before = {one.path: one for one in answer.before if one.fresh and one.path not in new}
-            for path, one in before.items():
-                self.servers.learn(answer.server, path, asked.texts[path], one.diagnostics)
+            for one in before.values():
+                self.servers.learn(asked, one)
             for report in answer.reports:
                 if not report.fresh and report.path not in proposed:
                     left.add(report.path)
@@ -162,9 +162,8 @@ class ChangeDiagnostics:
                 is.  Of a receipt, which waits for no server that was too late the last times.
         """
         servers = self.servers
-        paths = [
-            one.path for one in self.changes if one.after is not None and self.may_see(one.path)
-        ]
+        done = servers.disk.given(self.changes)
+        paths = self.visible_paths
         quick = rest is not None and not deadline.patient
         slow = frozenset[str]() if rest is None or deadline.patient else servers.slow
         also: list[WorkspacePath] = []
@@ -192,7 +191,8 @@ class ChangeDiagnostics:
             updates = _waited_for(unanswered, slow)
             return UpdateResult(updates, tuple(also), quick or not servers.indexed)
         servers.index.pace(asked.answers)
-        before = self._known_before(asked)
+        # Others may have asked since the change was done; what they found was not there before.
+        before = self._known_before(asked, done)
         self._ask_for_past(before, asked, [*paths, *first], deadline, repairs=rest is None)
         changed = {one.absolute for one in self.changes}
         left = dict.fromkeys(one.absolute for one in also[len(first) :])
@@ -211,8 +211,7 @@ class ChangeDiagnostics:
                     continue
                 tally.add(report, was, only_new=only_new)
                 if report.fresh:
-                    text = asked.texts[report.path]
-                    servers.learn(answer.server, report.path, text, report.diagnostics)
+                    servers.learn(asked, report)
         tally.leave(len(left))
         for step in self.changes if gone else ():
             for server in servers.servers(step.absolute) if step.kind == "deleted" else ():
@@ -257,21 +256,26 @@ class ChangeDiagnostics:
         self._ask_for_past(before, asked, paths, deadline, repairs=False)
         return before
 
-    def _known_before(self, asked: FreshDiagnostics) -> FoundDiagnostics:
-        """The diagnostics before the change, as far as they are known."""
+    def _known_before(self, asked: FreshDiagnostics, done: int | None = None) -> FoundDiagnostics:
+        """The diagnostics before the change, as far as they are known.
+
+        Args:
+            asked: What is found now.
+            done: The moment when the servers were first given something of it.
+        """
         steps = {one.absolute: one for one in self.changes}
         found: FoundDiagnostics = {}
         for report in (one for each in asked.answers for one in each.reports):
             step = steps.get(report.path)
             if step is None:
                 known = self.servers.last_diagnostics(
-                    report.server, report.path, asked.texts[report.path]
+                    report.server, report.path, asked.texts[report.path], done
                 )
             elif step.kind == "created":
                 known = ()
             else:
                 old = (step.old or step.path).absolute
-                known = self.servers.last_diagnostics(report.server, old, step.before)
+                known = self.servers.last_diagnostics(report.server, old, step.before, done)
                 known = known and tuple(replace(one, path=report.path) for one in known)
             if known is not None:
                 found[report.server, report.path] = known

@@ -81,11 +81,13 @@ class DiskSync:
         self._racy_contents: dict[str, str | None] = {}
         self._recent: deque[tuple[int, int]] = deque(maxlen=_MOST_RECENT)
         self._shown: dict[str, None] = {}
-        self._latest: dict[str, int] = {}
+        self._latest: dict[str, tuple[int | None, int]] = {}
         self.started = False
         """Whether servers may have read something of the root."""
         self.turn = 0
         """Rises with each file that the servers are told of, and with each beginning."""
+        self.moment = 0
+        """Rises with each text that the servers are given for the first time, or a question is."""
 
     @property
     def complete(self) -> bool:
@@ -306,7 +308,20 @@ class DiskSync:
 
     def is_outdated(self, texts: Mapping[str, str]) -> bool:
         """Whether the servers, or a question, were given the text of a file anew since these were read."""
-        return any(self._latest.get(path) != hash(text) for path, text in texts.items())
+        return any(
+            self._latest.get(path, (None, 0))[0] != hash(text) for path, text in texts.items()
+        )
+
+    def given(self, steps: Iterable[TextChange]) -> int | None:
+        """The moment of the first text of changes that were done; None if none was given.
+
+        What servers found up to then is without the changes, whoever asked.
+        """
+        paths = (one.absolute for one in steps if one.before != one.after or one.old is not None)
+        with self.lock:
+            return min(
+                (self._latest[path][1] for path in paths if path in self._latest), default=None
+            )
 
     def moved(self, turn: int, start: int) -> bool:
         """Whether the servers were told after a turn of what had happened before a moment.
@@ -322,8 +337,11 @@ class DiskSync:
         return forgotten or any(at > turn and when < start for at, when in self._recent)
 
     def _keep_latest(self, path: str, text: str | None) -> None:
-        self._latest.pop(path, None)
-        if text is not None:
-            self._latest[path] = hash(text)
+        value = None if text is None else hash(text)
+        was = self._latest.pop(path, None)
+        if was is None or was[0] != value:
+            self.moment += 1
+            was = (value, self.moment)
+        self._latest[path] = was
         while len(self._latest) > _MOST_LATEST:
             del self._latest[next(iter(self._latest))]

@@ -321,9 +321,7 @@ class PendingDiagnostics:
                 was = before.get((answer.server, report.path))
                 told = [each for each in one.told if each.path == report.path]
                 tally.add(report, None if was is None else [*was, *told])
-                servers.learn(
-                    answer.server, report.path, asked.texts[report.path], report.diagnostics
-                )
+                servers.learn(asked, report)
         findings = tally.findings()
         if findings is None or not (one.own or findings.new):
             return ""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError
-from filepact.lsp.diagnostics import FileDiagnostics
+from filepact.lsp.diagnostics import DiagnosticsHistory, FileDiagnostics
 from filepact.lsp.features import DependentsQuery, SymbolReferencesQuery
 from filepact.semantic.dependents import DependentIndex, changed_texts, names_of_changes
 from filepact.semantic.disk_sync import DiskSync
@@ -46,7 +46,6 @@ _INDEXING: Final = 0.05
 _SLICE: Final = 0.05
 _MARGIN: Final = 0.03
 _MOST_MISSES: Final = 2
-_MOST_KNOWN: Final = 5_000
 _LATE: Final = "no answer in time"
 _AT_ONCE: Final = 12
 _MOST_AT_ONCE: Final = 48
@@ -124,7 +123,7 @@ class RootServers:
         self._pool = pool
         self.index = DependentIndex(root, files, self.claimed)
         self._only_new = {one.name for one in pool.servers if one.only_new}
-        self._known: dict[tuple[str, str], tuple[int, tuple[Diagnostic, ...]]] = {}
+        self._known = DiagnosticsHistory()
         self._misses: dict[str, int] = {}
         self._swept: dict[str, list[FileDiagnostics]] = {}
         self._swept_turn = -1
@@ -389,19 +388,16 @@ class RootServers:
     # -- what the servers find ------------------------------------------------------------
 
     def last_diagnostics(
-        self, server: str, path: str, text: str | None
+        self, server: str, path: str, text: str | None, before: int | None = None
     ) -> tuple[Diagnostic, ...] | None:
-        """The last diagnostics of a file; None if they are of another text, or there are none."""
-        mark, found = self._known.get((server, path), (0, None))
-        return found if text is not None and mark == hash(text) else None
-
-    def learn(self, server: str, path: str, text: str, found: tuple[Diagnostic, ...]) -> None:
-        """Keep what a server found in a file that held a text."""
+        """The last diagnostics of a file, or before a moment; None if they are of another text."""
         with self.disk.lock:
-            self._known.pop((server, path), None)
-            self._known[server, path] = (hash(text), found)
-            while len(self._known) > _MOST_KNOWN:
-                del self._known[next(iter(self._known))]
+            return None if text is None else self._known.get(server, path, text, before)
+
+    def learn(self, asked: FreshDiagnostics, report: FileDiagnostics) -> None:
+        """Keep what a server found in a file."""
+        with self.disk.lock:
+            self._known.keep(report, asked.texts[report.path], asked.moment)
 
     def ask(
         self,
@@ -546,7 +542,7 @@ class RootServers:
         reports = [one for answer in asked.answers for one in answer.reports]
         for one in reports:
             if one.fresh and one.path in asked.texts:
-                self.learn(one.server, one.path, asked.texts[one.path], one.diagnostics)
+                self.learn(asked, one)
         if asked.answers:
             return tuple(reports)
         return tuple(
@@ -574,10 +570,11 @@ class RootServers:
             answers = deadline.wait(future)
             with disk.lock:
                 moved = found or disk.is_outdated(texts) or disk.moved(turn, start)
+                moment = disk.moment
             if answers is None:
                 return FreshDiagnostics(reason="cancelled" if deadline.cancelled() else _LATE)
             if not moved:
-                return FreshDiagnostics(answers, "", texts)
+                return FreshDiagnostics(answers, "", texts, moment)
             if not deadline.rest:
                 break
         return FreshDiagnostics((), "files went on changing while the servers were asked")

@@ -259,11 +259,13 @@ class FreshDiagnostics:
         reason: Why they may be about other texts than those on the disk; empty if that is
             excluded.
         texts: What the files held on the disk, by absolute path.
+        moment: The moment of the disk's texts when the answers were there.
     """
 
     answers: tuple[ServerDiagnostics, ...] = ()
     reason: str = ""
     texts: Mapping[str, str] = field(default_factory=dict)
+    moment: int = 0
 
 
 # -- from answers to an update -----------------------------------------------------------
