@@ -217,7 +217,7 @@ def main():
             item = message["params"]["textDocument"]
             documents[item["uri"]] = (item["version"], item["text"])
             if ORDERS.get("kind") == "push" and not ORDERS.get("mute"):
-                publish(item["uri"])
+                publish(item["uri"], [] if "slow" in ORDERS else None)
         elif method == "textDocument/didChange":
             change(message["params"])
         elif method == "textDocument/didClose":
@@ -250,6 +250,12 @@ def main():
             refused = isinstance(reply, dict) and "refused" in reply
             answer = {"error": {"code": -32602, "message": reply["refused"]}} if refused else {}
             send({"id": message["id"], **(answer or {"result": reply})})
+        elif method == "textDocument/documentSymbol" and "slow" in ORDERS:
+            time.sleep(ORDERS["slow"])
+            send({"id": message["id"], "result": []})
+            time.sleep(ORDERS["slow"])
+            for uri in documents:
+                publish(uri)
         elif "id" in message and method:
             known = ORDERS.get("knows", ["textDocument/documentSymbol", "probe"])
             if method in known:

@@ -79,6 +79,16 @@ def test_diagnostics_come_with_the_way_they_are_known(
         assert report.fresh
 
 
+def test_a_server_that_is_slow_to_answer_has_to_be_quiet_for_longer(
+    start: Callable[..., ServerPool], tmp_path: Path
+) -> None:
+    # It says at first that all is well, and the truth as long after its answer as that took.
+    pool = start({"kind": "push", "symbols": True, "slow": 0.3}, quiet=0.05)
+    report = ask(pool, tmp_path, "wrong")
+    assert [one.code for one in report.diagnostics] == ["wrong"]
+    assert report.confirmed_by == "quiet window"
+
+
 @pytest.mark.parametrize(
     ("orders", "fields"),
     [

@@ -49,6 +49,8 @@ _RETRY_SECONDS: Final = 0.02
 _LONGEST_RETRY_SECONDS: Final = 0.5
 _NO_PULL_AFTER: Final = 5.0
 _QUIET_WITHOUT_PROBE: Final = 1.0
+_QUIET_BY_ROUND_TRIP: Final = 4.0
+"""How many times as long as a server takes to answer at all it has to be quiet: a busy one is slow at both."""
 
 _Items = tuple[Any, Confirmation]
 
@@ -285,7 +287,9 @@ class LanguageClient:
         quiet = self._spec.quiet or (_QUIET_WITHOUT_PROBE if self._spec.probe else 0.0)
         heard_from = self._began
         if quiet and self._settled.get(document.path) != (document.version, self.stamp):
+            sent = self._loop.time()
             heard_from = await self._round_trip(document, deadline)
+            quiet = max(quiet, _QUIET_BY_ROUND_TRIP * (heard_from - sent))
         while True:
             if self._over:
                 raise ServerError(self._over)
