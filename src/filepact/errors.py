@@ -17,12 +17,14 @@ __all__ = [
     "CallCancelledError",
     "EncodingUnsafeError",
     "FilepactError",
+    "GatewayBusyError",
     "InvalidParamsError",
     "NewErrorsError",
     "NoChangeError",
     "NoServerError",
     "NotAFileError",
     "NotFoundError",
+    "OtherRequestError",
     "PatchAlreadyAppliedError",
     "PatchAmbiguousError",
     "PatchContextMismatchError",
@@ -31,9 +33,13 @@ __all__ = [
     "PendingFullError",
     "ProposalChangedError",
     "ProposalExpiredError",
+    "RateLimitedError",
     "ReadFailedError",
+    "RequestTooLargeError",
     "SearchFailedError",
     "ServerRefusedError",
+    "SessionUnknownError",
+    "ShuttingDownError",
     "StaleFileError",
     "StateFailedError",
     "StringNotFoundError",
@@ -196,3 +202,27 @@ class SearchFailedError(FilepactError, code="SEARCH_ERROR"):
 
 class StateFailedError(FilepactError, code="STATE_ERROR"):
     """The state folder or its journal cannot be used."""
+
+
+class RequestTooLargeError(FilepactError, code="REQUEST_TOO_LARGE"):
+    """A request to a gateway has more bytes than one may have."""
+
+
+class RateLimitedError(FilepactError, code="RATE_LIMITED"):
+    """A session or a user has asked for too much of a gateway within a minute."""
+
+
+class GatewayBusyError(FilepactError, code="TOO_MANY_CALLS"):
+    """A session or a user has too many calls in flight at a gateway."""
+
+
+class SessionUnknownError(FilepactError, code="SESSION_UNKNOWN"):
+    """A gateway does not know the session, or it has ended."""
+
+
+class OtherRequestError(FilepactError, code="OTHER_REQUEST"):
+    """The key of a repeated request was used for another one."""
+
+
+class ShuttingDownError(FilepactError, code="SHUTTING_DOWN"):
+    """A gateway takes nothing more, since it is being ended."""

@@ -119,6 +119,17 @@ ALLOWED: dict[str, dict[str, str]] = {
     ),
     "faces.acp.proxy.peers": {"os.write": "a pipe"},
     "faces.web.server": {"socket.": "its own loopback socket"},
+    "faces.gateway.metrics": {"mmap.": "memory that the gateway's own processes share, of no file"},
+    "faces.gateway.server": {
+        "socket.": "the sockets that it listens at, and pairs between its own processes",
+        **dict.fromkeys(
+            (
+                *("os._exit", "os.close", "os.fork", "os.kill", "os.pipe", "os.read"),
+                *("os.set_blocking", "os.waitpid", "os.WNOHANG"),
+            ),
+            "its own workers, and the pipe by which signals wake it",
+        ),
+    },
     "faces.cli.audit": {"pathlib.": "a file of signed heads that a person names"},
     "faces.cli.acp": {
         "pathlib.": "folders and programs that a person names; names only",
@@ -241,6 +252,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         **dict.fromkeys(("apsw.", "pathlib."), STATE),
         **dict.fromkeys(("os.close", "os.open", "os.pread"), "the journal's own log"),
     },
+    "store.gateway": {"apsw.": STATE, "pathlib.": STATE},
     "store.known_texts": {"apsw.": STATE, "pathlib.": STATE},
     "store.snapshots": {"apsw.": STATE, "pathlib.": STATE},
     "store.content": dict.fromkeys(

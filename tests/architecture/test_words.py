@@ -67,6 +67,7 @@ FORMS = {
 """Other forms of words of the glossary."""
 
 PROPER = {
+    *("gateway", "http", "metric", "realm", "token", "user", "worker"),  # HTTP, OAuth, Prometheus
     *("acp", "conductor", "sdk"),  # the Agent Client Protocol and its package
     *("framework", "global", "using", "roslyn", "toolchain", "xml"),  # C# and MSBuild
     *("config", "glob", "toml", "work"),  # EditorConfig, TOML; Git's work tree

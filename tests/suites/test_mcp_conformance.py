@@ -1,6 +1,5 @@
-"""The protocol's own suite for servers, `@modelcontextprotocol/conformance`, against `filepact mcp`.
+"""The protocol's own suite for servers, `@modelcontextprotocol/conformance`, against `filepact serve`.
 
-The suite speaks HTTP, and filepact does not: `http_bridge` carries its messages to processes of ours.
 Every scenario is either run, or named here with the reason why it says nothing about this server.
 """
 
@@ -9,15 +8,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.faces.gateway.running import RunningGateway
 from tests.node_programs import NodeError, Programs, install
-from tests.suites.http_bridge import Bridge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,13 +24,19 @@ SUITE = "@modelcontextprotocol/conformance"
 
 RUN = {
     "2025-06-18": ("server-initialize", "ping", "tools-list"),
-    "2025-11-25": ("server-initialize", "ping", "tools-list", "server-sse-multiple-streams"),
-    "2026-07-28": ("server-stateless", "tools-list", "caching", "server-sse-multiple-streams"),
+    "2025-11-25": (
+        *("server-initialize", "ping", "tools-list", "server-sse-multiple-streams"),
+        *("server-session-lifecycle", "dns-rebinding-protection"),
+    ),
+    "2026-07-28": (
+        *("server-stateless", "tools-list", "caching", "server-sse-multiple-streams"),
+        *("http-header-validation", "dns-rebinding-protection"),
+    ),
 }
 
 FIXTURE = "it calls tools or asks for inputs that only a server made for the suite has"
 NOT_OFFERED = "the server offers tools, and no prompts, resources, completions or levels of logging"
-OF_HTTP = "it is about HTTP, which filepact does not speak"
+NO_RESUMING = "no stream can be gone on with: there is nothing but the answers to requests"
 EXTENSION = "an extension that the server does not offer"
 LEFT_OUT = {
     "logging-set-level": NOT_OFFERED,
@@ -64,19 +67,14 @@ LEFT_OUT = {
     "elicitation-sep1034-defaults": FIXTURE,
     "elicitation-sep1330-enums": FIXTURE,
     "input-required-result-*": FIXTURE,
-    "server-session-lifecycle": OF_HTTP,
-    "server-sse-polling": OF_HTTP,
-    "dns-rebinding-protection": OF_HTTP,
-    "http-header-validation": OF_HTTP,
-    "http-custom-header-server-validation": OF_HTTP,
+    "server-sse-polling": NO_RESUMING,
+    "http-custom-header-server-validation": FIXTURE,
     "sep-2640-skills-*": EXTENSION,
     "tasks-*": EXTENSION,
 }
 
 NO_NOTIFICATIONS = "nothing that the server offers ever changes, so there is nothing to listen to"
 NOT_APPLICABLE = {
-    "sep-2575-http-server-header-mismatch-400": OF_HTTP,
-    "sep-2575-http-server-method-not-found-404-initialize": "the server has handshakes as well",
     "sep-2575-server-rejects-undeclared-capability": FIXTURE,
     "sep-2575-missing-capability-http-400": FIXTURE,
     "sep-2575-http-server-no-independent-requests-on-stream": FIXTURE,
@@ -102,16 +100,13 @@ def programs() -> Programs:
 
 
 @pytest.fixture(scope="module")
-def bridge(tmp_path_factory) -> Iterator[Bridge]:
+def url(tmp_path_factory) -> Iterator[str]:
     base = tmp_path_factory.mktemp("conformance")
-    root = base / "root"
-    root.mkdir()
-    (root / "a.txt").write_text("one\n")
-    command = [sys.executable, "-m", "filepact", "mcp", str(root), "--state", str(base / "state")]
-    made = Bridge(command, dict(os.environ, HOME=str(base)))
-    threading.Thread(target=made.serve_forever, daemon=True).start()
-    yield made
-    made.end()
+    (base / "root").mkdir()
+    (base / "root" / "a.txt").write_text("one\n")
+    running = RunningGateway(base, [str(base / "root")])
+    yield f"http://{running.address}/mcp"
+    assert running.end() == 0
 
 
 def suite(programs: Programs, *words: str) -> str:
@@ -122,10 +117,10 @@ def suite(programs: Programs, *words: str) -> str:
     return done.stdout + done.stderr
 
 
-def checks(programs: Programs, bridge: Bridge, version: str, scenario: str, out: Path) -> list[Any]:
+def checks(programs: Programs, url: str, version: str, scenario: str, out: Path) -> list[Any]:
     said = suite(
         programs,
-        *("server", "--url", bridge.url, "--scenario", scenario, "--spec-version", version),
+        *("server", "--url", url, "--scenario", scenario, "--spec-version", version),
         *("--output-dir", str(out), "--timeout", "100000"),
     )
     (found,) = out.glob("*/checks.json")
@@ -155,8 +150,8 @@ def test_every_scenario_of_the_suite_is_run_or_left_out_for_a_reason(programs):
     ("version", "scenario"),
     [(version, scenario) for version, several in RUN.items() for scenario in several],
 )
-def test_the_server_passes_a_scenario(programs, bridge, tmp_path, version, scenario):
-    found = checks(programs, bridge, version, scenario, tmp_path)
+def test_the_server_passes_a_scenario(programs, url, tmp_path, version, scenario):
+    found = checks(programs, url, version, scenario, tmp_path)
     failed = {one["id"]: one for one in found if one["status"] == "FAILURE"}
     assert failed.keys() - NOT_APPLICABLE.keys() == set(), failed
     assert any(one["status"] == "SUCCESS" for one in found)

@@ -28,6 +28,7 @@ from filepact.values import dataclass, field, replace
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from filepact.config.serving import GatewaySettings
     from filepact.domain.policy import Layer
     from filepact.lsp.spec import ServerSpec
 
@@ -54,6 +55,8 @@ OTHER_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
         "hooks",
         "recording",
         "run",
+        "serve",
+        "realms",
         "proposals",
         "audit",
         *DIAGNOSING_KEYS,
@@ -190,6 +193,7 @@ class Settings:
         limits: How much may wait for this person, and for how long.
         notify: Whether the desktop is told that something new waits, where a window or a command watches.
         audit: What is recorded of every call; None where nothing is said about it.
+        gateway: How `filepact serve` serves; None where nothing is said about it.
         language_servers: What is said about language servers.
     """
 
@@ -204,6 +208,7 @@ class Settings:
     limits: ProposalLimits = field(default_factory=ProposalLimits)
     notify: bool = False
     audit: AuditOptions | None = None
+    gateway: GatewaySettings | None = None
     language_servers: LanguageServerOptions = field(default_factory=LanguageServerOptions)
 
     @property
@@ -307,6 +312,11 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
     limits, notify = _proposing(found.get("proposals", {}), text, name)
     run = _running(found["run"], text, name) if "run" in found else RunSettings()
     audit = _auditing(found["audit"], text, name) if "audit" in found else None
+    gateway = None
+    if "serve" in found or "realms" in found:
+        from filepact.config.serving import read_serving  # noqa: PLC0415 - only where there is one
+
+        gateway = read_serving(found, text, name)
     wishes = read_wishes(found, text, name)
     return Settings(
         encodings,
@@ -319,6 +329,7 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
         limits=limits,
         notify=notify,
         audit=audit,
+        gateway=gateway,
         language_servers=wishes,
     )
 

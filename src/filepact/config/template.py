@@ -79,6 +79,41 @@ KEYS: Final = (
         *("run", "writable", "[]", "folders that programs behind `run` change as they are"),
         {"type": "array", "items": {"type": "string", "pattern": "^(/|~/)"}},
     ),
+    SettingInfo(
+        *("serve", "hosts", "[]", "names by which clients reach the gateway"),
+        {"type": "array", "items": {"type": "string"}},
+    ),
+    SettingInfo(
+        *("serve", "origins", "[]", "web pages that may ask it"),
+        {"type": "array", "items": {"type": "string", "pattern": "^https?://"}},
+    ),
+    SettingInfo("serve", "workers", "1", "its processes", _between(1, 64)),
+    SettingInfo("serve", "megabytes", "8", "most that a request may have", _between(1, 64)),
+    SettingInfo("serve", "threads", "16", "calls at once of a worker", _between(1, 256)),
+    SettingInfo(
+        "serve", "drain", "30", "seconds for calls when it ends", _between(1, 3_600, "number")
+    ),
+    SettingInfo(
+        *("serve", "patience", "30", "seconds that a client may take"),
+        _between(1, 3_600, "number"),
+    ),
+    SettingInfo(
+        *("serve", "session_calls", "600", "requests of a session within a minute"),
+        _between(1, 1_000_000),
+    ),
+    SettingInfo(
+        *("serve", "user_calls", "1200", "requests of a user within a minute"),
+        _between(1, 1_000_000),
+    ),
+    SettingInfo(
+        "serve", "session_at_once", "8", "requests of a session at once", _between(1, 1_000)
+    ),
+    SettingInfo("serve", "user_at_once", "32", "requests of a user at once", _between(1, 10_000)),
+    SettingInfo(
+        *("serve", "user_megabytes", "64", "most that a user may send within a minute"),
+        _between(1, 100_000),
+    ),
+    SettingInfo("serve", "session_hours", "24", "hours of a session", _between(1, 720, "number")),
     SettingInfo("proposals", "days", "14", "days that a change waits for you", _between(1, 3_650)),
     SettingInfo("proposals", "count", "100", "most that wait in one root", _between(1, 100_000)),
     SettingInfo("proposals", "megabytes", "100", "most that they hold", _between(1, 1_000_000)),
@@ -179,6 +214,7 @@ def json_schema() -> dict[str, Any]:
             "expect": {"type": "array", "items": {"type": "object"}},
             "encodings": {"type": "object", "additionalProperties": {"type": "string"}},
             "servers": {"type": "object"},
+            "realms": {"type": "object"},
             **tables,
         },
     }

@@ -80,11 +80,14 @@ class Actor:
 
     Attributes:
         version: Of an agent's program; of others how their word came, as ``at a terminal, from bash``.
+        user: For whom an agent works, where somebody has vouched for that; empty for the one person
+            whose journal it is.
     """
 
     kind: Literal["agent", "person", "program"]
     name: str
     version: str = ""
+    user: str = ""
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}".strip()
@@ -96,6 +99,8 @@ def who(actor: Actor) -> str:
     Of a person or a program of theirs not how the word came; `filepact show` has that.
     """
     name = str(actor) if actor.kind == "agent" else actor.name
+    if actor.user:
+        name += f" for {actor.user}"
     return f"{actor.kind} {' '.join(visible(name).split())}"
 
 
@@ -117,6 +122,8 @@ class Session:
             session; empty where the host does not say where turns begin.
         call: The agent's call of a tool that is carried out just now, by the host's name for it;
             empty where the host does not tell.
+        change: The id of the change that is made just now; empty for a new one.  What is asked for
+            twice under one id is done once.
     """
 
     id: str
@@ -124,6 +131,7 @@ class Session:
     conversation: str | None = None
     turn: str = field(default="", compare=False)
     call: str = field(default="", compare=False)
+    change: str = field(default="", compare=False)
 
     @property
     def agent(self) -> str:

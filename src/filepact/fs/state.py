@@ -60,6 +60,11 @@ class StateFolder:
         return os.path.join(self.path, "known.db")
 
     @property
+    def gateway(self) -> str:
+        """The path of the file that the processes of a gateway have in common."""
+        return os.path.join(self.path, "gateway.db")
+
+    @property
     def audit(self) -> str:
         """The folder of the audit log."""
         return audit_in(self.path)

@@ -201,7 +201,7 @@ _NAMED: Final = (
     ("after", ("proposal_change", "operation_change"), "content"),
 )
 _STAND_INS: Final = {
-    "session": "INSERT INTO session VALUES (?1, 'lost ' || ?1, 'agent', 'unknown', '')",
+    "session": "INSERT INTO session VALUES (?1, 'lost ' || ?1, 'agent', 'unknown', '', '')",
     "root": "INSERT INTO root VALUES (?1, CAST('/lost/' || ?1 AS BLOB))",
     "content": "INSERT INTO content (number, id, size, kept, base, depth, stored)"
     " VALUES (?1, ?2, 0, 'gone', NULL, 0, 0)",

@@ -55,19 +55,20 @@ Sides = tuple[int | None, int | None]
 _OPERATIONS = (
     "SELECT o.seq, o.id, o.kind, s.id, s.actor_kind, s.actor_name, s.actor_version, o.tool,"
     " o.summary, o.created, o.target, o.undone_by, o.state, o.approved_by, o.note,"
-    " o.added, o.removed, o.turn, o.call"
+    " o.added, o.removed, o.turn, o.call, s.actor_user"
     " FROM operation o JOIN session s ON s.number = o.session "
 )
 _SESSION_APPROVALS = (
     "SELECT g.id, r.path, g.pattern, g.rules, g.change, g.given, g.given_by, g.expires, g.revoked,"
-    " s.id, s.actor_kind, s.actor_name, s.actor_version FROM session_approval g"
+    " s.id, s.actor_kind, s.actor_name, s.actor_version, '', '', s.actor_user"
+    " FROM session_approval g"
     " JOIN session s ON s.number = g.session JOIN root r ON r.number = g.root"
     " WHERE ?1 IS NULL OR s.id = ?1 ORDER BY g.number DESC"
 )
 _PROPOSALS = (
     "SELECT p.number, p.id, p.kind, s.id, s.actor_kind, s.actor_name, s.actor_version, p.tool,"
     " p.summary, p.created, p.target, p.state, p.rule, p.reason, p.superseded_by, p.decided_by,"
-    " p.expired, p.turn, p.call"
+    " p.expired, p.turn, p.call, s.actor_user"
     " FROM proposal p JOIN session s ON s.number = p.session "
 )
 _CHANGES = (
@@ -158,9 +159,9 @@ def _session_number(tx: Transaction, session: Session) -> int:
     if row is None:
         return int(
             tx.value(
-                "INSERT INTO session (id, actor_kind, actor_name, actor_version)"
-                " VALUES (?, ?, ?, ?) RETURNING number",
-                key,
+                "INSERT INTO session (id, actor_kind, actor_name, actor_version, actor_user)"
+                " VALUES (?, ?, ?, ?, ?) RETURNING number",
+                (*key, to_text(actor.user)),
             )
         )
     return int(row[0])
@@ -272,7 +273,7 @@ def select_operations(
             id=row[1],
             seq=row[0],
             kind=row[2],
-            session=to_session((*row[3:7], *row[17:19])),
+            session=to_session((*row[3:7], *row[17:20])),
             tool=from_text(row[7]),
             summary=from_text(row[8]),
             changes=changes[row[0]],
@@ -298,7 +299,7 @@ def select_proposals(
     return tuple(
         Proposal(
             id=row[1],
-            session=to_session((*row[3:7], *row[17:19])),
+            session=to_session((*row[3:7], *row[17:20])),
             tool=from_text(row[7]),
             summary=from_text(row[8]),
             changes=changes[row[0]],
@@ -316,10 +317,10 @@ def select_proposals(
 
 
 def to_session(row: Sequence[Any]) -> Session:
-    """A session by its id, what is known of its actor, and of its turn and call if that follows."""
+    """A session by its id, its actor's kind, name and version, its turn and call, and its user."""
     id_, kind, *texts = row
-    name, version, turn, call = (*map(from_text, texts), "", "")[:4]
-    return Session(from_text(id_), Actor(kind, name, version), turn=turn, call=call)
+    name, version, turn, call, user = map(from_text, texts)
+    return Session(from_text(id_), Actor(kind, name, version, user), turn=turn, call=call)
 
 
 def insert_session_approval(tx: Transaction, given: SessionApproval) -> None:
@@ -343,7 +344,7 @@ def select_session_approvals(tx: Transaction, session: str | None) -> tuple[Sess
     return tuple(
         SessionApproval(
             id=row[0],
-            session=to_session(row[9:13]),
+            session=to_session(row[9:16]),
             root=RootId(from_text(row[1])),
             pattern=from_text(row[2]),
             rules=tuple(from_text(row[3]).split("\n")),
@@ -376,7 +377,7 @@ KEPT: Final = 10_000
 
 _QUESTIONS: Final = (
     "SELECT q.number, q.asked, s.id, s.actor_kind, s.actor_name, s.actor_version, r.path, q.title,"
-    " q.action, q.verdict, q.decided_by, q.how, q.more"
+    " q.action, q.verdict, q.decided_by, q.how, q.more, s.actor_user"
     " FROM question q JOIN session s ON s.number = q.session JOIN root r ON r.number = q.root"
     " WHERE (?1 IS NULL OR r.path = ?1) AND (?2 IS NULL OR s.id = ?2)"
     " AND (q.verdict = 'allowed' AND q.how = 'read') = ?3"
@@ -438,7 +439,7 @@ def select_questions(
 def _question(row: tuple[Any, ...], files: tuple[LoggedFile, ...]) -> PermissionRecord:
     return PermissionRecord(
         when=row[1],
-        session=to_session(row[2:6]),
+        session=to_session((*row[2:6], "", "", row[13])),
         root=RootId(from_text(row[6])),
         title=from_text(row[7]),
         action=row[8],

@@ -207,6 +207,11 @@ CREATE TABLE session_approval (
 CREATE INDEX session_approval_session ON session_approval (session);
 """
 
+# For whom an agent works that came through a gateway.
+_VERSION_9 = """
+ALTER TABLE session ADD COLUMN actor_user ANY NOT NULL DEFAULT '';
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _VERSION_1,
     _VERSION_2,
@@ -216,6 +221,7 @@ MIGRATIONS: tuple[str, ...] = (
     _VERSION_6,
     _VERSION_7,
     _VERSION_8,
+    _VERSION_9,
 )
 """Step ``n`` (from 1) takes a journal from version ``n - 1`` to ``n``."""
 

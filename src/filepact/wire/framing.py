@@ -35,6 +35,7 @@ __all__ = [
     "Message",
     "MessageReader",
     "frame",
+    "read_message",
 ]
 
 LINE_LIMIT: Final = 32 * 1024 * 1024
@@ -221,12 +222,12 @@ class MessageReader:
                 limit = self._cutter.limit
                 yield ErrorResponse(INVALID_REQUEST, f"the message is longer than {limit:,} bytes")
             elif not _HEADER.fullmatch(clean := line.strip()):
-                message = _message_of(clean, self._decode)
+                message = read_message(clean, self._decode)
                 if message is not None:
                     yield message
 
 
-def _message_of(line: bytes, decode: Callable[[bytes], Any]) -> Message | ErrorResponse | None:
+def read_message(line: bytes, decode: Callable[[bytes], Any]) -> Message | ErrorResponse | None:
     """One line as a message; None for what must not be answered."""
     try:
         parsed = decode(line)

@@ -339,6 +339,8 @@ def _session(session: Session) -> dict[str, object]:
     facts: dict[str, object] = {"id": _name(session.id), "kind": actor.kind, "name": name}
     if actor.version:
         facts["version"] = _name(actor.version)
+    if actor.user:
+        facts["user"] = _name(actor.user)
     if session.turn:
         facts["turn"] = _name(session.turn)
     if session.call:

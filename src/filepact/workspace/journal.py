@@ -351,7 +351,7 @@ def new_proposal(
 ) -> Proposal:
     """A proposal that is made now, and the rule that wants it approved; else as `new_operation`."""
     return Proposal(
-        id=new_id(),
+        id=ChangeId(session.change) if session.change else new_id(),
         session=session,
         tool=tool,
         summary=summary,

@@ -6,7 +6,7 @@ from argparse import REMAINDER
 from typing import TYPE_CHECKING
 
 from filepact.faces.cli.journal_commands import add_journal_commands
-from filepact.faces.cli.parser import add_dry_run, add_unattended, count, seconds, whole
+from filepact.faces.cli.parser import add_dry_run, add_offer, add_unattended, count, seconds, whole
 
 if TYPE_CHECKING:
     from filepact.faces.cli.parser import CommandGroup
@@ -51,18 +51,7 @@ def _add_serving(group: CommandGroup) -> None:
         action="store_true",
         help="offer only tools that change nothing, as --max-level safe does",
     )
-    add(
-        "--tier",
-        choices=("essential", "standard", "full"),
-        default="full",
-        help="offer the tools up to this tier (default: full)",
-    )
-    add(
-        "--max-level",
-        choices=("safe", "moderate", "dangerous"),
-        default="dangerous",
-        help="offer the tools up to this level (default: dangerous)",
-    )
+    add_offer(add)
     add(
         "--mode",
         choices=("auto", "review", "preview", "read-only"),
@@ -70,6 +59,40 @@ def _add_serving(group: CommandGroup) -> None:
         help="auto: do what the rules allow; review, or preview as it was called first: every change waits for a person; "
         "read-only: as --read-only (default: auto)",
     )
+    add = group.add(
+        "serve",
+        "gateway:serve",
+        "serve folders to many agents over HTTP, as a gateway",
+        "filepact serve ~/project --listen 127.0.0.1:8750",
+        "MCP over Streamable HTTP at /mcp, in both protocol eras; the table serve of the settings has the rest. "
+        "Needs the extra serve. SIGTERM ends it when the calls in flight are done.",
+    )
+    add(
+        "roots",
+        metavar="ROOT",
+        nargs="*",
+        help="folder that agents may use; the first is their working folder (default: the workspaces of the settings)",
+    )
+    add(
+        "--listen",
+        metavar="ADDRESS",
+        default="127.0.0.1:8750",
+        help="where to listen, as HOST:PORT (default: 127.0.0.1:8750)",
+    )
+    add(
+        "--health",
+        metavar="ADDRESS",
+        help="where /healthz, /readyz and /metrics are told, as HOST:PORT (default: nowhere)",
+    )
+    add("--workers", metavar="N", type=count, help="processes that serve (default: 1)")
+    add(
+        "--mode",
+        choices=("auto", "review", "read-only"),
+        default="auto",
+        help="auto: do what the rules allow; review: every change waits for a person; read-only: "
+        "only tools that change nothing (default: auto)",
+    )
+    add_offer(add)
     add = group.add(
         "setup",
         "setup:setup",

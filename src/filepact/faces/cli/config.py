@@ -104,6 +104,8 @@ def edit(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 
 def in_force(settings: Settings) -> dict[tuple[str, str], Any]:
     """The settings by table and key; None for what is not set."""
+    from filepact.config.serving import GatewaySettings  # noqa: PLC0415 - for this command alone
+
     parts = {
         "guard": settings.guard,
         "mcp": settings.server,
@@ -111,6 +113,7 @@ def in_force(settings: Settings) -> dict[tuple[str, str], Any]:
         "hooks": settings.hooks,
         "recording": settings.recording,
         "run": settings.run,
+        "serve": settings.gateway or GatewaySettings(),
         "proposals": settings.limits,
         "audit": settings.audit or AuditOptions(),
         "diagnostics": settings.diagnosing,

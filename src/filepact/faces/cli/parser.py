@@ -19,6 +19,7 @@ __all__ = [
     "CommandGroup",
     "CommandParser",
     "add_dry_run",
+    "add_offer",
     "add_unattended",
     "count",
     "meant",
@@ -335,6 +336,22 @@ def add_unattended(add: Callable[..., Any]) -> None:
         "--unattended",
         action="store_true",
         help="do it without a terminal and without asking; the journal records that",
+    )
+
+
+def add_offer(add: Callable[..., Any]) -> None:
+    """Add what every command takes that serves tools."""
+    add(
+        "--tier",
+        choices=("essential", "standard", "full"),
+        default="full",
+        help="offer the tools up to this tier (default: full)",
+    )
+    add(
+        "--max-level",
+        choices=("safe", "moderate", "dangerous"),
+        default="dangerous",
+        help="offer the tools up to this level (default: dangerous)",
     )
 
 

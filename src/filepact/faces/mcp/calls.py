@@ -122,6 +122,8 @@ class ToolExecutor:
         session_factory: Makes the session of an actor; asked once for each.
         folders: Told by the client before its first call, if it has any.
         page: What one answer may take, in bytes; None for what is known of the client.
+        within: Goes before every name of a conversation that a host tells: two users of a gateway may
+            tell the same.
     """
 
     def __init__(
@@ -131,7 +133,9 @@ class ToolExecutor:
         session_factory: Callable[[Actor], Session],
         folders: ClientFolders,
         page: int | None = None,
+        within: str = "",
     ) -> None:
+        self._within = within
         self._tools = tools
         self._session_factory = session_factory
         self._sessions: dict[Actor, Session] = {}
@@ -187,7 +191,7 @@ class ToolExecutor:
         named = "" if session.conversation is None else conversation_in(actor.name, meta)
         if not (turn or called or named):
             return session
-        conversation = named or session.conversation
+        conversation = f"{self._within}{named}" if named else session.conversation
         return replace(session, conversation=conversation, turn=turn, call=called)
 
 
@@ -261,6 +265,14 @@ class CallExecutor:
             call = self._by_id.pop(_correlated(wanted), None)
             if call is not None:
                 call.cancelled = True
+                call.wanted = False
+                self._ended.notify_all()
+
+    def abandon(self, wanted: RequestId) -> None:
+        """Let a call go on whose answer nobody can be given any more."""
+        with self._lock:
+            call = self._by_id.pop(_correlated(wanted), None)
+            if call is not None:
                 call.wanted = False
                 self._ended.notify_all()
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CAPABILITIES_KEY",
     "CLIENT_KEY",
+    "HANDSHAKE_VERSIONS",
     "MODERN_VERSION",
     "RECEIPT_KEY",
     "VERSION_KEY",
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 MODERN_VERSION: Final = "2026-07-28"
-_HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 
 _RESERVED: Final = "io.modelcontextprotocol/"
 VERSION_KEY: Final = _RESERVED + "protocolVersion"
@@ -128,7 +129,7 @@ class ServerInfo:
     def initialized(self, asked: str) -> dict[str, Any]:
         """The answer to ``initialize``, for the protocol version that the client asked for."""
         return {
-            "protocolVersion": asked if asked in _HANDSHAKE_VERSIONS else _HANDSHAKE_VERSIONS[-1],
+            "protocolVersion": asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
             "capabilities": _CAPABILITIES,
             "serverInfo": self._server,
             "instructions": self.instructions,

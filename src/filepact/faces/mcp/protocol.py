@@ -38,6 +38,7 @@ __all__ = [
     "ClientMessage",
     "FoldersRequest",
     "FoldersResponse",
+    "ProtocolContext",
     "SdkMessage",
     "ServerProtocol",
     "Step",
@@ -108,17 +109,43 @@ class SdkMessage:
 Step = ClientMessage | FoldersRequest | CancelCall | ToolRequest | FoldersResponse | SdkMessage
 
 
+@dataclass(frozen=True, slots=True)
+class ProtocolContext:
+    """What is known of a conversation before its first message here.
+
+    Attributes:
+        opening: Its handshake, an ordinary one; None for none.
+        modern: Whether it is of the era without handshakes.
+        within: Goes before every name of a conversation that a host tells: two users of a gateway may
+            tell the same.
+    """
+
+    opening: Message | None = None
+    modern: bool = False
+    within: str = ""
+
+
 class ServerProtocol:
     """One client's messages, in the order in which they come.
 
     Args:
         facts: What the server says of itself.
         direct: Whether ordinary requests are dealt with here; if not, the package has every one.
+        folders: Whether a client that has folders is asked for them.
+        before: What is known of a conversation that goes on here.
     """
 
-    def __init__(self, facts: ServerInfo, *, direct: bool = True) -> None:
+    def __init__(
+        self,
+        facts: ServerInfo,
+        *,
+        direct: bool = True,
+        folders: bool = True,
+        before: ProtocolContext | None = None,
+    ) -> None:
         self._facts = facts
         self._direct = direct
+        self._asks_folders = folders
         self._era: Literal["", "handshake", "modern"] = ""
         # The handshake as it was, while it is certain that the package would know the same.
         self._handshake: Message | None = None
@@ -127,6 +154,14 @@ class ServerProtocol:
         self._passing = False
         self._has_folders = False
         self._asked = 0
+        opening = None if before is None else before.opening
+        if before is not None and before.modern:
+            self._era = "modern"
+        if opening is not None:
+            self._era = "handshake"
+            self._handshake = {**opening, "id": REPLAYED}
+            self._ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+            self._actor = actor_named(opening["params"]["clientInfo"])
 
     def take(self, message: Message) -> list[Step]:
         """Decide about a message: the actions to take, in order."""
@@ -158,9 +193,8 @@ class ServerProtocol:
 
     def _greeted(self, message: Message, wanted: RequestId, params: dict[str, Any]) -> list[Step]:
         capabilities = params.get("capabilities")
-        self._has_folders = isinstance(capabilities, dict) and isinstance(
-            capabilities.get("roots"), dict
-        )
+        has_folders = isinstance(capabilities, dict) and isinstance(capabilities.get("roots"), dict)
+        self._has_folders = self._asks_folders and has_folders
         if not (self._direct and _is_plain(message) and is_ordinary_handshake(params)):
             # Whether the package accepts it is not known here; all that follows is the package's.
             steps = self._pass_on(message)

@@ -53,6 +53,13 @@ class SdkServer:
                 self._close(request_id({"id": message["params"]["requestId"]}))
             self._hand_over(message)
 
+    def cancel(self, note: Message) -> None:
+        """Tell the SDK that a request is cancelled, if it has any that is not answered."""
+        with self._changed:
+            if self._open:
+                self._close(request_id({"id": note["params"]["requestId"]}))
+                self._hand_over(note)
+
     def settle(self, patience: float) -> None:
         """Wait until every request is answered, or for so many seconds."""
         with self._changed:

@@ -17,6 +17,7 @@ from filepact.faces.mcp.protocol import (
     ClientMessage,
     FoldersRequest,
     FoldersResponse,
+    ProtocolContext,
     SdkMessage,
     ServerProtocol,
     ToolRequest,
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Actor, Session
     from filepact.faces.mcp.sdk_fallback import Attach
     from filepact.tools.registry import Toolset
-    from filepact.wire.messages import Message
+    from filepact.wire.messages import Message, RequestId
 
-__all__ = ["INSTRUCTIONS_LIMIT", "ClientConnection", "serve"]
+__all__ = ["INSTRUCTIONS_LIMIT", "ClientConnection", "decode", "encode", "serve"]
 
 INSTRUCTIONS_LIMIT = 1_000
 """Most characters of the instructions; hosts put them into every conversation."""
@@ -87,7 +88,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
     with ExitStack() as stack:
         source, sink = pipes or stack.enter_context(standard_pipes())
         stack.enter_context(stopped_by_signals(lambda: over.put(True)))
-        wire = MessagePipes(source, sink, _decode, _encode)
+        wire = MessagePipes(source, sink, decode, encode)
         stack.callback(wire.close)
         connection = ClientConnection(
             tools,
@@ -130,7 +131,7 @@ def _load(tools: ToolCache) -> None:
         tools.toolbox()
 
 
-def _decode(line: bytes) -> Any:
+def decode(line: bytes) -> Any:
     """JSON of a client.  The strict decoder takes its time to load, and is not loaded for plain lines."""
     plain = (
         len(line) < _PLAIN and b"\\u" not in line and line.count(b"{") + line.count(b"[") < _FLAT
@@ -142,7 +143,7 @@ def _decode(line: bytes) -> Any:
     return from_json(line, cache_strings="keys")
 
 
-def _encode(message: Message) -> bytes:
+def encode(message: Message) -> bytes:
     """JSON for a client, by the fast encoder once that is loaded."""
     if (fast := sys.modules.get("pydantic_core")) is not None:
         # Half a surrogate pair is for the other one; so is everything while this is being loaded.
@@ -153,30 +154,43 @@ def _encode(message: Message) -> bytes:
     return _JSON.encode(message).encode("utf-8", "backslashreplace")
 
 
+def _no_folders(_folders: Sequence[str]) -> None:
+    """Nobody is asked for any."""
+
+
 class ClientConnection:
     """Everything that is kept for one client; the arguments are those of `serve`.
 
     Args:
         send: Takes what the client is to get; must not block.
+        alone: As of `CallExecutor`.
+        before: What is known of a conversation that goes on here.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - as of `serve`
         self,
         tools: ToolCache,
         facts: ServerInfo,
         send: Callable[[Message], None],
         *,
         session_factory: Callable[[Actor], Session],
-        narrow: Callable[[Sequence[str]], str | None],
+        narrow: Callable[[Sequence[str]], str | None] | None,
         page: int | None = None,
         direct: bool = True,
         alone: Callable[[Callable[[], None]], bool] | None = None,
+        before: ProtocolContext | None = None,
     ) -> None:
         self._send = send
-        self._conversation = ServerProtocol(facts, direct=direct)
-        self._folders = ClientFolders(narrow)
+        self._conversation = ServerProtocol(
+            facts, direct=direct, folders=narrow is not None, before=before
+        )
+        self._folders = ClientFolders(narrow or _no_folders)
         service = ToolExecutor(
-            tools, session_factory=session_factory, folders=self._folders, page=page
+            tools,
+            session_factory=session_factory,
+            folders=self._folders,
+            page=page,
+            within="" if before is None else before.within,
         )
         self._executor = CallExecutor(service, facts, send, alone)
 
@@ -204,6 +218,16 @@ class ClientConnection:
                     self._folders.receive(answer)
                 case SdkMessage(passed):
                     self._fallback.give(passed)
+
+    def cancel(self, wanted: RequestId) -> None:
+        """End a request and do not answer it; from any thread."""
+        self._executor.cancel(wanted)
+        note = {"method": "notifications/cancelled", "params": {"requestId": wanted}}
+        self._fallback.cancel({"jsonrpc": "2.0", **note})
+
+    def abandon(self, wanted: RequestId) -> None:
+        """Let a request go on whose answer nobody can be given any more; from any thread."""
+        self._executor.abandon(wanted)
 
     def settle(self, patience: float) -> None:
         """Wait up to so many seconds for calls in flight: some clients pipe a script."""

@@ -1,0 +1,224 @@
+"""Command `serve`: the gateway, with its workers."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from filepact import VERSION
+from filepact.config.serving import GatewaySettings, RealmAccess
+from filepact.errors import InvalidParamsError
+from filepact.faces.cli.screen import remark
+from filepact.faces.cli.serve import instructions
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from filepact.config.settings import Settings
+    from filepact.faces.cli.screen import Terminal
+    from filepact.faces.gateway.metrics import Metrics
+    from filepact.faces.gateway.realms import Realms
+    from filepact.faces.gateway.server import GatewaySockets, WorkerPipes
+    from filepact.tools.registry import Toolset
+    from filepact.workspace.workspace import Mode, Workspace
+
+__all__ = ["serve"]
+
+
+def serve(arguments: Namespace, _screen: Terminal) -> None:
+    """Serve folders over HTTP until this process is told to end."""
+    try:
+        from filepact.faces.gateway.metrics import Metrics  # noqa: PLC0415 - an extra
+        from filepact.faces.gateway.server import (  # noqa: PLC0415 - as this
+            GatewaySockets,
+            WorkerPipes,
+            listen,
+            run_workers,
+        )
+    except ImportError as error:
+        raise InvalidParamsError(
+            f"the gateway needs a package that is not installed ({error.name})",
+            hint="Install filepact[serve].",
+        ) from None
+    from filepact.config.person import read_settings  # noqa: PLC0415 - with the rest
+
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="filepact: %(levelname)s: %(message)s"
+    )
+    settings = read_settings(arguments.config)
+    chosen = settings.gateway or GatewaySettings()
+    workers = arguments.workers or chosen.workers
+    main = _address(arguments.listen, "--listen")
+    if not _is_loopback(main[0]):
+        raise InvalidParamsError(
+            f"{main[0]} can be reached from elsewhere, and nobody has to say who they are",
+            hint="Listen at 127.0.0.1.",
+        )
+    _check(arguments, settings)
+    health = None
+    if arguments.health:
+        health = listen(_address(arguments.health, "--health"))
+    listeners = GatewaySockets(listen(main), health)
+    metrics = Metrics(workers)
+    host, port = listeners.main.getsockname()[:2]
+    told = f"filepact: serving at http://{_joined(host, port)}/mcp\n"
+    if health is not None:
+        told += f"filepact: watched over at http://{_joined(*health.getsockname()[:2])}\n"
+    remark(told)
+    if workers == 1:
+        _work(arguments, settings, chosen, listeners, metrics, None)
+        return
+    links = WorkerPipes(workers)
+
+    def work(number: int) -> None:
+        metrics.worker = number
+        metrics.begin_again()
+        _work(arguments, settings, chosen, listeners, metrics, links)
+
+    run_workers(workers, work, drain=chosen.drain)
+
+
+def _work(
+    arguments: Namespace,
+    settings: Settings,
+    chosen: GatewaySettings,
+    listeners: GatewaySockets,
+    metrics: Metrics,
+    links: WorkerPipes | None,
+) -> None:
+    """One worker, from its start to its end."""
+    from filepact.config.person import state_folder  # noqa: PLC0415 - the same
+    from filepact.faces.gateway import handler as handlers  # noqa: PLC0415 - an extra
+    from filepact.faces.gateway.guard import OpenGatewayGuard  # noqa: PLC0415 - the same
+    from filepact.faces.gateway.limits import LimitChecks  # noqa: PLC0415 - the same
+    from filepact.faces.gateway.requests import RequestChecks  # noqa: PLC0415 - the same
+    from filepact.faces.gateway.server import GatewayWorker  # noqa: PLC0415 - the same
+    from filepact.faces.gateway.tokens import SessionTokens  # noqa: PLC0415 - the same
+    from filepact.serving import open_gateway_store  # noqa: PLC0415 - loads the database
+
+    with ExitStack() as stack:
+        state = state_folder(arguments.state)
+        realms = _realms(arguments, settings, chosen, state)
+        stack.callback(realms.close)
+        realms.open_all()
+        store = open_gateway_store(state)
+        stack.callback(store.close)
+        sessions = SessionTokens(
+            store.secret("sessions", os.urandom(32)),
+            lasts=chosen.session_hours * 3_600,
+            has_ended=store.has_ended,
+        )
+        host, port = listeners.main.getsockname()[:2]
+        hosts = [_joined(host, port), f"localhost:{port}", *chosen.hosts]
+        checks = RequestChecks(hosts, [f"http://{one}" for one in hosts[:2]] + [*chosen.origins])
+
+        def cancelled(session: str, wanted: int | str) -> None:
+            if links is not None:
+                links.tell(metrics.worker, session, wanted)
+
+        endpoint = handlers.GatewayHandler(
+            OpenGatewayGuard(realms, _access(arguments)),
+            checks,
+            sessions,
+            LimitChecks(chosen.limits),
+            metrics,
+            handlers.GatewayOptions(chosen.megabytes * 1_000_000, chosen.patience, chosen.threads),
+            ended=store.end,
+            cancelled=cancelled,
+        )
+        worker = GatewayWorker(
+            listeners,
+            endpoint,
+            metrics,
+            drain=chosen.drain,
+            patience=chosen.patience,
+            ready=store.ready,
+            links=links,
+        )
+        worker.serve()
+
+
+def _realms(
+    arguments: Namespace, settings: Settings, chosen: GatewaySettings, state: str
+) -> Realms:
+    from filepact.app import open_toolbox, open_workspace  # noqa: PLC0415 - loads the database
+    from filepact.faces.gateway.realms import Realms  # noqa: PLC0415 - an extra
+
+    roots = dict(chosen.realms)
+    if arguments.roots:
+        roots[""] = tuple(arguments.roots)
+
+    def opened(folders: tuple[str, ...], mode: Mode) -> Workspace:
+        workspace = open_workspace(folders, state_dir=state, mode=mode, settings=settings)
+        workspace.keep_search_index()
+        return workspace
+
+    def tools(workspace: Workspace, access: RealmAccess) -> Toolset:
+        return open_toolbox(
+            workspace,
+            own=True,
+            tier=access.tier,
+            max_level=access.max_level,
+            read_only=access.mode == "read-only",
+            seconds=settings.server.timeout,
+        )
+
+    def facts(workspace: Workspace, access: RealmAccess) -> tuple[str, str, str]:
+        changes = access.mode != "read-only" and access.max_level != "safe"
+        own = changes and access.tier != "essential"
+        said = instructions(workspace, changes=changes, own=own, moves=False)
+        return "filepact", VERSION, said
+
+    return Realms(roots, opened=opened, tools=tools, facts=facts, page=settings.server.page)
+
+
+def _check(arguments: Namespace, settings: Settings) -> None:
+    """Refuse what could not be served, before anything listens."""
+    realms = {} if settings.gateway is None else settings.gateway.realms
+    if not arguments.roots and not realms:
+        raise InvalidParamsError(
+            "no folder was named", hint="Name at least one, or a workspace in the settings."
+        )
+    if settings.guard.landlock == "required":
+        raise InvalidParamsError(
+            "the settings require the kernel's sandbox, and a gateway has none",
+            hint="Serve with `filepact mcp`, or set landlock in [guard] to auto.",
+        )
+
+
+def _access(arguments: Namespace) -> RealmAccess:
+    chosen: dict[str, Any] = {"tier": arguments.tier, "max_level": arguments.max_level}
+    return RealmAccess(arguments.mode, **chosen)
+
+
+def _address(text: str, option: str) -> tuple[str, int]:
+    """An address as it is typed.
+
+    Raises:
+        InvalidParamsError: It is none.
+    """
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not (colon and host and port.isdigit() and int(port) <= 65_535):
+        raise InvalidParamsError(
+            f"{option} {text}: that is no address",
+            hint="Give it as HOST:PORT, such as 127.0.0.1:8750.",
+        )
+    return host, int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _joined(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

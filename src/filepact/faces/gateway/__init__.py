@@ -1,0 +1,1 @@
+"""The gateway: MCP over HTTP for many clients, with limits, sessions that any worker knows, and drain."""

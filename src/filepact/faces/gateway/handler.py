@@ -1,0 +1,590 @@
+"""The endpoint: POST, GET and DELETE of MCP's Streamable HTTP, in both protocol eras; an ASGI application.
+
+The protocol itself is that of `filepact.faces.mcp`.  Nothing of a session is kept here: its id has what
+the handshake said, so that any worker can go on with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from mcp.shared.inbound import (
+    InboundLadderRejection,
+    classify_inbound_request,
+    find_duplicated_routing_header,
+)
+
+from filepact.domain.operation import Session
+from filepact.errors import FilepactError, RequestTooLargeError, ShuttingDownError
+from filepact.faces.gateway.exchange import GatewayCall
+from filepact.faces.gateway.requests import (
+    STATUS,
+    HttpAnswer,
+    HttpRequest,
+    RequestChecks,
+    plain,
+    refusal,
+    wire_refusal,
+)
+from filepact.faces.mcp.fast_path import HANDSHAKE_VERSIONS, MODERN_VERSION, VERSION_KEY
+from filepact.faces.mcp.protocol import ProtocolContext
+from filepact.faces.mcp.server import ClientConnection, decode, encode
+from filepact.values import dataclass, replace
+from filepact.wire.framing import read_message
+from filepact.wire.messages import INVALID_REQUEST, METHOD_NOT_FOUND, ErrorResponse, request_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from starlette.types import Receive, Scope, Send
+
+    from filepact.domain.operation import Actor
+    from filepact.faces.gateway.limits import LimitChecks
+    from filepact.faces.gateway.metrics import Metrics
+    from filepact.faces.gateway.tokens import GatewaySession, SessionTokens
+    from filepact.faces.mcp.calls import ToolCache
+    from filepact.faces.mcp.fast_path import ServerInfo
+    from filepact.wire.messages import Message, RequestId
+
+__all__ = ["GatewayGuard", "GatewayHandler", "GatewayOptions", "RealmTools", "UserContext"]
+
+_SESSION: Final = "mcp-session-id"
+_VERSION: Final = "mcp-protocol-version"
+_QUICK: Final = 0.05  # seconds after which it is looked whether the client is still there
+_SILENT: Final = 15.0  # seconds after which a client, and whatever stands between, hears of us
+_ASIDE: Final = "filepact.transport"
+
+
+@dataclass(frozen=True, slots=True)
+class RealmTools:
+    """The tools of a workspace as some users may use them.
+
+    Attributes:
+        page: What one answer may take; None for what is known of each client.
+    """
+
+    tools: ToolCache
+    facts: ServerInfo
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UserContext:
+    """Who asks, and for what.
+
+    Attributes:
+        user: Empty where nobody has to say who they are.
+        realm: The name of the workspace.
+    """
+
+    user: str
+    realm: str
+    served: RealmTools
+
+
+class GatewayGuard(Protocol):
+    """Says who asks, and what they may use."""
+
+    def realm(self, path: str) -> str | None:
+        """The workspace at a path; None where there is none."""
+
+    async def caller(self, request: HttpRequest, realm: str) -> UserContext | HttpAnswer:
+        """Who asks, or why they are refused."""
+
+    def page(self, request: HttpRequest) -> HttpAnswer | None:
+        """What everybody may read at a path; None where there is nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayOptions:
+    """How the endpoint behaves.
+
+    Attributes:
+        body: Most bytes of a request.
+        patience: Seconds that a client may take to send a request, and to take an answer.
+        threads: Most calls that are carried out at once.
+    """
+
+    body: int = 8_000_000
+    patience: float = 30.0
+    threads: int = 16
+
+
+class GatewayHandler:
+    """Answers the requests of MCP clients.
+
+    Args:
+        guard: Who may ask.
+        checks: What every request has to say of itself.
+        sessions: The ids of sessions.
+        limits: How much may be asked for.
+        metrics: Counts what is done.
+        options: How it behaves.
+        ended: Told the id of a session that its client ends, and when it would have ended anyway.
+        cancelled: Told of what a client cancels that does not run here.
+    """
+
+    def __init__(
+        self,
+        guard: GatewayGuard,
+        checks: RequestChecks,
+        sessions: SessionTokens,
+        limits: LimitChecks,
+        metrics: Metrics,
+        options: GatewayOptions,
+        *,
+        ended: Callable[[str, float], None],
+        cancelled: Callable[[str, RequestId], None],
+    ) -> None:
+        self._guard = guard
+        self._checks = checks
+        self._sessions = sessions
+        self._limits = limits
+        self._metrics = metrics
+        self._options = options
+        self._ended = ended
+        self._cancelled = cancelled
+        self._threads = ThreadPoolExecutor(options.threads, "gateway-call")
+        self._running: dict[tuple[str, str], list[GatewayCall]] = {}
+        self.draining = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = HttpRequest.of(scope)
+        out = _Sink(send, scope, self._options.patience, self._metrics)
+        answer = await self._answer(request, receive, out)
+        if answer is not None:
+            if answer.code or answer.status >= 400:
+                self._metrics.add(
+                    "filepact_gateway_refused_total", f'code="{answer.code or "other"}"'
+                )
+            await out.whole(answer)
+
+    async def _answer(
+        self, request: HttpRequest, receive: Receive, out: _Sink
+    ) -> HttpAnswer | None:
+        """The answer; None where it was sent already."""
+        led = self._checks.led_here(request)
+        if led is not None:
+            return led
+        page = self._guard.page(request)
+        if page is not None:
+            return page
+        realm = self._guard.realm(request.path)
+        if realm is None:
+            return plain(404, "There is nothing here.")
+        if self.draining:
+            return refusal(_shutting_down())
+        if request.method not in ("POST", "DELETE"):
+            # There is nothing that is not an answer to a request, so there is no stream to listen to,
+            # nor one that could be gone on with: `Last-Event-ID` is refused with it.
+            return plain(405, "This gateway takes POST and DELETE.", Allow="POST, DELETE")
+        try:
+            caller = await self._guard.caller(request, realm)
+            if isinstance(caller, HttpAnswer):
+                return caller
+            if request.method == "DELETE":
+                return self._end(request, caller)
+            refused = self._checks.post(request)
+            if refused is not None:
+                return refused
+            body = await self._body(request, receive, out)
+            return await self._post(request, caller, body, receive, out)
+        except FilepactError as error:
+            return refusal(error)
+        except _DisconnectedError:
+            return None
+
+    def _end(self, request: HttpRequest, caller: UserContext) -> HttpAnswer:
+        session = self._session(request, caller)
+        self._ended(session.id, session.begun + self._sessions.lasts)
+        return HttpAnswer(204)
+
+    def _session(self, request: HttpRequest, caller: UserContext) -> GatewaySession:
+        return self._sessions.read(request.get(_SESSION), user=caller.user, realm=caller.realm)
+
+    async def _body(self, request: HttpRequest, receive: Receive, out: _Sink) -> bytes:
+        most = self._options.body
+        said = request.get("content-length")
+        size = int(said) if said.isdigit() else 0
+        if size > most:
+            raise _too_large(most)
+        parts: list[bytes] = []
+        size, more = 0, True
+        with out.watched():
+            while more:
+                event = await receive()
+                if event["type"] != "http.request":
+                    raise _DisconnectedError
+                part = event.get("body", b"")
+                size += len(part)
+                if size > most:
+                    raise _too_large(most)
+                parts.append(part)
+                more = event.get("more_body", False)
+        self._metrics.add("filepact_gateway_received_bytes_total", by=size)
+        return b"".join(parts)
+
+    # -- messages -----------------------------------------------------------------------------
+
+    async def _post(
+        self, request: HttpRequest, caller: UserContext, body: bytes, receive: Receive, out: _Sink
+    ) -> HttpAnswer | None:
+        message = read_message(body.strip(), decode)
+        if message is None:
+            return HttpAnswer(202)
+        if isinstance(message, ErrorResponse):
+            return wire_refusal(message)
+        wanted = request_id(message)
+        version = request.get(_VERSION)
+        if _is_modern(message, version):
+            return await self._modern(request, caller, message, len(body), receive, out)
+        if version and version not in HANDSHAKE_VERSIONS:
+            known = [*HANDSHAKE_VERSIONS, MODERN_VERSION]
+            said = ErrorResponse(-32022, "Unsupported protocol version", wanted)
+            return wire_refusal(said, {"supported": known, "requested": version})
+        session: GatewaySession | None = None
+        if message.get("method") != "initialize" or wanted is None:
+            if not request.get(_SESSION):
+                said = ErrorResponse(INVALID_REQUEST, "Mcp-Session-Id is missing", wanted)
+                return wire_refusal(said)
+            session = self._session(request, caller)
+        if wanted is None or "method" not in message:
+            if session is not None and message.get("method") == "notifications/cancelled":
+                self._cancel(session.id, message)
+            return HttpAnswer(202)
+        try:
+            over = self._limits.begin(session.id if session else "", caller.user, len(body))
+        except FilepactError as error:
+            return refusal(error, wanted)
+        try:
+            talk = _Talk(caller, message, session, modern=False)
+            await self._converse(request, talk, receive, out)
+        finally:
+            over()
+        return None
+
+    async def _modern(
+        self,
+        request: HttpRequest,
+        caller: UserContext,
+        message: Message,
+        size: int,
+        receive: Receive,
+        out: _Sink,
+    ) -> HttpAnswer | None:
+        wanted = request_id(message)
+        if "method" not in message:
+            return wire_refusal(ErrorResponse(INVALID_REQUEST, "answers are not taken", None))
+        if wanted is None:
+            # No notification means anything here: what is not wanted any more is cancelled by leaving.
+            return HttpAnswer(202)
+        twice = find_duplicated_routing_header(request.headers)
+        if twice is not None:
+            return wire_refusal(ErrorResponse(-32020, f"{twice} was sent twice", wanted))
+        if message["method"] == "initialize":
+            said = ErrorResponse(
+                METHOD_NOT_FOUND, "there are no handshakes in this version", wanted
+            )
+            return wire_refusal(said)
+        verdict = classify_inbound_request(message, headers=dict(request.headers))
+        if isinstance(verdict, InboundLadderRejection):
+            return wire_refusal(ErrorResponse(verdict.code, verdict.message, wanted), verdict.data)
+        try:
+            over = self._limits.begin("", caller.user, size)
+        except FilepactError as error:
+            return refusal(error, wanted)
+        try:
+            await self._converse(request, _Talk(caller, message, None, modern=True), receive, out)
+        finally:
+            over()
+        return None
+
+    async def _converse(
+        self, request: HttpRequest, talk: _Talk, receive: Receive, out: _Sink
+    ) -> None:
+        """Carry a request out, and send what comes of it."""
+        loop = asyncio.get_running_loop()
+        exchange = GatewayCall(loop, talk.connection, talk.message)
+        session = talk.session.id if talk.session else ""
+        key = (session, str(exchange.wanted))
+        if session:
+            self._running.setdefault(key, []).append(exchange)
+        calls = talk.message["method"] == "tools/call"
+        begun = time.perf_counter()
+        if calls:
+            self._metrics.add("filepact_gateway_running_calls")
+        done = loop.run_in_executor(self._threads, exchange.run)
+        try:
+            outcome = await self._send_all(request, talk, exchange, receive, out)
+        finally:
+            if session:
+                self._running[key].remove(exchange)
+                if not self._running[key]:
+                    del self._running[key]
+            if calls:
+                self._metrics.add("filepact_gateway_running_calls", by=-1.0)
+                self._metrics.called(time.perf_counter() - begun)
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(done)
+        if calls:
+            self._metrics.add("filepact_gateway_calls_total", f'outcome="{outcome}"')
+
+    async def _send_all(
+        self,
+        request: HttpRequest,
+        talk: _Talk,
+        exchange: GatewayCall,
+        receive: Receive,
+        out: _Sink,
+    ) -> str:
+        """Send messages as they come; JSON where the first one is the answer, else a stream."""
+        watch: asyncio.Task[None] | None = None
+        streams = request.accepts("text/event-stream")
+        waited = 0.0
+        try:
+            while True:
+                try:
+                    message = await exchange.next(_QUICK if watch is None else _SILENT)
+                except TimeoutError:
+                    if watch is None:
+                        watch = asyncio.create_task(_watch(receive, exchange, modern=talk.modern))
+                        continue
+                    waited += _SILENT
+                    if streams:
+                        await out.stream(b": still at work\r\n\r\n")
+                    continue
+                if message is None:
+                    await (out.stream(b"", last=True) if out.begun else out.whole(HttpAnswer(202)))
+                    return "unanswered"
+                if "method" in message:
+                    if streams:
+                        await out.stream(_event(message))
+                    continue
+                await self._send_answer(talk, message, out)
+                result = message.get("result")
+                failed = not isinstance(result, dict) or result.get("isError") is True
+                return "failed" if failed else "done"
+        finally:
+            if watch is not None:
+                watch.cancel()
+
+    async def _send_answer(self, talk: _Talk, message: Message, out: _Sink) -> None:
+        if out.begun:
+            await out.stream(_event(message), last=True)
+            return
+        headers: dict[str, str] = {}
+        status = 200
+        if talk.opens and "result" in message:
+            headers["Mcp-Session-Id"] = self._open(talk, message["result"])
+        elif "error" in message and (talk.modern or talk.opens):
+            status = STATUS.get(message["error"].get("code"), 200)
+        await out.whole(HttpAnswer(status, encode(message), headers))
+
+    def _open(self, talk: _Talk, result: Mapping[str, Any]) -> str:
+        told = talk.message["params"].get("clientInfo", {})
+        client = (str(told.get("name", "")), str(told.get("version", "")))
+        version = str(result.get("protocolVersion"))
+        _, token = self._sessions.open(
+            version, client, user=talk.caller.user, realm=talk.caller.realm
+        )
+        self._metrics.add("filepact_gateway_sessions_total")
+        return token
+
+    # -- ends ---------------------------------------------------------------------------------
+
+    def _cancel(self, session: str, message: Message) -> None:
+        wanted = request_id({"id": (message.get("params") or {}).get("requestId")})
+        if wanted is not None and not self.cancel(session, wanted):
+            self._cancelled(session, wanted)
+
+    def cancel(self, session: str, wanted: RequestId) -> bool:
+        """End a request of a session, if it runs here."""
+        found = self._running.get((session, str(wanted)), [])
+        for exchange in found:
+            exchange.cancel()
+        return bool(found)
+
+    def close(self) -> None:
+        """Cancel what runs, and wait for it, so that no change is left half done."""
+        for exchanges in list(self._running.values()):
+            for exchange in exchanges:
+                exchange.cancel()
+        self._threads.shutdown(cancel_futures=True)
+
+
+class _DisconnectedError(Exception):
+    """Nobody is there any more to be answered."""
+
+
+class _Talk:
+    """A request with all that is known of the conversation that it belongs to."""
+
+    def __init__(
+        self, caller: UserContext, message: Message, session: GatewaySession | None, *, modern: bool
+    ) -> None:
+        self.caller = caller
+        self.message = message
+        self.session = session
+        self.modern = modern
+        self.opens = not modern and session is None
+
+    def connection(self, send: Callable[[Message], None]) -> ClientConnection:
+        """The conversation, as if all of it had been heard here."""
+        served = self.caller.served
+        return ClientConnection(
+            served.tools,
+            served.facts,
+            send,
+            session_factory=self._named,
+            narrow=None,
+            page=served.page,
+            alone=_at_once,
+            before=ProtocolContext(
+                opening=None if self.session is None else self.session.opening,
+                modern=self.modern,
+                within=f"gateway {self.caller.user} ",
+            ),
+        )
+
+    def _named(self, actor: Actor) -> Session:
+        user = self.caller.user
+        acting = replace(actor, user=user)
+        if self.session is not None:
+            return Session(self.session.id, acting, f"gateway {self.session.id}")
+        # Without sessions all that a user's program does is one, but for what its host tells apart.
+        return Session(_lasting(self.caller, actor), acting, f"gateway {user} {actor}")
+
+
+def _lasting(caller: UserContext, actor: Actor) -> str:
+    from hashlib import sha256  # noqa: PLC0415 - for one era alone
+
+    facts = repr((caller.user, caller.realm, actor.name, actor.version))
+    return f"mcp-{sha256(facts.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def _at_once(work: Callable[[], None]) -> bool:
+    """Do it here and now: this thread has nothing else to do."""
+    work()
+    return True
+
+
+async def _watch(receive: Receive, exchange: GatewayCall, *, modern: bool) -> None:
+    """Wait until the client leaves before it was answered."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    # Where there are sessions, who loses a connection has not said that the answer is not wanted.
+    (exchange.cancel if modern else exchange.abandon)()
+
+
+class _Sink:
+    """Sends to one client, and cuts off one that takes nothing."""
+
+    def __init__(self, send: Send, scope: Scope, patience: float, metrics: Metrics) -> None:
+        self._send_on = send
+        self._transport: asyncio.Transport | None = scope.get("state", {}).get(_ASIDE)
+        self._patience = patience
+        self._metrics = metrics
+        self.begun = False
+
+    def watched(self) -> _Watched:
+        """While this is open, the client has only so much time."""
+        return _Watched(self._patience, self._abort)
+
+    def _abort(self) -> None:
+        if self._transport is not None:
+            self._metrics.add("filepact_gateway_aborted_total")
+            self._transport.abort()
+
+    def _abort_stuck(self) -> None:
+        if self._transport is not None and self._transport.get_write_buffer_size():
+            self._abort()
+
+    async def whole(self, answer: HttpAnswer) -> None:
+        headers = [
+            (b"content-type", answer.media.encode()),
+            (b"content-length", str(len(answer.body)).encode()),
+            (b"cache-control", b"no-store"),
+            (b"x-content-type-options", b"nosniff"),
+        ]
+        headers += [
+            (key.lower().encode(), value.encode("latin-1", "replace"))
+            for key, value in answer.headers.items()
+        ]
+        self._count(answer.status)
+        self.begun = True
+        await self._send(
+            {"type": "http.response.start", "status": answer.status, "headers": headers}
+        )
+        await self._send({"type": "http.response.body", "body": answer.body})
+        self._look_later(len(answer.body))
+
+    async def stream(self, data: bytes, *, last: bool = False) -> None:
+        """Send a part of a stream of events; the first part begins it."""
+        if not self.begun:
+            self.begun = True
+            self._count(200)
+            headers = [
+                (b"content-type", b"text/event-stream"),
+                (b"cache-control", b"no-cache, no-transform"),
+                (b"x-accel-buffering", b"no"),
+            ]
+            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        await self._send({"type": "http.response.body", "body": data, "more_body": not last})
+        self._look_later(len(data))
+
+    def _count(self, status: int) -> None:
+        self._metrics.add("filepact_gateway_requests_total", f'status="{status // 100}xx"')
+
+    async def _send(self, event: dict[str, Any]) -> None:
+        with self.watched():
+            await self._send_on(event)
+
+    def _look_later(self, sent: int) -> None:
+        self._metrics.add("filepact_gateway_sent_bytes_total", by=sent)
+        if self._transport is not None and self._transport.get_write_buffer_size():
+            asyncio.get_running_loop().call_later(self._patience, self._abort_stuck)
+
+
+class _Watched:
+    """Calls something unless this is left in time."""
+
+    __slots__ = ("_handle", "_late", "_seconds")
+
+    def __init__(self, seconds: float, late: Callable[[], None]) -> None:
+        self._seconds = seconds
+        self._late = late
+
+    def __enter__(self) -> None:
+        self._handle = asyncio.get_running_loop().call_later(self._seconds, self._late)
+
+    def __exit__(self, *_: object) -> None:
+        self._handle.cancel()
+
+
+def _event(message: Message) -> bytes:
+    return b"event: message\r\ndata: " + encode(message) + b"\r\n\r\n"
+
+
+def _is_modern(message: Message, version: str) -> bool:
+    """Whether a request is of the era without handshakes."""
+    meta = (message.get("params") or {}).get("_meta")
+    if isinstance(meta, dict) and VERSION_KEY in meta:
+        return True
+    return bool(version) and version not in HANDSHAKE_VERSIONS and version >= MODERN_VERSION
+
+
+def _too_large(most: int) -> RequestTooLargeError:
+    return RequestTooLargeError(
+        f"a request may have {most:,} bytes",
+        hint="Send less at once; a file can be changed in several steps.",
+    )
+
+
+def _shutting_down() -> ShuttingDownError:
+    return ShuttingDownError("this gateway is being ended", hint="Send it again.", retry_after=1)

@@ -1,0 +1,131 @@
+"""Counters of a gateway, in memory that its workers share, as Prometheus reads them.
+
+Every worker adds to a part of its own, and whoever is asked tells the sum.
+"""
+
+from __future__ import annotations
+
+import struct
+from mmap import mmap
+from typing import Final
+
+__all__ = ["Metrics"]
+
+_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+_SECONDS: Final = "filepact_gateway_call_seconds"
+
+_COUNTERS: Final = {
+    "filepact_gateway_requests_total": (
+        "Requests by the class of their answer.",
+        tuple(f'status="{one}"' for one in ("2xx", "4xx", "5xx")),
+    ),
+    "filepact_gateway_calls_total": (
+        "Calls of tools by what came of them.",
+        tuple(f'outcome="{one}"' for one in ("done", "failed", "unanswered")),
+    ),
+    "filepact_gateway_refused_total": (
+        "Requests that were refused before anything was looked at, by the code.",
+        tuple(
+            f'code="{one}"'
+            for one in (
+                *("UNAUTHORIZED", "FORBIDDEN", "RATE_LIMITED", "TOO_MANY_CALLS"),
+                *("REQUEST_TOO_LARGE", "SESSION_UNKNOWN", "SHUTTING_DOWN", "other"),
+            )
+        ),
+    ),
+    "filepact_gateway_repeated_total": (
+        "Requests that were answered with what was done before.",
+        ("",),
+    ),
+    "filepact_gateway_sessions_total": ("Sessions that were opened.", ("",)),
+    "filepact_gateway_received_bytes_total": ("Bytes of requests.", ("",)),
+    "filepact_gateway_sent_bytes_total": ("Bytes of answers.", ("",)),
+    "filepact_gateway_aborted_total": ("Clients that took their answer too slowly.", ("",)),
+}
+_GAUGES: Final = {
+    "filepact_gateway_running_calls": "Calls of tools in flight.",
+    "filepact_gateway_connections": "Open connections.",
+}
+_CELLS: Final = [
+    *((name, label) for name, (_, labels) in _COUNTERS.items() for label in labels),
+    *((name, "") for name in _GAUGES),
+    *((_SECONDS, f'le="{edge:g}"') for edge in _BUCKETS),
+    (_SECONDS, "count"),
+    (_SECONDS, "sum"),
+]
+_PLACES: Final = {cell: place for place, cell in enumerate(_CELLS)}
+_CELL: Final = struct.Struct("d")
+
+
+class Metrics:
+    """The counters.
+
+    Args:
+        workers: How many processes add to them; made before they are forked.
+    """
+
+    def __init__(self, workers: int = 1) -> None:
+        self._size = len(_CELLS) * _CELL.size
+        self._memory = mmap(-1, self._size * workers)
+        self._workers = workers
+        self.worker = 0
+        """The part that this process adds to."""
+
+    def add(self, name: str, label: str = "", by: float = 1.0) -> None:
+        """Add to a counter or a gauge; what has no place of its own counts as other."""
+        place = _PLACES.get((name, label), _PLACES.get((name, 'code="other"')))
+        if place is None:
+            raise KeyError(name)
+        at = self.worker * self._size + place * _CELL.size
+        (now,) = _CELL.unpack_from(self._memory, at)
+        _CELL.pack_into(self._memory, at, now + by)
+
+    def called(self, seconds: float) -> None:
+        """A call of a tool took so long."""
+        edge = next((one for one in _BUCKETS if seconds <= one), None)
+        if edge is not None:
+            self.add(_SECONDS, f'le="{edge:g}"')
+        self.add(_SECONDS, "count")
+        self.add(_SECONDS, "sum", seconds)
+
+    def begin_again(self) -> None:
+        """Nothing is in flight in this worker, which takes the place of one that has ended."""
+        for name in _GAUGES:
+            at = self.worker * self._size + _PLACES[name, ""] * _CELL.size
+            _CELL.pack_into(self._memory, at, 0.0)
+
+    def value(self, name: str, label: str = "") -> float:
+        """The sum of one counter over all workers."""
+        offset = _PLACES[name, label] * _CELL.size
+        return float(
+            sum(
+                _CELL.unpack_from(self._memory, worker * self._size + offset)[0]
+                for worker in range(self._workers)
+            )
+        )
+
+    def text(self) -> str:
+        """All of them, as Prometheus reads them."""
+        lines: list[str] = []
+        for name, (about, labels) in _COUNTERS.items():
+            lines += [f"# HELP {name} {about}", f"# TYPE {name} counter"]
+            lines += [
+                f"{name}{f'{{{label}}}' if label else ''} {self.value(name, label):.0f}"
+                for label in labels
+            ]
+        for name, about in _GAUGES.items():
+            lines += [f"# HELP {name} {about}", f"# TYPE {name} gauge"]
+            lines.append(f"{name} {self.value(name):.0f}")
+        lines += [
+            f"# HELP {_SECONDS} How long calls of tools take.",
+            f"# TYPE {_SECONDS} histogram",
+        ]
+        below = 0.0
+        for edge in _BUCKETS:
+            below += self.value(_SECONDS, f'le="{edge:g}"')
+            lines.append(f'{_SECONDS}_bucket{{le="{edge:g}"}} {below:.0f}')
+        count = self.value(_SECONDS, "count")
+        lines.append(f'{_SECONDS}_bucket{{le="+Inf"}} {count:.0f}')
+        lines.append(f"{_SECONDS}_sum {self.value(_SECONDS, 'sum'):.6f}")
+        lines.append(f"{_SECONDS}_count {count:.0f}")
+        return "\n".join(lines) + "\n"

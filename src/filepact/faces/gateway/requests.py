@@ -1,0 +1,181 @@
+"""What HTTP asks of a request before its message is looked at, and the answers to refusals; no I/O."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.errors import (
+    FilepactError,
+    GatewayBusyError,
+    OtherRequestError,
+    RateLimitedError,
+    RequestTooLargeError,
+    SessionUnknownError,
+    ShuttingDownError,
+    StateFailedError,
+)
+from filepact.values import dataclass, field
+from filepact.wire.messages import INVALID_REQUEST, PARSE_ERROR, ErrorResponse, error_response
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from starlette.types import Scope
+
+    from filepact.wire.messages import RequestId
+
+__all__ = [
+    "REFUSED",
+    "STATUS",
+    "HttpAnswer",
+    "HttpRequest",
+    "RequestChecks",
+    "refusal",
+    "wire_refusal",
+]
+
+STATUS: Final[Mapping[int, int]] = {
+    PARSE_ERROR: 400,
+    INVALID_REQUEST: 400,
+    -32602: 400,
+    -32020: 400,
+    -32021: 400,
+    -32022: 400,
+    -32601: 404,
+}
+"""The status by which HTTP tells an error, where there was no handshake."""
+
+REFUSED: Final = -32000
+"""The number of an error of the gateway itself; its code stands in the data."""
+
+_STATUS_OF: Final[Mapping[type[FilepactError], int]] = {
+    SessionUnknownError: 404,
+    OtherRequestError: 409,
+    RequestTooLargeError: 413,
+    RateLimitedError: 429,
+    GatewayBusyError: 429,
+    ShuttingDownError: 503,
+    StateFailedError: 503,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """An answer that is sent at once.
+
+    Attributes:
+        code: For counting refusals; empty for none.
+    """
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    media: str = "application/json"
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """What was asked for, but for its body.
+
+    Attributes:
+        headers: Every header as it was sent, by lower-case names.
+        peer: The address of whoever is connected; empty where the system does not tell.
+    """
+
+    method: str
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    peer: str
+
+    @classmethod
+    def of(cls, scope: Scope) -> HttpRequest:
+        """The request of an ASGI scope."""
+        headers = tuple(
+            (key.decode("latin-1"), value.decode("latin-1")) for key, value in scope["headers"]
+        )
+        client = scope.get("client")
+        return cls(scope["method"], scope["path"], headers, client[0] if client else "")
+
+    def all_of(self, name: str) -> list[str]:
+        """Every value of a header."""
+        return [value for key, value in self.headers if key == name]
+
+    def get(self, name: str) -> str:
+        """The value of a header that was sent once; empty for none, or for several."""
+        values = self.all_of(name)
+        return values[0] if len(values) == 1 else ""
+
+    def accepts(self, media: str) -> bool:
+        """Whether the client takes an answer of this type."""
+        kind = media.partition("/")[0]
+        wanted = {
+            one.partition(";")[0].strip().lower()
+            for value in self.all_of("accept")
+            for one in value.split(",")
+        }
+        return bool(wanted & {media, f"{kind}/*", "*/*"})
+
+
+class RequestChecks:
+    """What every request has to say of itself.
+
+    Args:
+        hosts: The names that the gateway has, with the port where that is not the usual one.
+        origins: Pages that may ask: schemes and hosts, as browsers send them.
+    """
+
+    def __init__(self, hosts: Iterable[str], origins: Iterable[str]) -> None:
+        self._hosts = frozenset(one.lower() for one in hosts)
+        self._origins = frozenset(origins)
+
+    def led_here(self, request: HttpRequest) -> HttpAnswer | None:
+        """Whether a name or a page led the client here that is none of ours; None if not.
+
+        A web page can have a browser ask any address under any name that it owns.
+        """
+        if request.get("host").lower() not in self._hosts:
+            return plain(421, "This gateway has another name.")
+        if any(one not in self._origins for one in request.all_of("origin")):
+            return plain(403, "Pages of this origin may not ask.")
+        return None
+
+    @staticmethod
+    def post(request: HttpRequest) -> HttpAnswer | None:
+        """Whether the form of a POST is one that is not taken; None if it is."""
+        media = request.get("content-type").partition(";")[0].strip().lower()
+        if media != "application/json":
+            return plain(415, "Only application/json is taken.")
+        if not request.accepts("application/json"):
+            return plain(406, "The answer is application/json or text/event-stream.")
+        return None
+
+
+def plain(status: int, text: str, **headers: str) -> HttpAnswer:
+    """An answer for whoever does not speak the protocol."""
+    return HttpAnswer(status, f"{text}\n".encode(), headers, "text/plain; charset=utf-8")
+
+
+def refusal(error: FilepactError, wanted: RequestId | None = None) -> HttpAnswer:
+    """The answer to a request that the gateway refuses, with the code for programs."""
+    data: dict[str, Any] = {"code": error.code}
+    if error.hint:
+        data["hint"] = error.hint
+    headers: dict[str, str] = {}
+    if (seconds := error.details.get("retry_after")) is not None:
+        headers["Retry-After"] = str(seconds)
+        data["retryAfter"] = seconds
+    message = error_response(wanted, REFUSED, f"{error.code}: {error.message}", data)
+    status = _STATUS_OF.get(type(error), 400)
+    return HttpAnswer(status, _encoded(message), headers, code=error.code)
+
+
+def wire_refusal(error: ErrorResponse, data: object = None) -> HttpAnswer:
+    """The answer to what is no message, or none that the protocol has."""
+    message = error_response(error.id, error.code, error.reason, data)
+    return HttpAnswer(STATUS.get(error.code, 400), _encoded(message))
+
+
+def _encoded(message: Mapping[str, Any]) -> bytes:
+    return json.dumps(message, separators=(",", ":")).encode()

@@ -1,0 +1,365 @@
+"""The gateway's processes: workers that listen at one address, and their end when they are told to."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from uvicorn import Config, Server
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from filepact.errors import InvalidParamsError
+from filepact.faces.gateway.requests import HttpAnswer, HttpRequest
+from filepact.values import dataclass, late_logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from filepact.faces.gateway.handler import GatewayHandler
+    from filepact.faces.gateway.metrics import Metrics
+    from filepact.wire.messages import RequestId
+
+__all__ = ["GatewaySockets", "GatewayWorker", "WorkerPipes", "listen", "run_workers"]
+
+_log = late_logger(__name__)
+
+_BACKLOG: Final = 512
+_CONNECTIONS: Final = 4_000
+_IDLE: Final = 75.0  # seconds for which a connection is kept that asks for nothing
+_AGAIN: Final = 1.0  # seconds before a worker is started in the place of one that has failed
+_LAST: Final = 10.0  # seconds that a worker has besides, to end what it cancels
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySockets:
+    """The sockets that all workers listen at.
+
+    Attributes:
+        health: Of what is told to whoever watches over the gateway; None for nowhere.
+    """
+
+    main: socket.socket
+    health: socket.socket | None = None
+
+    def close(self) -> None:
+        """Listen no more."""
+        for one in (self.main, self.health):
+            if one is not None:
+                one.close()
+
+
+def listen(address: tuple[str, int]) -> socket.socket:
+    """A socket that listens at an address.
+
+    Raises:
+        InvalidParamsError: That cannot be had.
+    """
+    host, port = address
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        made = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise InvalidParamsError(
+            f"nothing can be served at {host}:{port} ({error.strerror or error})",
+            hint="Name another address with --listen.",
+        ) from None
+    made.setblocking(False)
+    return made
+
+
+# -- one worker ----------------------------------------------------------------------------------
+
+
+class _Protocol(H11Protocol):
+    """Lets the application cut a connection off, and counts connections."""
+
+    metrics: Metrics
+    patience: float
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self.app_state = {"filepact.transport": transport}
+        super().connection_made(transport)
+        self.metrics.add("filepact_gateway_connections")
+        # Who connects and asks for nothing, or never comes to the end of its headers, is cut off.
+        self._slow = self.loop.call_later(self.patience, self._look)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._slow.cancel()
+        self.metrics.add("filepact_gateway_connections", by=-1.0)
+        super().connection_lost(exc)
+
+    def _look(self) -> None:
+        if self.cycle is None:
+            self.transport.abort()
+
+
+class _Health:
+    """Answers whoever watches over the gateway; an ASGI application."""
+
+    def __init__(self, metrics: Metrics, ready: Callable[[], bool]) -> None:
+        self._metrics = metrics
+        self._ready = ready
+
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        answer = self._answer(HttpRequest.of(scope))
+        headers = [
+            (b"content-type", answer.media.encode()),
+            (b"content-length", str(len(answer.body)).encode()),
+            (b"cache-control", b"no-store"),
+        ]
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await send({"type": "http.response.body", "body": answer.body})
+
+    def _answer(self, request: HttpRequest) -> HttpAnswer:
+        if request.method not in ("GET", "HEAD"):
+            return HttpAnswer(405, b"", {"Allow": "GET"}, "text/plain")
+        if request.path == "/healthz":
+            return HttpAnswer(200, b"ok\n", media="text/plain")
+        if request.path == "/readyz":
+            ready = self._ready()
+            said = b"ready\n" if ready else b"not ready\n"
+            return HttpAnswer(200 if ready else 503, said, media="text/plain")
+        if request.path == "/metrics":
+            text = self._metrics.text().encode()
+            return HttpAnswer(200, text, media="text/plain; version=0.0.4; charset=utf-8")
+        return HttpAnswer(404, b"", media="text/plain")
+
+
+class _Server(Server):
+    """A server that ends when it is told to, without ending its process."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class WorkerPipes:
+    """What workers tell each other: that a client does not want an answer any more.
+
+    Args:
+        workers: How many there are; made before they are forked.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(workers)]
+        for pair in self._pairs:
+            for end in pair:
+                end.setblocking(False)
+
+    def tell(self, worker: int, session: str, wanted: RequestId) -> None:
+        """Tell the other workers; one that does not listen just now is not waited for."""
+        data = json.dumps([session, wanted]).encode()
+        for number, (_, sending) in enumerate(self._pairs):
+            if number != worker:
+                with suppress(OSError):
+                    sending.send(data)
+
+    def listen(self, worker: int, heard: Callable[[str, RequestId], object]) -> None:
+        """Have what the others tell be heard, in the event loop."""
+        receiving = self._pairs[worker][0]
+
+        def read() -> None:
+            with suppress(OSError, ValueError):
+                session, wanted = json.loads(receiving.recv(65_536))
+                heard(session, wanted)
+
+        asyncio.get_running_loop().add_reader(receiving, read)
+
+
+class GatewayWorker:
+    """One worker of a gateway.
+
+    Args:
+        listeners: Where it listens.
+        endpoint: What answers.
+        metrics: Counts connections.
+        drain: Seconds that calls in flight may take to finish.
+        patience: Seconds that a client may take to begin its first request.
+        ready: Whether there is nothing that keeps calls from being carried out.
+        links: What tells other workers.
+    """
+
+    def __init__(
+        self,
+        listeners: GatewaySockets,
+        endpoint: GatewayHandler,
+        metrics: Metrics,
+        *,
+        drain: float,
+        patience: float,
+        ready: Callable[[], bool],
+        links: WorkerPipes | None = None,
+    ) -> None:
+        self._listeners = listeners
+        self._endpoint = endpoint
+        self._metrics = metrics
+        self._links = links
+        protocol = type("_Counted", (_Protocol,), {"metrics": metrics, "patience": patience})
+        self._main = _Server(_config(endpoint, protocol, drain))
+        health = _Health(metrics, lambda: not endpoint.draining and ready())
+        self._watching = _Server(_config(health, H11Protocol, 1.0))
+
+    def serve(self) -> None:
+        """Serve until this process gets SIGTERM or SIGINT; then calls in flight are finished."""
+        asyncio.run(self.run(signals=(signal.SIGTERM, signal.SIGINT)))
+
+    def end(self) -> None:
+        """Take nothing more, and end when what is in flight is done; in the event loop."""
+        self._endpoint.draining = True
+        self._main.should_exit = True
+
+    async def run(self, signals: Sequence[signal.Signals] = ()) -> None:
+        """Serve until one of these signals comes, or `end` is called."""
+        loop = asyncio.get_running_loop()
+        for number in signals:
+            loop.add_signal_handler(number, self.end)
+        if self._links is not None:
+            self._links.listen(self._metrics.worker, self._endpoint.cancel)
+        health = None
+        if self._listeners.health is not None:
+            health = asyncio.create_task(self._watching.serve(sockets=[self._listeners.health]))
+        try:
+            await self._main.serve(sockets=[self._listeners.main])
+        finally:
+            self._endpoint.draining = True
+            await asyncio.to_thread(self._endpoint.close)
+            self._watching.should_exit = True
+            if health is not None:
+                await health
+
+
+def _config(application: ASGIApp, protocol: Any, drain: float) -> Config:
+    return Config(
+        application,
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=int(_IDLE),
+        timeout_graceful_shutdown=max(1, round(drain)),
+        backlog=_BACKLOG,
+        limit_concurrency=_CONNECTIONS,
+    )
+
+
+# -- several workers -----------------------------------------------------------------------------
+
+
+def run_workers(count: int, work: Callable[[int], None], *, drain: float) -> int:
+    """Run workers until this process gets SIGTERM or SIGINT; one that fails is started anew.
+
+    Args:
+        count: How many.
+        work: What each does, given its number; in a process of its own.
+        drain: Seconds that they have to end.
+
+    Returns:
+        How many of them did not end by themselves.
+    """
+    waking, wake = os.pipe()
+    os.set_blocking(wake, False)
+    ending = False
+
+    def end(_number: int, _frame: object) -> None:
+        nonlocal ending
+        ending = True
+
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    before = {one: signal.signal(one, end) for one in (signal.SIGTERM, signal.SIGINT)}
+    before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
+    running: dict[int, int] = {}
+    due: dict[int, float] = dict.fromkeys(range(count), 0.0)
+    try:
+        while not ending:
+            now = time.monotonic()
+            for number, when in list(due.items()):
+                if when <= now:
+                    del due[number]
+                    running[_fork(number, work, (waking, wake))] = number
+            rest = min(due.values(), default=now + 3_600) - now
+            select.select([waking], [], [], max(0.0, rest))
+            _read_all(waking)
+            for number in _ended(running):
+                _log.warning("worker %d has ended and is started anew", number)
+                due[number] = time.monotonic() + _AGAIN
+        return _stop(running, waking, drain + _LAST)
+    finally:
+        signal.set_wakeup_fd(-1)
+        for one, handler in before.items():
+            signal.signal(one, handler)
+        os.close(waking)
+        os.close(wake)
+
+
+def _fork(number: int, work: Callable[[int], None], pipe: Sequence[int]) -> int:
+    """A process that does its work and ends, whatever comes."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        signal.set_wakeup_fd(-1)
+        for one in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+            signal.signal(one, signal.SIG_DFL)
+        for end in pipe:
+            os.close(end)
+        work(number)
+        code = 0
+    except BaseException:  # noqa: BLE001 - whatever it is, the process ends here
+        _log.exception("worker %d has failed", number)
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _read_all(waking: int) -> None:
+    with suppress(BlockingIOError):
+        os.set_blocking(waking, False)
+        while os.read(waking, 4_096):
+            pass
+
+
+def _ended(running: dict[int, int]) -> list[int]:
+    """The numbers of workers that have ended, which are running no more."""
+    found: list[int] = []
+    for process in list(running):
+        with suppress(ChildProcessError):
+            if os.waitpid(process, os.WNOHANG)[0] == process:
+                found.append(running.pop(process))
+    return found
+
+
+def _stop(running: dict[int, int], waking: int, seconds: float) -> int:
+    for process in running:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)
+    until = time.monotonic() + seconds
+    while running and time.monotonic() < until:
+        _ended(running)
+        if running:
+            select.select([waking], [], [], min(1.0, max(0.0, until - time.monotonic())))
+            _read_all(waking)
+    for process in running:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    left = len(running)
+    for process in running:
+        with suppress(ChildProcessError):
+            os.waitpid(process, 0)
+    return left

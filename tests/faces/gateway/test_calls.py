@@ -1,0 +1,249 @@
+"""Calls at a gateway: progress, cancellation, limits, clients that leave or take nothing, and the end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from filepact.config.serving import CallLimits
+from filepact.errors import GatewayBusyError, RateLimitedError
+from filepact.faces.gateway.limits import LimitChecks
+from tests.faces.envelopes import modern
+from tests.faces.gateway.running import BOTH, PATIENCE, Client
+from tests.faces.small_server import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def in_thread(work: Callable[[], Any]) -> Callable[[], Any]:
+    """Begin something; what is answered waits for what comes of it."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
+    thread.start()
+
+    def result() -> Any:
+        thread.join(PATIENCE)
+        return found[0]
+
+    return result
+
+
+def raw(gateway, message: dict, **headers: str) -> socket.socket:
+    """A connection on which a request was sent, and from which nothing was read."""
+    host, _, port = gateway.address.partition(":")
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    connection.connect((host, int(port)))
+    connection.sendall(request(gateway, message, **headers))
+    return connection
+
+
+def request(gateway, message: dict, **headers: str) -> bytes:
+    body = json.dumps(message).encode()
+    lines = {
+        "Host": gateway.address,
+        "Content-Type": "application/json",
+        "Accept": BOTH,
+        "Content-Length": str(len(body)),
+        **{key.replace("_", "-"): value for key, value in headers.items()},
+    }
+    head = "".join(f"{key}: {value}\r\n" for key, value in lines.items())
+    return f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body
+
+
+def called(name: str, wanted: int = 1, **arguments: Any) -> dict:
+    params = modern(name=name, arguments=arguments)
+    return {"jsonrpc": "2.0", "id": wanted, "method": "tools/call", "params": params}
+
+
+def said(name: str) -> dict[str, str]:
+    return {
+        "mcp_protocol_version": "2026-07-28",
+        "mcp_method": "tools/call",
+        "mcp_name": name,
+    }
+
+
+def running(gateway) -> float:
+    return gateway.metrics.value("filepact_gateway_running_calls")
+
+
+# -- progress and cancellation ---------------------------------------------------------------------
+
+
+def test_progress_makes_a_stream_that_ends_with_the_answer(small_gateway):
+    client = small_gateway().opened()
+    params = {"name": "wait", "arguments": {"steps": 30}, "_meta": {"progressToken": "p"}}
+    answer = client.ask("tools/call", params)
+    assert answer.headers["content-type"] == "text/event-stream"
+    *notes, last = answer.messages
+    assert {note["method"] for note in notes} == {"notifications/progress"}
+    assert last["result"]["content"][0]["text"] == "done"
+
+
+def test_a_client_without_streams_gets_the_answer_alone(small_gateway):
+    client = small_gateway().opened()
+    params = {"name": "wait", "arguments": {"steps": 10}, "_meta": {"progressToken": "p"}}
+    answer = client.ask("tools/call", params, accept="application/json")
+    assert [one["result"]["content"][0]["text"] for one in answer.messages] == ["done"]
+
+
+def test_a_cancelled_call_ends_and_is_not_answered(small_gateway):
+    gateway = small_gateway()
+    client = gateway.opened()
+    other = Client(gateway.address)
+    other.session = client.session
+    answer = in_thread(lambda: client.call("wait", id_=5, steps=100_000))
+    assert wait_for(lambda: running(gateway))
+    note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}
+    assert other.post(note).status == 202
+    assert answer().messages == []
+    assert gateway.engine.cancelled.is_set()
+    unanswered = "filepact_gateway_calls_total", 'outcome="unanswered"'
+    assert wait_for(lambda: gateway.metrics.value(*unanswered) == 1)
+
+
+def test_nobody_cancels_the_calls_of_another_session(small_gateway):
+    gateway = small_gateway()
+    client, stranger = gateway.opened(), gateway.opened()
+    answer = in_thread(lambda: client.call("wait", id_=5, steps=60))
+    assert wait_for(lambda: running(gateway))
+    note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}
+    assert stranger.post(note).status == 202
+    assert answer().text == "done"
+    # It may run elsewhere, so the other workers are told.
+    assert [wanted for _, wanted in gateway.elsewhere] == [5]
+
+
+def test_without_handshakes_whoever_leaves_has_cancelled(small_gateway):
+    gateway = small_gateway()
+    connection = raw(gateway, called("wait", steps=100_000), **said("wait"))
+    assert wait_for(lambda: running(gateway))
+    connection.close()
+    assert gateway.engine.cancelled.wait(PATIENCE)
+    assert wait_for(lambda: not running(gateway))
+
+
+def test_in_a_session_the_call_of_whoever_leaves_goes_on(small_gateway):
+    gateway = small_gateway()
+    client = gateway.opened()
+    message = {"jsonrpc": "2.0", "id": 9, "method": "tools/call"}
+    message["params"] = {"name": "wait", "arguments": {"steps": 40}}
+    connection = raw(gateway, message, mcp_session_id=client.session)
+    assert wait_for(lambda: running(gateway))
+    connection.close()
+    assert wait_for(lambda: not running(gateway))
+    assert not gateway.engine.cancelled.is_set()
+    assert client.call("who").status == 200
+
+
+# -- limits ----------------------------------------------------------------------------------------
+
+
+def test_a_session_may_have_so_many_calls_in_flight(small_gateway):
+    gateway = small_gateway(CallLimits(session_at_once=2))
+    client = gateway.opened()
+    answers = [in_thread(lambda: client.call("meet")) for _ in range(2)]
+    assert wait_for(lambda: running(gateway) == 2)
+    refused = client.call("who")
+    assert (refused.status, refused.code) == (429, "TOO_MANY_CALLS")
+    assert int(refused.headers["retry-after"]) >= 1
+    assert gateway.opened().call("meet").text == "met"
+    assert [one().text for one in answers] == ["met", "met"]
+    assert client.call("who").status == 200
+
+
+def test_a_session_may_make_so_many_calls_within_a_minute(small_gateway):
+    gateway = small_gateway(CallLimits(session_calls=2))
+    client = gateway.opened()
+    assert [client.ask("ping").status for _ in range(2)] == [200, 200]
+    refused = client.ask("ping")
+    assert (refused.status, refused.code) == (429, "RATE_LIMITED")
+    assert 1 <= int(refused.headers["retry-after"]) <= 30
+    assert gateway.opened().ask("ping").status == 200
+
+
+def test_what_was_used_comes_back_with_time():
+    now = 0.0
+    counter = LimitChecks(
+        CallLimits(session_calls=60, user_calls=90, user_megabytes=6), lambda: now
+    )
+    for _ in range(60):
+        counter.begin("s", "u", 0)()
+    with pytest.raises(RateLimitedError) as caught:
+        counter.begin("s", "u", 0)
+    assert caught.value.details["retry_after"] == 1
+    now = 1.0
+    counter.begin("s", "u", 0)()
+    for _ in range(29):
+        counter.begin("t", "u", 0)()
+    now = 1.0
+    counter.begin("other", "v", 6_000_000)()
+    with pytest.raises(RateLimitedError) as caught:
+        counter.begin("other", "v", 3_000_000)
+    assert caught.value.details["retry_after"] == 30
+    now = 31.0
+    counter.begin("other", "v", 3_000_000)()
+
+
+def test_calls_of_a_user_count_together_over_all_sessions():
+    counter = LimitChecks(CallLimits(user_at_once=2), lambda: 0.0)
+    over = counter.begin("a", "u", 0)
+    counter.begin("b", "u", 0)
+    with pytest.raises(GatewayBusyError):
+        counter.begin("c", "u", 0)
+    counter.begin("c", "v", 0)
+    over()
+    counter.begin("c", "u", 0)
+
+
+# -- clients that take nothing ---------------------------------------------------------------------
+
+
+def test_a_client_that_takes_no_answer_is_cut_off_and_keeps_nobody_waiting(small_gateway):
+    gateway = small_gateway(patience=0.5)
+    connection = raw(gateway, called("read", path="large"), **said("read"))
+    # What it was sent is more than all buffers between the two take.
+    connection.sendall(request(gateway, called("read", 2, path="large"), **said("read")) * 3)
+    assert gateway.opened().call("who").status == 200
+    assert wait_for(lambda: gateway.metrics.value("filepact_gateway_aborted_total"))
+    assert gateway.opened().call("who").status == 200
+    connection.close()
+
+
+def test_a_client_that_sends_no_more_of_its_request_is_cut_off(small_gateway):
+    gateway = small_gateway(patience=0.5)
+    host, _, port = gateway.address.partition(":")
+    body = request(gateway, called("who"), **said("who"))
+    for begun in (body[:-5], body[:20], b""):
+        with socket.create_connection((host, int(port))) as half:
+            half.settimeout(PATIENCE)
+            half.sendall(begun)
+            with contextlib.suppress(ConnectionResetError):
+                assert half.recv(1) == b""
+    assert gateway.opened().call("who").status == 200
+
+
+# -- the end ---------------------------------------------------------------------------------------
+
+
+def test_calls_in_flight_are_finished_and_nothing_more_is_taken(small_gateway):
+    gateway = small_gateway()
+    clients = [gateway.opened() for _ in range(2)]
+    answers = [in_thread(lambda one=one: one.call("meet")) for one in clients]
+    assert wait_for(lambda: running(gateway) == 2)
+    gateway.endpoint.draining = True
+    refused = clients[0].ask("ping")
+    assert (refused.status, refused.code) == (503, "SHUTTING_DOWN")
+    gateway.loop.call_soon_threadsafe(gateway.worker.end)
+    gateway.engine.meeting.wait(PATIENCE)
+    assert [one().text for one in answers] == ["met", "met"]
+    gateway.end()
+    with pytest.raises(ConnectionError):
+        clients[0].ask("ping")
