@@ -1,4 +1,4 @@
-"""Compiles `trigram.c` into the package while a wheel is built.
+"""Compiles the sources in C beside it into the package while a wheel is built.
 
 Without a compiler the wheel is built all the same; searches then open every file.  `CC` names another
 compiler, such as one for another system; `FILEPACT_WHEEL_TAG` the system that the wheel is then for.
@@ -37,8 +37,8 @@ class CustomBuildHook(BuildHookInterface):
             return
         folder = Path(self.root)
         library, made = folder / LIBRARY, folder / f"{LIBRARY}.{os.getpid()}"
-        source = folder / "native" / "trigram.c"
-        done = subprocess.run([*compiler, *FLAGS, "-o", str(made), str(source)], check=False)
+        sources = map(str, sorted((folder / "native").glob("*.c")))
+        done = subprocess.run([*compiler, *FLAGS, "-o", str(made), *sources], check=False)
         if done.returncode:
             made.unlink(missing_ok=True)
             self.app.display_warning("built without the index of trigrams")

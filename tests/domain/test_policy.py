@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import re
+
 import pytest
 
 from filepact.domain.names import are_plain, is_plain
@@ -210,6 +213,41 @@ def test_many_names_are_suspected_like_each_of_them(action: str) -> None:
         found = suspicious.among(names)
         assert found == [at for at, name in enumerate(names) if suspicious(name)]
         assert found
+
+
+_COPIES = ["#{}#", ".#{}", ".{}.swp", "{}~", "{}.bak", "{}-old", "{}_2", "copy of {}", "{} copy"]
+_COPIES += [
+    "{} (1)",
+    "{} - copy 2.json",
+    "{} (3).env",
+    "{}.orig~",
+    "{}.~1~",
+    "{}",
+    "{}",
+    "x{}",
+    "{}y",
+]
+
+
+@pytest.mark.parametrize("action", ["read", "write"])
+def test_no_name_is_cleared_that_is_suspicious(action: str) -> None:
+    suspicious, dice = BUILT_IN.suspicion(action), random.Random(5)
+    words = [pattern.rpartition("/")[2] for rule in BUILT_IN.rules for pattern in rule.paths]
+    words = [re.sub(r"\[(.).*\]|[*?]", r"\1", word) for word in words] + ["plain.txt", "a\u00e4"]
+    found = 0
+    for _ in range(5_000):
+        name = dice.choice(words) or "x"
+        for _ in range(dice.randint(0, 3)):
+            name = dice.choice(_COPIES).format(name)
+        name = name.upper() if dice.random() < 0.2 else name
+        found += suspicious(name)
+        if suspicious(name):
+            assert not suspicious.clears(["first.txt", name, "folder/"]), name
+    assert found > 1_000
+
+
+def test_ordinary_names_are_cleared_at_one_look() -> None:
+    assert BUILT_IN.suspicion("read").clears(["main.py", "src/", "Makefile", "index_12.json"])
 
 
 def test_names_that_are_plain_together_are_plain_each() -> None:

@@ -236,6 +236,7 @@ def listed(name: str) -> bool:
     suspicion = POLICY.suspicion("read")
     assert suspicion.among([name, "a.txt"]) in ([0], [])
     assert suspicion(name) == (suspicion.among([name, "a.txt"]) == [0])
+    assert not (suspicion(name) and suspicion.clears(["a.txt", name]))
     return not suspicion(name)
 
 

@@ -1,7 +1,7 @@
-/* Random texts, needs and folders for `native/trigram.c`, compared with the plainest way to find the same.
+/* Random texts, needs and folders for the library in C (`native`), compared with the plainest way to find the same.
  *
  * Built with sanitizers; arguments: a seed and how many rounds.  Run in a folder with the files a, b and link. */
-#include TRIGRAM_SOURCE
+#include <stdint.h>
 
 static uint64_t state;
 
@@ -9,6 +9,12 @@ static uint32_t draw(uint32_t below) {
     state ^= state << 13, state ^= state >> 7, state ^= state << 17;
     return (uint32_t)(state >> 20) % below;
 }
+
+// Both widths by turns.
+#define WIDER (draw(2) && __builtin_cpu_supports("avx2"))
+#include "trigram.c"
+#include "literals.c"
+#include "files.c"
 
 static const char *const pieces[] = {"abc", "foo", "ab", "FOO", "bafo", " ", "k", "oo", "\n", "\xe2\x84\xaa",
                                      "\xc5\xbf", "s", "K", "S", "\r\n", "ba\xc3\xa9", "\n\n", "f"};
@@ -38,12 +44,12 @@ static uint8_t *text_of(size_t *size) {
 }
 
 static uint8_t *needs_of(size_t *size, uint32_t groups, int fold) {
-    uint8_t *needs = block(4096), *exact;
+    uint8_t *needs = block(8192), *exact;
     size_t used = 0;
     for (uint32_t group = 0; group < groups; group++) {
         for (uint32_t one = draw(3) + 1; one; one--) {
-            char literal[64] = "";
-            for (uint32_t count = draw(2) + 1; count; count--)
+            char literal[256] = "";
+            for (uint32_t count = draw(40) ? draw(2) + 1 : 50; count; count--)
                 strcat(literal, pieces[draw(6)]);
             uint32_t length = (uint32_t)strlen(literal);
             for (uint32_t at = 0; fold && at < length; at++)
@@ -108,6 +114,24 @@ static void check(int good, int code) {
         exit(code);
 }
 
+/* Literals are found at the first place where one stands, from anywhere on. */
+static void first_place(const uint8_t *text, size_t size, const needs_t *needs) {
+    size_t from = draw((uint32_t)size + 2), place = from;
+    int strict = (int)draw(2), which = -1, count = needs->ends[0], met = -1;
+    for (; place < size; place++) {
+        for (int one = 0; one < count && met < 0; one++)
+            if (needs->literals[one].length <= size - place && stands_at(&needs->literals[one], text + place))
+                met = one;
+        if (met < 0 && strict && !is_plain(text[place]))
+            met = count;
+        if (met >= 0)
+            break;
+    }
+    size_t found = seek_any(needs->literals, count, text, size, from, strict, &which);
+    check(found == (place < size ? place : SIZE_MAX), 19);
+    check(found == SIZE_MAX || which == met, 21);
+}
+
 /* The lines that are found are those that hold what is needed. */
 static void lines(void) {
     enum { MOST = 7 };
@@ -118,6 +142,13 @@ static void lines(void) {
     size_t needs_size;
     uint8_t *needs = needs_of(&needs_size, draw(3) + 1, fold);
     uint32_t count = draw(MOST) + 1, room = draw(2) ? 400 : draw(12) + 1;
+    size_t odd_size;
+    uint8_t *odd = needs_of(&odd_size, draw(3) + 1, 0);
+    static needs_t parts;
+    static wanted_t wanted, odder;
+    needs_of_bytes(&parts, needs, needs_size, fold);
+    want(&wanted, needs, needs_size, fold, odd, odd_size);
+    want(&odder, needs, needs_size, fold, NULL, 0);
     for (uint32_t one = 0; one < count; one++) {
         size_t size;
         given[one] = texts[one] = text_of(&size);
@@ -147,10 +178,13 @@ static void lines(void) {
                 }
                 at = end + 1;
             }
-            check(is_plain(text, size, needs, needs_size) == plain(text, size, needs, needs_size), 16);
-            check(text_holds(text, size, needs, needs_size, fold) ==
-                      (plainly(text, size, needs, needs_size, fold) || (fold && holds_odd_cases(text, size))),
-                  14);
+            int holds = plainly(text, size, needs, needs_size, fold);
+            check(holds_all(text, size, &parts, 0) == holds, 14);
+            check(is_odd(&wanted, text, size) == !plain(text, size, odd, odd_size), 16);
+            holds |= fold && holds_odd_cases(text, size);
+            check(is_wanted(&odder, text, size) == holds, 17);
+            check(is_wanted(&wanted, text, size) == (holds || !plain(text, size, odd, odd_size)), 18);
+            first_place(text, size, &parts);
         }
         check(next == found, 15);
         first += done;
@@ -159,6 +193,7 @@ static void lines(void) {
     for (uint32_t one = 0; one < count; one++)
         free(texts[one]);
     free(needs);
+    free(odd);
 }
 
 /* Needs that are no needs are not read beyond their end. */
@@ -171,7 +206,9 @@ static void broken(void) {
     uint32_t done;
     for (size_t at = 0; at < needs_size; at++)
         needs[at] = (uint8_t)(draw(3) ? draw(4) : draw(256));
-    text_holds(text, size, needs, needs_size, (int)draw(2));
+    static wanted_t wanted;
+    want(&wanted, needs, needs_size, (int)draw(2), needs, draw(2) ? needs_size : 0);
+    is_wanted(&wanted, text, size);
     check(find_lines(&given, &wide, 1, needs, needs_size, (int)draw(2), out, 3, &done) <= 3, 20);
     free(text);
     free(needs);

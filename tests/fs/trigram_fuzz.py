@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parents[2] / "native" / "trigram.c"
+SOURCES = Path(__file__).resolve().parents[2] / "native"
 _FLAGS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1", "-D_GNU_SOURCE")
 _STRICT = ("-Wall", "-Wextra", "-Werror")
 
@@ -28,8 +28,7 @@ def build(folder: Path) -> Path | None:
     if subprocess.run([*command, "-o", program, plain], check=False).returncode:
         return None
     source = Path(__file__).with_suffix(".c")
-    named = f'-DTRIGRAM_SOURCE="{SOURCE}"'
-    subprocess.run([*command, named, "-o", program, source], check=True)
+    subprocess.run([*command, f"-I{SOURCES}", "-o", program, source], check=True)
     return program
 
 

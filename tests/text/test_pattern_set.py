@@ -123,6 +123,23 @@ def test_whatever_is_covered_by_its_last_part_is_suspected(
     patterns = PatternSet(lists)
     if patterns.matching(parts) - patterns.matching(parts[:-1]):
         assert patterns.suspecting()(parts[-1])
+    names = "//".join(["", *parts, ""]).encode()
+    assert patterns.suspecting().hints(names) >= any(map(patterns.suspecting(), parts))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [("*a[bc]d*.e", "xacdy.e"), ("[!a]b", "cb"), ("*a[b]", "ab"), ("?[]x]y", "a]y"), ("**", "q")],
+)
+def test_a_name_that_only_a_class_matches_is_hinted_at(pattern: str, name: str) -> None:
+    suspected = PatternSet([[pattern]]).suspecting()
+    assert suspected(name)
+    assert suspected.hints(f"//{name}//".encode())
+
+
+def test_other_names_are_not_hinted_at() -> None:
+    suspected = PatternSet([["*.key", "id_*", "env", "*se[ck]ret*.json"]]).suspecting()
+    assert not suspected.hints(b"//keys.py//environment//an_id_//secret.txt//a.json//")
 
 
 def test_remembering_is_bounded() -> None:

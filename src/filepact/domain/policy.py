@@ -247,6 +247,17 @@ class NameFilter:
             return True
         return self._copies and looks_copied(name) and self._suspects(copied(name))
 
+    def clears(self, names: Sequence[str]) -> bool:
+        """Whether nothing has to be asked about any of some names, as one look tells.
+
+        Args:
+            names: Of one folder; there may be slashes behind them.
+        """
+        joined = f"//{'//'.join(names)}//".lower()
+        if not joined.isascii() or any(sign in joined for sign in ("./", " /", ":", "~")):
+            return False
+        return not self._suspects.hints(joined.encode())
+
     def among(self, parts: Sequence[str]) -> list[int]:
         """The indices of these parts among many."""
         return [
@@ -258,10 +269,11 @@ class NameFilter:
     def _some(self, parts: Sequence[str]) -> list[int]:
         joined = "/".join(parts)
         if are_plain(joined) and "~" not in joined:
-            names = joined.lower().split("/")
+            joined = joined.lower()
+            names = joined.split("/")
             if len(names) == len(parts):
                 found = self._suspects.among(names)
-                if self._copies and looks_copied(joined.lower()):
+                if self._copies and looks_copied(joined):
                     more = [copied(name) if looks_copied(name) else "" for name in names]
                     found = sorted({*found, *self._suspects.among(more)})
                 return found

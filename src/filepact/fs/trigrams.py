@@ -1,6 +1,6 @@
 """An inverted index of trigrams over many texts: which of them cannot hold a literal.
 
-It is a small library in C (``native/trigram.c``), built with the package where there is a compiler, and
+It is a small library in C (``native``), built with the package where there is a compiler, and
 shipped in the wheels; without it `TrigramIndex.open` returns None, and everything is searched.  The library also
 reads many files at once.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["NO_LINE", "FoundLine", "SmallFile", "TrigramIndex", "find_lines", "read_files"]
 
 _LIBRARY = Path(__file__).resolve().parent.parent / "libtrigram.so.1"
-_VERSION: Final = 2
+_VERSION: Final = 3
 """That of the library that this module was written for."""
 
 _KELVIN: Final = b"\xe2\x84\xaa"
@@ -143,9 +143,9 @@ def _is_short(group: Sequence[bytes]) -> bool:
 
 _THREE: Final = 3
 _ROOM: Final = 1 << 20
-_AT_ONCE: Final = 64
+_AT_ONCE: Final = 256
 _LACKING: Final = -2
-_Record = ctypes.c_int64 * 4
+_FIELDS: Final = 4
 _rooms = threading.local()
 
 SmallFile = tuple[bytes, tuple[int, ...]]
@@ -182,22 +182,23 @@ def read_files(
         room = getattr(_rooms, "room", None)
         if room is None:
             room = _rooms.room = (ctypes.c_char * _ROOM)()
-        records = (_Record * len(some))()
-        names = b"\0".join(map(os.fsencode, some)) + b"\0"
+        records = (ctypes.c_int64 * (_FIELDS * len(some)))()
+        names = os.fsencode("\0".join(some)) + b"\0"
         done = library.read_files(
             *(folder, resolve, names, len(some), packed, len(packed), fold),
             *(strange, len(strange), room, _ROOM, records),
         )
         at += done
-        view, start = memoryview(room), 0
-        got: list[SmallFile | Literal[False] | None] = []
-        for number in range(done):
-            size, inode, *times = records[number]
-            if size < 0:
-                got.append(False if size == _LACKING else None)
-                continue
-            got.append((bytes(view[start : start + size]), (inode, size, *times)))
-            start += size
+        got: list[SmallFile | Literal[False] | None] = [False] * done
+        start = 0
+        view = memoryview(room)
+        for number, size in enumerate(records[: _FIELDS * done : _FIELDS]):
+            if size >= 0:
+                _, inode, *times = records[_FIELDS * number : _FIELDS * (number + 1)]
+                got[number] = (bytes(view[start : start + size]), (inode, size, *times))
+                start += size
+            elif size != _LACKING:
+                got[number] = None
         yield from got
     for _ in range(at, len(paths)):
         yield None

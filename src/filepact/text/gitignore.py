@@ -393,7 +393,11 @@ class IgnoreRuleSet:
             built: Whether a folder in it, by its name, carries the marks of a build.
         """
         order, defaults, bare = self._order, self.defaults, self.bare
-        kept: list[str] = []
+        if not order and not bare:
+            kept = [key for key in names if key[-1] != "/" or key[:-1] not in defaults]
+            if len(kept) == len(names):
+                return IgnoreResult(kept)
+        kept = []
         doubtful: list[tuple[str, _Said]] = []
         for key in names:
             is_dir = key[-1] == "/"

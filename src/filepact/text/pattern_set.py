@@ -12,19 +12,20 @@ a slash at the end changes nothing, and ``x/**`` covers ``x`` as well.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from filepact.text.glob import literal_length, translate
 from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = ["NameIndex", "PatternSet", "split_pattern"]
 
 _REMEMBERED = 50_000
 _WILD = late_regex(r"[*?\[\]\\]")
+_CLASS = late_regex(r"\[[^\]\[\\]+\]")
 
 
 def split_pattern(pattern: str) -> tuple[bool, tuple[str, ...]]:
@@ -201,6 +202,35 @@ class NameIndex:
         self._tails = frozenset(tail[-self._tail :] for tail in tails if self._tail)
         self._head = min(map(len, self._starts), default=1)
         self._heads = frozenset(start[: self._head] for start in self._starts)
+        self._others = [_CLASS.sub("?", pattern) for _, pattern in others]
+
+    @cached_property
+    def hints(self) -> Callable[[bytes], bool]:
+        """Whether a name that matches may stand in some names, or one that copies of it have.
+
+        The names are in ASCII and lower case, with a slash or more before, between and behind them.  What it
+        says of a name that does not match costs time only.
+        """
+        import re2  # noqa: PLC0415 - only walks ask
+
+        odd = any(sign in pattern for pattern in self._others for sign in "[]\\")
+        pieces = [_WILD.split(pattern) for pattern in self._others]
+        if self._everything or odd or not all(parts[-1] for parts in pieces):
+            return lambda _names: True
+        before, behind = r"(?:[/#.]|copy of )", r"[/#.~_-]"
+        whole, ends, starts = (
+            "|".join(map(re2.escape, names)) for names in (self._literal, self._ends, self._starts)
+        )
+        some = (r"[^/]*".join(map(re2.escape, parts)) for parts in pieces)
+        ways = [
+            *([f"{before}(?:{whole}){behind}"] if whole else ()),
+            *([f"(?:{ends}){behind}"] if ends else ()),
+            *([f"{before}(?:{starts})"] if starts else ()),
+            *(f"{one}{behind}" for one in some),
+            *(r" copy", r" \(\d"),  # in such a copy two parts of the name are apart
+        ]
+        found = re2.compile("|".join(ways).encode()).search
+        return lambda names: found(names) is not None
 
     def __call__(self, name: str) -> bool:
         return bool(self.among([name]))

@@ -315,10 +315,10 @@ class _Run:
         query = self.query
         read = root.read_small(paths, query.needs, fold=not query.exact, odd=KEY_WORDS)
         for path, now in zip(paths, read, strict=True):
-            if self.ended():
-                return
             if now is False and path not in held:
                 self.searched += 1
+            elif self.ended():
+                return
             else:
                 data = now[0] if now and len(now[0]) <= FILE_LIMIT else None
                 got = partial(_bytes, root, path) if data is None else partial(_given, data)

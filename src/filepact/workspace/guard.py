@@ -526,12 +526,13 @@ class _Listing(EntryFilter):
         return self._shares(path, is_dir)
 
     def among(self, prefix: str, keys: list[str]) -> list[str]:
-        names = [key[:-1] if key[-1] == "/" else key for key in keys]
-        asked = self._suspicion.among(names)
-        hidden = {at for at in asked if not self._permits(prefix + names[at])}
-        if hidden:
-            self.refused += len(hidden)
-            keys = [key for at, key in enumerate(keys) if at not in hidden]
+        if not self._suspicion.clears(keys):
+            names = [key[:-1] if key[-1] == "/" else key for key in keys]
+            asked = self._suspicion.among(names)
+            hidden = {at for at in asked if not self._permits(prefix + names[at])}
+            if hidden:
+                self.refused += len(hidden)
+                keys = [key for at, key in enumerate(keys) if at not in hidden]
         if self._narrowed is None:
             return keys
         return [key for key in keys if self._shares((prefix + key).rstrip("/"), key[-1] == "/")]
