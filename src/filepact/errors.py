@@ -25,6 +25,9 @@ __all__ = [
     "NotAFileError",
     "NotFoundError",
     "OtherRequestError",
+    "ObjectStoreFailedError",
+    "ObjectStoreUnsafeError",
+    "OutcomeUnknownError",
     "PatchAlreadyAppliedError",
     "PatchAmbiguousError",
     "PatchContextMismatchError",
@@ -40,6 +43,9 @@ __all__ = [
     "ServerRefusedError",
     "SessionUnknownError",
     "ShuttingDownError",
+    "SharedBusyError",
+    "SharedConflictError",
+    "SharedDamagedError",
     "StaleFileError",
     "StateFailedError",
     "StringNotFoundError",
@@ -226,3 +232,27 @@ class OtherRequestError(FilepactError, code="OTHER_REQUEST"):
 
 class ShuttingDownError(FilepactError, code="SHUTTING_DOWN"):
     """A gateway takes nothing more, since it is being ended."""
+
+
+class ObjectStoreFailedError(FilepactError, code="OBJECT_STORE_ERROR"):
+    """The server of a shared workspace cannot be reached, or refuses; nothing was changed there."""
+
+
+class ObjectStoreUnsafeError(FilepactError, code="OBJECT_STORE_UNSAFE"):
+    """The server does not keep the conditions that a shared workspace rests on."""
+
+
+class OutcomeUnknownError(FilepactError, code="OUTCOME_UNKNOWN"):
+    """Whether a change is in the shared workspace cannot be found out now."""
+
+
+class SharedBusyError(FilepactError, code="SHARED_BUSY"):
+    """Others changed the shared workspace each time that this change was tried."""
+
+
+class SharedConflictError(FilepactError, code="SHARED_CONFLICT"):
+    """Somebody elsewhere changed the same file of a shared workspace first."""
+
+
+class SharedDamagedError(FilepactError, code="SHARED_DAMAGED"):
+    """What lies in the shared workspace is not what filepact wrote there."""

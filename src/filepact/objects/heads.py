@@ -1,0 +1,259 @@
+"""The form of what lies in a shared workspace: its head and the shards of its manifest.
+
+The head is the one object that changes: it names the shards, and has the latest changes in itself, so that a change of few
+files writes one pack and the head.  When there are too many of those, they go into the shards that they belong to.
+
+Every id of a change is in the head's list of the latest for as long as somebody may still wonder whether it was done.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.compression import compress, decompress
+from filepact.domain.document import content_id
+from filepact.domain.manifest import MOST_FILES, ManifestEntry, check_path
+from filepact.errors import SharedDamagedError
+from filepact.objects.packs import LARGEST_CONTENT, PACKS
+from filepact.values import dataclass, field, late_regex
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "HEAD",
+    "LATEST",
+    "SHARDS",
+    "Head",
+    "ShardName",
+    "read_head",
+    "read_shard",
+    "shard_count",
+    "shard_of",
+    "shown_head",
+    "shown_shard",
+]
+
+HEAD: Final = "head"
+SHARDS: Final = "shards/"
+LATEST: Final = 256
+_FORM: Final = "filepact workspace 1"
+_LARGEST_HEAD: Final = 1 << 20
+_LARGEST_SHARD: Final = 64 << 20
+_MOST_SHARDS: Final = 256
+_FULL: Final = 1_024  # files of a shard
+_ID: Final = late_regex(r"[a-z0-9]{4,64}")
+_OBJECT: Final = late_regex(r"[a-z0-9]{4,64}-[0-9]{1,9}")
+_HASH: Final = late_regex(r"[0-9a-f]{64}")
+_MODES: Final = 0o777
+
+
+@dataclass(frozen=True, slots=True)
+class ShardName:
+    """A shard: the object, the SHA-256 of its bytes, and how many files it names."""
+
+    name: str
+    content: str
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """One version of a shared workspace.
+
+    Attributes:
+        workspace: Its id; the same for as long as it is there.
+        number: How many versions came before.
+        change: The id of the change that made this one.
+        parent: That of the one before; empty for none.
+        by: Who made it, for people.
+        at: When, by that machine's clock, in seconds; for people.
+        shards: Where the files are named, by the beginning of a hash of the path.
+        delta: What differs from that; None for a file that is not there any more.
+        latest: The ids of the latest changes, this one first.
+        tag: What the server calls this state of the object.
+    """
+
+    workspace: str
+    number: int
+    change: str
+    parent: str
+    by: str
+    at: float
+    shards: tuple[ShardName, ...]
+    delta: Mapping[str, ManifestEntry | None]
+    latest: tuple[str, ...]
+    tag: str = field(default="", compare=False)
+
+
+def shard_count(files: int) -> int:
+    """How many shards so many files are named in; a power of two."""
+    return min(_MOST_SHARDS, 1 << max(0, (files - 1) // _FULL).bit_length())
+
+
+def shard_of(path: str, shards: int) -> int:
+    """Which of so many shards names a file."""
+    return int.from_bytes(sha256(path.encode()).digest()[:2], "big") % shards
+
+
+def shown_head(head: Head) -> bytes:
+    """A head as it is stored."""
+    return json.dumps(
+        {
+            "form": _FORM,
+            "workspace": head.workspace,
+            "number": head.number,
+            "change": head.change,
+            "parent": head.parent,
+            "by": head.by,
+            "at": head.at,
+            "shards": [[one.name, one.content, one.files] for one in head.shards],
+            "delta": _shown(head.delta),
+            "latest": head.latest,
+        },
+        ensure_ascii=False,
+        separators=(",", ":"),
+    ).encode()
+
+
+def shown_shard(entries: Mapping[str, ManifestEntry]) -> bytes:
+    """A shard as it is stored."""
+    text = json.dumps(_shown(entries), ensure_ascii=False, separators=(",", ":"))
+    return compress(text.encode())
+
+
+def _shown(entries: Mapping[str, ManifestEntry | None]) -> dict[str, object]:
+    return {
+        path: None if one is None else [*one[:3], one.pack.removeprefix(PACKS), *one[4:]]
+        for path, one in entries.items()
+    }
+
+
+def read_head(data: bytes, tag: str) -> Head:
+    """A head from its bytes.
+
+    Raises:
+        SharedDamagedError: It is none.
+    """
+    if len(data) > _LARGEST_HEAD:
+        raise _no_head("it is too large")
+    try:
+        told = json.loads(data.decode())
+        if told["form"] != _FORM:
+            raise _no_head(
+                f"its form is {str(told['form'])[:60]!r}, and this program knows {_FORM!r}"
+            )
+        shards = tuple(_shard(one) for one in told["shards"])
+        head = Head(
+            workspace=_matching(_ID, told["workspace"]),
+            number=_whole(told["number"], 1 << 62),
+            change=_matching(_ID, told["change"]),
+            parent=_matching(_ID, told["parent"]) if told["parent"] else "",
+            by=str(told["by"])[:200],
+            at=float(told["at"]),
+            shards=shards,
+            delta=_entries(told["delta"]),
+            latest=tuple(_matching(_ID, one) for one in told["latest"]),
+            tag=tag,
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise _no_head(f"it cannot be understood ({type(error).__name__})") from None
+    count = len(shards)
+    if count & (count - 1) or count > _MOST_SHARDS or not count:
+        raise _no_head("it names a wrong number of shards")
+    if sum(one.files for one in shards) > MOST_FILES or len(head.latest) > 2 * LATEST:
+        raise _no_head("it names too much")
+    return head
+
+
+def read_shard(data: bytes, name: ShardName) -> dict[str, ManifestEntry]:
+    """The files that a shard names; errors as `read_head`."""
+    if content_id(data) != name.content:
+        raise SharedDamagedError(f"a part of the manifest is not what it should be: {name.name}")
+    try:
+        told = json.loads(_unpacked(data).decode())
+        entries = _entries(told)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise SharedDamagedError(
+            f"a part of the manifest cannot be understood: {name.name}"
+        ) from None
+    found = {path: one for path, one in entries.items() if one is not None}
+    if len(found) != len(entries) or len(found) != name.files:
+        raise SharedDamagedError(f"a part of the manifest names too many files: {name.name}")
+    return found
+
+
+def _unpacked(data: bytes) -> bytes:
+    # A frame says how long it is before anything of it is unpacked.
+    size = _frame_size(data)
+    if size > _LARGEST_SHARD:
+        raise ValueError("too large")
+    return decompress(data, size)
+
+
+def _frame_size(data: bytes) -> int:
+    """What a Zstandard frame says of its size, by RFC 8878, 3.1.1.1; raises ValueError where it does not."""
+    if data[:4] != b"\x28\xb5\x2f\xfd" or len(data) < 6:
+        raise ValueError("no frame")
+    said = data[4]
+    single, dictionary = bool(said & 0x20), (0, 1, 2, 4)[said & 3]
+    length = (1 if single else 0, 2, 4, 8)[said >> 6]
+    begin = 5 + (not single) + dictionary
+    if not length or len(data) < begin + length:
+        raise ValueError("no size")
+    size = int.from_bytes(data[begin : begin + length], "little")
+    return size + 256 if length == 2 else size
+
+
+def _entries(told: Any) -> dict[str, ManifestEntry | None]:
+    if not isinstance(told, dict):
+        raise TypeError("no object")
+    if len(told) > MOST_FILES:
+        raise ValueError("too many")
+    return {check_path(path): None if one is None else _entry(one) for path, one in told.items()}
+
+
+def _entry(told: Any) -> ManifestEntry:
+    content, size, mode, pack, offset, length = told
+    size, length = _whole(size, LARGEST_CONTENT), _whole(length, LARGEST_CONTENT)
+    if length > size:
+        raise ValueError("longer than the file")
+    if _whole(mode, 1 << 20) & ~_MODES:
+        # A link leads somewhere, and a set-user-ID bit gives somebody's rights away.
+        raise SharedDamagedError(
+            f"the shared workspace has something that is no ordinary file: mode {mode:o}",
+            hint="Nothing was done with it.",
+        )
+    pack = PACKS + _matching(_OBJECT, pack)
+    return ManifestEntry(
+        _matching(_HASH, content), size, mode, pack, _whole(offset, 1 << 40), length
+    )
+
+
+def _shard(told: Any) -> ShardName:
+    name, content, files = told
+    if not isinstance(name, str) or not name.startswith(SHARDS):
+        raise ValueError("no shard")
+    _matching(_OBJECT, name.removeprefix(SHARDS))
+    return ShardName(name, _matching(_HASH, content), _whole(files, MOST_FILES))
+
+
+def _matching(pattern: Any, told: Any) -> str:
+    if not isinstance(told, str) or not pattern.fullmatch(told):
+        raise ValueError("no name")
+    return told
+
+
+def _whole(told: Any, most: int) -> int:
+    if type(told) is not int or not 0 <= told <= most:
+        raise ValueError("no number")
+    return told
+
+
+def _no_head(why: str) -> SharedDamagedError:
+    return SharedDamagedError(
+        f"the head of the shared workspace is not what filepact writes: {why}",
+        hint="Nothing was done. Is this the right place, and this program new enough?",
+    )

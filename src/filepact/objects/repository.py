@@ -1,0 +1,487 @@
+"""A shared workspace: versions of a set of files, each made from the one before it by exchanging the head on a condition.
+
+A change writes what its files hold first, under names that nobody else uses, and then exchanges the head, if it still is the one that
+the change was made from.  So all files of a change are there at once or not at all, and a writer that is killed at any point has
+left either its change or some bytes that nothing names.
+
+An exchange without an answer is looked for: each head names the latest changes.  While the head is as before, the same exchange is
+tried again, and only one of the two can ever be done, since each names the state that it replaces.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from filepact.domain.document import content_id
+from filepact.domain.manifest import MOST_FILES, ManifestEntry, check_names, check_path
+from filepact.errors import (
+    InvalidParamsError,
+    NotFoundError,
+    ObjectStoreFailedError,
+    OutcomeUnknownError,
+    SharedBusyError,
+    SharedConflictError,
+    SharedDamagedError,
+    TooLargeError,
+)
+from filepact.objects.bucket import AbsentError, MovedError, UnsureError, probe, put_new
+from filepact.objects.heads import (
+    HEAD,
+    LATEST,
+    SHARDS,
+    Head,
+    ShardName,
+    read_head,
+    read_shard,
+    shard_count,
+    shard_of,
+    shown_head,
+    shown_shard,
+)
+from filepact.objects.packs import LARGEST_CONTENT, PackReader, write_packs
+from filepact.values import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from filepact.domain.manifest import FileState
+    from filepact.objects.bucket import Bucket
+
+__all__ = ["ObjectWorkspace"]
+
+_TRIES: Final = 24
+"""Exchanges of the head that a change tries, each with what the one before it found."""
+_UNSURE_TRIES: Final = 6
+_FIRST_WAIT: Final = 0.004  # seconds
+_LONGEST_WAIT: Final = 0.5
+_MOST_DELTA: Final = 256
+"""Files that the head names by itself."""
+
+
+class ObjectWorkspace:
+    """One workspace in one bucket.  For all threads.
+
+    Args:
+        bucket: Where it is.
+        wait: Waits so many seconds between two tries.
+    """
+
+    def __init__(self, bucket: Bucket, wait: Callable[[float], None] = time.sleep) -> None:
+        self._bucket = bucket
+        self._wait = wait
+        self._packs = PackReader(bucket)
+        self._lock = Lock()
+        self._publishing = Lock()
+        self._newest: Head | None = None
+        self._shards: dict[ShardName, dict[str, ManifestEntry]] = {}
+        self._files: tuple[Head, dict[str, ManifestEntry]] | None = None
+
+    # -- making one ----------------------------------------------------------------------
+
+    def create(self, change: str, by: str) -> Head:
+        """Make a workspace without files, where there is none, on a server that can hold one.
+
+        Raises:
+            InvalidParamsError: There is one.
+            ObjectStoreUnsafeError: The server does not keep conditions.
+        """
+        probe(self._bucket)
+        head = Head(
+            workspace=f"w{os.urandom(8).hex()}",
+            number=0,
+            change=change,
+            parent="",
+            by=by,
+            at=round(time.time(), 3),
+            shards=(self._write_shard({}, change, 0),),
+            delta={},
+            latest=(change,),
+        )
+        for number in range(_UNSURE_TRIES):
+            self._pause(number)
+            try:
+                tag = self._bucket.create(HEAD, shown_head(head))
+            except UnsureError:
+                continue
+            except MovedError:
+                there = self._ask()
+                if there.change == change:
+                    return there
+                raise InvalidParamsError(
+                    "there is a shared workspace at this place already",
+                    hint="Choose another prefix, or check this one out.",
+                ) from None
+            return self._take(replace(head, tag=tag))
+        raise _unknown(change)
+
+    def probe(self) -> None:
+        """Try whether the server keeps conditions; errors as `create`."""
+        probe(self._bucket)
+
+    # -- looking -------------------------------------------------------------------------
+
+    def newest(self) -> Head:
+        """The newest version.
+
+        Raises:
+            NotFoundError: There is no workspace here, or not any more.
+            ObjectStoreFailedError: The server cannot be asked.
+            SharedDamagedError: What is here is no workspace.
+        """
+        known = self._newest
+        try:
+            if known is None:
+                return self._ask()
+            found = self._bucket.get_other(HEAD, known.tag)
+        except AbsentError:
+            raise _gone() from None
+        return known if found is None else self._take(read_head(*found))
+
+    def _ask(self) -> Head:
+        try:
+            return self._take(read_head(*self._bucket.get(HEAD)))
+        except AbsentError:
+            raise _gone() from None
+
+    def _take(self, head: Head) -> Head:
+        """Take a head for the newest, unless a newer one was seen meanwhile."""
+        with self._lock:
+            known = self._newest
+            if known is not None and known.workspace != head.workspace:
+                raise NotFoundError(
+                    "another shared workspace was made at this place meanwhile",
+                    hint="Check it out anew.",
+                )
+            if known is None or head.number > known.number:
+                self._newest = head
+            return head
+
+    def files(self, version: Head) -> dict[str, ManifestEntry]:
+        """All files of a version; what it returns is not to be changed.
+
+        Raises:
+            SharedDamagedError: The manifest is not what filepact writes.
+        """
+        with self._lock:
+            known = self._files
+        if known is not None and known[0].change == version.change:
+            return known[1]
+        found: dict[str, ManifestEntry] = {}
+        kept = {name: self._shard(name) for name in version.shards}
+        for shard in kept.values():
+            found.update(shard)
+        for path, entry in version.delta.items():
+            if entry is None:
+                found.pop(path, None)
+            else:
+                found[path] = entry
+        check_names(found, found)
+        with self._lock:
+            self._shards = kept
+            self._files = (version, found)
+        return found
+
+    def _shard(self, name: ShardName) -> dict[str, ManifestEntry]:
+        known = self._shards.get(name)
+        if known is not None:
+            return known
+        try:
+            data, _ = self._bucket.get(name.name)
+        except AbsentError:
+            raise SharedDamagedError(
+                f"a part of the manifest is not there: {name.name}",
+                hint="Was something removed that filepact did not remove?",
+            ) from None
+        return read_shard(data, name)
+
+    def content(self, entry: ManifestEntry) -> bytes:
+        """The bytes of a file, checked.
+
+        Raises:
+            SharedDamagedError: They are others, or not there.
+        """
+        return self._packs.one(entry)
+
+    def contents(self, entries: Iterable[ManifestEntry]) -> Iterator[tuple[ManifestEntry, bytes]]:
+        """The bytes of many files, each content once; errors as `content`."""
+        return self._packs.all(entries)
+
+    # -- changing ------------------------------------------------------------------------
+
+    def publish(
+        self,
+        change: str,
+        by: str,
+        wanted: Mapping[str, FileState | None],
+        contents: Callable[[str], bytes],
+        agrees: Callable[[str, FileState | None], bool],
+    ) -> Head:
+        """Make one new version in which all these files are so, or none.
+
+        Args:
+            change: An id that no other change has.
+            by: Who makes it, for people.
+            wanted: What each file is to be; None for no file.
+            contents: The bytes by their SHA-256.
+            agrees: Whether a file may go on from what the newest version has of it.
+
+        Raises:
+            SharedConflictError: A file is something else by now; nothing was changed.
+            SharedBusyError: Others were faster, again and again; nothing was changed.
+            OutcomeUnknownError: Whether it was done cannot be found out now.
+            ObjectStoreFailedError: The server refuses; nothing was changed.
+        """
+        _check(wanted)
+        with self._publishing:
+            # One after the other here: threads of one process need not run a race for the head.
+            return self._publish(change, by, wanted, contents, agrees)
+
+    def _publish(
+        self,
+        change: str,
+        by: str,
+        wanted: Mapping[str, FileState | None],
+        contents: Callable[[str], bytes],
+        agrees: Callable[[str, FileState | None], bool],
+    ) -> Head:
+        placed: dict[str, ManifestEntry] = {}
+        tag, unsure, failures = (
+            "",
+            "",
+            0,
+        )  # the state of the head that an exchange without an answer was for
+        for number in range(_TRIES):
+            self._pause(number)
+            try:
+                head = self.newest()
+                if change in head.latest:
+                    return head
+                tag = head.tag
+                if tag != unsure:
+                    unsure = ""  # The head is another, and not ours: so ours can never be done.
+                files = self.files(head)
+                for path in wanted:
+                    there = files.get(path)
+                    if not agrees(path, None if there is None else there.state):
+                        raise _conflict(path, head)
+                edits = self._edits(change, wanted, contents, files, placed)
+                if not edits:
+                    return head
+                return self._exchange(head, files, edits, change, by, attempt=number)
+            except MovedError:
+                continue
+            except UnsureError:
+                unsure, failures = tag, failures + 1
+            except ObjectStoreFailedError:
+                if not unsure:
+                    raise
+                failures += 1  # The caller must not be told that nothing was done.
+            if failures > _UNSURE_TRIES:
+                break
+        if unsure:
+            raise _unknown(change)
+        raise SharedBusyError(
+            "others changed the shared workspace each time that this was tried",
+            hint="Nothing was changed. Try again.",
+            outcome="not_applied",
+        )
+
+    def _pause(self, number: int) -> None:
+        """Wait before a further try, each time longer and never as long as others."""
+        if number:
+            chance = 0.5 + int.from_bytes(os.urandom(2), "big") / 65_536
+            self._wait(min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** min(number, 10)) * chance)
+
+    def _edits(
+        self,
+        change: str,
+        wanted: Mapping[str, FileState | None],
+        contents: Callable[[str], bytes],
+        files: Mapping[str, ManifestEntry],
+        placed: dict[str, ManifestEntry],
+    ) -> dict[str, ManifestEntry | None]:
+        """What the manifest is to have of each file, whose bytes are written where they are not there yet."""
+        # What is moved is there under another name of the same change.
+        there = {files[path].content: files[path] for path in wanted if path in files}
+        if len(wanted) > _MOST_DELTA:
+            there = {one.content: one for one in files.values()}
+        missing = [
+            one
+            for one in wanted.values()
+            if one is not None and one.content not in there and one.content not in placed
+        ]
+        if missing:
+            first = 1 + max(
+                (int(one.pack.rpartition("-")[2]) for one in placed.values()), default=-1
+            )
+            placed |= write_packs(self._bucket, change, missing, contents, first)
+        edits: dict[str, ManifestEntry | None] = {}
+        for path, state in wanted.items():
+            if state is None:
+                if path in files:
+                    edits[path] = None
+                continue
+            place = there.get(state.content) or placed[state.content]
+            entry = place._replace(mode=state.mode)
+            if path not in files or files[path].state != state:
+                edits[path] = entry
+        return edits
+
+    def _exchange(
+        self,
+        head: Head,
+        files: Mapping[str, ManifestEntry],
+        edits: Mapping[str, ManifestEntry | None],
+        change: str,
+        by: str,
+        attempt: int = 0,
+    ) -> Head:
+        """Exchange the head for one with some edits; raises MovedError or UnsureError."""
+        made = {path: one for path, one in edits.items() if one is not None}
+        after = {path: one for path, one in files.items() if path not in edits} | made
+        if len(after) > MOST_FILES:
+            raise TooLargeError(f"a shared workspace has at most {MOST_FILES:,} files")
+        _check_room([path for path in made if path not in files], after)
+        delta, shards = {**head.delta, **edits}, head.shards
+        if len(delta) > _MOST_DELTA:
+            shards, delta = self._folded(head, after, delta, change, attempt), {}
+        following = Head(
+            workspace=head.workspace,
+            number=head.number + 1,
+            change=change,
+            parent=head.change,
+            by=by,
+            at=round(time.time(), 3),
+            shards=shards,
+            delta=delta,
+            latest=(change, *head.latest)[:LATEST],
+        )
+        tag = self._bucket.swap(HEAD, shown_head(following), head.tag)
+        following = self._take(replace(following, tag=tag))
+        with self._lock:
+            if self._newest == following:
+                self._files = (following, after)
+        return following
+
+    def _folded(
+        self,
+        head: Head,
+        after: Mapping[str, ManifestEntry],
+        delta: Mapping[str, ManifestEntry | None],
+        change: str,
+        attempt: int,
+    ) -> tuple[ShardName, ...]:
+        """Shards that have everything; those that nothing was changed of stay."""
+        count = max(len(head.shards), shard_count(len(after)))
+        grown = count != len(head.shards)
+        touched = set(range(count)) if grown else {shard_of(path, count) for path in delta}
+        parts: dict[int, dict[str, ManifestEntry]] = {number: {} for number in touched}
+        for path in sorted(after):
+            number = shard_of(path, count)
+            if number in touched:
+                parts[number][path] = after[path]
+        first = attempt * 1_000
+        made = {
+            number: self._write_shard(part, change, first + number)
+            for number, part in parts.items()
+        }
+        return tuple(made.get(number) or head.shards[number] for number in range(count))
+
+    def _write_shard(
+        self, entries: Mapping[str, ManifestEntry], change: str, number: int
+    ) -> ShardName:
+        data = shown_shard(entries)
+        name = f"{SHARDS}{change}-{number}"
+        put_new(self._bucket, name, data)
+        return ShardName(name, content_id(data), len(entries))
+
+    def rewrite(self, change: str, by: str, places: Mapping[str, ManifestEntry]) -> Head | None:
+        """Have files be somewhere else, which are the same as before.
+
+        Args:
+            change: The id of this change.
+            by: Who makes it.
+            places: Where the bytes are by now, by their SHA-256.
+
+        Returns:
+            None where others were faster each time; what was written is named by nothing then.
+        """
+        for number in range(_TRIES):
+            self._pause(number)
+            head = self.newest()
+            if change in head.latest:
+                return head
+            files = self.files(head)
+            edits = {
+                path: places[one.content]._replace(mode=one.mode)
+                for path, one in files.items()
+                if one.content in places
+            }
+            try:
+                return self._exchange(head, files, edits, change, by, attempt=number)
+            except (MovedError, UnsureError):
+                continue
+        return None
+
+
+def _check(wanted: Mapping[str, FileState | None]) -> None:
+    for path, state in wanted.items():
+        try:
+            check_path(path)
+        except SharedDamagedError as error:
+            raise InvalidParamsError(
+                error.message.replace("the shared workspace has a file", "this is a file"),
+                hint="A shared workspace cannot have it. Give it another name.",
+                outcome="not_applied",
+            ) from None
+        if state is not None and state.size > LARGEST_CONTENT:
+            raise TooLargeError(
+                f"{path}: over {LARGEST_CONTENT:,} bytes, which no file of a shared workspace may have",
+                outcome="not_applied",
+            )
+
+
+def _check_room(new: list[str], after: Mapping[str, ManifestEntry]) -> None:
+    """Check that no new file is where a folder is, or lies in a file."""
+    inside = tuple(f"{path}/" for path in new)
+    try:
+        if new:
+            check_names(new, after)
+        taken = any(path.startswith(inside) for path in after) if inside else False
+    except SharedDamagedError:
+        taken = True
+    if taken:
+        raise SharedConflictError(
+            "a new file has the name of a folder, or lies in what is a file by now",
+            hint="Nothing was changed. Look at what others made there, and choose another name.",
+            outcome="not_applied",
+        )
+
+
+def _gone() -> NotFoundError:
+    return NotFoundError(
+        "there is no shared workspace at this place",
+        hint="`filepact workspace create` makes one. If there was one, somebody has removed it.",
+        outcome="not_applied",
+    )
+
+
+def _conflict(path: str, head: Head) -> SharedConflictError:
+    return SharedConflictError(
+        f"{path}: was changed elsewhere meanwhile, at the latest by {head.by} (version {head.number})",
+        hint="Nothing was changed. Read the file again, and make the change on what it holds now.",
+        path=path,
+        outcome="not_applied",
+    )
+
+
+def _unknown(change: str) -> OutcomeUnknownError:
+    return OutcomeUnknownError(
+        "the object store gives no answer, so nobody can tell whether this change was made",
+        hint="Look again when it answers: the change is there as a whole, or not at all.",
+        change=change,
+        outcome="unknown",
+    )

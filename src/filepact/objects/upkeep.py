@@ -1,0 +1,256 @@
+"""Upkeep of a shared workspace: whether all can be read, small packs made into large ones, and what nothing names any more.
+
+Nothing is removed in the round that finds it.  A round writes down what no file of the newest version is in, with the version, and a
+later one removes of that what still is in none, once it was written down long enough ago, by the server's clock alone, and no
+checkout stands at a version that may name it.  A pack that somebody is just writing is younger than that, and its name is never used
+again, so that nothing can come to name what is being removed.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.errors import FilepactError, InvalidParamsError
+from filepact.objects.bucket import AbsentError
+from filepact.objects.heads import SHARDS
+from filepact.objects.packs import PACKS, write_packs
+from filepact.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from filepact.domain.manifest import ManifestEntry
+    from filepact.objects.bucket import Bucket
+    from filepact.objects.heads import Head
+    from filepact.objects.repository import ObjectWorkspace
+
+__all__ = ["CheckoutNote", "GcResult", "Upkeep", "UsageFigures"]
+
+GRACE: Final = 86_400.0
+_MARKS: Final = "gc"
+_CHECKOUTS: Final = "checkouts/"
+_FORGOTTEN: Final = 30 * 86_400.0
+"""Seconds after which a checkout that has not been heard of keeps nothing any more."""
+_SMALL: Final = 1 << 20
+_FEW: Final = 64
+"""Small packs from which on they are made into large ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckoutNote:
+    """What a checkout leaves of itself: which version it stands at, and when that was written down."""
+
+    name: str
+    number: int
+    written: float
+
+
+@dataclass(frozen=True, slots=True)
+class UsageFigures:
+    """What a workspace takes.
+
+    Attributes:
+        files: Files of the newest version.
+        size: Bytes that these have.
+        objects: Objects beneath the prefix.
+        stored: Bytes that these take.
+        named: Bytes of packs that files of the newest version are in, of these alone.
+    """
+
+    files: int
+    size: int
+    objects: int
+    stored: int
+    named: int
+
+
+@dataclass(frozen=True, slots=True)
+class GcResult:
+    """What a round of upkeep did.
+
+    Attributes:
+        removed: Objects that it removed.
+        freed: The bytes that they took.
+        marked: Objects that a later round may remove.
+        held: Of these, what a checkout may still name.
+        packed: Small packs whose bytes are in large ones now.
+    """
+
+    removed: int
+    freed: int
+    marked: int
+    held: int
+    packed: int
+
+
+class Upkeep:
+    """Upkeep of one workspace; one at a time, which the caller sees to by running it in one place.
+
+    Args:
+        workspace: The workspace.
+        bucket: Where it is.
+    """
+
+    def __init__(self, workspace: ObjectWorkspace, bucket: Bucket) -> None:
+        self._workspace = workspace
+        self._bucket = bucket
+
+    # -- checkouts -------------------------------------------------------------------------
+
+    def note(self, name: str, number: int) -> None:
+        """Write down which version a checkout stands at, so that nothing of it is removed."""
+        self._bucket.replace(f"{_CHECKOUTS}{name}", str(number).encode())
+
+    def forget(self, name: str) -> None:
+        """Remove what was written down of a checkout that is no more."""
+        self._bucket.delete(f"{_CHECKOUTS}{name}")
+
+    def checkouts(self) -> tuple[CheckoutNote, ...]:
+        """All checkouts that left a note."""
+        found = []
+        for one in self._bucket.list(_CHECKOUTS):
+            try:
+                text = self._bucket.get(one.name)[0].decode("ascii")
+                number = int(text) if text.isdigit() else 0
+            except (AbsentError, ValueError):
+                continue
+            found.append(CheckoutNote(one.name.removeprefix(_CHECKOUTS), number, one.written))
+        return tuple(sorted(found, key=lambda one: one.name))
+
+    # -- looking ---------------------------------------------------------------------------
+
+    def figures(self) -> UsageFigures:
+        """What the workspace takes."""
+        files = self._workspace.files(self._workspace.newest())
+        objects = list(self._bucket.list(""))
+        named = {(one.pack, one.offset): one.length for one in files.values()}
+        return UsageFigures(
+            len(files),
+            sum(one.size for one in files.values()),
+            len(objects),
+            sum(one.size for one in objects),
+            sum(named.values()),
+        )
+
+    def check(self) -> Iterator[tuple[str, FilepactError]]:
+        """Read all that the newest version names; the files that cannot be read, with the reason."""
+        for path, entry in sorted(self._workspace.files(self._workspace.newest()).items()):
+            try:
+                self._workspace.content(entry)
+            except FilepactError as error:
+                yield path, error
+
+    # -- removing --------------------------------------------------------------------------
+
+    def collect(self, change: str, by: str, *, grace: float = GRACE) -> GcResult:
+        """One round.
+
+        Args:
+            change: An id that no other change has, for large packs that are made of small ones.
+            by: Who does it.
+            grace: How many seconds an object that nothing names stays at least.
+
+        Raises:
+            InvalidParamsError: The grace is no time.
+        """
+        if grace < 0:
+            raise InvalidParamsError("an object cannot be kept for less than no time")
+        packed = self._pack(change, by)
+        head = self._workspace.newest()
+        objects = [
+            one for prefix in (PACKS, SHARDS) for one in self._bucket.list(prefix)
+        ]  # after the head: what is newer than it is only younger, and is only marked
+        named = self._named(head)
+        marks, was = self._marks(head)
+        now = self._now(head)
+        lowest = self._lowest(now)
+        removed = freed = held = 0
+        kept: dict[str, int] = {}
+        for one in objects:
+            if one.name in named:
+                continue
+            since = marks.get(one.name)
+            if since is None:
+                kept[one.name] = head.number
+            elif lowest is not None and lowest < since:
+                kept[one.name], held = since, held + 1
+            elif now - was.get(one.name, now) < grace:
+                kept[one.name] = since
+            else:
+                self._bucket.delete(one.name)
+                removed, freed = removed + 1, freed + one.size
+        since_when = {name: was.get(name, now) for name in kept}
+        self._bucket.replace(
+            _MARKS,
+            json.dumps(
+                {
+                    "workspace": head.workspace,
+                    "marks": {name: [number, since_when[name]] for name, number in kept.items()},
+                }
+            ).encode(),
+        )
+        return GcResult(removed, freed, len(kept), held, packed)
+
+    def _named(self, head: Head) -> set[str]:
+        packs = {one.pack for one in self._workspace.files(head).values()}
+        return packs | {one.name for one in head.shards}
+
+    def _now(self, head: Head) -> float:
+        """What time it is for the server."""
+        name = f"probe/clock-{head.workspace}"
+        self._bucket.replace(name, b"")
+        found = [one.written for one in self._bucket.list("probe/") if one.name == name]
+        return max(found, default=0.0)
+
+    def _marks(self, head: Head) -> tuple[dict[str, int], dict[str, float]]:
+        """What earlier rounds found that nothing names: the versions, and the server's times."""
+        try:
+            told: Any = json.loads(self._bucket.get(_MARKS)[0].decode())
+            if told["workspace"] != head.workspace:
+                return {}, {}
+            marks = {str(name): (int(one[0]), float(one[1])) for name, one in told["marks"].items()}
+        except AbsentError:
+            return {}, {}
+        except (ValueError, TypeError, KeyError, AttributeError, IndexError):
+            return (
+                {},
+                {},
+            )  # Nothing is removed for a note that cannot be understood: it is made anew.
+        return (
+            {name: one[0] for name, one in marks.items()},
+            {name: one[1] for name, one in marks.items()},
+        )
+
+    def _lowest(self, now: float) -> int | None:
+        """The oldest version that a checkout stands at; None for no checkout."""
+        notes = (one for one in self.checkouts() if now - one.written < _FORGOTTEN)
+        return min((one.number for one in notes), default=None)
+
+    def _pack(self, change: str, by: str) -> int:
+        """Make small packs into large ones; how many."""
+        files = self._workspace.files(self._workspace.newest())
+        in_use: dict[str, dict[str, ManifestEntry]] = {}
+        for entry in files.values():
+            in_use.setdefault(entry.pack, {})[entry.content] = entry
+        small = {
+            pack: held
+            for pack, held in in_use.items()
+            if sum(one.length for one in held.values()) < _SMALL
+        }
+        if len(small) < _FEW:
+            return 0
+        entries = {one.content: one for held in small.values() for one in held.values()}
+        # In the order of the paths: what is read together lies together.
+        ordered = dict.fromkeys(
+            one.state._replace(mode=0) for _, one in sorted(files.items()) if one.content in entries
+        )
+        places = write_packs(self._bucket, change, ordered, self._reading(entries))
+        done = self._workspace.rewrite(change, by, places)
+        return 0 if done is None else len(small)
+
+    def _reading(self, entries: dict[str, ManifestEntry]) -> Callable[[str], bytes]:
+        def read(content: str) -> bytes:
+            return self._workspace.content(entries[content])
+
+        return read

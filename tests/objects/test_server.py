@@ -1,0 +1,249 @@
+"""Shared workspaces on a real S3 server, and through a proxy that loses answers."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.errors import (
+    InvalidParamsError,
+    ObjectStoreFailedError,
+    ObjectStoreUnsafeError,
+    SharedBusyError,
+    SharedConflictError,
+)
+from filepact.objects.bucket import AbsentError, MovedError, UnsureError, open_bucket, probe
+from tests.object_server import Fault, FaultProxy
+from tests.objects.conftest import Shared, name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from filepact.objects.bucket import Bucket
+    from tests.object_server import ObjectServer
+
+
+@pytest.fixture
+def place() -> str:
+    return f"s3://tests/{name()}"
+
+
+@pytest.fixture
+def direct(server: ObjectServer, place: str, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    for key, value in server.environment().items():
+        monkeypatch.setenv(key, value)
+    return open_bucket(place)
+
+
+@pytest.fixture
+def through(
+    direct: Bucket,
+    server: ObjectServer,
+    proxy: FaultProxy,
+    place: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Bucket:
+    for key, value in server.environment(proxy.port).items():
+        monkeypatch.setenv(key, value)
+    return open_bucket(place)
+
+
+def test_a_real_server_keeps_the_conditions(direct: Bucket) -> None:
+    probe(direct)
+    assert list(direct.list("")) == []
+    tag = direct.create("a", b"1")
+    with pytest.raises(MovedError):
+        direct.create("a", b"2")
+    assert direct.get("a") == (b"1", tag)
+    assert direct.get_other("a", tag) is None
+    after = direct.swap("a", b"2", tag)
+    with pytest.raises(MovedError):
+        direct.swap("a", b"3", tag)
+    with pytest.raises(MovedError):
+        direct.swap("none", b"3", tag)
+    assert direct.get_other("a", tag) == (b"2", after)
+    direct.replace("a", b"0123456789")
+    assert direct.get_ranges("a", [(2, 3), (9, 1)]) == [b"234", b"9"]
+    assert [(one.name, one.size) for one in direct.list("")] == [("a", 10)]
+    direct.delete("a")
+    direct.delete("a")
+    with pytest.raises(AbsentError):
+        direct.get("a")
+    with pytest.raises(AbsentError):
+        direct.get_ranges("a", [(0, 1)])
+
+
+def test_a_workspace_on_a_real_server(direct: Bucket) -> None:
+    shared = Shared(direct)
+    shared.workspace.create(name(), "tests")
+    files = {f"d/{number}": b"%d" % number * 50 for number in range(400)}
+    shared.put({**files})
+    assert shared.again().read() == files
+    shared.put({"d/1": None, "e": b"new"})
+    assert shared.again().read() == {
+        **{path: data for path, data in files.items() if path != "d/1"},
+        "e": b"new",
+    }
+
+
+def test_writers_race_on_a_real_server_and_nothing_is_lost(direct: Bucket) -> None:
+    shared = Shared(direct)
+    shared.workspace.create(name(), "tests")
+    shared.put({"lines": b""})
+
+    def run(number: int) -> None:
+        side = shared.again()
+        for turn in range(3):
+            while True:
+                entry = side.workspace.files(side.workspace.newest())["lines"]
+                text = side.workspace.content(entry) + b"%d-%d\n" % (number, turn)
+                try:
+                    side.put({"lines": text}, lambda _, there: there == entry.state)  # noqa: B023
+                    break
+                except (SharedConflictError, SharedBusyError):
+                    continue
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    lines = shared.read()["lines"].split()
+    assert sorted(lines) == sorted(b"%d-%d" % (n, turn) for n in range(4) for turn in range(3))
+
+
+@pytest.mark.parametrize("kind", [409, 412, 500, 503, "lost", "unsent"])
+@pytest.mark.parametrize("ends", ["head", "-0"])
+def test_whatever_is_answered_to_a_write_it_is_done_once(
+    direct: Bucket, through: Bucket, proxy: FaultProxy, kind: int | str, ends: str
+) -> None:
+    here = Shared(direct)
+    here.workspace.create(name(), "tests")
+    here.put({"a": b"1"})
+    side = Shared(through)
+    side.read()
+    fault = Fault("PUT", ends, kind)
+    proxy.faults.append(fault)
+    side.put({"a": b"2", "b": b"3"})
+    assert fault.met.is_set()
+    assert here.again().read() == {"a": b"2", "b": b"3"}
+    assert here.again().workspace.newest().number == 2
+
+
+@pytest.mark.parametrize("kind", [500, 503, "unsent", "lost"])
+def test_a_read_is_asked_again(
+    direct: Bucket, through: Bucket, proxy: FaultProxy, kind: int | str
+) -> None:
+    here = Shared(direct)
+    here.workspace.create(name(), "tests")
+    here.put({"a": b"1"})
+    proxy.faults.append(Fault("GET", "head", kind))
+    assert Shared(through).read() == {"a": b"1"}
+
+
+def test_a_slow_exchange_that_comes_too_late_changes_nothing(
+    direct: Bucket, through: Bucket, proxy: FaultProxy
+) -> None:
+    here = Shared(direct)
+    here.workspace.create(name(), "tests")
+    here.put({"a": b"1"})
+    side = Shared(through)
+    entry = side.workspace.files(side.workspace.newest())["a"]
+    held = Fault("PUT", "head", "held")
+    proxy.faults.append(held)
+    ends: list[str] = []
+
+    def late() -> None:
+        try:
+            side.put({"a": b"late"}, lambda _, there: there == entry.state)
+            ends.append("done")
+        except SharedConflictError:
+            ends.append("conflict")
+
+    thread = threading.Thread(target=late)
+    thread.start()
+    assert held.met.wait(60)
+    here.put({"a": b"first"})
+    held.go.set()
+    thread.join()
+    assert ends == ["conflict"]
+    assert here.again().read() == {"a": b"first"}
+
+
+def test_a_server_that_does_not_answer_is_told_apart(
+    through: Bucket, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy.every = lambda _method, _path: 403
+    with pytest.raises(ObjectStoreFailedError):
+        through.get("head")
+    with pytest.raises((ObjectStoreFailedError, UnsureError)):
+        through.create("head", b"")
+    with pytest.raises(ObjectStoreFailedError):
+        list(through.list(""))
+    with pytest.raises(ObjectStoreFailedError):
+        through.replace("a", b"")
+    with pytest.raises(ObjectStoreFailedError):
+        through.delete("a")
+
+
+# -- servers that keep no conditions -------------------------------------------------------------
+
+
+class Careless:
+    """A bucket without some condition."""
+
+    def __init__(self, bucket: Bucket, forgets: str) -> None:
+        self._bucket = bucket
+        self._forgets = forgets
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._bucket, name)
+
+    def create(self, name: str, data: bytes) -> str:
+        if self._forgets == "create":
+            self._bucket.replace(name, data)
+            return self._bucket.get(name)[1]
+        return self._bucket.create(name, data)
+
+    def swap(self, name: str, data: bytes, tag: str) -> str:
+        if self._forgets == "swap" or (self._forgets == "late" and data == b"late"):
+            self._bucket.replace(name, data)
+            return self._bucket.get(name)[1]
+        return self._bucket.swap(name, data, tag)
+
+    def get_other(self, name: str, tag: str) -> tuple[bytes, str] | None:
+        return (
+            self._bucket.get(name) if self._forgets == "get" else self._bucket.get_other(name, tag)
+        )
+
+    def get(self, name: str) -> tuple[bytes, str]:
+        data, tag = self._bucket.get(name)
+        return (b"another", tag) if self._forgets == "data" else (data, tag)
+
+
+@pytest.mark.parametrize("forgets", ["create", "swap", "late", "get", "data"])
+def test_a_server_without_a_condition_is_refused(bucket: Bucket, forgets: str) -> None:
+    careless: Callable[..., object] = Careless
+    with pytest.raises(ObjectStoreUnsafeError):
+        Shared(careless(bucket, forgets)).workspace.create(name(), "tests")  # type: ignore[arg-type]
+    assert list(bucket.list("")) == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "s3://",
+        "s3:///",
+        "file:///tmp/x",
+        "memory:///",
+        "https://example.org/x",
+        "gs://b/p",
+        "/tmp/x",
+    ],
+)
+def test_what_is_no_place_in_a_bucket_is_refused(url: str) -> None:
+    with pytest.raises(InvalidParamsError):
+        open_bucket(url)
