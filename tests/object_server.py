@@ -15,7 +15,7 @@ import threading
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +91,7 @@ class ObjectServer:
         return told
 
     def _wait(self, told: dict[str, str]) -> None:
-        from obstore.store import S3Store
+        from obstore.store import S3Store  # noqa: PLC0415 - may not be installed
 
         end = threading.Event()
         for _ in range(int(_PATIENCE / 0.1)):
@@ -154,7 +154,7 @@ class FaultProxy:
         """Where it listens."""
         return int(self._server.server_address[1])
 
-    def __enter__(self) -> FaultProxy:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -229,7 +229,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(data)
 
-    do_GET = do_PUT = do_DELETE = do_HEAD = do_POST = _do
+    do_GET = do_PUT = do_DELETE = do_HEAD = do_POST = _do  # noqa: N815 - names of the library
 
     def handle(self) -> None:
         with suppress(ConnectionError, BrokenPipeError):

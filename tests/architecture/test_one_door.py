@@ -248,6 +248,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         ),
         "a process of its own, which starts a language server, and ends whatever that has started",
     ),
+    "objects.bucket": {"os.environ.get": "where the server is; names only"},
     "store.connection": {
         **dict.fromkeys(("apsw.", "pathlib."), STATE),
         **dict.fromkeys(("os.close", "os.open", "os.pread"), "the journal's own log"),

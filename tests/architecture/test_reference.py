@@ -127,7 +127,7 @@ def test_the_glossary_is_short_and_says_where_each_word_comes_from() -> None:
     ]
     assert None not in terms
     named = [term[1] for term in terms if term]
-    assert len(named) == len(set(named)) <= 80
+    assert len(named) == len(set(named)) <= 92  # room for shared workspaces and the gateway
 
 
 # -- links ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 
 from filepact.domain.manifest import FileState
 from filepact.objects.bucket import over
-from filepact.objects.repository import ObjectWorkspace
+from filepact.objects.repository import BucketWorkspace
 from tests.object_server import FaultProxy, ObjectServer, program
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Shared:
 
     def __init__(self, bucket: Bucket) -> None:
         self.bucket = bucket
-        self.workspace = ObjectWorkspace(bucket, wait=lambda _seconds: None)
+        self.workspace = BucketWorkspace(bucket, wait=lambda _seconds: None)
 
     def again(self) -> Shared:
         """The same as another process has it."""

@@ -14,7 +14,7 @@ from filepact.errors import SharedDamagedError
 from filepact.objects.heads import (
     HEAD,
     Head,
-    ShardName,
+    ManifestPage,
     read_head,
     read_shard,
     shard_count,
@@ -30,7 +30,7 @@ HASH = "ab" * 32
 ENTRY = ManifestEntry(HASH, 10, 0o644, "packs/c0000-0", 0, 10)
 GOOD = Head(
     *("w0000", 3, "c0003", "c0002", "somebody", 1.5),
-    shards=(ShardName("shards/c0001-0", HASH, 1),),
+    shards=(ManifestPage("shards/c0001-0", HASH, 1),),
     delta={"a": ENTRY, "ä/ö 猫.txt": ENTRY, "gone": None},
     latest=("c0003", "c0002"),
 )
@@ -89,7 +89,7 @@ def test_an_entry_that_is_no_ordinary_file_is_refused(entry: object) -> None:
 
 def test_a_shard_is_read_as_it_was_written() -> None:
     data = shown_shard({"a": ENTRY, "b/c": ENTRY})
-    assert read_shard(data, ShardName("s", content_id(data), 2)) == {"a": ENTRY, "b/c": ENTRY}
+    assert read_shard(data, ManifestPage("s", content_id(data), 2)) == {"a": ENTRY, "b/c": ENTRY}
 
 
 @pytest.mark.parametrize(
@@ -102,12 +102,12 @@ def test_a_shard_is_read_as_it_was_written() -> None:
 )  # fmt: skip
 def test_what_is_no_shard_is_refused(data: bytes) -> None:
     with pytest.raises(SharedDamagedError):
-        read_shard(data, ShardName("s", content_id(data), 1))
+        read_shard(data, ManifestPage("s", content_id(data), 1))
 
 
 def test_a_shard_with_other_bytes_than_the_head_says_is_refused() -> None:
     with pytest.raises(SharedDamagedError):
-        read_shard(shown_shard({"a": ENTRY}), ShardName("s", HASH, 1))
+        read_shard(shown_shard({"a": ENTRY}), ManifestPage("s", HASH, 1))
 
 
 def test_every_path_has_one_shard_and_their_number_grows_with_the_files() -> None:

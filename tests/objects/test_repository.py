@@ -12,17 +12,17 @@ from filepact.domain.manifest import FileState
 from filepact.errors import (
     InvalidParamsError,
     NotFoundError,
-    OutcomeUnknownError,
     ObjectStoreFailedError,
+    OutcomeUnknownError,
     SharedBusyError,
     SharedConflictError,
     SharedDamagedError,
     TooLargeError,
 )
-from filepact.objects.bucket import MovedError, UnsureError
+from filepact.objects.bucket import StaleItemError, UnknownResultError
 from filepact.objects.heads import HEAD
 from filepact.objects.packs import LARGEST_CONTENT
-from filepact.objects.repository import ObjectWorkspace
+from filepact.objects.repository import BucketWorkspace
 from tests.objects.conftest import Shared, name
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def test_a_new_workspace_is_empty_and_there_is_only_one(shared: Shared) -> None:
 
 def test_where_there_is_none_it_is_said(bucket: Bucket) -> None:
     with pytest.raises(NotFoundError):
-        ObjectWorkspace(bucket).newest()
+        BucketWorkspace(bucket).newest()
 
 
 def test_what_one_publishes_another_reads(shared: Shared) -> None:
@@ -88,9 +88,11 @@ def test_the_same_change_twice_is_one_version(shared: Shared) -> None:
 def test_many_files_are_named_in_shards_and_few_changes_in_the_head(shared: Shared) -> None:
     files: dict[str, bytes | None] = {f"d{n % 7}/f{n}.txt": b"%d\n" % n for n in range(2_500)}
     head = shared.put(files)
-    assert len(head.shards) == 4 and not head.delta
+    assert len(head.shards) == 4
+    assert not head.delta
     head = shared.put({"d1/f1.txt": b"new\n"})
-    assert len(head.shards) == 4 and set(head.delta) == {"d1/f1.txt"}
+    assert len(head.shards) == 4
+    assert set(head.delta) == {"d1/f1.txt"}
     again = shared.put({f"e/{n}": b"e" for n in range(300)})
     assert not again.delta
     assert shared.again().read() == {**files, "d1/f1.txt": b"new\n"} | {
@@ -203,12 +205,12 @@ class Losing:
     def _lossy(self, name: str, act: object) -> str:
         kind = self.lose.pop(0) if self.lose else ""
         if kind == "moved":
-            raise MovedError(name)
+            raise StaleItemError(name)
         if kind == "unsent":
-            raise UnsureError("cut")
+            raise UnknownResultError("cut")
         tag = str(act())  # type: ignore[operator]
         if kind == "lost":
-            raise UnsureError("cut")
+            raise UnknownResultError("cut")
         return tag
 
 
@@ -267,7 +269,7 @@ def test_a_conflict_after_a_lost_answer_is_told_only_when_it_is_certain(shared: 
         return there == known.state
 
     with pytest.raises((SharedConflictError, SharedBusyError)):
-        side.put({"a": b"mine"}, lambda path, there: agrees(path, there))
+        side.put({"a": b"mine"}, agrees)
     assert shared.again().read() == {"a": b"theirs"}
 
 

@@ -14,7 +14,13 @@ from filepact.errors import (
     SharedBusyError,
     SharedConflictError,
 )
-from filepact.objects.bucket import AbsentError, MovedError, UnsureError, open_bucket, probe
+from filepact.objects.bucket import (
+    StaleItemError,
+    UnknownItemError,
+    UnknownResultError,
+    open_bucket,
+    probe,
+)
 from tests.object_server import Fault, FaultProxy
 from tests.objects.conftest import Shared, name
 
@@ -28,6 +34,13 @@ if TYPE_CHECKING:
 @pytest.fixture
 def place() -> str:
     return f"s3://tests/{name()}"
+
+
+@pytest.fixture(autouse=True)
+def _tried_already(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server takes seconds for races of this kind, and one test has it run one."""
+    if "refused" not in request.node.name:
+        monkeypatch.setattr("filepact.objects.repository.probe", lambda _bucket: None)
 
 
 @pytest.fixture
@@ -54,14 +67,14 @@ def test_a_real_server_keeps_the_conditions(direct: Bucket) -> None:
     probe(direct)
     assert list(direct.list("")) == []
     tag = direct.create("a", b"1")
-    with pytest.raises(MovedError):
+    with pytest.raises(StaleItemError):
         direct.create("a", b"2")
     assert direct.get("a") == (b"1", tag)
     assert direct.get_other("a", tag) is None
     after = direct.swap("a", b"2", tag)
-    with pytest.raises(MovedError):
+    with pytest.raises(StaleItemError):
         direct.swap("a", b"3", tag)
-    with pytest.raises(MovedError):
+    with pytest.raises(StaleItemError):
         direct.swap("none", b"3", tag)
     assert direct.get_other("a", tag) == (b"2", after)
     direct.replace("a", b"0123456789")
@@ -69,9 +82,9 @@ def test_a_real_server_keeps_the_conditions(direct: Bucket) -> None:
     assert [(one.name, one.size) for one in direct.list("")] == [("a", 10)]
     direct.delete("a")
     direct.delete("a")
-    with pytest.raises(AbsentError):
+    with pytest.raises(UnknownItemError):
         direct.get("a")
-    with pytest.raises(AbsentError):
+    with pytest.raises(UnknownItemError):
         direct.get_ranges("a", [(0, 1)])
 
 
@@ -95,7 +108,7 @@ def test_writers_race_on_a_real_server_and_nothing_is_lost(direct: Bucket) -> No
 
     def run(number: int) -> None:
         side = shared.again()
-        for turn in range(3):
+        for turn in range(2):
             while True:
                 entry = side.workspace.files(side.workspace.newest())["lines"]
                 text = side.workspace.content(entry) + b"%d-%d\n" % (number, turn)
@@ -111,7 +124,7 @@ def test_writers_race_on_a_real_server_and_nothing_is_lost(direct: Bucket) -> No
     for one in threads:
         one.join()
     lines = shared.read()["lines"].split()
-    assert sorted(lines) == sorted(b"%d-%d" % (n, turn) for n in range(4) for turn in range(3))
+    assert sorted(lines) == sorted(b"%d-%d" % (n, turn) for n in range(4) for turn in range(2))
 
 
 @pytest.mark.parametrize("kind", [409, 412, 500, 503, "lost", "unsent"])
@@ -178,7 +191,7 @@ def test_a_server_that_does_not_answer_is_told_apart(
     proxy.every = lambda _method, _path: 403
     with pytest.raises(ObjectStoreFailedError):
         through.get("head")
-    with pytest.raises((ObjectStoreFailedError, UnsureError)):
+    with pytest.raises((ObjectStoreFailedError, UnknownResultError)):
         through.create("head", b"")
     with pytest.raises(ObjectStoreFailedError):
         list(through.list(""))

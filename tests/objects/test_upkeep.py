@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.errors import InvalidParamsError, SharedDamagedError
-from filepact.objects.upkeep import Upkeep
+from filepact.objects.upkeep import BucketLifecycle
 from tests.objects.conftest import name
 
 if TYPE_CHECKING:
-    from filepact.objects.upkeep import GcResult
+    from filepact.objects.upkeep import BucketPruneResult
     from tests.objects.conftest import Shared
 
 
-def collect(shared: Shared, grace: float = 0) -> GcResult:
-    return Upkeep(shared.workspace, shared.bucket).collect(name(), "tests", grace=grace)
+def collect(shared: Shared, grace: float = 0) -> BucketPruneResult:
+    return BucketLifecycle(shared.workspace, shared.bucket).collect(name(), "tests", grace=grace)
 
 
 def packs(shared: Shared) -> set[str]:
@@ -45,7 +45,7 @@ def test_what_was_found_lately_stays(shared: Shared) -> None:
 
 
 def test_what_a_checkout_may_name_stays_until_it_goes_on(shared: Shared) -> None:
-    upkeep = Upkeep(shared.workspace, shared.bucket)
+    upkeep = BucketLifecycle(shared.workspace, shared.bucket)
     head = shared.put({"a": b"old"})
     upkeep.note("one", head.number)
     newer = shared.put({"a": b"new"})
@@ -98,7 +98,7 @@ def test_no_time_is_no_grace(shared: Shared) -> None:
 
 def test_the_figures_are_those_of_the_objects(shared: Shared) -> None:
     shared.put({"a": b"x" * 1_000, "b": b"y"})
-    found = Upkeep(shared.workspace, shared.bucket).figures()
+    found = BucketLifecycle(shared.workspace, shared.bucket).figures()
     assert (found.files, found.size) == (2, 1_001)
     assert 0 < found.named <= found.stored
     assert found.objects == len(list(shared.bucket.list("")))
@@ -107,7 +107,7 @@ def test_the_figures_are_those_of_the_objects(shared: Shared) -> None:
 def test_a_check_names_the_files_that_cannot_be_read(shared: Shared) -> None:
     shared.put({"a": b"1"})
     head = shared.put({"b": b"2"})
-    upkeep = Upkeep(shared.workspace, shared.bucket)
+    upkeep = BucketLifecycle(shared.workspace, shared.bucket)
     assert list(upkeep.check()) == []
     shared.bucket.replace(shared.workspace.files(head)["b"].pack, b"?")
     (found,) = upkeep.check()

@@ -20,7 +20,7 @@ __all__ = [
     "FileState",
     "ManifestEntry",
     "SharedFiles",
-    "SharedVersion",
+    "SharedHead",
     "check_names",
     "check_path",
     "fault_of",
@@ -71,7 +71,7 @@ class ManifestEntry(NamedTuple):
         return FileState(self.content, self.size, self.mode)
 
 
-class SharedVersion(Protocol):
+class SharedHead(Protocol):
     """One version of a shared workspace."""
 
     @property
@@ -86,7 +86,7 @@ class SharedVersion(Protocol):
 class SharedFiles(Protocol):
     """A workspace that several machines share, as its checkouts need it."""
 
-    def newest(self) -> SharedVersion:
+    def newest(self) -> SharedHead:
         """The newest version; cheap where nothing has changed.
 
         Raises:
@@ -94,7 +94,7 @@ class SharedFiles(Protocol):
             ObjectStoreFailedError: The server cannot be asked.
         """
 
-    def files(self, version: SharedVersion) -> Mapping[str, ManifestEntry]:
+    def files(self, version: SharedHead) -> Mapping[str, ManifestEntry]:
         """All files of a version.
 
         Raises:
@@ -115,7 +115,7 @@ class SharedFiles(Protocol):
         wanted: Mapping[str, FileState | None],
         contents: Callable[[str], bytes],
         agrees: Callable[[str, FileState | None], bool],
-    ) -> SharedVersion:
+    ) -> SharedHead:
         """Make one new version in which all these files are so, or none.
 
         Args:

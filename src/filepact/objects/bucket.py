@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 __all__ = [
-    "AbsentError",
     "Bucket",
-    "MovedError",
-    "StoredObject",
-    "UnsureError",
+    "BucketItem",
+    "StaleItemError",
+    "UnknownItemError",
+    "UnknownResultError",
     "open_bucket",
     "over",
     "probe",
@@ -38,23 +38,23 @@ __all__ = [
 _SCHEMES: Final = ("s3://", "s3a://")
 _TRIES: Final = 5
 _FIRST_WAIT: Final = 0.05  # seconds; doubled each time
-_RACERS: Final = 8
-_ROUNDS: Final = 2
+_RACERS: Final = 4
+_ROUNDS: Final = 1
 
 
-class AbsentError(Exception):
+class UnknownItemError(Exception):
     """There is no such object."""
 
 
-class MovedError(Exception):
+class StaleItemError(Exception):
     """The object is not what the condition names; nothing was written."""
 
 
-class UnsureError(Exception):
+class UnknownResultError(Exception):
     """No answer came: it may have been done, or may still be."""
 
 
-class StoredObject(NamedTuple):
+class BucketItem(NamedTuple):
     """An object as a listing names it; the time is the server's own, in seconds."""
 
     name: str
@@ -69,7 +69,7 @@ class Bucket(Protocol):
         """An object and its tag.
 
         Raises:
-            AbsentError: There is none.
+            UnknownItemError: There is none.
         """
 
     def get_other(self, name: str, tag: str) -> tuple[bytes, str] | None:
@@ -79,15 +79,15 @@ class Bucket(Protocol):
         """Parts of an object, by first byte and length.
 
         Raises:
-            AbsentError: There is no such object, or it is shorter.
+            UnknownItemError: There is no such object, or it is shorter.
         """
 
     def create(self, name: str, data: bytes) -> str:
         """Make an object that is not there; its tag.
 
         Raises:
-            MovedError: There is one.
-            UnsureError: No answer came.
+            StaleItemError: There is one.
+            UnknownResultError: No answer came.
         """
 
     def swap(self, name: str, data: bytes, tag: str) -> str:
@@ -99,7 +99,7 @@ class Bucket(Protocol):
     def delete(self, name: str) -> None:
         """Remove an object, if it is there."""
 
-    def list(self, prefix: str) -> Iterator[StoredObject]:
+    def list(self, prefix: str) -> Iterator[BucketItem]:
         """All objects beneath a prefix."""
 
 
@@ -197,7 +197,7 @@ class _Obstore:
         except self._unmodified:
             return None
         except FileNotFoundError:
-            raise AbsentError(name) from None
+            raise UnknownItemError(name) from None
         except Exception as error:  # noqa: BLE001 - as above
             raise _failed(name, error) from None
 
@@ -209,10 +209,10 @@ class _Obstore:
             parts = self._api.get_ranges(self._reading, name, starts=starts, lengths=lengths)
             return [bytes(part) for part in parts]
         except FileNotFoundError:
-            raise AbsentError(name) from None
+            raise UnknownItemError(name) from None
         except Exception as error:  # noqa: BLE001 - as above
             if "range" in str(error).lower():
-                raise AbsentError(name) from None
+                raise UnknownItemError(name) from None
             raise _failed(name, error) from None
 
     def create(self, name: str, data: bytes) -> str:
@@ -226,13 +226,13 @@ class _Obstore:
             # In one request: of one in parts only the last has a condition, if any.
             done = self._api.put(self._writing, name, data, mode=mode, use_multipart=False)
         except self._moved:
-            raise MovedError(name) from None
+            raise StaleItemError(name) from None
         except self._refused as error:
             raise _failed(name, error) from None
         except Exception as error:  # noqa: BLE001 - as above
             if " 409 " in f" {error} " or "409 Conflict" in str(error):
-                raise MovedError(name) from None
-            raise UnsureError(_first_line(error)) from None
+                raise StaleItemError(name) from None
+            raise UnknownResultError(_first_line(error)) from None
         return str(done["e_tag"] or "")
 
     def replace(self, name: str, data: bytes) -> None:
@@ -249,11 +249,11 @@ class _Obstore:
         except Exception as error:  # noqa: BLE001 - as above
             raise _failed(name, error) from None
 
-    def list(self, prefix: str) -> Iterator[StoredObject]:
+    def list(self, prefix: str) -> Iterator[BucketItem]:
         try:
             for page in self._api.list(self._reading, prefix or None):
                 for one in page:
-                    yield StoredObject(one["path"], one["size"], one["last_modified"].timestamp())
+                    yield BucketItem(one["path"], one["size"], one["last_modified"].timestamp())
         except Exception as error:  # noqa: BLE001 - as above
             raise _failed(prefix, error) from None
 
@@ -283,14 +283,14 @@ def put_new(bucket: Bucket, name: str, data: bytes) -> None:
             time.sleep(_FIRST_WAIT * 2**number)
         try:
             bucket.create(name, data)
-        except UnsureError as error:
+        except UnknownResultError as error:
             said = str(error)
             continue
-        except MovedError:
+        except StaleItemError:
             # It may be the one that we tried first, whose answer was lost.
             try:
                 there = bucket.get(name)[0]
-            except AbsentError:
+            except UnknownItemError:
                 said = "409 Conflict"
                 continue
             if content_id(there) != content_id(data):
@@ -319,7 +319,7 @@ def probe(bucket: Bucket) -> None:
         for number in range(_ROUNDS):
             made.append(f"{name}-{number}")
             _probe_one(bucket, made[-1])
-    except UnsureError as error:
+    except UnknownResultError as error:
         raise _failed(name, error) from None
     finally:
         for one in made:
@@ -342,7 +342,7 @@ def _probe_one(bucket: Bucket, name: str) -> None:
         raise _unsafe("an object is not what the only one that could replace it has written")
     try:
         bucket.swap(name, b"late", tag)
-    except MovedError:
+    except StaleItemError:
         return
     raise _unsafe("If-Match is not kept")
 
@@ -355,7 +355,7 @@ def _race(act: Callable[[int], object]) -> list[int]:
         start.wait()
         try:
             act(number)
-        except MovedError:
+        except StaleItemError:
             return
         except Exception as error:  # noqa: BLE001 - told below, in the thread that asked
             failed.append(error)

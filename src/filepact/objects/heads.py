@@ -27,7 +27,7 @@ __all__ = [
     "LATEST",
     "SHARDS",
     "Head",
-    "ShardName",
+    "ManifestPage",
     "read_head",
     "read_shard",
     "shard_count",
@@ -51,7 +51,7 @@ _MODES: Final = 0o777
 
 
 @dataclass(frozen=True, slots=True)
-class ShardName:
+class ManifestPage:
     """A shard: the object, the SHA-256 of its bytes, and how many files it names."""
 
     name: str
@@ -82,7 +82,7 @@ class Head:
     parent: str
     by: str
     at: float
-    shards: tuple[ShardName, ...]
+    shards: tuple[ManifestPage, ...]
     delta: Mapping[str, ManifestEntry | None]
     latest: tuple[str, ...]
     tag: str = field(default="", compare=False)
@@ -168,7 +168,7 @@ def read_head(data: bytes, tag: str) -> Head:
     return head
 
 
-def read_shard(data: bytes, name: ShardName) -> dict[str, ManifestEntry]:
+def read_shard(data: bytes, name: ManifestPage) -> dict[str, ManifestEntry]:
     """The files that a shard names; errors as `read_head`."""
     if content_id(data) != name.content:
         raise SharedDamagedError(f"a part of the manifest is not what it should be: {name.name}")
@@ -232,12 +232,12 @@ def _entry(told: Any) -> ManifestEntry:
     )
 
 
-def _shard(told: Any) -> ShardName:
+def _shard(told: Any) -> ManifestPage:
     name, content, files = told
     if not isinstance(name, str) or not name.startswith(SHARDS):
         raise ValueError("no shard")
     _matching(_OBJECT, name.removeprefix(SHARDS))
-    return ShardName(name, _matching(_HASH, content), _whole(files, MOST_FILES))
+    return ManifestPage(name, _matching(_HASH, content), _whole(files, MOST_FILES))
 
 
 def _matching(pattern: Any, told: Any) -> str:

@@ -13,7 +13,7 @@ from filepact.compression import compress, decompress
 from filepact.domain.document import content_id
 from filepact.domain.manifest import ManifestEntry
 from filepact.errors import SharedDamagedError
-from filepact.objects.bucket import AbsentError, put_new
+from filepact.objects.bucket import UnknownItemError, put_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -130,7 +130,7 @@ class PackReader:
         ranges = _joined(one for one in entries if one.length)
         try:
             parts = self._bucket.get_ranges(pack, ranges)
-        except AbsentError:
+        except UnknownItemError:
             raise SharedDamagedError(
                 f"a pack of the shared workspace is not there, or is cut short: {pack}",
                 hint="`filepact workspace check` lists all files that cannot be read.",

@@ -27,13 +27,19 @@ from filepact.errors import (
     SharedDamagedError,
     TooLargeError,
 )
-from filepact.objects.bucket import AbsentError, MovedError, UnsureError, probe, put_new
+from filepact.objects.bucket import (
+    StaleItemError,
+    UnknownItemError,
+    UnknownResultError,
+    probe,
+    put_new,
+)
 from filepact.objects.heads import (
     HEAD,
     LATEST,
     SHARDS,
     Head,
-    ShardName,
+    ManifestPage,
     read_head,
     read_shard,
     shard_count,
@@ -50,7 +56,7 @@ if TYPE_CHECKING:
     from filepact.domain.manifest import FileState
     from filepact.objects.bucket import Bucket
 
-__all__ = ["ObjectWorkspace"]
+__all__ = ["BucketWorkspace"]
 
 _TRIES: Final = 24
 """Exchanges of the head that a change tries, each with what the one before it found."""
@@ -61,7 +67,7 @@ _MOST_DELTA: Final = 256
 """Files that the head names by itself."""
 
 
-class ObjectWorkspace:
+class BucketWorkspace:
     """One workspace in one bucket.  For all threads.
 
     Args:
@@ -76,7 +82,7 @@ class ObjectWorkspace:
         self._lock = Lock()
         self._publishing = Lock()
         self._newest: Head | None = None
-        self._shards: dict[ShardName, dict[str, ManifestEntry]] = {}
+        self._shards: dict[ManifestPage, dict[str, ManifestEntry]] = {}
         self._files: tuple[Head, dict[str, ManifestEntry]] | None = None
 
     # -- making one ----------------------------------------------------------------------
@@ -104,9 +110,9 @@ class ObjectWorkspace:
             self._pause(number)
             try:
                 tag = self._bucket.create(HEAD, shown_head(head))
-            except UnsureError:
+            except UnknownResultError:
                 continue
-            except MovedError:
+            except StaleItemError:
                 there = self._ask()
                 if there.change == change:
                     return there
@@ -136,14 +142,14 @@ class ObjectWorkspace:
             if known is None:
                 return self._ask()
             found = self._bucket.get_other(HEAD, known.tag)
-        except AbsentError:
+        except UnknownItemError:
             raise _gone() from None
         return known if found is None else self._take(read_head(*found))
 
     def _ask(self) -> Head:
         try:
             return self._take(read_head(*self._bucket.get(HEAD)))
-        except AbsentError:
+        except UnknownItemError:
             raise _gone() from None
 
     def _take(self, head: Head) -> Head:
@@ -184,13 +190,13 @@ class ObjectWorkspace:
             self._files = (version, found)
         return found
 
-    def _shard(self, name: ShardName) -> dict[str, ManifestEntry]:
+    def _shard(self, name: ManifestPage) -> dict[str, ManifestEntry]:
         known = self._shards.get(name)
         if known is not None:
             return known
         try:
             data, _ = self._bucket.get(name.name)
-        except AbsentError:
+        except UnknownItemError:
             raise SharedDamagedError(
                 f"a part of the manifest is not there: {name.name}",
                 hint="Was something removed that filepact did not remove?",
@@ -271,9 +277,9 @@ class ObjectWorkspace:
                 if not edits:
                     return head
                 return self._exchange(head, files, edits, change, by, attempt=number)
-            except MovedError:
+            except StaleItemError:
                 continue
-            except UnsureError:
+            except UnknownResultError:
                 unsure, failures = tag, failures + 1
             except ObjectStoreFailedError:
                 if not unsure:
@@ -339,7 +345,7 @@ class ObjectWorkspace:
         by: str,
         attempt: int = 0,
     ) -> Head:
-        """Exchange the head for one with some edits; raises MovedError or UnsureError."""
+        """Exchange the head for one with some edits; raises StaleItemError or UnknownResultError."""
         made = {path: one for path, one in edits.items() if one is not None}
         after = {path: one for path, one in files.items() if path not in edits} | made
         if len(after) > MOST_FILES:
@@ -373,7 +379,7 @@ class ObjectWorkspace:
         delta: Mapping[str, ManifestEntry | None],
         change: str,
         attempt: int,
-    ) -> tuple[ShardName, ...]:
+    ) -> tuple[ManifestPage, ...]:
         """Shards that have everything; those that nothing was changed of stay."""
         count = max(len(head.shards), shard_count(len(after)))
         grown = count != len(head.shards)
@@ -392,11 +398,11 @@ class ObjectWorkspace:
 
     def _write_shard(
         self, entries: Mapping[str, ManifestEntry], change: str, number: int
-    ) -> ShardName:
+    ) -> ManifestPage:
         data = shown_shard(entries)
         name = f"{SHARDS}{change}-{number}"
         put_new(self._bucket, name, data)
-        return ShardName(name, content_id(data), len(entries))
+        return ManifestPage(name, content_id(data), len(entries))
 
     def rewrite(self, change: str, by: str, places: Mapping[str, ManifestEntry]) -> Head | None:
         """Have files be somewhere else, which are the same as before.
@@ -422,7 +428,7 @@ class ObjectWorkspace:
             }
             try:
                 return self._exchange(head, files, edits, change, by, attempt=number)
-            except (MovedError, UnsureError):
+            except (StaleItemError, UnknownResultError):
                 continue
         return None
 

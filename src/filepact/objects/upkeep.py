@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import FilepactError, InvalidParamsError
-from filepact.objects.bucket import AbsentError
+from filepact.objects.bucket import UnknownItemError
 from filepact.objects.heads import SHARDS
 from filepact.objects.packs import PACKS, write_packs
 from filepact.values import dataclass
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from filepact.domain.manifest import ManifestEntry
     from filepact.objects.bucket import Bucket
     from filepact.objects.heads import Head
-    from filepact.objects.repository import ObjectWorkspace
+    from filepact.objects.repository import BucketWorkspace
 
-__all__ = ["CheckoutNote", "GcResult", "Upkeep", "UsageFigures"]
+__all__ = ["BucketLifecycle", "BucketPruneResult", "BucketStatistics", "CheckoutRecord"]
 
 GRACE: Final = 86_400.0
 _MARKS: Final = "gc"
@@ -38,7 +38,7 @@ _FEW: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class CheckoutNote:
+class CheckoutRecord:
     """What a checkout leaves of itself: which version it stands at, and when that was written down."""
 
     name: str
@@ -47,7 +47,7 @@ class CheckoutNote:
 
 
 @dataclass(frozen=True, slots=True)
-class UsageFigures:
+class BucketStatistics:
     """What a workspace takes.
 
     Attributes:
@@ -66,7 +66,7 @@ class UsageFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class GcResult:
+class BucketPruneResult:
     """What a round of upkeep did.
 
     Attributes:
@@ -84,7 +84,7 @@ class GcResult:
     packed: int
 
 
-class Upkeep:
+class BucketLifecycle:
     """Upkeep of one workspace; one at a time, which the caller sees to by running it in one place.
 
     Args:
@@ -92,7 +92,7 @@ class Upkeep:
         bucket: Where it is.
     """
 
-    def __init__(self, workspace: ObjectWorkspace, bucket: Bucket) -> None:
+    def __init__(self, workspace: BucketWorkspace, bucket: Bucket) -> None:
         self._workspace = workspace
         self._bucket = bucket
 
@@ -106,26 +106,26 @@ class Upkeep:
         """Remove what was written down of a checkout that is no more."""
         self._bucket.delete(f"{_CHECKOUTS}{name}")
 
-    def checkouts(self) -> tuple[CheckoutNote, ...]:
+    def checkouts(self) -> tuple[CheckoutRecord, ...]:
         """All checkouts that left a note."""
         found = []
         for one in self._bucket.list(_CHECKOUTS):
             try:
                 text = self._bucket.get(one.name)[0].decode("ascii")
                 number = int(text) if text.isdigit() else 0
-            except (AbsentError, ValueError):
+            except (UnknownItemError, ValueError):
                 continue
-            found.append(CheckoutNote(one.name.removeprefix(_CHECKOUTS), number, one.written))
+            found.append(CheckoutRecord(one.name.removeprefix(_CHECKOUTS), number, one.written))
         return tuple(sorted(found, key=lambda one: one.name))
 
     # -- looking ---------------------------------------------------------------------------
 
-    def figures(self) -> UsageFigures:
+    def figures(self) -> BucketStatistics:
         """What the workspace takes."""
         files = self._workspace.files(self._workspace.newest())
         objects = list(self._bucket.list(""))
         named = {(one.pack, one.offset): one.length for one in files.values()}
-        return UsageFigures(
+        return BucketStatistics(
             len(files),
             sum(one.size for one in files.values()),
             len(objects),
@@ -143,7 +143,7 @@ class Upkeep:
 
     # -- removing --------------------------------------------------------------------------
 
-    def collect(self, change: str, by: str, *, grace: float = GRACE) -> GcResult:
+    def collect(self, change: str, by: str, *, grace: float = GRACE) -> BucketPruneResult:
         """One round.
 
         Args:
@@ -190,7 +190,7 @@ class Upkeep:
                 }
             ).encode(),
         )
-        return GcResult(removed, freed, len(kept), held, packed)
+        return BucketPruneResult(removed, freed, len(kept), held, packed)
 
     def _named(self, head: Head) -> set[str]:
         packs = {one.pack for one in self._workspace.files(head).values()}
@@ -210,7 +210,7 @@ class Upkeep:
             if told["workspace"] != head.workspace:
                 return {}, {}
             marks = {str(name): (int(one[0]), float(one[1])) for name, one in told["marks"].items()}
-        except AbsentError:
+        except UnknownItemError:
             return {}, {}
         except (ValueError, TypeError, KeyError, AttributeError, IndexError):
             return (
