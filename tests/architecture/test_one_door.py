@@ -130,6 +130,7 @@ ALLOWED: dict[str, dict[str, str]] = {
             "its own workers, and the pipe by which signals wake it",
         ),
     },
+    "faces.cli.chat": {"socket.": "the same, taken before a server confines itself"},
     "faces.cli.audit": {"pathlib.": "a file of signed heads that a person names"},
     "faces.cli.acp": {
         "pathlib.": "folders and programs that a person names; names only",

@@ -69,6 +69,7 @@ FORMS = {
 PROPER = {
     *("gateway", "http", "metric", "realm", "token", "user", "worker"),  # HTTP, OAuth, Prometheus
     *("acp", "conductor", "sdk"),  # the Agent Client Protocol and its package
+    "elicitation",  # the Model Context Protocol
     *("framework", "global", "using", "roslyn", "toolchain", "xml"),  # C# and MSBuild
     *("config", "glob", "toml", "work"),  # EditorConfig, TOML; Git's work tree
     *("action", "code", "formatting", "reference", "rename", "symbol"),  # LSP

@@ -109,7 +109,7 @@ def test_an_agent_lists_shows_and_takes_back_its_own_changes(root: Path) -> None
 def test_an_agent_waits_for_a_person_and_goes_on_meanwhile(root: Path) -> None:
     with agent(root, "--mode", "preview") as one:
         change = proposal_in(one.text("write_file", path="b.py", content="b = 1\n"))
-        arguments = {"action": "status", "wait": 50}
+        arguments = {"action": "status", "wait": 25}
         asked = one.begin("tools/call", {"name": "history", "arguments": arguments})
         assert "return 1" in one.text("read_file", path="a.py")
         person(root, "reject", "--unattended", change, "--reason", "rather not")

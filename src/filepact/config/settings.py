@@ -74,7 +74,9 @@ _GUARD: Final[dict[str, tuple[object, ...]]] = {
 _SERVING: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
     "page": (2_000, 1_000_000, (int,), "whole number"),
     "timeout": (1, 3_600, (int, float), "number of seconds"),
+    "patience": (1, 3_600, (int, float), "number of seconds"),
 }
+_ELICITATION: Final = ("off", "form", "url", "both")
 _HOOKS: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
     "idle": (1, 86_400, (int, float), "number of seconds"),
 }
@@ -117,10 +119,14 @@ class ServerSettings:
     Attributes:
         page: What one answer may take, in bytes as UTF-8; None for what is known of each program.
         timeout: Seconds that one call may take.
+        elicitation: How a person may be asked in their chat about what waits.
+        patience: Seconds that a call waits for what they say there.
     """
 
     page: int | None = None
     timeout: float = DEFAULT_SECONDS
+    elicitation: Literal["off", "form", "url", "both"] = "off"
+    patience: float = 50.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +307,7 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
     if "guard" in found:
         guard = _guarding(found["guard"], text, name)
     if "mcp" in found:
-        serving = ServerSettings(**_numbers(found["mcp"], "mcp", _SERVING, text, name))
+        serving = _serving(found["mcp"], text, name)
     if "acp" in found:
         proxying = _proxying(found["acp"], text, name)
     if "hooks" in found:
@@ -340,6 +346,17 @@ def _guarding(table: Any, text: str, name: str) -> GuardSettings:
             known = ", ".join(str(each).lower() for each in _GUARD[key])
             raise refusal(text, name, ("guard", key), f"has to be one of {known}")
     return GuardSettings(**table)
+
+
+def _serving(table: Any, text: str, name: str) -> ServerSettings:
+    chosen = _table(table, ("mcp",), (*_SERVING, "elicitation"), text, name)
+    elicitation = chosen.get("elicitation", "off")
+    if elicitation not in _ELICITATION:
+        known = ", ".join(_ELICITATION)
+        raise refusal(text, name, ("mcp", "elicitation"), f"has to be one of {known}")
+    numbers = {key: value for key, value in chosen.items() if key != "elicitation"}
+    numbers = _numbers(numbers, "mcp", _SERVING, text, name)
+    return ServerSettings(**numbers, elicitation=elicitation)
 
 
 def _numbers(

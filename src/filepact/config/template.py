@@ -55,6 +55,14 @@ KEYS: Final = (
         "40000",
     ),
     SettingInfo("mcp", "timeout", "20", "seconds of one call", _between(1, 3_600, "number")),
+    SettingInfo(
+        *("mcp", "elicitation", '"off"', "how you are asked in your chat about what waits"),
+        _one_of("off", "form", "url", "both"),
+    ),
+    SettingInfo(
+        *("mcp", "patience", "50", "seconds that a call waits for what you say there"),
+        _between(1, 3_600, "number"),
+    ),
     SettingInfo("acp", "answer_own", "true", "answer for the proxy's own reading tools", _SWITCH),
     SettingInfo(
         "hooks", "idle", "600", "seconds until their process ends", _between(1, 86_400, "number")

@@ -293,7 +293,7 @@ def history(
         str | None,
         about(min_length=2, description="Its id; for undo also turn or session."),
     ] = None,
-    wait: Annotated[int, about(ge=0, le=50, description="For status: seconds to wait.")] = 0,
+    wait: Annotated[int, about(ge=0, le=25, description="For status: seconds to wait.")] = 0,
     dry_run: DryRun = False,
 ) -> str | CallResult:
     """List, show, undo or redo your own changes.

@@ -154,6 +154,11 @@ class Approvals:
             raise self._moved(proposal, fitted, rules, reader)
         return fitted, versions
 
+    def shows_author_all(self, proposal: Proposal) -> bool:
+        """Whether the author of a proposal may see all that a person is shown of it."""
+        versions = self._writer.versions()
+        return self._writer.shown(proposal.changes, versions, proposal.session).whole
+
     def check_unmoved(self, change_id: str) -> None:
         """Refuse a proposal whose files have moved, as approving it would; nothing is done.
 

@@ -259,6 +259,10 @@ class Review:
             since=self._since.get(proposal.id, ""),
         )
 
+    def shows_author_all(self, item: ReviewItem) -> bool:
+        """Whether the author may see all of it, so that its program may be handed what a person is shown."""
+        return self.workspace.approving.shows_author_all(item.entry.proposal)
+
     def diagnostics(self, change_id: str) -> str:
         """What servers find in a proposal, as lines for people; empty where none are asked.
 

@@ -19,11 +19,12 @@ from filepact.values import replace
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from filepact.config.settings import Settings
     from filepact.domain.operation import Actor
     from filepact.faces.cli.screen import Terminal
+    from filepact.faces.mcp.calls import ElicitationHandler
     from filepact.lsp.spec import ServerSpec
     from filepact.semantic.service import SemanticWorkspace
     from filepact.tools.registry import ToolEngine, Toolset
@@ -105,6 +106,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         if fork_server is not None:
             stack.callback(fork_server.close)
         stack.callback(compile_ahead())
+        chat = _chat(settings, stack) if not only_looks else None
         workspace = _opened(roots, _MODES[arguments.mode], state, settings)
         if workspace is None:
             return
@@ -167,7 +169,17 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             # The paths of a solution count from its own folder, wherever the client works.
             narrow=partial(workspace.guard.narrow, moves=not of_solution),
             page=settings.server.page,
+            chat=chat and chat(workspace),
         )
+
+
+def _chat(settings: Settings, stack: ExitStack) -> Callable[[Workspace], ElicitationHandler] | None:
+    """What puts changes that wait to the person in their chat, as they have set; None for nobody."""
+    if settings.server.elicitation == "off":
+        return None
+    from filepact.faces.cli.chat import ElicitationContext  # noqa: PLC0415 - few want it
+
+    return ElicitationContext(settings.server, stack).chat
 
 
 def _opened(roots: Sequence[str], mode: Mode, state: str, settings: Settings) -> Workspace | None:

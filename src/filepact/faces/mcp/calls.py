@@ -5,14 +5,16 @@ A cancelled call gets none.  Calls wait for the client's folders, if it was aske
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from filepact.faces.mcp.clients import conversation_in, page_for, turn_and_call
 from filepact.faces.mcp.fast_path import call_result, describe_tool
+from filepact.faces.mcp.protocol import QUESTION_ID
 from filepact.values import dataclass, late_logger, replace
 from filepact.wire.keyed_executor import KeyedExecutor
 from filepact.wire.messages import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, ErrorResponse
@@ -32,6 +34,10 @@ __all__ = [
     "WORKERS",
     "CallExecutor",
     "ClientFolders",
+    "ClientQuestions",
+    "ElicitationConnection",
+    "ElicitationHandler",
+    "ElicitationRequest",
     "ToolCache",
     "ToolExecutor",
     "throttled",
@@ -48,6 +54,8 @@ PROGRESS_EVERY: Final = 0.2
 _QUEUE: Final = 256  # calls that may wait for a worker; then the client waits
 
 _FOLDERS_WAIT: Final = 1.0  # seconds that calls wait for the client's folders
+
+_LOOK: Final = 0.2  # seconds between two looks whether a call that waits for a person was cancelled
 
 
 class ClientFolders:
@@ -91,6 +99,116 @@ class ClientFolders:
             self._settled.set()
 
 
+@dataclass(frozen=True, slots=True)
+class ElicitationConnection:
+    """The way from one call to the person at its client.
+
+    Attributes:
+        modes: In which the client asks.
+        ask: Puts a question, with its parameters, for so many seconds or until the call is cancelled, and has
+            what they said, or None; None where a question is a call's answer, which comes again with it.
+        told: Sends the client a notification.
+        state: Of a call that comes again.
+        answers: What it comes again with.
+    """
+
+    modes: frozenset[str]
+    ask: Callable[[Message, float, Callable[[], bool]], Message | None] | None = None
+    told: Callable[..., None] = lambda _method, **_params: None
+    state: str | None = None
+    answers: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ElicitationRequest:
+    """What a call of the modern era answers while the person is asked.
+
+    Attributes:
+        requests: What the client is to ask the person, by keys.
+        state: What the client sends back with the answers.
+    """
+
+    requests: Mapping[str, Message]
+    state: str
+
+
+class ElicitationHandler(Protocol):
+    """Puts what calls leave waiting to the person at a client."""
+
+    def ask(
+        self,
+        outcome: CallResult,
+        channel: ElicitationConnection,
+        session: Session,
+        /,
+        *,
+        tool: str,
+        arguments: object,
+        cancelled: Callable[[], bool],
+    ) -> CallResult | ElicitationRequest:
+        """The answer to a call once the person was asked, or what asks them."""
+
+    def resume(
+        self,
+        channel: ElicitationConnection,
+        session: Session,
+        /,
+        *,
+        tool: str,
+        arguments: object,
+        cancelled: Callable[[], bool],
+    ) -> CallResult:
+        """The answer to a call that comes again with what the person said."""
+
+
+class ClientQuestions:
+    """Questions that the client puts to its person, while calls wait for the answers.  For all threads.
+
+    Args:
+        send: Takes what the client is to get; must not block.
+    """
+
+    def __init__(self, send: Callable[[Message], None]) -> None:
+        self._send = send
+        self._answered = threading.Condition()
+        self._open: dict[str, Message | None] = {}
+        self._numbers = itertools.count(1)
+
+    def ask(self, params: Message, seconds: float, cancelled: Callable[[], bool]) -> Message | None:
+        """What the person said; None for an error, for nothing in time, or when the call is given up."""
+        name = f"{QUESTION_ID}{next(self._numbers)}"
+        with self._answered:
+            self._open[name] = None
+        asked = {"jsonrpc": "2.0", "id": name, "method": "elicitation/create", "params": params}
+        self._send(asked)
+        until = time.monotonic() + seconds
+        with self._answered:
+            while (answer := self._open[name]) is None and not cancelled():
+                left = until - time.monotonic()
+                if left <= 0:
+                    break
+                self._answered.wait(min(left, _LOOK))
+            del self._open[name]
+        if answer is None:
+            reason = "it waits, and is decided about elsewhere"
+            self.told("notifications/cancelled", requestId=name, reason=reason)
+            return None
+        result = answer.get("result")
+        return result if isinstance(result, dict) else None
+
+    def told(self, method: str, **params: object) -> None:
+        """Send the client a notification."""
+        self._send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def receive(self, answer: Message) -> None:
+        """Take an answer; of one that comes too late, or twice, nothing is made."""
+        name = str(answer.get("id"))
+        with self._answered:
+            if name in self._open and self._open[name] is None:
+                self._open[name] = answer
+                self._answered.notify_all()
+
+
 class ToolCache:
     """The tools, which are made when they are first listed or called.
 
@@ -124,6 +242,7 @@ class ToolExecutor:
         page: What one answer may take, in bytes; None for what is known of the client.
         within: Goes before every name of a conversation that a host tells: two users of a gateway may
             tell the same.
+        chat: Puts what waits to the person; None where that is not wanted.
     """
 
     def __init__(
@@ -134,8 +253,10 @@ class ToolExecutor:
         folders: ClientFolders,
         page: int | None = None,
         within: str = "",
+        chat: ElicitationHandler | None = None,
     ) -> None:
         self._within = within
+        self._chat = chat
         self._tools = tools
         self._session_factory = session_factory
         self._sessions: dict[Actor, Session] = {}
@@ -152,7 +273,8 @@ class ToolExecutor:
         meta: Mapping[str, object] | None,
         cancelled: Callable[[], bool],
         progress: Callable[[int, str], None],
-    ) -> CallResult | ErrorResponse:
+        channel: ElicitationConnection | None = None,
+    ) -> CallResult | ErrorResponse | ElicitationRequest:
         """Call a tool and wait for it; a refusal is an error of the protocol, not of the tool.
 
         Args:
@@ -162,6 +284,7 @@ class ToolExecutor:
             meta: What the client's notes beside the call are.
             cancelled: Whether nobody waits any more.
             progress: Told how far it is.
+            channel: The way to the person.
         """
         from filepact.tools.registry import CallContext, UnknownToolError  # noqa: PLC0415 - with the tools
 
@@ -169,7 +292,17 @@ class ToolExecutor:
         try:
             page = page_for(actor.name, self._page)
             call = CallContext(self._session(actor, meta), cancelled, progress, page)
-            return self._tools.toolbox().call(name, arguments, call)
+            toolbox, chat = self._tools.toolbox(), self._chat
+            about: dict[str, Any] = {"tool": name, "arguments": arguments, "cancelled": cancelled}
+            if channel is not None and channel.state is not None:
+                # It is not made again: whatever it has done was done when it came first.
+                if chat is None:
+                    return ErrorResponse(INVALID_PARAMS, "there is no such request state")
+                return chat.resume(channel, call.session, **about)
+            outcome = toolbox.call(name, arguments, call)
+            if chat is None or channel is None:
+                return outcome
+            return chat.ask(outcome, channel, call.session, **about)
         except UnknownToolError as error:
             return ErrorResponse(INVALID_PARAMS, str(error))
         except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
@@ -217,6 +350,7 @@ class CallExecutor:
     Args:
         send: Takes what the client is to get; must not block.
         alone: Does something here and now if nothing else waits; see `MessagePipes.run_alone`.
+        questions: Of this client, for its person.
     """
 
     def __init__(
@@ -225,7 +359,9 @@ class CallExecutor:
         facts: ServerInfo,
         send: Callable[[Message], None],
         alone: Callable[[Callable[[], None]], bool] | None = None,
+        questions: ClientQuestions | None = None,
     ) -> None:
+        self._questions = questions or ClientQuestions(send)
         self._alone = alone
         self._lone: _RunningCall | None = None
         self._service = service
@@ -326,9 +462,13 @@ class CallExecutor:
             meta=asked.meta,
             cancelled=partial(getattr, call, "cancelled"),
             progress=self._reporter(call),
+            channel=self._channel(asked),
         )
         if isinstance(outcome, ErrorResponse):
             return replace(outcome, id=asked.id).reply, _nothing, _nothing
+        if isinstance(outcome, ElicitationRequest):
+            result = self._facts.asking(outcome.requests, outcome.state)
+            return {"jsonrpc": "2.0", "id": asked.id, "result": result}, _nothing, _nothing
         result = call_result(outcome)
         if asked.modern:
             result = self._facts.modern(result)
@@ -336,6 +476,12 @@ class CallExecutor:
             {"jsonrpc": "2.0", "id": asked.id, "result": result},
             outcome.on_sent,
             outcome.on_lost,
+        )
+
+    def _channel(self, asked: ToolRequest) -> ElicitationConnection:
+        ask, told = self._questions.ask, self._questions.told
+        return ElicitationConnection(
+            *(asked.modes, None if asked.modern else ask, told), asked.state, asked.answers
         )
 
     def _reporter(self, call: _RunningCall) -> Callable[[int, str], None]:

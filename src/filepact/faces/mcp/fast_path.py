@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from filepact.tools.registry import CallResult, Tool
 
@@ -23,6 +23,7 @@ __all__ = [
     "ServerInfo",
     "call_result",
     "describe_tool",
+    "elicitation_modes",
     "is_ordinary_call",
     "is_ordinary_envelope",
     "is_ordinary_handshake",
@@ -155,6 +156,11 @@ class ServerInfo:
             }
         )
 
+    def asking(self, requests: Mapping[str, Any], state: str) -> dict[str, Any]:
+        """The answer to a call of the modern era for which the client is to ask its person."""
+        result = self.modern({"inputRequests": dict(requests), "requestState": state})
+        return {**result, "resultType": "input_required"}
+
     def modern(self, result: dict[str, Any]) -> dict[str, Any]:
         """A result with what the modern era adds to each."""
         meta = {**result.get("_meta", {}), _SERVER_KEY: self._server}
@@ -190,13 +196,47 @@ def is_ordinary_meta(meta: object) -> bool:
     return isinstance(meta, dict) and _ordinary_notes(meta, known=set())
 
 
-def is_ordinary_call(params: dict[str, Any]) -> bool:
-    """Whether these are ordinary parameters of ``tools/call``, leaving ``_meta`` aside."""
+def is_ordinary_call(params: dict[str, Any], *, again: bool = False) -> bool:
+    """Whether these are ordinary parameters of ``tools/call``, leaving ``_meta`` aside.
+
+    Args:
+        params: The parameters.
+        again: Whether they may be of a call that comes again with a person's answer.
+    """
+    known = {"name", "arguments", "_meta"}
+    if again and _ordinary_answers(params):
+        known |= {"requestState", "inputResponses"}
     return (
-        params.keys() <= {"name", "arguments", "_meta"}
+        params.keys() <= known
         and isinstance(params.get("name"), str)
         and isinstance(params.get("arguments", {}), dict)
     )
+
+
+def _ordinary_answers(params: dict[str, Any]) -> bool:
+    answers = params.get("inputResponses")
+    return (
+        isinstance(params.get("requestState"), str)
+        and isinstance(answers, dict)
+        and all(
+            isinstance(one, dict)
+            and one.keys() <= {"action", "content"}
+            and one.get("action") in ("accept", "decline", "cancel")
+            and isinstance(one.get("content", {}), dict)
+            for one in answers.values()
+        )
+    )
+
+
+def elicitation_modes(capabilities: object, version: str) -> frozenset[str]:
+    """The modes in which a client asks its person, by what it declares in a protocol version."""
+    declared = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
+    if not isinstance(declared, dict) or version < "2025-06-18":
+        return frozenset()
+    known = ("form",) if version < "2025-11-25" else ("form", "url")
+    named = frozenset(one for one in known if isinstance(declared.get(one), dict))
+    # One that names no mode knows forms alone.
+    return named if {"form", "url"} & declared.keys() else frozenset({"form"})
 
 
 def _ordinary_notes(meta: dict[str, Any], *, known: set[str]) -> bool:

@@ -18,6 +18,7 @@ from filepact.faces.mcp.fast_path import (
     CLIENT_KEY,
     MODERN_VERSION,
     VERSION_KEY,
+    elicitation_modes,
     is_ordinary_call,
     is_ordinary_envelope,
     is_ordinary_handshake,
@@ -33,9 +34,11 @@ if TYPE_CHECKING:
     from filepact.wire.messages import Message, RequestId
 
 __all__ = [
+    "QUESTION_ID",
     "REPLAYED",
     "CancelCall",
     "ClientMessage",
+    "ElicitationResponse",
     "FoldersRequest",
     "FoldersResponse",
     "ProtocolContext",
@@ -48,6 +51,9 @@ __all__ = [
 
 REPLAYED: Final = "filepact:replayed"
 """The id under which the package is told again how the conversation began."""
+
+QUESTION_ID: Final = "filepact:question:"
+"""How the ids of questions for a person begin."""
 
 _ROOTS_ID: Final = "filepact:roots:"
 
@@ -67,6 +73,9 @@ class ToolRequest:
         token: Under which the client wants to hear of the progress, if it does.
         modern: Whether the result needs what the modern era adds to it.
         meta: The client's notes beside the call.
+        modes: In which ways the client asks its person.
+        state: Of a call that comes again with what the person said; None for another.
+        answers: What they said.
     """
 
     id: RequestId
@@ -76,6 +85,9 @@ class ToolRequest:
     token: RequestId | None
     modern: bool
     meta: Mapping[str, object] = field(default_factory=dict, compare=False)
+    modes: frozenset[str] = frozenset()
+    state: str | None = None
+    answers: Mapping[str, object] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +112,28 @@ class FoldersResponse:
 
 
 @dataclass(frozen=True, slots=True)
+class ElicitationResponse:
+    """The client's answer to a question for its person, as it came."""
+
+    answer: Message
+
+
+@dataclass(frozen=True, slots=True)
 class SdkMessage:
     """The package is to have this."""
 
     message: Message
 
 
-Step = ClientMessage | FoldersRequest | CancelCall | ToolRequest | FoldersResponse | SdkMessage
+Step = (
+    ClientMessage
+    | FoldersRequest
+    | CancelCall
+    | ToolRequest
+    | FoldersResponse
+    | ElicitationResponse
+    | SdkMessage
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +178,7 @@ class ServerProtocol:
         self._handshake: Message | None = None
         self._ready: Message | None = None
         self._actor = actor_named(None)
+        self._modes: frozenset[str] = frozenset()
         self._passing = False
         self._has_folders = False
         self._asked = 0
@@ -167,6 +195,8 @@ class ServerProtocol:
         """Decide about a message: the actions to take, in order."""
         wanted = request_id(message)
         if "method" not in message:
+            if isinstance(wanted, str) and wanted.startswith(QUESTION_ID):
+                return [ElicitationResponse(message)]
             asked = self._asked and wanted == f"{_ROOTS_ID}{self._asked}"
             return [FoldersResponse(message)] if asked else []
         if wanted is None:
@@ -203,6 +233,7 @@ class ServerProtocol:
         self._handshake = {**message, "id": REPLAYED}
         self._actor = actor_named(params["clientInfo"])
         result = self._facts.initialized(params["protocolVersion"])
+        self._modes = elicitation_modes(capabilities, result["protocolVersion"])
         answer = _answer(wanted, result)
         return [answer, SdkMessage(self._handshake)] if self._passing else [answer]
 
@@ -212,7 +243,7 @@ class ServerProtocol:
         if not is_ordinary_meta(params.get("_meta", {})):
             return None
         if method == "tools/call":
-            return _carry_out(wanted, params, self._actor, modern=False)
+            return _carry_out(wanted, params, self._actor, self._modes, modern=False)
         if params.keys() - {"_meta"}:
             return None
         if method == "tools/list":
@@ -223,9 +254,10 @@ class ServerProtocol:
         if not is_ordinary_envelope(params.get("_meta")):
             return None
         if method == "tools/call":
-            return _carry_out(
-                wanted, params, actor_named(params["_meta"].get(CLIENT_KEY)), modern=True
-            )
+            meta = params["_meta"]
+            modes = elicitation_modes(meta[CAPABILITIES_KEY], MODERN_VERSION)
+            actor = actor_named(meta.get(CLIENT_KEY))
+            return _carry_out(wanted, params, actor, modes, modern=True)
         if params.keys() - {"_meta"}:
             return None
         if method == "tools/list":
@@ -309,12 +341,20 @@ def _answer(wanted: RequestId, result: dict[str, Any]) -> ClientMessage:
 
 
 def _carry_out(
-    wanted: RequestId, params: dict[str, Any], actor: Actor, *, modern: bool
+    wanted: RequestId,
+    params: dict[str, Any],
+    actor: Actor,
+    modes: frozenset[str],
+    *,
+    modern: bool,
 ) -> ToolRequest | None:
-    if not is_ordinary_call(params):
+    if not is_ordinary_call(params, again=modern):
         return None
     meta = params.get("_meta", {})
     token = meta.get("progressToken")
     return ToolRequest(
-        wanted, params["name"], params.get("arguments", {}), actor, token, modern, meta
+        *(wanted, params["name"], params.get("arguments", {}), actor, token, modern, meta),
+        modes,
+        params.get("requestState"),
+        params.get("inputResponses", {}),
     )

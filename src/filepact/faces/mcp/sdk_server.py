@@ -19,8 +19,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from filepact.faces.mcp.calls import WORKERS, throttled
-from filepact.faces.mcp.fast_path import call_result
+from filepact.faces.mcp.calls import WORKERS, ElicitationConnection, ElicitationRequest, throttled
+from filepact.faces.mcp.fast_path import MODERN_VERSION, call_result, elicitation_modes
 from filepact.faces.mcp.protocol import actor_named
 from filepact.wire.messages import ErrorResponse
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from filepact.domain.operation import Actor
-    from filepact.faces.mcp.calls import ToolExecutor
+    from filepact.faces.mcp.calls import ClientQuestions, ToolExecutor
     from filepact.faces.mcp.fast_path import ServerInfo
     from filepact.faces.mcp.sdk_fallback import Attach
     from filepact.tools.registry import CallResult
@@ -41,7 +41,12 @@ __all__ = ["run"]
 
 
 def run(
-    attach: Attach, send: Callable[[Message], None], *, service: ToolExecutor, facts: ServerInfo
+    attach: Attach,
+    send: Callable[[Message], None],
+    *,
+    service: ToolExecutor,
+    facts: ServerInfo,
+    questions: ClientQuestions,
 ) -> None:
     """Serve what `attach` hands over, until it hands over the end.
 
@@ -50,14 +55,19 @@ def run(
         send: Takes what the client is to get; must not block.
         service: Carries out calls.
         facts: What the server says of itself.
+        questions: For the person.
     """
-    anyio.run(_serve, attach, send, service, facts)
+    anyio.run(_serve, attach, send, service, facts, questions)
 
 
 async def _serve(
-    attach: Attach, send: Callable[[Message], None], service: ToolExecutor, facts: ServerInfo
+    attach: Attach,
+    send: Callable[[Message], None],
+    service: ToolExecutor,
+    facts: ServerInfo,
+    questions: ClientQuestions,
 ) -> None:
-    handlers = _Handlers(service, facts)
+    handlers = _Handlers(service, facts, questions)
     server: Server[Any] = Server(
         facts.name,
         version=facts.version,
@@ -82,8 +92,11 @@ async def _serve(
 class _Handlers:
     """The handlers that the SDK calls."""
 
-    def __init__(self, service: ToolExecutor, facts: ServerInfo) -> None:
+    def __init__(
+        self, service: ToolExecutor, facts: ServerInfo, questions: ClientQuestions
+    ) -> None:
         self._service = service
+        self._questions = questions
         self._listed = types.ListToolsResult(
             tools=[types.Tool.model_validate(one) for one in facts.tools()]
         )
@@ -101,8 +114,9 @@ class _Handlers:
 
     async def call_tool(
         self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+    ) -> types.CallToolResult | types.InputRequiredResult:
         cancelled = False
+        channel = self._channel(ctx, params)
 
         async def watch() -> None:
             nonlocal cancelled
@@ -111,7 +125,7 @@ class _Handlers:
             finally:
                 cancelled = True
 
-        def work() -> CallResult | ErrorResponse:
+        def work() -> CallResult | ErrorResponse | ElicitationRequest:
             return self._service.call(
                 params.name,
                 params.arguments or {},
@@ -119,6 +133,7 @@ class _Handlers:
                 meta=dict(ctx.meta) if ctx.meta is not None else None,
                 cancelled=lambda: cancelled,
                 progress=_progress_reporter(ctx),
+                channel=channel,
             )
 
         # A cancelled call is told so, and waited for: a change is never left half done.
@@ -130,11 +145,28 @@ class _Handlers:
                 group.cancel_scope.cancel()
         if isinstance(outcome, ErrorResponse):
             raise MCPError(outcome.code, outcome.reason)
+        if isinstance(outcome, ElicitationRequest):
+            asked = {"inputRequests": dict(outcome.requests), "requestState": outcome.state}
+            return types.InputRequiredResult.model_validate(asked, by_name=False)
         if anyio.current_effective_deadline() == -math.inf:
             outcome.on_lost()  # it was cancelled, so the package drops what is returned
         elif ctx.request_id is not None:
             self._unsent[ctx.request_id] = outcome.on_sent
         return types.CallToolResult.model_validate(call_result(outcome), by_name=False)
+
+    def _channel(
+        self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> ElicitationConnection:
+        declared = ctx.session.client_capabilities
+        known = declared.model_dump(by_alias=True, exclude_none=True) if declared else {}
+        answers = params.input_responses or {}
+        return ElicitationConnection(
+            elicitation_modes(known, ctx.protocol_version),
+            None if ctx.protocol_version == MODERN_VERSION else self._questions.ask,
+            self._questions.told,
+            params.request_state,
+            {key: one.model_dump(by_alias=True, mode="json") for key, one in answers.items()},
+        )
 
 
 def _nothing() -> None:

@@ -10,11 +10,18 @@ from contextlib import ExitStack, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from filepact.faces.mcp.calls import CallExecutor, ClientFolders, ToolCache, ToolExecutor
+from filepact.faces.mcp.calls import (
+    CallExecutor,
+    ClientFolders,
+    ClientQuestions,
+    ToolCache,
+    ToolExecutor,
+)
 from filepact.faces.mcp.fast_path import ServerInfo
 from filepact.faces.mcp.protocol import (
     CancelCall,
     ClientMessage,
+    ElicitationResponse,
     FoldersRequest,
     FoldersResponse,
     ProtocolContext,
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from filepact.domain.operation import Actor, Session
+    from filepact.faces.mcp.calls import ElicitationHandler
     from filepact.faces.mcp.sdk_fallback import Attach
     from filepact.tools.registry import Toolset
     from filepact.wire.messages import Message, RequestId
@@ -57,6 +65,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
     page: int | None = None,
     pipes: tuple[int, int] | None = None,
     direct: bool = True,
+    chat: ElicitationHandler | None = None,
 ) -> None:
     """Serve one client until it closes its end or the process gets SIGTERM or SIGINT.
 
@@ -76,6 +85,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
         pipes: Descriptors to read from and write to; standard input and output if None.
         direct: Whether ordinary requests are dealt with directly; if not, the protocol package
             has them all, which is slower and must make no other difference.
+        chat: Puts what waits to the person in their chat; None where that is not wanted.
 
     Raises:
         ValueError: The instructions are too long.
@@ -99,6 +109,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
             page=page,
             direct=direct,
             alone=wire.run_alone,
+            chat=chat,
         )
 
         def ended() -> None:
@@ -179,8 +190,10 @@ class ClientConnection:
         direct: bool = True,
         alone: Callable[[Callable[[], None]], bool] | None = None,
         before: ProtocolContext | None = None,
+        chat: ElicitationHandler | None = None,
     ) -> None:
         self._send = send
+        self._questions = ClientQuestions(send)
         self._conversation = ServerProtocol(
             facts, direct=direct, folders=narrow is not None, before=before
         )
@@ -191,13 +204,14 @@ class ClientConnection:
             folders=self._folders,
             page=page,
             within="" if before is None else before.within,
+            chat=chat,
         )
-        self._executor = CallExecutor(service, facts, send, alone)
+        self._executor = CallExecutor(service, facts, send, alone, self._questions)
 
         def run_package(attach: Attach, answer: Callable[[Message], None]) -> None:
             from filepact.faces.mcp.sdk_server import run  # noqa: PLC0415 - half a second of imports
 
-            run(attach, answer, service=service, facts=facts)
+            run(attach, answer, service=service, facts=facts, questions=self._questions)
 
         self._fallback = SdkServer(run_package, send)
 
@@ -216,6 +230,8 @@ class ClientConnection:
                     self._send(question)
                 case FoldersResponse(answer):
                     self._folders.receive(answer)
+                case ElicitationResponse(answer):
+                    self._questions.receive(answer)
                 case SdkMessage(passed):
                     self._fallback.give(passed)
 

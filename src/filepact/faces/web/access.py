@@ -83,7 +83,9 @@ class PageAccess:
     """
 
     def __init__(self, hosts: Iterable[str]) -> None:
-        self._hosts = frozenset(hosts)
+        named = tuple(hosts)
+        self._place = f"http://{named[0]}"
+        self._hosts = frozenset(named)
         self._lock = Lock()
         self._tokens: set[bytes] = set()
         self._sessions: dict[bytes, PageSession] = {}
@@ -97,6 +99,10 @@ class PageAccess:
         with self._lock:
             self._tokens.add(_digest(made))
         return made
+
+    def link(self, change: str = "") -> str:
+        """A link that lets a browser in once: to a proposal, or to all that waits."""
+        return f"{self._place}/enter?token={self.token()}{f'&to={change}' if change else ''}"
 
     def enter(self, token: str) -> str | None:
         """The cookie for a token, which is used up; None for one that was never given, or was used."""

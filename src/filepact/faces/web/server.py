@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from filepact.workspace.review import Review
 
-__all__ = ["ReviewServer", "serve"]
+__all__ = ["ReviewServer", "addresses", "serve", "serve_at"]
 
 _ADDRESS: Final = "127.0.0.1"
 _MOST: Final = 64_000_000  # bytes of a form: a text of the largest size that is edited, quoted
@@ -116,11 +116,13 @@ class ReviewServer:
         cookie = self.access.enter(query.get("token", "")) if asked.method == "GET" else None
         if cookie is None:
             return _plainly(403, "This link was used before, or is none of ours.")
+        change = query.get("to", "")
+        place = f"/p/{change}" if change.isascii() and change.isalnum() else "/"
         # Not a redirect: what a link elsewhere leads to would come without the cookie.
         page = document(
             "filepact",
-            (tag("meta", http_equiv="refresh", content="0;url=/"),),
-            (tag("a", "Go on", href="/"),),
+            (tag("meta", http_equiv="refresh", content=f"0;url={place}"),),
+            (tag("a", "Go on", href=place),),
         )
         held = f"{self.access.cookie}={cookie}; HttpOnly; SameSite=Strict; Path=/"
         return PageAnswer(page.encode(), headers={"Set-Cookie": held})
@@ -156,6 +158,12 @@ def _fields(data: bytes) -> dict[str, str]:
     return {name: values[0] for name, values in found.items()}
 
 
+def addresses(listening: socket.socket) -> tuple[str, ...]:
+    """The names that a page has which is served at a socket, the first of them for links."""
+    port = listening.getsockname()[1]
+    return (f"{_ADDRESS}:{port}", f"localhost:{port}")
+
+
 def serve(review: Review, *, port: int, told: Callable[[str], None], ended: Event) -> None:
     """Serve the review to the person's browser until that is interrupted.
 
@@ -169,8 +177,13 @@ def serve(review: Review, *, port: int, told: Callable[[str], None], ended: Even
         OSError: The port is in use.
     """
     listening = socket.create_server((_ADDRESS, port))
-    port = listening.getsockname()[1]
-    access = PageAccess((f"{_ADDRESS}:{port}", f"localhost:{port}"))
+    access = PageAccess(addresses(listening))
+    told(access.link())
+    serve_at(listening, access, review, ended)
+
+
+def serve_at(listening: socket.socket, access: PageAccess, review: Review, ended: Event) -> None:
+    """Serve the review at a socket, which is closed in the end; otherwise as `serve`."""
     handler = ReviewHandler(review, ended)
     config = Config(
         ReviewServer(handler, access),
@@ -187,7 +200,6 @@ def serve(review: Review, *, port: int, told: Callable[[str], None], ended: Even
         limit_concurrency=200,
     )
     server = _Served(config, ended)
-    told(f"http://{_ADDRESS}:{port}/enter?token={access.token()}")
     try:
         asyncio.run(server.until_ended(listening))
     finally:
