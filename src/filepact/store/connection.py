@@ -8,7 +8,7 @@ import time
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
@@ -18,10 +18,13 @@ from filepact.store.schema import MIGRATIONS, check, migrate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+_Answer = TypeVar("_Answer")
+
 __all__ = ["IN_USE", "Database", "Transaction", "open_to_read", "unfit"]
 
 _PATIENCE = 10.0
 _LONGEST_NAP = 0.02
+_PAGES = 2_000
 _DAMAGED = "`filepact state check` says what is damaged, `filepact state repair` keeps the rest."
 _FIRST_PAGE = 512
 _LOG_BEGINS = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
@@ -212,6 +215,16 @@ class Database:
             )
         return self._transaction("BEGIN IMMEDIATE", "full" if durable else "normal")
 
+    def read(self, work: Callable[[Transaction], _Answer]) -> _Answer:
+        """As `filepact.store.transaction.Database`."""
+        with self.reading() as tx:
+            return work(tx)
+
+    def write(self, work: Callable[[Transaction], _Answer], *, durable: bool) -> _Answer:
+        """As `filepact.store.transaction.Database`."""
+        with self.writing(durable=durable) as tx:
+            return work(tx)
+
     @contextmanager
     def _transaction(self, begin: str, synchronous: str = "") -> Iterator[Transaction]:
         """A transaction; ``synchronous`` is SQLite's setting for one that writes."""
@@ -284,6 +297,16 @@ class Database:
                 return  # It only takes longer to become small.
             finally:
                 self._connection.set_busy_handler(self._wait)
+
+    def shrink(self) -> None:
+        """Give free pages back to the disk."""
+        before, free = -1, 0
+        while free != before:
+            with self.writing(durable=False) as tx:
+                before = tx.value("PRAGMA freelist_count")
+                tx.run(f"PRAGMA incremental_vacuum({_PAGES})")
+                free = tx.value("PRAGMA freelist_count")
+        self.shorten_log()
 
     def version(self) -> tuple[int, int]:
         """What differs when another connection has committed since, or this one has."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from filepact.store.connection import Transaction
+    from filepact.store.transaction import Transaction
 
 __all__ = [
     "LONGEST_CHAIN",
@@ -111,7 +111,7 @@ class ContentStore:
             )
         )
         if kept == "row":
-            tx.run("INSERT OR REPLACE INTO image VALUES (?, ?)", (number, packed))
+            tx.run("INSERT INTO image VALUES (?, ?)", (number, packed))
         return number
 
     def put_if_given(
@@ -196,10 +196,9 @@ class ContentStore:
         depth: int,
     ) -> None:
         kept = self._write_large(name, packed, base)
+        tx.run("DELETE FROM image WHERE number = ?", (number,))
         if kept == "row":
-            tx.run("INSERT OR REPLACE INTO image VALUES (?, ?)", (number, packed))
-        else:
-            tx.run("DELETE FROM image WHERE number = ?", (number,))
+            tx.run("INSERT INTO image VALUES (?, ?)", (number, packed))
         tx.run(
             "UPDATE content SET kept = ?, base = ?, depth = ?, stored = ? WHERE number = ?",
             (kept, base, depth, len(packed), number),

@@ -22,13 +22,16 @@ import apsw
 
 from filepact.domain.operation import ContentProblem, JournalCheckResult, SalvageResult
 from filepact.errors import StateFailedError
-from filepact.store.connection import Database, Transaction, open_to_read, unfit
+from filepact.store import connection as connections
+from filepact.store.connection import Database, open_to_read, unfit
 from filepact.store.content import ContentStore, sync
 from filepact.store.rows import from_text
 from filepact.store.schema import check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from filepact.store.transaction import Transaction
 
 __all__ = ["check_journal", "damaged_contents", "salvage", "unusable"]
 
@@ -98,7 +101,7 @@ def _reading(path: str) -> Iterator[Transaction]:
     connection = open_to_read(Path(path), shared=os.access(Path(path).parent, os.W_OK))
     try:
         connection.execute("BEGIN")
-        yield Transaction(connection)
+        yield connections.Transaction(connection)
     finally:
         connection.close()
 

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import ProposalState
     from filepact.domain.session_approval import SessionApproval
-    from filepact.store.connection import Transaction
+    from filepact.store.transaction import Transaction
 
 __all__ = [
     "KEPT",
+    "NO_LIMIT",
     "OF_SESSION",
+    "TextBytes",
     "by_id",
     "finished",
     "from_text",
@@ -47,6 +49,9 @@ __all__ = [
     "to_text",
     "turns",
 ]
+
+NO_LIMIT: Final = 1 << 62
+"""A limit that nothing reaches."""
 
 Owner = Literal["proposal", "operation"]
 Sides = tuple[int | None, int | None]
@@ -83,17 +88,23 @@ _DIRECTORIES = (
 )
 
 
+class TextBytes(bytes):
+    """Free text that is no proper text, as it is stored."""
+
+    __slots__ = ()
+
+
 def to_path(path: str) -> bytes:
     """A path as it is stored, with any bytes that its name stands for."""
     return path.encode("utf-8", "surrogatepass")
 
 
-def to_text(text: str) -> str | bytes:
+def to_text(text: str) -> str | TextBytes:
     """Free text as it is stored; it may quote a path that is no proper text."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return to_path(text)
+        return TextBytes(to_path(text))
     return text
 
 
@@ -420,7 +431,7 @@ def insert_question(tx: Transaction, question: PermissionRecord, *, kept: int = 
 def select_questions(
     tx: Transaction, root: RootId | None, session: str | None, limit: int, *, reads: bool
 ) -> tuple[PermissionRecord, ...]:
-    """The newest questions first; a negative limit is none."""
+    """The newest questions first."""
     rows = tx.all(
         _QUESTIONS,
         (

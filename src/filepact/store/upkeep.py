@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filepact.domain.operation import Approval, Operation, Proposal, ProposalLimits
-    from filepact.store.connection import Database, Transaction
     from filepact.store.content import ContentStore
+    from filepact.store.transaction import Database, Transaction
 
 __all__ = [
     "check_room",
@@ -28,7 +28,6 @@ __all__ = [
     "reject",
     "release",
     "reopen",
-    "shrink",
     "statistics",
 ]
 
@@ -204,7 +203,6 @@ def release(tx: Transaction, contents: ContentStore, change_ids: Sequence[str]) 
 
 
 _BATCH = 2_048
-_PAGES = 2_000
 
 # What proposals that wait need; what settled ones needed alone has gone with them.
 _PROPOSED = """
@@ -221,12 +219,17 @@ WHERE p.state = 'proposed' AND c.after IS NOT NULL
 
 def statistics(database: Database) -> JournalStatistics:
     """Figures of the whole journal."""
-    with database.reading() as tx:
-        operations = tx.value("SELECT count(*) FROM operation")
-        proposals = tx.value("SELECT count(*) FROM proposal WHERE state = 'proposed'")
-        contents = tx.value("SELECT count(*) FROM content WHERE kept <> 'gone'")
-        beside = tx.value("SELECT coalesce(sum(stored), 0) FROM content WHERE kept = 'file'")
-        oldest = _oldest(tx)
+
+    def work(tx: Transaction) -> tuple[int, int, int, int, float | None]:
+        return (
+            tx.value("SELECT count(*) FROM operation"),
+            tx.value("SELECT count(*) FROM proposal WHERE state = 'proposed'"),
+            tx.value("SELECT count(*) FROM content WHERE kept <> 'gone'"),
+            tx.value("SELECT coalesce(sum(stored), 0) FROM content WHERE kept = 'file'"),
+            _oldest(tx),
+        )
+
+    operations, proposals, contents, beside, oldest = database.read(work)
     return JournalStatistics(operations, proposals, contents, database.size() + beside, oldest)
 
 
@@ -238,38 +241,42 @@ def prune(
     Many short transactions, so that other processes go on between them.
     """
     horizon = time.time() - keep_seconds
-    with database.reading() as tx:
-        before = total = int(tx.value("SELECT coalesce(sum(stored), 0) FROM content"))
-        barrier = _barrier(tx, horizon)
-        candidates = [
-            number
-            for (number,) in tx.all(
-                "SELECT number FROM content WHERE kept <> 'gone' AND last_seq < ?"
-                " ORDER BY last_seq, number",
-                (barrier,),
-            )
-        ]
+    before, barrier, candidates = database.read(lambda tx: _candidates(tx, horizon))
+    total = before
     dropped = at = 0
     least = 1
     while total > keep_bytes and at < len(candidates):
-        with database.writing(durable=True) as tx:
-            chosen, seen = _choose(
-                _droppable(tx, candidates[at : at + _BATCH], barrier),
-                total - keep_bytes,
-                least,
-            )
-            total += give_up(tx, contents, chosen)
-        dropped += len(chosen)
+        batch, excess = candidates[at : at + _BATCH], total - keep_bytes
+
+        def work(
+            tx: Transaction, batch: list[int] = batch, excess: int = excess, least: int = least
+        ) -> tuple[int, int, int]:
+            chosen, seen = _choose(_droppable(tx, batch, barrier), excess, least)
+            return len(chosen), seen, give_up(tx, contents, chosen)
+
+        chosen, seen, growth = database.write(work, durable=True)
+        total += growth
+        dropped += chosen
         at += seen
         # What needed them is whole now and takes some of the room again; with ever larger steps
         # that is made up for in few transactions.
         least = min(2 * least, _BATCH)
     # In a transaction of its own: the rows that told of these files are gone from the disk now.
-    with database.writing(durable=True) as tx:
-        contents.remove_strays(tx)
-    shrink(database)
-    with database.reading() as tx:
-        return PruneResult(dropped, before - total, total, _oldest(tx))
+    database.write(contents.remove_strays, durable=True)
+    database.shrink()
+    return PruneResult(dropped, before - total, total, database.read(_oldest))
+
+
+def _candidates(tx: Transaction, horizon: float) -> tuple[int, int, list[int]]:
+    """What all contents take, the place from which on they stay, and those before it by last use."""
+    barrier = _barrier(tx, horizon)
+    rows = tx.all(
+        "SELECT number FROM content WHERE kept <> 'gone' AND last_seq < ?"
+        " ORDER BY last_seq, number",
+        (barrier,),
+    )
+    total = int(tx.value("SELECT coalesce(sum(stored), 0) FROM content"))
+    return total, barrier, [number for (number,) in rows]
 
 
 def _barrier(tx: Transaction, horizon: float) -> int:
@@ -330,14 +337,3 @@ def _oldest(tx: Transaction) -> float | None:
         " ORDER BY seq LIMIT 1"
     )
     return float(row[0]) if row is not None else None
-
-
-def shrink(database: Database) -> None:
-    """Give free pages back to the disk."""
-    before, free = -1, 0
-    while free != before:
-        with database.writing(durable=False) as tx:
-            before = tx.value("PRAGMA freelist_count")
-            tx.run(f"PRAGMA incremental_vacuum({_PAGES})")
-            free = tx.value("PRAGMA freelist_count")
-    database.shorten_log()
