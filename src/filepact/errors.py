@@ -48,6 +48,12 @@ __all__ = [
     "ShuttingDownError",
     "StaleFileError",
     "StateFailedError",
+    "StoreFencedError",
+    "StoreFullError",
+    "StoreReadOnlyError",
+    "StoreSchemaError",
+    "StoreUnreachableError",
+    "StoreUnsureError",
     "StringNotFoundError",
     "TimedOutError",
     "TooLargeError",
@@ -256,3 +262,27 @@ class SharedConflictError(FilepactError, code="SHARED_CONFLICT"):
 
 class SharedDamagedError(FilepactError, code="SHARED_DAMAGED"):
     """What lies in the shared workspace is not what filepact wrote there."""
+
+
+class StoreUnreachableError(StateFailedError, code="STORE_UNREACHABLE"):
+    """The database of the journal does not answer; nothing was changed."""
+
+
+class StoreUnsureError(StateFailedError, code="STORE_UNSURE"):
+    """The connection broke while something was committed, and whether it was cannot be found out."""
+
+
+class StoreFullError(StateFailedError, code="STORE_FULL"):
+    """The database of the journal has no room; nothing was changed."""
+
+
+class StoreSchemaError(StateFailedError, code="STORE_SCHEMA"):
+    """The tables in the database are missing, or older or newer than this program."""
+
+
+class StoreReadOnlyError(StateFailedError, code="STORE_READ_ONLY"):
+    """The database of the journal takes no changes: a standby, or one that was set so."""
+
+
+class StoreFencedError(StateFailedError, code="STORE_FENCED"):
+    """Another gateway has taken over what this one had begun, since it was not heard of."""

@@ -261,6 +261,9 @@ ALLOWED: dict[str, dict[str, str]] = {
         ("os.close", "os.fdopen", "os.fsync", "os.open", "pathlib."), STATE
     ),
     "store.integrity": dict.fromkeys(("apsw.", "os.access", "pathlib.", "shutil."), STATE),
+    "store.postgres": {
+        "pathlib.": "no place: what keeps contents asks for one, and has none there"
+    },
     "store.sqlite": {"pathlib.": STATE},
     "wire.pipes": dict.fromkeys(
         (

@@ -77,6 +77,8 @@ PROPER = {
         "inotify",
         "openat2",
         "short",
+        "postgre",  # Postgres, as one
+        "sql",
         "sqlite",
         "trigram",
     ),  # systems; short names are those of Windows

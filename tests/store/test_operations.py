@@ -13,7 +13,6 @@ from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Revision, RootId, WorkspacePath, content_id
 from filepact.domain.operation import Actor, ChangeId, Session
 from filepact.errors import FilepactError, NoChangeError, NotFoundError
-from filepact.store.sqlite import SqliteStore
 from tests.store.making import OTHER, ROOT, change, contents, do, new_id, operation
 
 if TYPE_CHECKING:
@@ -21,9 +20,10 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Operation
     from filepact.workspace.journal import JournalStore
+    from tests.store.conftest import Reopen
 
 
-def test_an_operation_comes_back_as_it_was(store: JournalStore, path: Path) -> None:
+def test_an_operation_comes_back_as_it_was(store: JournalStore, reopen: Reopen) -> None:
     odd = "caf\udce9/\udcff.txt"  # a name that is not UTF-8
     folders = ((OTHER, "x"), (ROOT, odd))
     begun = store.begin(
@@ -50,7 +50,7 @@ def test_an_operation_comes_back_as_it_was(store: JournalStore, path: Path) -> N
     assert begun.state == "intended"
     store.finish(begun.id, state="applied", note=f"see {odd}")
     store.close()
-    again = SqliteStore(str(path))
+    again = reopen()
     found = again.operation(begun.id)
     assert found == replace(begun, state="applied")
     assert (found.session.turn, found.session.call) == ("turn 1", "na\udcefve")

@@ -9,15 +9,14 @@ import pytest
 
 from filepact.domain.operation import Actor, Approval, ChangeId, Checkpoint
 from filepact.errors import FilepactError
-from filepact.store.sqlite import SqliteStore
 from tests.store.making import OTHER, ROOT, change, contents, do, operation, proposal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from filepact.domain.operation import Proposal
     from filepact.workspace.journal import JournalStore
+    from tests.store.conftest import Reopen
 
 ADA = Actor("person", "ada")
 
@@ -36,10 +35,10 @@ def waiting(store: JournalStore) -> Proposal:
 
 
 def test_a_proposal_comes_back_as_it_was_after_a_restart(
-    waiting: Proposal, store: JournalStore, path: Path
+    waiting: Proposal, store: JournalStore, reopen: Reopen
 ) -> None:
     store.close()
-    again = SqliteStore(str(path))
+    again = reopen()
     assert again.proposal(waiting.id) == waiting
     assert again.proposal(waiting.id[:6]) == waiting
     assert again.content(waiting.changes.changes[0].after.content) == b"new"
@@ -154,14 +153,14 @@ def test_a_beginning_of_several_ids_names_them(store: JournalStore) -> None:
     assert "cq1, cq2" in error.message
 
 
-def test_checkpoints_are_kept_by_root_and_name(store: JournalStore, path: Path) -> None:
+def test_checkpoints_are_kept_by_root_and_name(store: JournalStore, reopen: Reopen) -> None:
     early = Checkpoint("before", ROOT, 0, 1.5)
     late = Checkpoint("after", ROOT, 3, 2.5)
     other = Checkpoint("before", OTHER, 2, 2.0)
     for one in (late, early, other):
         store.add_checkpoint(one)
     store.close()
-    again = SqliteStore(str(path))
+    again = reopen()
     assert again.checkpoints(ROOT) == (early, late)
     assert again.checkpoint("before", OTHER) == other
     error = refused(lambda: again.add_checkpoint(replace(early, seq=9)))

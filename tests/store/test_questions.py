@@ -12,13 +12,13 @@ from filepact.domain.permission_log import LoggedFile, PermissionRecord
 from filepact.errors import FilepactError
 from filepact.store.connection import Database
 from filepact.store.rows import KEPT, insert_question, select_questions
-from filepact.store.sqlite import SqliteStore
 from tests.store.making import OTHER, ROOT, SESSION
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from filepact.workspace.journal import JournalStore
+    from tests.store.conftest import Reopen
 
 ASKED = PermissionRecord(
     when=1_000.5,
@@ -83,14 +83,14 @@ def test_a_verdict_that_nobody_knows_is_not_kept(store: JournalStore) -> None:
     assert store.questions() == ()
 
 
-def test_another_process_sees_them_and_they_outlive_the_first(path: Path) -> None:
-    first, second = SqliteStore(str(path)), SqliteStore(str(path))
+def test_another_process_sees_them_and_they_outlive_the_first(reopen: Reopen) -> None:
+    first, second = reopen(), reopen()
     first.note(ASKED)
     assert second.questions() == (ASKED,)
     first.close()
     second.note(TOLD)
     second.close()
-    third = SqliteStore(str(path))
+    third = reopen()
     assert third.questions() == (TOLD, ASKED)
     assert third.operations() == ()
     third.close()

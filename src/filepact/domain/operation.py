@@ -30,6 +30,7 @@ __all__ = [
     "Checkpoint",
     "ContentProblem",
     "JournalCheckResult",
+    "JournalEvent",
     "JournalStatistics",
     "Operation",
     "OperationKind",
@@ -314,6 +315,21 @@ class Checkpoint:
     root: RootId
     seq: int
     created: float
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEvent:
+    """Something that happened to an operation or a proposal.
+
+    Attributes:
+        version: The place of its transaction among those of the journal.
+        what: What it is and its state now: ``operation applied``.
+        change_id: Its id.
+    """
+
+    version: int
+    what: str
+    change_id: ChangeId
 
 
 # -- figures of the journal ------------------------------------------------------------------------

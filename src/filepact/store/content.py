@@ -31,6 +31,7 @@ __all__ = [
     "ContentStore",
     "pack",
     "pack_against",
+    "pack_best",
     "unpack",
     "unpack_against",
 ]
@@ -177,13 +178,8 @@ class ContentStore:
             return pack(data), None, 0
         name, depth = row
         known = contents.get(name)
-        delta = pack_against(data, self.load(tx, base) if known is None else known)
-        if len(delta) * 4 > len(data):
-            # A delta that saves little is not worth being read through another content.
-            whole = pack(data)
-            if len(delta) * 2 > len(whole):
-                return whole, None, 0
-        return delta, base, depth + 1
+        packed, used = pack_best(data, self.load(tx, base) if known is None else known)
+        return (packed, base, depth + 1) if used else (packed, None, 0)
 
     def _keep(
         self,
@@ -355,6 +351,17 @@ quarter by that, and loading so much text takes longer than all else that is wri
 def pack(data: bytes) -> bytes:
     """Compressed bytes that need nothing else to be read."""
     return compress(data)
+
+
+def pack_best(data: bytes, base: bytes) -> tuple[bytes, bool]:
+    """Packed bytes, and whether they need the base to be read."""
+    delta = pack_against(data, base)
+    if len(delta) * 4 > len(data):
+        # A delta that saves little is not worth being read through another content.
+        whole = pack(data)
+        if len(delta) * 2 > len(whole):
+            return whole, False
+    return delta, True
 
 
 def unpack(packed: bytes, size: int) -> bytes:

@@ -68,7 +68,7 @@ _SESSION_APPROVALS = (
     " s.id, s.actor_kind, s.actor_name, s.actor_version, '', '', s.actor_user"
     " FROM session_approval g"
     " JOIN session s ON s.number = g.session JOIN root r ON r.number = g.root"
-    " WHERE ?1 IS NULL OR s.id = ?1 ORDER BY g.number DESC"
+    " WHERE s.id = ?1 OR ?1 IS NULL ORDER BY g.number DESC"
 )
 _PROPOSALS = (
     "SELECT p.number, p.id, p.kind, s.id, s.actor_kind, s.actor_name, s.actor_version, p.tool,"
@@ -390,7 +390,7 @@ _QUESTIONS: Final = (
     "SELECT q.number, q.asked, s.id, s.actor_kind, s.actor_name, s.actor_version, r.path, q.title,"
     " q.action, q.verdict, q.decided_by, q.how, q.more, s.actor_user"
     " FROM question q JOIN session s ON s.number = q.session JOIN root r ON r.number = q.root"
-    " WHERE (?1 IS NULL OR r.path = ?1) AND (?2 IS NULL OR s.id = ?2)"
+    " WHERE (r.path = ?1 OR ?1 IS NULL) AND (s.id = ?2 OR ?2 IS NULL)"
     " AND (q.verdict = 'allowed' AND q.how = 'read') = ?3"
     " ORDER BY q.number DESC LIMIT ?4"
 )

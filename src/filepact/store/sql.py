@@ -75,6 +75,8 @@ class SqlStore:
         contents: What keeps the contents of files there.
     """
 
+    _ends_are_durable = False
+
     def __init__(self, database: Database, contents: ContentStore) -> None:
         self._database = database
         self._contents = contents
@@ -200,12 +202,12 @@ class SqlStore:
     # -- operations ---------------------------------------------------------------------------
 
     def begin(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
-        def work(tx: Transaction) -> int:
-            upkeep.commit_proposal(tx, operation)
-            return _insert(tx, operation, self._sides(tx, operation.changes, contents))
-
-        seq = self._database.write(work, durable=True)
+        seq = self._database.write(lambda tx: self._begin(tx, operation, contents), durable=True)
         return replace(operation, seq=seq, state="intended")
+
+    def _begin(self, tx: Transaction, operation: Operation, contents: Mapping[str, bytes]) -> int:
+        upkeep.commit_proposal(tx, operation)
+        return _insert(tx, operation, self._sides(tx, operation.changes, contents))
 
     def adopt(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
         def work(tx: Transaction) -> int:
@@ -226,30 +228,40 @@ class SqlStore:
         note: str = "",
         changes: ChangeSet | None = None,
     ) -> None:
-        def work(tx: Transaction) -> None:
-            row = tx.one(
-                "SELECT seq, state, kind, target FROM operation WHERE id = ?",
-                (change_id,),
-            )
-            if row is None:
-                raise missing(change_id, "operation")
-            seq, earlier, kind, target = row
-            tx.run(
-                "UPDATE operation SET state = ?, note = ? WHERE seq = ?",
-                (state, to_text(note), seq),
-            )
-            if state == "rolled_back" and earlier == "intended":
-                upkeep.reopen(tx, change_id)
-            if changes is not None:
-                sides = self._sides(tx, changes, {})
-                tx.run("UPDATE operation SET added = NULL, removed = NULL WHERE seq = ?", (seq,))
-                tx.run("DELETE FROM operation_change WHERE owner = ?", (seq,))
-                insert_changes(tx, "operation", seq, changes, sides)
-            if state == "applied" and earlier != "applied":
-                # Only once: a later note must not take back what was redone meanwhile.
-                _mark(tx, change_id, kind, target)
+        self._database.write(
+            lambda tx: self._finish(tx, change_id, state, note, changes),
+            durable=self._ends_are_durable,
+        )
 
-        self._database.write(work, durable=False)
+    def _finish(
+        self,
+        tx: Transaction,
+        change_id: ChangeId,
+        state: OperationState,
+        note: str,
+        changes: ChangeSet | None,
+    ) -> None:
+        row = tx.one(
+            "SELECT seq, state, kind, target FROM operation WHERE id = ?",
+            (change_id,),
+        )
+        if row is None:
+            raise missing(change_id, "operation")
+        seq, earlier, kind, target = row
+        tx.run(
+            "UPDATE operation SET state = ?, note = ? WHERE seq = ?",
+            (state, to_text(note), seq),
+        )
+        if state == "rolled_back" and earlier == "intended":
+            upkeep.reopen(tx, change_id)
+        if changes is not None:
+            sides = self._sides(tx, changes, {})
+            tx.run("UPDATE operation SET added = NULL, removed = NULL WHERE seq = ?", (seq,))
+            tx.run("DELETE FROM operation_change WHERE owner = ?", (seq,))
+            insert_changes(tx, "operation", seq, changes, sides)
+        if state == "applied" and earlier != "applied":
+            # Only once: a later note must not take back what was redone meanwhile.
+            _mark(tx, change_id, kind, target)
 
     def unfinished(self) -> tuple[Operation, ...]:
         tail = "WHERE o.state = 'intended' ORDER BY o.seq"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from filepact.store.transaction import Database, Transaction
 
 __all__ = [
+    "PROPOSED",
     "check_room",
     "check_waits",
     "commit_proposal",
@@ -205,7 +206,7 @@ def release(tx: Transaction, contents: ContentStore, change_ids: Sequence[str]) 
 _BATCH = 2_048
 
 # What proposals that wait need; what settled ones needed alone has gone with them.
-_PROPOSED = """
+PROPOSED = """
 SELECT c.before FROM proposal p JOIN proposal_change c ON c.owner = p.number
 WHERE p.state = 'proposed' AND c.before IS NOT NULL
 UNION
@@ -292,7 +293,7 @@ def _barrier(tx: Transaction, horizon: float) -> int:
 
 def _droppable(tx: Transaction, numbers: list[int], barrier: int) -> list[tuple[int, int | None]]:
     """The contents with their stored bytes, or None for one that must stay."""
-    proposed = {number for (number,) in tx.all(_PROPOSED)}
+    proposed = {number for (number,) in tx.all(PROPOSED)}
     stored = dict(
         tx.among(
             "SELECT number, stored FROM content WHERE kept <> 'gone' AND last_seq < ?2"

@@ -1,0 +1,495 @@
+"""One journal in a PostgreSQL database: connections, transactions that may be tried again, errors.
+
+Writers of a workspace follow one another by the lock on its row, in one process by a queue: whoever
+comes to its head takes all that wait with it into one transaction.  Nothing is kept in a session of
+the server (no ``SET`` outside a transaction, no prepared statement, no lock that outlasts one), so a
+pooler may give every transaction another one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+import psycopg
+from psycopg import pq
+
+from filepact.errors import (
+    FilepactError,
+    StateFailedError,
+    StoreFencedError,
+    StoreFullError,
+    StoreUnreachableError,
+    StoreUnsureError,
+    TimedOutError,
+)
+from filepact.store.postgres_schema import migrate
+from filepact.store.postgres_together import ALONE
+from filepact.store.postgres_words import (
+    PostgresTransaction,
+    check_tables,
+    is_passing,
+    open_connection,
+    to_stored,
+    told,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from filepact.store.postgres_schema import Width
+    from filepact.store.transaction import Transaction
+
+__all__ = ["PostgresDatabase", "migrate_database"]
+
+_Answer = TypeVar("_Answer")
+
+PATIENCE: Final = 15.0
+_LONGEST_NAP: Final = 0.25
+_CONNECTIONS: Final = 8
+_BATCH: Final = 256
+_LEASE: Final = 30.0
+
+_HEAD: Final = (
+    "SELECT set_config('search_path', %(path)s, true),"
+    " set_config('filepact.workspace', %(workspace)s, true),"
+    " set_config('filepact.holder', %(holder)s, true),"
+    " set_config('statement_timeout', %(limit)s, true),"
+    " set_config('lock_timeout', %(limit)s, true),"
+    " set_config('idle_in_transaction_session_timeout', %(idle)s, true),"
+    " set_config('synchronous_commit', %(synchronous)s, true)"
+)
+_HOLD: Final = (
+    "WITH held AS (UPDATE workspace SET version = version + 1"
+    " WHERE number = current_setting('filepact.workspace')::bigint RETURNING version)"
+    " SELECT pg_current_xact_id()::text, set_config('filepact.version', version::text, true)"
+    " FROM held"
+)
+ASKED: Final = "SELECT pg_xact_status(%s::xid8)"
+"""What became of a transaction; None where the server does not know."""
+_LEASED: Final = (
+    "SELECT token, set_config('filepact.token', token::text, true) FROM lease WHERE holder = %s"
+)
+_RENEWED: Final = (
+    "INSERT INTO lease (holder, expires) VALUES (%s, now() + make_interval(secs => %s))"
+    " ON CONFLICT (holder) DO UPDATE SET expires = excluded.expires"
+    " RETURNING token, set_config('filepact.token', token::text, true)"
+)
+
+
+class _LostError(Exception):
+    """Nothing came of a transaction; it may be tried again.
+
+    Args:
+        error: What is told if it is not.
+    """
+
+    def __init__(self, error: FilepactError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def commit(connection: psycopg.Connection[Any], line: psycopg.Pipeline) -> None:
+    """Commit, and wait for the answer."""
+    connection.execute("COMMIT")
+    line.sync()
+
+
+class _Unit:
+    """Something that waits to be done in a transaction, and then its answer."""
+
+    def __init__(
+        self, work: Callable[[Transaction], Any], durable: bool, together: Any, given: Any
+    ) -> None:
+        self.work = work
+        self.durable = durable
+        self.together = together
+        self.given = given
+        self.done = False
+        self.answer: Any = None
+        self.error: BaseException | None = None
+
+
+class PostgresDatabase:
+    """The journal of one workspace; threads and processes share it.
+
+    Args:
+        url: Where the database is, without a password: libpq finds that in ``PGPASSWORD`` or in a
+            password file.
+        workspace: The name of the workspace; made when missing.
+        holder: Whose operations those that are begun here are: a state folder, or a gateway.
+        schema: The schema with the tables.
+        patience: How long to wait for other writers and for a server that is away, in seconds.
+        lease: For how long a holder counts as alive that nothing is heard of, in seconds.
+
+    Raises:
+        StoreUnreachableError: The server does not answer.
+        StoreSchemaError: The tables are missing, or of another version.
+    """
+
+    read_only = False
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        workspace: str,
+        holder: str,
+        schema: str = "filepact",
+        patience: float = PATIENCE,
+        lease: float = _LEASE,
+    ) -> None:
+        self._url = url
+        self._schema = schema
+        self._patience = patience
+        self._lease = lease
+        self.holder = holder
+        self.token = 0
+        self._renewed = 0.0
+        self._idle: list[psycopg.Connection[Any]] = []
+        self._guard = threading.Lock()
+        self._room = threading.BoundedSemaphore(_CONNECTIONS)
+        self._turn = threading.Lock()
+        self._waiting: list[_Unit] = []
+        self.waiting = 0
+        self._closed = False
+        self._workspace = ""
+        try:
+            self._workspace = str(self._again(lambda: self._enter(workspace)))
+        except BaseException:
+            self.close()
+            raise
+
+    def _enter(self, name: str) -> int:
+        """The number of the workspace, which is made when it is missing."""
+        known = "SELECT number FROM workspace WHERE name = %s"
+        stored = (to_stored(name),)
+        with self._lent() as connection, _ended(connection):
+            self._set_up(connection, "BEGIN")
+            check_tables(connection)
+            rows = connection.execute(known, stored).fetchall()
+            if not rows:
+                connection.execute(
+                    "INSERT INTO workspace (name) VALUES (%s) ON CONFLICT DO NOTHING", stored
+                )
+                rows = connection.execute(known, stored).fetchall()
+            connection.execute("COMMIT")
+            return int(rows[0][0])
+
+    # -- connections --------------------------------------------------------------------------
+
+    @contextmanager
+    def _lent(self) -> Iterator[psycopg.Connection[Any]]:
+        """A connection; one that failed is not used again."""
+        if not self._room.acquire(timeout=self._patience):
+            raise TimedOutError("all connections to the database of the journal are in use")
+        try:
+            if self._closed:
+                raise StateFailedError("the journal is closed")
+            with self._guard:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                connection = open_connection(self._url)
+            try:
+                yield connection
+            finally:
+                idle = connection.info.transaction_status == pq.TransactionStatus.IDLE
+                with self._guard:
+                    keep = idle and not self._closed
+                    if keep:
+                        self._idle.append(connection)
+                if not keep:
+                    connection.close()
+        finally:
+            self._room.release()
+
+    def _set_up(
+        self, connection: psycopg.Connection[Any], begin: str, *, durable: bool = True
+    ) -> None:
+        connection.execute(cast("Any", begin))
+        limit = str(int(self._patience * 1_000))
+        connection.execute(
+            _HEAD,
+            {
+                "path": f'"{self._schema}"',
+                "workspace": self._workspace,
+                "holder": self.holder,
+                "limit": limit,
+                "idle": str(int(self._patience * 2_000)),
+                "synchronous": "on" if durable else "off",
+            },
+        )
+
+    def _again(self, attempt: Callable[[], _Answer]) -> _Answer:
+        """Try until it works, or fails for good, or takes too long."""
+        end = time.monotonic() + self._patience
+        nap = 0.005
+        while True:
+            try:
+                return attempt()
+            except _LostError as lost:
+                error: FilepactError = lost.error
+            except psycopg.Error as found:
+                if not is_passing(found):
+                    raise told(found) from found
+                error = told(found)
+                self._forget()
+            if time.monotonic() + nap > end:
+                raise error from None
+            time.sleep(nap)
+            nap = min(2 * nap, _LONGEST_NAP)
+
+    def _forget(self) -> None:
+        """Close the connections that lie idle: what broke one has broken them all."""
+        with self._guard:
+            gone, self._idle = self._idle, []
+        for one in gone:
+            one.close()
+
+    # -- transactions -------------------------------------------------------------------------
+
+    def read(self, work: Callable[[Transaction], _Answer]) -> _Answer:
+        """As `filepact.store.transaction.Database`."""
+
+        def attempt() -> _Answer:
+            with self._lent() as connection, _ended(connection), connection.pipeline():
+                self._set_up(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                answer = work(PostgresTransaction(connection))
+                connection.execute("COMMIT")
+            return answer
+
+        return self._again(attempt)
+
+    def write(
+        self,
+        work: Callable[[Transaction], _Answer],
+        *,
+        durable: bool,
+        together: Any = None,
+        given: Any = None,
+    ) -> _Answer:
+        """As `filepact.store.transaction.Database`.
+
+        Args:
+            work: As there.
+            durable: As there.
+            together: Does many of the same kind at once; for each it answers as ``work`` would,
+                with an exception, or with `ALONE`.
+            given: What it needs for this one.
+        """
+        unit = _Unit(work, durable, together, given)
+        with self._guard:
+            self._waiting.append(unit)
+            self.waiting += 1
+        try:
+            with self._turn:
+                while not unit.done:
+                    with self._guard:
+                        batch, self._waiting = self._waiting[:_BATCH], self._waiting[_BATCH:]
+                    self._do(batch)
+        finally:
+            with self._guard:
+                self.waiting -= 1
+        if unit.error is not None:
+            raise unit.error
+        return cast("_Answer", unit.answer)
+
+    def _do(self, batch: list[_Unit]) -> None:
+        """Do what waits in one transaction, and give everyone an answer or an error."""
+        try:
+            self._again(lambda: self._attempt(batch))
+        except FilepactError as error:
+            if len(batch) > 1 and type(error) in (StateFailedError, StoreFullError):
+                # One that the database does not take must not stop the others.
+                for unit in batch:
+                    self._do([unit])
+                return
+            for unit in batch:
+                # Each thread raises one of its own.
+                unit.error = unit.error or type(error)(
+                    error.message, hint=error.hint, **error.details
+                )
+        except BaseException as error:
+            for unit in batch:
+                unit.error = unit.error or error
+            raise
+        finally:
+            for unit in batch:
+                unit.done = True
+
+    def _attempt(self, batch: list[_Unit]) -> None:
+        for unit in batch:
+            unit.answer, unit.error = None, None
+        committing = renews = False
+        transaction = ""
+        token, now = 0, time.monotonic()
+        try:
+            with self._lent() as connection, _ended(connection), connection.pipeline() as line:
+                durable = any(unit.durable for unit in batch)
+                self._set_up(connection, "BEGIN", durable=durable)
+                held = connection.execute(_HOLD)
+                renews = not self.token or time.monotonic() - self._renewed > self._lease / 3
+                if renews:
+                    leased = connection.execute(_RENEWED, (self.holder, self._lease))
+                else:
+                    leased = connection.execute(_LEASED, (self.holder,))
+                rows = held.fetchall()
+                if not rows:
+                    raise StateFailedError("the workspace is no longer in the database")
+                transaction = rows[0][0]
+                token = self._check_lease(leased.fetchall())
+                self._work(PostgresTransaction(connection), batch)
+                if all(unit.error for unit in batch):
+                    connection.execute("ROLLBACK")
+                    return
+                committing = True
+                commit(connection, line)
+        except psycopg.Error as error:
+            if committing and is_passing(error):
+                self._find_out(transaction)
+            else:
+                raise
+        self.token = token
+        self._renewed = now if renews else self._renewed
+
+    def _check_lease(self, rows: list[tuple[Any, ...]]) -> int:
+        """The token of the holder; not where another one has taken over what it had begun."""
+        token = int(rows[0][0]) if rows else 0
+        if self.token not in (0, token):
+            self.token = 0
+            raise StoreFencedError(
+                "another gateway has taken over what this one had begun, since it was not heard of",
+                hint="Nothing was changed. Try again: what was begun before is settled there.",
+            )
+        return token
+
+    def _work(self, tx: PostgresTransaction, batch: list[_Unit]) -> None:
+        alone = batch
+        if len(batch) > 1:
+            alone = self._work_together(tx, batch)
+        for unit in alone:
+            if len(batch) > 1:
+                tx.ask("SAVEPOINT one")
+            try:
+                unit.answer = unit.work(tx)
+            except (FilepactError, ValueError) as error:
+                unit.error = error
+                if len(batch) > 1:
+                    tx.ask("ROLLBACK TO SAVEPOINT one")
+            else:
+                if len(batch) > 1:
+                    tx.ask("RELEASE SAVEPOINT one")
+
+    def _work_together(self, tx: PostgresTransaction, batch: list[_Unit]) -> list[_Unit]:
+        """Do those of a kind at once; the others."""
+        alone: list[_Unit] = []
+        kinds: dict[Any, list[_Unit]] = {}
+        for unit in batch:
+            if unit.together is None:
+                alone.append(unit)
+            else:
+                kinds.setdefault(unit.together, []).append(unit)
+        for together, units in kinds.items():
+            answers = together(tx, [unit.given for unit in units])
+            for unit, answer in zip(units, answers, strict=True):
+                if answer is ALONE:
+                    alone.append(unit)
+                elif isinstance(answer, Exception):
+                    unit.error = answer
+                else:
+                    unit.answer = answer
+        return alone
+
+    def _find_out(self, transaction: str) -> None:
+        """Whether a transaction was committed whose end was not heard.
+
+        Raises:
+            _LostError: It was not; it may be tried again.
+            StoreUnsureError: That cannot be told.
+        """
+
+        def ask() -> str:
+            with self._lent() as connection:
+                status = connection.execute(ASKED, (transaction,)).fetchall()[0][0]
+            if status == "in progress":
+                # The server has not noticed yet that its client is gone.
+                raise _LostError(_unsure())
+            return str(status)
+
+        self._forget()
+        try:
+            status = self._again(ask)
+        except FilepactError as error:
+            raise _unsure() from error
+        if status == "aborted":
+            raise _LostError(
+                StoreUnreachableError("the database of the journal did not commit a change")
+            )
+        if status != "committed":
+            raise _unsure()
+
+    # -- the rest -----------------------------------------------------------------------------
+
+    def version(self) -> object:
+        """As `filepact.store.transaction.Database`."""
+        query = "SELECT version FROM workspace WHERE number = ?"
+        return self.read(lambda tx: tx.value(query, (int(self._workspace),)))
+
+    def size(self) -> int:
+        """Bytes of the contents of this workspace; rows are not counted."""
+        stored = "SELECT coalesce(sum(stored), 0) FROM content"
+        return int(self.read(lambda tx: tx.value(stored)))
+
+    def shrink(self) -> None:
+        """The server does this by itself."""
+
+    def maintain(self, work: Callable[[psycopg.Connection[Any]], _Answer]) -> _Answer:
+        """Do something to the tables of all workspaces."""
+
+        def attempt() -> _Answer:
+            with self._lent() as connection, _ended(connection):
+                self._set_up(connection, "BEGIN")
+                answer = work(connection)
+                connection.execute("COMMIT")
+            return answer
+
+        return self._again(attempt)
+
+    def close(self) -> None:
+        """As `filepact.store.transaction.Database`."""
+        self._closed = True
+        self._forget()
+
+
+def migrate_database(url: str, schema: str = "filepact", *, width: Width = "month") -> list[int]:
+    """Bring the tables of a database to the newest version; the steps that were done.
+
+    Raises:
+        StoreSchemaError: They are of a newer filepact.
+        StoreUnreachableError: The server does not answer.
+    """
+    try:
+        with open_connection(url) as connection, connection.transaction():
+            return migrate(connection, schema, width=width)
+    except psycopg.Error as error:
+        raise told(error) from error
+
+
+@contextmanager
+def _ended(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """Leave no transaction open, whatever happens inside."""
+    try:
+        yield
+    except BaseException:
+        with suppress(psycopg.Error):
+            connection.rollback()
+        raise
+
+
+def _unsure() -> StoreUnsureError:
+    return StoreUnsureError(
+        "the connection broke while a change was written down, and whether it was cannot be told",
+        hint="Look with `filepact log` when the server is up, before it is done again.",
+    )
