@@ -161,7 +161,7 @@ class Round:
                     draft.put(target, data.encode(), mode=mode_now)
                 receipt = self.agents.submit(draft, "change")
                 if mode == "preview" and receipt.status == "applied":
-                    self.check_granted(session, names)
+                    self.check_granted(session, [one.path for one in receipt.files])
         except FilepactError as error:
             self.count[f"proposal refused: {error.code}"] += 1
 

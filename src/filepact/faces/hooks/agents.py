@@ -60,6 +60,7 @@ class HookEvent:
         words: The words of a command, which may be names of files.
         open_ended: Whether it may change files that it does not name.
         lone: Whether the host says nothing when the call is over.
+        asks: Whether the host puts a question of ours to a person here.
     """
 
     moment: Moment
@@ -72,6 +73,7 @@ class HookEvent:
     words: tuple[str, ...] = ()
     open_ended: bool = False
     lone: bool = False
+    asks: bool = True
 
 
 class HookAnswer(NamedTuple):
@@ -96,6 +98,7 @@ class HookAgent:
         turn: The same.
         call: The same.
         lone: Whether it tells nothing after a patch that a command applies.
+        asking: The events at which it takes a question for a person; None for every one.
     """
 
     name: str
@@ -109,6 +112,7 @@ class HookAgent:
     call: tuple[str, ...] = ("tool_use_id",)
     lone: bool = False
     tools: Mapping[str, str] = field(default_factory=dict)
+    asking: frozenset[str] | None = None
 
     def verdict(self, verdict: Verdict, reason: str) -> HookAnswer:
         """The answer before a tool; empty where the agent goes on by its own rules."""
@@ -256,6 +260,8 @@ AGENTS: Final[Mapping[str, HookAgent]] = {
                 "afterMCPExecution": "mcp",
                 "afterFileEdit": "edit",
             },
+            # At others its answers are yes and no, and a third one may pass for a yes.
+            asking=frozenset({"beforeShellExecution", "beforeMCPExecution"}),
         ),
     )
 }
@@ -293,6 +299,9 @@ _PATHS: Final = (
 """Where tools name files."""
 _GLOBS: Final = ("include", "glob")
 _TEXTS: Final = ("command", "cmd", "input", "patch", "patchText", "patch_text")
+_NEVER_ASK: Final = ("dontAsk", "bypassPermissions")
+"""Claude Code's modes in which its person is not to be asked, and so is told no."""
+
 _NAMES_OF_EVENT: Final = ("hook_event_name", "hookEventName", "event")
 
 
@@ -357,6 +366,8 @@ def _call(agent: HookAgent, name: str, found: dict[str, Any], event: HookEvent) 
         words=tuple(_words(text)) if deed == "run" and not envelope else (),
         open_ended=deed in (None, "run") or (deed == "patch" and not uses),
         lone=agent.lone and deed == "run" and envelope,
+        asks=(agent.asking is None or name in agent.asking)
+        and _first(found, ("permission_mode", "permissionMode")) not in _NEVER_ASK,
     )
 
 

@@ -224,6 +224,8 @@ class HookDaemon:
             said = {"allow": "OK", "ask": "APPROVAL_REQUIRED", "deny": "PATH_BLOCKED"}[verdict]
             seconds = self._clock() - begun
             desk.workspace.audit.called(session, event.tool, asked, said, seconds)
+        if verdict == "ask" and not event.asks:
+            verdict, reason = "deny", f"{reason}; nobody is asked here, so it is refused"
         if verdict == "deny":
             return agent.verdict(verdict, reason)
         try:
