@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.foreign import is_foreign
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -46,6 +48,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if mark is not None and cases[test] >= mark.kwargs.get("after", 0):
             slow.append(item)
         cases[test] += 1
+    top = config.rootpath
+    foreign = {path for path in {item.path for item in items} if is_foreign(_place(path, top))}
+    for item in items:
+        if item.path in foreign:
+            item.add_marker("foreign")
     long = {item.path for item in slow}
     items.sort(key=lambda item: item.path not in long)
     for item in slow:
@@ -57,6 +64,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = set(slow)
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=slow)
+
+
+def _place(path: Path, top: Path) -> str:
+    return path.relative_to(top).as_posix() if path.is_relative_to(top) else ""
 
 
 @pytest.hookimpl(trylast=True)

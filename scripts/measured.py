@@ -3,6 +3,8 @@
 Slow tests are run and not measured (`conftest.py`): they repeat what quicker ones show, and take
 several times as long when every line that they run is counted.
 
+Tests marked `foreign` that failed are run once more when nothing else is: `CONTRIBUTING.md` says why.
+
 `scripts/test --all` starts it with the interpreter of the test environment.
 """
 
@@ -10,10 +12,12 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
 import coverage
 import pytest
@@ -31,18 +35,76 @@ measured; `tests/faces/test_run*.py`, `tests/faces/test_guard.py` and `tests/fs/
 start them as people do."""
 
 LEAST = 95.0
+FOREIGN, MOST_AGAIN = "foreign", 6
 
 
 def main(arguments: list[str]) -> int:
+    failures = Failures()
     with tempfile.TemporaryDirectory() as folder:
         # The workers of pytest-xdist read it as well; pytest-cov combines what they measured.
         os.environ["COVERAGE_FILE"] = str(Path(folder, "coverage"))
         measured = [f"--cov=filepact.{floor}" for floor in CORE]
-        status = int(pytest.main([*arguments, *measured, "--cov-report="]))
+        status = int(pytest.main([*arguments, *measured, "--cov-report="], plugins=[failures]))
         if status in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             enough = report(Path(folder))
+            if status and failures.again(Path(folder)):
+                status = 0
             return status or (0 if enough else 1)
     return status
+
+
+class Failures:
+    """What failed, as the process hears of it that the others report to."""
+
+    def __init__(self) -> None:
+        self._foreign: dict[str, bool] = {}
+        self._others = False
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            # One that brought its process down has no keywords, and is none of these.
+            name, foreign = report.nodeid, FOREIGN in report.keywords
+            self._foreign[name] = foreign and self._foreign.get(name, True)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._others |= report.failed
+
+    def again(self, folder: Path) -> bool:
+        """Run foreign tests that failed once more, one by one; whether nothing else has failed."""
+        foreign = [name for name, one in self._foreign.items() if one]
+        if not foreign:
+            return False
+        if len(foreign) > MOST_AGAIN:
+            print(
+                f"\n{len(foreign)} tests that hang on programs of others failed: too many to try again"
+            )
+            return False
+        passed = [name for name in foreign if passes_alone(name, folder / "again.xml")]
+        for said, names in (
+            ("failed beside others, passed alone", passed),
+            (
+                "failed beside others, and alone as well",
+                [one for one in foreign if one not in passed],
+            ),
+        ):
+            if names:
+                print("\n" + f" {said} ".center(80, "="))
+                print(*names, sep="\n", flush=True)
+        return len(passed) == len(self._foreign) and not self._others
+
+
+def passes_alone(name: str, said: Path) -> bool:
+    """Whether a test passes in a process of its own; one that is skipped there does not."""
+    said.unlink(missing_ok=True)
+    words = ["-m", "pytest", "-q", "-n", "0", "--no-cov", f"--junit-xml={said}", name]
+    # What it prints is not to be taken for another failure of the whole.
+    done = subprocess.run([sys.executable, *words], check=False, capture_output=True, text=True)
+    if done.returncode or not said.exists():
+        print(f"\n{name}, alone:\n{done.stdout}{done.stderr}")
+        return False
+    (suite,) = ET.parse(said).getroot()  # noqa: S314 - pytest's own
+    counts = [suite.get(one, "") for one in ("tests", "errors", "failures", "skipped")]
+    return counts == ["1", "0", "0", "0"]
 
 
 def report(folder: Path) -> bool:

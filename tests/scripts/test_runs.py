@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import signal
 import subprocess
@@ -9,10 +10,13 @@ import sys
 from contextlib import contextmanager, suppress
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests import foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,14 +90,55 @@ def test_waiting():
 """
 
 
+PATIENT = """
+import os, pytest
+
+alone = "PYTEST_XDIST_WORKER" not in os.environ
+
+@pytest.mark.foreign
+def test_beside_nobody(): assert alone
+"""
+SEVERAL = """
+import os, pytest
+
+alone = "PYTEST_XDIST_WORKER" not in os.environ
+pytestmark = pytest.mark.foreign
+
+def test_never(): assert not "ever"
+
+def test_not_without_others():
+    if alone: pytest.skip("nobody is here")
+    assert not "yet"
+
+@pytest.fixture
+def others():
+    yield
+    assert alone
+
+def test_ends_well_alone(others): pass
+"""
+OURS = """
+import os
+
+def test_of_our_own(): assert "PYTEST_XDIST_WORKER" not in os.environ
+"""
+MANY = """
+import os, pytest
+
+@pytest.mark.foreign
+@pytest.mark.parametrize("number", range(7))
+def test_one_of_many(number): assert "PYTEST_XDIST_WORKER" not in os.environ
+"""
+
+
 class Project:
     """A small project with a core of one module, and with tests of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         (folder / "pyproject.toml").write_text(
-            # Its own filepact has no fixtures for pytest.
-            '[tool.pytest]\naddopts = ["--dist=loadfile", "-p", "no:filepact"]\n'
+            '[tool.pytest]\naddopts = ["--dist=loadfile", "-p", "xdist", "-p", "pytest_cov"]\n'
+            'markers = ["foreign"]\n'
             "[tool.coverage.run]\nbranch = true\n"
         )
         for floor in ("", "text", "domain", "fs", "store", "workspace"):
@@ -115,7 +160,9 @@ class Project:
             process = subprocess.Popen(
                 [sys.executable, SCRIPTS / "measured.py", "-n", "2", "-p", "no:cacheprovider", "."],
                 cwd=self.folder,
-                env=os.environ | {"PYTHONPATH": str(self.folder)},
+                # All that is installed beside us takes several times as long to load.
+                env=os.environ
+                | {"PYTHONPATH": str(self.folder), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -181,6 +228,83 @@ def test_a_failure_in_one_process_fails_the_run_and_is_printed(project):
     assert "assert 'this' == 'that'" in said
     assert "FAILED test_2.py::test_wrong" in said
     assert "100.0 %" in said
+
+
+def told(said: str, words: str) -> set[str]:
+    """The tests below a heading, up to the next one."""
+    lines = iter(said.splitlines())
+    if not any(line.strip("= ") == words for line in lines):
+        return set()
+    return set(takewhile(lambda line: line.startswith("test_"), lines))
+
+
+PASSED, FAILED = "failed beside others, passed alone", "failed beside others, and alone as well"
+
+
+def test_what_hangs_on_programs_of_others_and_passes_alone_does_not_fail_the_run(project):
+    project.write(HALF, REST, PATIENT)
+    code, said = project.run()
+    assert code == 0, said
+    assert told(said, PASSED) == {"test_2.py::test_beside_nobody"}
+    assert "100.0 %" in said
+
+
+def test_what_fails_alone_as_well_or_is_not_run_there_fails_the_run(project):
+    project.write(HALF, REST, SEVERAL)
+    code, said = project.run()
+    assert code == 1, said
+    assert told(said, PASSED) == {"test_2.py::test_ends_well_alone"}
+    names = {"test_2.py::test_never", "test_2.py::test_not_without_others"}
+    assert told(said, FAILED) == names
+
+
+def test_what_is_our_own_and_fails_once_fails_the_run(project):
+    project.write(HALF, REST, PATIENT, OURS)
+    code, said = project.run()
+    assert code == 1, said
+    assert told(said, PASSED) == {"test_2.py::test_beside_nobody"}
+    assert told(said, FAILED) == set()
+
+
+def test_too_many_failures_are_no_accident(project):
+    project.write(HALF, REST, MANY)
+    code, said = project.run()
+    assert code == 1, said
+    assert told(said, PASSED) == told(said, FAILED) == set()
+
+
+def test_too_few_branches_fail_a_run_whose_failures_were_accidents(project):
+    project.write(HALF, PATIENT)
+    code, said = project.run()
+    assert code == 1, said
+    assert told(said, PASSED) == {"test_1.py::test_beside_nobody"}
+
+
+def test_the_tests_that_hang_on_programs_of_others_are_there_and_not_of_the_core():
+    top = SCRIPTS.parent
+    modules = {
+        str(path.relative_to(top))
+        for pattern in ("tests/**/test_*.py", "packages/*/tests/test_*.py")
+        for path in top.glob(pattern)
+    }
+    assert [one for one in foreign.PLACES if not fnmatch.filter(modules, one)] == []
+    assert {
+        one for one in modules if foreign.is_foreign(one) and one.split("/")[1] in foreign.NEVER
+    } == set()
+
+
+def test_tests_are_marked_by_the_place_of_their_module():
+    words = ["-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-m", "foreign"]
+    chosen = ["tests/faces/test_inspector.py", "tests/fs/test_locks.py"]
+    done = subprocess.run(
+        [sys.executable, *words, *chosen],
+        cwd=SCRIPTS.parent,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found = {line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line}
+    assert found == {"tests/faces/test_inspector.py"}
 
 
 def test_an_interrupt_ends_all_processes(project):
