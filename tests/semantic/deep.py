@@ -409,7 +409,7 @@ def _count(news: str) -> int:
 def _news(scene: Scene, done: WorkspaceUpdate) -> str:
     """What is told later of what an answer left open."""
     waits = done.kind == "pending" or (done.findings is not None and done.findings.pending)
-    end = time.monotonic() + (PATIENT / 4 if waits else 0)
+    end = time.monotonic() + (PATIENT if waits else 0)
     while time.monotonic() < end:
         found = scene.semantics.events(AGENT.id)
         if found:
