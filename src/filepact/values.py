@@ -250,7 +250,9 @@ def _init(cls: Any, *, frozen: bool) -> Callable[..., None]:
             body.append(f"    _set(self, {name!r}, {value})")
     if hasattr(cls, "__post_init__"):
         body.append("    self.__post_init__()")
-    exec("\n".join([f"def __init__({', '.join(head)}):", *(body or ["    pass"])]), names)  # noqa: S102 - of names in our own source
+    text = "\n".join([f"def __init__({', '.join(head)}):", *(body or ["    pass"])])
+    # Compiled first: an interrupt in the exec of a text makes Python end by the signal, whatever caught it.
+    exec(compile(text, "<string>", "exec"), names)  # noqa: S102 - of names in our own source
     made: Callable[..., None] = names["__init__"]
     made.__qualname__ = f"{cls.__qualname__}.__init__"
     return made

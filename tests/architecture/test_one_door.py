@@ -225,6 +225,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "shutil.rmtree": OWN_FOLDER,
         "tempfile.mkdtemp": OWN_FOLDER,
         "os.environ.": "the environment of the server that the tour starts",
+        **dict.fromkeys(("subprocess.Popen", "subprocess.PIPE"), "starts the tour's server"),
     },
     "faces.cli.tour_tree": {
         "os.walk": "copies a folder that the person names",

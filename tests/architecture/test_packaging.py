@@ -13,6 +13,7 @@ import pytest
 from filepact import VERSION
 from tests.architecture.manual import PACKAGING, files
 from tests.architecture.project import ROOT
+from tests.installed import installed_size, needed_to_run
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -68,3 +69,26 @@ def test_what_is_needed_to_run_has_a_licence_that_we_accept() -> None:
         assert name in names, f"run ./scripts/licences: {name}"
     accepted = ("MIT", "BSD", "Apache", "PSF", "ISC", "0BSD", "any-OSI", "Zlib", "CNRI", "MPL-2.0")
     assert not [row for row in rows if not any(word in row[1] for word in accepted)]
+
+
+MOST_PACKAGES = 15
+MOST_MEGABYTES = 30
+
+
+def test_an_installation_without_extras_is_small() -> None:
+    """Files as wheels bring them: what Python compiles of them later comes to it."""
+    found = needed_to_run()
+    sizes = {one.name: installed_size(one) for one in found}
+    assert len(sizes) <= MOST_PACKAGES, sizes
+    assert sum(sizes.values()) <= MOST_MEGABYTES * 1_000_000, sizes
+
+
+def test_the_list_of_licences_and_the_bill_of_materials_name_what_is_installed() -> None:
+    needed = {re.sub(r"[-_.]+", "-", one.name).lower() for one in needed_to_run()} - {"filepact"}
+    listed = (ROOT / "packaging" / "licences.md").read_text(encoding="utf-8")
+    assert (
+        set(re.findall(r"^\| ([a-z0-9][a-z0-9-]+) \|", listed, flags=re.MULTILINE)) - {"package"}
+        == needed
+    )
+    bill = json.loads((PACKAGING / "sbom.json").read_text(encoding="utf-8"))
+    assert {one["name"] for one in bill["components"]} == needed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -366,3 +367,13 @@ def test_events_for_other_programs_say_what_became_of_each_file() -> None:
     (told,) = ocsf_event(refused, "1.0")
     assert (told["disposition_id"], told["firewall_rule"]["name"]) == (2, "accounts")
     assert ocsf_event({"event": "call"}, "1.0") == []
+
+
+def test_signatures_that_cannot_be_checked_are_counted_and_no_problem(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = whole()
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    found = log.check()
+    assert (found.problems, found.signed) == ((), 0)
+    assert len(found.notes) == 1

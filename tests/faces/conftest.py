@@ -85,16 +85,10 @@ def engine(small):
     return small.SmallEngine()
 
 
-@pytest.fixture(params=[True, False], ids=["direct", "package"])
-def direct(request) -> bool:
-    """Whether ordinary requests are dealt with directly, or by the protocol package."""
-    return request.param
-
-
 @pytest.fixture
-def client(in_thread, small, engine, direct) -> LineClient:
+def client(in_thread, small, engine) -> LineClient:
     """A client of the small server, which runs in a thread."""
-    return in_thread(lambda pipes: small.start(engine, pipes=pipes, direct=direct))
+    return in_thread(lambda pipes: small.start(engine, pipes=pipes))
 
 
 @pytest.fixture

@@ -179,7 +179,6 @@ def start(
     pipes=None,
     narrow=lambda _folders: None,
     session_factory=None,
-    direct=True,
     page=None,
 ) -> None:
     serve(
@@ -191,7 +190,6 @@ def start(
         narrow=narrow,
         page=page,
         pipes=pipes,
-        direct=direct,
     )
 
 

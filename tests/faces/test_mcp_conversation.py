@@ -1,4 +1,4 @@
-"""What is decided about each message, what is in flight, and the package that wakes late."""
+"""What is decided about each message, and what is in flight."""
 
 from __future__ import annotations
 
@@ -14,18 +14,15 @@ import pytest
 from filepact.domain.operation import Actor, Session
 from filepact.errors import PathBlockedError
 from filepact.faces.mcp.calls import WORKERS, CallExecutor, ClientFolders, ToolCache, ToolExecutor
-from filepact.faces.mcp.fast_path import ServerInfo, describe_tool
 from filepact.faces.mcp.protocol import (
-    REPLAYED,
     CancelCall,
     ClientMessage,
     FoldersRequest,
     FoldersResponse,
-    SdkMessage,
     ServerProtocol,
     ToolRequest,
 )
-from filepact.faces.mcp.sdk_fallback import SdkServer
+from filepact.faces.mcp.results import ServerInfo, describe_tool
 from filepact.tools.registry import Toolset
 from tests.faces.envelopes import handshake, modern
 
@@ -74,39 +71,22 @@ def test_a_call_is_carried_out_for_who_its_envelope_names(conversation):
     ]
 
 
-def test_the_package_is_told_once_how_a_handshake_went(conversation):
-    greeted, odd = greeting(), request(1, "no/such/method")
-    conversation.take(greeted)
-    conversation.take(READY)
-    conversation.take(request(7, "ping"))
-    assert conversation.take(odd) == [
-        SdkMessage(greeted | {"id": REPLAYED}),
-        SdkMessage(READY),
-        SdkMessage(odd),
-    ]
-    assert conversation.take(odd) == [SdkMessage(odd)]
-    assert conversation.take(READY) == [SdkMessage(READY)]
-    again = conversation.take(greeted)
-    assert again[1:] == [SdkMessage(greeted | {"id": REPLAYED})]
-
-
-def test_the_package_is_told_that_there_was_no_handshake(conversation):
-    conversation.take(request(1, "tools/list", modern()))
-    late = request(2, "initialize", handshake())
-    opening, passed = conversation.take(late)
-    assert opening.message["id"] == REPLAYED
-    assert opening.message["method"] == "server/discover"
-    assert passed == SdkMessage(late)
-
-
 @pytest.mark.parametrize("extra", [{"surprise": 1}, {"result": {}}])
-def test_a_message_with_more_than_a_request_has_is_passed_on(conversation, extra):
+def test_what_a_message_has_besides_a_request_is_ignored(conversation, extra):
     conversation.take(greeting())
-    odd = request(1, "ping") | extra
-    assert conversation.take(odd)[-1] == SdkMessage(odd)
+    (answer,) = conversation.take(request(1, "ping") | extra)
+    assert answer.message["result"] == {}
 
 
-def test_notifications_do_not_wake_the_package(conversation):
+def test_a_handshake_that_is_refused_leaves_the_one_before(conversation):
+    conversation.take(greeting())
+    (refused,) = conversation.take(request(1, "initialize", {}))
+    assert "error" in refused.message
+    (called,) = conversation.take(request(2, "tools/call", {"name": "who"}))
+    assert called.actor == TESTER
+
+
+def test_notifications_of_other_things_are_nothing(conversation):
     for method in ("notifications/progress", "no/such/notification", "initialize", "tools/call"):
         assert conversation.take({"jsonrpc": "2.0", "method": method}) == []
     cancel = {
@@ -115,8 +95,6 @@ def test_notifications_do_not_wake_the_package(conversation):
         "params": {"requestId": "7"},
     }
     assert conversation.take(cancel) == [CancelCall("7")]
-    conversation.take(request(1, "odd"))
-    assert conversation.take(cancel) == [CancelCall("7"), SdkMessage(cancel)]
 
 
 @pytest.mark.parametrize("params", [None, {}, {"requestId": None}, {"requestId": [1]}])
@@ -257,52 +235,7 @@ def test_a_signal_does_not_wait_for_calls_that_may_be_answered(program, argument
     assert process.stderr.read() == b""
 
 
-def test_a_script_is_answered_however_long_the_package_takes_to_come():
-    sent: Queue = Queue()
-    come, done = threading.Event(), threading.Event()
-
-    def run(attach, send) -> None:
-        come.wait(30)
-        attach(lambda item: item and send({"jsonrpc": "2.0", "id": item["id"], "result": {}}))
-
-    aside = SdkServer(run, sent.put)
-    aside.give(request(1, "odd"))
-
-    def wait() -> None:
-        aside.wait_until_there()
-        aside.settle(30)
-        done.set()
-
-    threading.Thread(target=wait).start()
-    assert sent.empty()
-    assert not done.is_set()
-    come.set()
-    assert done.wait(30)
-    assert sent.get(timeout=30)["id"] == 1
-    aside.finish()
-
-
-# -- the package ------------------------------------------------------------------------------
-
-
-def test_a_package_that_fails_refuses_and_the_rest_goes_on(
-    in_thread, small, engine, monkeypatch, caplog
-):
-    monkeypatch.setitem(sys.modules, "filepact.faces.mcp.sdk_server", None)
-    client = in_thread(lambda pipes: small.start(engine, pipes=pipes))
-    client.shake_hands()
-    for _ in range(2):
-        assert client.ask("odd")["error"]["code"] == -32603
-    assert client.text("who") == "s0 tester 7"
-    assert "the protocol package has failed" in caplog.text
-
-
-def test_nothing_is_given_to_a_package_after_the_end():
-    aside = SdkServer(lambda _attach, _send: None, lambda _message: None)
-    aside.finish()
-    aside.give(request(1, "odd"))
-    aside.finish()
-    assert not [one for one in threading.enumerate() if one.name == "mcp-package"]
+# -- what is not loaded -----------------------------------------------------------------------
 
 
 def test_folders_that_cannot_be_used_are_a_line_in_the_log(caplog):
@@ -316,7 +249,7 @@ def test_folders_that_cannot_be_used_are_a_line_in_the_log(caplog):
     assert "could not be used" in caplog.text
 
 
-def test_a_server_that_lists_and_calls_never_loads_the_package():
+def test_a_server_loads_no_package_for_the_protocol_whatever_it_is_sent():
     program = (
         "import sys; import tests.faces.small_server as small; "
         "small.start(small.SmallEngine()); "
@@ -327,6 +260,8 @@ def test_a_server_that_lists_and_calls_never_loads_the_package():
         READY,
         request(2, "tools/list"),
         request(3, "tools/call", {"name": "who"}),
+        request(4, "odd"),
+        request(5, "tools/call", {"name": 5}),
     ]
     ran = subprocess.run(
         [sys.executable, "-c", program],
@@ -339,4 +274,4 @@ def test_a_server_that_lists_and_calls_never_loads_the_package():
     )
     assert ran.stderr == ""
     assert ran.returncode == 0
-    assert sorted(json.loads(line)["id"] for line in ran.stdout.splitlines()) == [1, 2, 3]
+    assert sorted(json.loads(line)["id"] for line in ran.stdout.splitlines()) == [1, 2, 3, 4, 5]

@@ -343,10 +343,8 @@ def test_an_answer_may_take_what_the_client_passes_on(client, era, name, page):
         assert asked["result"]["content"][0]["text"] == str(page)
 
 
-def test_what_the_person_set_goes_before_what_is_known_of_the_client(
-    in_thread, small, engine, direct
-):
-    client = in_thread(lambda pipes: small.start(engine, pipes=pipes, direct=direct, page=5_000))
+def test_what_the_person_set_goes_before_what_is_known_of_the_client(in_thread, small, engine):
+    client = in_thread(lambda pipes: small.start(engine, pipes=pipes, page=5_000))
     client.ask("initialize", handshake(clientInfo={"name": "codex-mcp-client", "version": "1"}))
     assert client.text("size") == "5000"
 
@@ -402,14 +400,14 @@ def narrowed():
 
 
 @pytest.fixture
-def rooted(in_thread, small, engine, narrowed, direct):
+def rooted(in_thread, small, engine, narrowed):
     """A client whose folders are recorded; one of them makes the server say something."""
 
     def narrow(folders):
         narrowed.append(list(folders))
         return "a folder is outside" if "/outside" in folders else None
 
-    return in_thread(lambda pipes: small.start(engine, pipes=pipes, narrow=narrow, direct=direct))
+    return in_thread(lambda pipes: small.start(engine, pipes=pipes, narrow=narrow))
 
 
 def tell_folders(client, *uris) -> None:

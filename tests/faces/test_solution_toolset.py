@@ -17,11 +17,12 @@ from mcp import Client, StdioServerParameters
 from mcp.types import Implementation
 
 from filepact.app import open_solution, open_workspace
-from filepact.domain.operation import Session
+from filepact.domain.operation import Actor, Session
 from filepact.faces.cli.serve import solution_instructions
 from filepact.faces.mcp import INSTRUCTIONS_LIMIT, serve
 from tests.faces.envelopes import modern
 from tests.faces.line_client import PATIENCE, LineClient
+from tests.faces.sdk_server import start as start_package
 from tests.lsp.fakes import PROGRAM
 
 if TYPE_CHECKING:
@@ -371,28 +372,34 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.fixture
 def pair(in_thread, root: Path) -> Iterator[tuple[LineClient, LineClient]]:
-    """A client that is answered directly, and one that the package answers."""
+    """A client of ours, and one of the official package."""
 
-    def start(*, direct: bool) -> LineClient:
+    def start(*, ours: bool) -> LineClient:
         def work(pipes: tuple[int, int]) -> None:
-            workspace = open_workspace([str(root)], state_dir=str(root.parent / f"state-{direct}"))
+            workspace = open_workspace([str(root)], state_dir=str(root.parent / f"state-{ours}"))
+
+            def session(actor: Actor) -> Session:
+                return Session("s", actor)
+
             try:
+                if not ours:
+                    start_package(open_solution(workspace), pipes=pipes, session_factory=session)
+                    return
                 serve(
                     lambda: open_solution(workspace),
-                    name="filepact",
-                    version="1",
-                    instructions="x",
-                    session_factory=lambda actor: Session("s", actor),
+                    name="small",
+                    version="1.2",
+                    instructions="Be gentle.",
+                    session_factory=session,
                     narrow=workspace.guard.narrow,
                     pipes=pipes,
-                    direct=direct,
                 )
             finally:
                 workspace.close()
 
         return in_thread(work)
 
-    return start(direct=True), start(direct=False)
+    return start(ours=True), start(ours=False)
 
 
 def steady(answer: dict[str, Any]) -> dict[str, Any]:

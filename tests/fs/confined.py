@@ -145,7 +145,7 @@ def main(base: Path) -> None:
 
     import ssl  # noqa: F401, PLC0415
 
-    import mcp.server  # noqa: F401, PLC0415
+    import pydantic  # noqa: F401, PLC0415
     import re2  # noqa: PLC0415 - the point is that these are loaded late
     import regex  # noqa: PLC0415
     from backports import zstd  # noqa: PLC0415

@@ -17,7 +17,7 @@ from filepact.errors import FilepactError, ProposalChangedError
 from filepact.faces.cli import run
 from filepact.faces.mcp import serve
 from filepact.faces.mcp.calls import ClientFolders
-from filepact.faces.mcp.fast_path import RECEIPT_KEY
+from filepact.faces.mcp.results import RECEIPT_KEY
 from filepact.tools.registry import CallContext, UnknownToolError
 from tests.faces.line_client import PATIENCE, LineClient
 

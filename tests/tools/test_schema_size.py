@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from filepact.faces.mcp.fast_path import describe_tool
+from filepact.faces.mcp.results import describe_tool
 from filepact.tools.engine import SERVER_TOOLS, TOOLS
 
 if TYPE_CHECKING:

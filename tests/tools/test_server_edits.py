@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.domain.operation import Actor, Approval, Session
-from filepact.faces.mcp.fast_path import describe_tool
+from filepact.faces.mcp.results import describe_tool
 from filepact.lsp.pool import ServerPool
 from filepact.tools.solution import SOLUTION_TOOLS
 from filepact.wire.uris import uri_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import string
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,13 @@ from filepact.app import open_toolbox
 from filepact.config.settings import parse_settings
 from filepact.domain.audit import AuditCheck
 from filepact.domain.operation import Actor, Approval, AuditOptions, Session
-from filepact.errors import FilepactError, InvalidParamsError, PathBlockedError, StateFailedError
+from filepact.errors import (
+    FilepactError,
+    InvalidParamsError,
+    NotFoundError,
+    PathBlockedError,
+    StateFailedError,
+)
 from filepact.text.signed_note import split_notes
 from filepact.tools.registry import CallContext
 from tests.workspace.acting import delete, edit, read, write
@@ -370,3 +377,22 @@ def test_a_file_for_heads_that_cannot_be_written_is_told_at_the_start(
     with pytest.raises(StateFailedError):
         open_here(settings=settings)
     assert settings.audit == AuditOptions(heads=str(tmp_path))
+
+
+def test_without_the_package_that_signs_the_log_goes_on_unsigned_and_who_asks_is_told(
+    workspace: Workspace,
+    session: Session,
+    root: Path,
+    records: Callable[..., list[dict[str, Any]]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    (root / "a.txt").write_text("one\n")
+    for _ in range(60):
+        read(workspace, session, "a.txt")
+    assert workspace.audit is not None
+    with pytest.raises(NotFoundError):
+        workspace.audit.sign()
+    workspace.close()
+    assert records("head") == []
+    assert len(records("read")) == 60

@@ -14,7 +14,7 @@ from collections import deque
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.text.signed_note import read_note
+from filepact.text.signed_note import can_sign, read_note
 from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -177,6 +177,8 @@ class AuditCheck:
     _start: tuple[int, str] = (0, NOTHING)
     _retired: set[tuple[int, str]] = field(default_factory=set)
     _signed: int = 0
+    _able: bool = field(default_factory=can_sign)
+    _unchecked: int = 0
     _keys: dict[str, None] = field(default_factory=dict)
     _hashes: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
     _stray: _Stray | None = None
@@ -224,6 +226,15 @@ class AuditCheck:
             self._problem("the first record names one before it")
         self._compare_end(head)
         kept = self._compare()
+        if self._unchecked:
+            said = (
+                "1 signed head was"
+                if self._unchecked == 1
+                else f"{self._unchecked:,} signed heads were"
+            )
+            self._notes.append(
+                f"{said} not checked: that needs the extra, pip install 'filepact[sign]'"
+            )
         return AuditCheckResult(
             *(self._records, self._first, self._seq, self._signed, kept, tuple(self._keys)),
             tuple(self._problems),
@@ -294,6 +305,9 @@ class AuditCheck:
     def _check_head(self, record: Mapping[str, Any]) -> None:
         expected = (int(record["seq"]) - 1, str(record.get("before")))
         self._keys[str(record.get("key"))] = None
+        if not self._able:
+            self._unchecked += 1
+            return
         if self._signer(str(record.get("note")), expected):
             self._signed = expected[0]
         else:

@@ -10,11 +10,18 @@ import binascii
 import hashlib
 from typing import Final
 
-__all__ = ["new_key", "read_note", "sign", "split_notes", "verifier"]
+__all__ = ["can_sign", "new_key", "read_note", "sign", "split_notes", "verifier"]
 
 _ED25519: Final = b"\x01"
 _MARK: Final = "\u2014 "
 _KEY_BYTES: Final = 32
+
+
+def can_sign() -> bool:
+    """Whether the package that makes and checks signatures is installed; it is an extra."""
+    from importlib.util import find_spec  # noqa: PLC0415 - as what it looks for
+
+    return find_spec("cryptography") is not None
 
 
 def new_key() -> bytes:

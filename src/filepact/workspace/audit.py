@@ -15,7 +15,7 @@ from threading import Lock, Thread, local
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from filepact.domain.document import content_id
-from filepact.errors import FilepactError, StateFailedError
+from filepact.errors import FilepactError, NotFoundError, StateFailedError
 from filepact.text.secrets import redact
 from filepact.values import late_logger
 
@@ -204,11 +204,17 @@ class AuditLog:
             The signed head, as it may be kept elsewhere.
 
         Raises:
+            NotFoundError: The package that signs is not installed.
             StateFailedError: The key or the log cannot be used.
         """
         from filepact.domain.audit import head_text, line_of  # noqa: PLC0415 - as above
-        from filepact.text.signed_note import new_key, sign, verifier  # noqa: PLC0415 - it takes a while
+        from filepact.text.signed_note import can_sign, new_key, sign, verifier  # noqa: PLC0415 - it takes a while
 
+        if not can_sign():
+            raise NotFoundError(
+                "the package that signs the audit log is not installed: cryptography",
+                hint="Install filepact with its extra: pip install 'filepact[sign]'.",
+            )
         key = self.file.key(new_key)
         public = verifier(_ORIGIN, key)
         notes: list[str] = []
@@ -231,6 +237,15 @@ class AuditLog:
                 ) from None
         return notes[-1]
 
+    def _signs(self) -> bool:
+        """Whether signatures can be made; without the extra the log is a chain of hashes alone."""
+        from filepact.text.signed_note import can_sign  # noqa: PLC0415 - as above
+
+        able = can_sign()
+        if not able and self._outside is not None:
+            _log.warning("no signed heads are kept outside: filepact[sign] is not installed")
+        return able
+
     def close(self) -> None:
         """Sign what is not signed, if it is much, and give up what is too old."""
         signer = self._signer
@@ -238,7 +253,7 @@ class AuditLog:
             signer.join()
         if self._started:
             try:
-                if self._since > _FEW:
+                if self._since > _FEW and self._signs():
                     self.sign()
                 self._retire()
             except StateFailedError as error:
@@ -278,7 +293,8 @@ class AuditLog:
 
         def run() -> None:
             try:
-                self.sign()
+                if self._signs():
+                    self.sign()
             except StateFailedError as error:
                 _log.warning("the audit log is not signed: %s", error.message)
 

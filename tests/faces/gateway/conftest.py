@@ -16,7 +16,7 @@ from filepact.faces.gateway.requests import RequestChecks
 from filepact.faces.gateway.server import GatewaySockets, GatewayWorker, listen
 from filepact.faces.gateway.tokens import SessionTokens
 from filepact.faces.mcp.calls import ToolCache
-from filepact.faces.mcp.fast_path import ServerInfo
+from filepact.faces.mcp.results import ServerInfo
 from filepact.tools.registry import Toolset
 from tests.faces.gateway.running import Client, RunningGateway
 

@@ -18,7 +18,7 @@ from filepact.faces.cli.context import opened
 from filepact.faces.cli.render import count, size
 from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText, plain
 from filepact.faces.cli.turns import time_named
-from filepact.text.signed_note import split_notes
+from filepact.text.signed_note import can_sign, split_notes
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -37,6 +37,11 @@ _MOST: Final = 10  # rows of one table
 def verify(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Check every line of the log, every signature, and heads that were kept elsewhere."""
     heads = split_notes(_text(arguments.heads)) if arguments.heads else []
+    if (heads or arguments.key) and not can_sign():
+        raise NotFoundError(
+            "the package that checks signatures is not installed: cryptography",
+            hint="Install filepact with its extra: pip install 'filepact[sign]'.",
+        )
     folder = state_folder(arguments.state)
     log = open_audit(folder)
     if log is None and not heads:
@@ -81,7 +86,12 @@ def _verdict(found: AuditCheckResult) -> Iterator[TerminalText]:
     for note in found.notes[:_SHOWN]:
         yield TerminalText(f"  {note}\n")
     signed = f"up to record {found.signed:,}" if found.signed else "nothing yet"
-    yield from _row("signed", f"{signed}; `filepact audit sign` signs the rest")
+    how = (
+        "`filepact audit sign` signs the rest"
+        if can_sign()
+        else "that needs pip install 'filepact[sign]'"
+    )
+    yield from _row("signed", f"{signed}; {how}")
     yield from _row(
         "kept", f"{count(found.kept, 'head')} from elsewhere compared" if found.kept else _ADVICE
     )

@@ -15,6 +15,7 @@ import time
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_agents",
+    "check_extras",
     "check_folders",
     "check_guard",
     "check_programs",
@@ -64,11 +66,20 @@ _STYLES: dict[str, Style] = {"ok": "good", "none": "dim", "warn": "warn", "fail"
 _PACKAGES = {
     "apsw": "apsw",
     "google-re2": "re2",
-    "mcp": "mcp",
     "platformdirs": "platformdirs",
     "pydantic": "pydantic",
     "regex": "regex",
 }
+_EXTRAS = {
+    "sign": ("cryptography", "signed heads of the audit log"),
+    "review": ("textual", "the review on the whole screen"),
+    "web": ("starlette", "the review in a browser"),
+    "acp": ("acp", "editors and clients of agents"),
+    "serve": ("mcp", "many users over the network"),
+    "objects": ("obstore", "shared workspaces"),
+    "postgres": ("psycopg", "the journal in a database"),
+}
+_UNREMARKABLE = {("extras", "none"), ("extras", "ok")}
 # Where two names cannot be exchanged in one step, or a lock is only a wish.
 _WEAK_FILE_SYSTEMS = ("9p", "afs", "ceph", "cifs", "fuse", "nfs", "smb", "vboxsf", "virtiofs")
 _REMAINS = ".filepact-"
@@ -91,6 +102,7 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         try:
             settings = read_settings(arguments.config)
             found.append(check_guard(settings.guard))
+            found.append(check_extras("" if settings.audit is None else settings.audit.heads))
             with opened(arguments, context) as workspace:
                 found += check_folders(workspace)
                 found.append(check_wall(workspace, context.state, settings.guard.landlock))
@@ -151,7 +163,7 @@ def in_short(found: Sequence[CheckResult]) -> Iterator[CheckResult]:
             if one is packages[0]:
                 said = ", ".join(f"{each.name} {each.message}" for each in packages)
                 yield CheckResult("packages", "ok", said)
-        elif one not in absent:
+        elif one not in absent and (one.name, one.level) not in _UNREMARKABLE:
             yield one
     if absent:
         said = f"{len(absent)} more known, for languages without a file here"
@@ -177,6 +189,23 @@ def check_programs() -> Iterator[CheckResult]:
             yield CheckResult(
                 package, "fail", f"cannot be used ({error})", "Install filepact again."
             )
+
+
+def check_extras(heads: str) -> CheckResult:
+    """The packages that only some people need, by the name of the extra that brings them.
+
+    Args:
+        heads: Where signed heads of the audit log are to be kept as well; empty for nowhere.
+    """
+    absent = [name for name, (module, _) in _EXTRAS.items() if find_spec(module) is None]
+    facts = {"extras": absent}
+    if "sign" in absent and heads:
+        said = "signed heads of the audit log are wanted, and the extra sign is not installed"
+        return CheckResult("extras", "warn", said, "pip install 'filepact[sign]'", facts)
+    if not absent:
+        return CheckResult("extras", "ok", ", ".join(_EXTRAS), "", facts)
+    said = "not installed: " + ", ".join(f"{name} ({_EXTRAS[name][1]})" for name in absent)
+    return CheckResult("extras", "none", said, f"pip install 'filepact[{absent[0]}]'", facts)
 
 
 def check_agents(root: Path, options: Sequence[str]) -> Iterator[CheckResult]:

@@ -31,9 +31,9 @@ CHANGEABLE: Final = "FILEPACT_CHANGEABLE"
 """The variable that names the folders that agents may change, for servers that look for programs."""
 
 _LATER: Final = (
-    *("zstandard", "re2", "regex", "logging", "concurrent.futures.thread"),
+    *("re2", "regex", "pydantic", "logging", "concurrent.futures.thread", "filepact.compression"),
     *("filepact.tools.engine", "filepact.tools.solution", "filepact.tools.solution_engine"),
-    *("filepact.semantic.service", "filepact.lsp.session", "filepact.faces.mcp.sdk_server"),
+    *("filepact.lsp.session", "filepact.semantic.service"),
 )
 """What a server may load after its first answer; the last one is compiled last."""
 
@@ -228,9 +228,9 @@ def compile_ahead() -> Callable[[], int | None]:
     Returns:
         Its exit status when it has ended; to be asked once more at the end.
     """
-    place, prefix = Path(__file__).parents[1] / "mcp", sys.pycache_prefix
+    place, prefix = Path(__file__).parents[2] / "semantic", sys.pycache_prefix
     kept = Path(f"{prefix}{place}") if prefix else place / "__pycache__"
-    done = kept / f"sdk_server.{sys.implementation.cache_tag}.pyc"
+    done = kept / f"service.{sys.implementation.cache_tag}.pyc"
     if sys.dont_write_bytecode or done.exists() or not (prefix or os.access(place, os.W_OK)):
         return lambda: 0
     command = [sys.executable, "-I", "-c", f"import {', '.join(_LATER)}"]

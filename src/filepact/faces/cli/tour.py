@@ -1,24 +1,22 @@
 """Command `tour`: an agent reads and changes a project, and a person undoes it.
 
-Nothing in it is played: the server is a process of its own, the client is the official one, and
+Nothing in it is played: the server is a process of its own, the client speaks MCP with it, and
 the last steps are the very commands that a person would type.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
-from contextlib import asynccontextmanager
+import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from mcp import Client, StdioServerParameters, stdio_client
-from mcp.types import Implementation, TextContent
 
 import filepact
 from filepact.app import journal_roots
@@ -28,13 +26,13 @@ from filepact.faces.cli.programs import Programs
 from filepact.faces.cli.render import paint_diff
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, Terminal, TerminalText
 from filepact.faces.cli.tour_tree import choose, copy_folder, fingerprint, make_project
-from filepact.faces.mcp.fast_path import RECEIPT_KEY
+from filepact.faces.mcp.results import RECEIPT_KEY
 from filepact.text.diff import unified
 from filepact.values import asdict, dataclass
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import Iterable, Iterator
 
     from filepact.faces.cli.tour_tree import TourEdit
 
@@ -53,10 +51,11 @@ class _Unexpected(Exception):  # noqa: N818 - ends the tour, not a fault of the 
 
 def tour(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Show filepact at work on a made-up project or on a copy of a folder."""
+    environment = _environment()  # which looks at the journal: that is not to be interrupted
     folder = Path(tempfile.mkdtemp(prefix="filepact-tour-"))
     earlier = {number: signal.signal(number, signal.default_int_handler) for number in _ENDINGS}
     try:
-        walk = _Tour(folder, screen)
+        walk = _Tour(folder, screen, environment)
         walk.start(arguments.directory)
         try:
             walk.act()
@@ -74,8 +73,9 @@ def tour(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 class _Tour:
     """The steps taken so far, shown while they are taken."""
 
-    def __init__(self, folder: Path, screen: Terminal) -> None:
+    def __init__(self, folder: Path, screen: Terminal, environment: dict[str, str]) -> None:
         self._folder = folder
+        self._environment = environment
         self._root = folder / "project"
         self._state = folder / "state"
         self._log = folder / "server.log"
@@ -117,19 +117,16 @@ class _Tour:
         """Take the steps of the agent, over MCP."""
         self._report.say([TerminalText("The agent, over MCP\n", "title")])
         try:
-            asyncio.run(self._act())
-        except Exception as error:  # noqa: BLE001 - whatever breaks is what a newcomer must see
-            # The client's own group of tasks wraps what ended the tour on purpose.
-            if self._report.ok:
-                self._report.note(
-                    "Talk to the server",
-                    "",
-                    "\n".join([f"{type(error).__name__}: {error}", *self._server_said()]),
-                    "The server has to answer.",
-                    ok=False,
-                )
-        if not self._report.ok:
-            raise _Unexpected
+            self._steps_of_agent()
+        except (OSError, ValueError, LookupError) as error:
+            self._report.note(
+                "Talk to the server",
+                "",
+                "\n".join([f"{type(error).__name__}: {error}", *self._server_said()]),
+                "The server has to answer.",
+                ok=False,
+            )
+            raise _Unexpected from None
 
     def _server_said(self) -> list[str]:
         """The end of what the server wrote to its standard error."""
@@ -137,9 +134,9 @@ class _Tour:
             return []
         return self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-5:]
 
-    async def _act(self) -> None:
-        async with connected(self._root, self._state, self._log) as agent:
-            names = await agent.tools()
+    def _steps_of_agent(self) -> None:
+        with connected(self._root, self._state, self._log, self._environment) as agent:
+            names = agent.tools()
             self._report.note(
                 "Start the server and ask for its tools",
                 f"filepact mcp {self._root}",
@@ -147,13 +144,13 @@ class _Tour:
                 f"{len(names)} tools, protocol {agent.protocol}.",
                 ok={"read_file", "edit_file", "patch_apply"} <= set(names),
             )
-            await self._look(agent)
-            await self._change(agent)
-            await self._trespass(agent)
+            self._look(agent)
+            self._change(agent)
+            self._trespass(agent)
 
-    async def _look(self, agent: TourAgent) -> None:
+    def _look(self, agent: TourAgent) -> None:
         edit = self._edit
-        await self._call(
+        self._call(
             agent,
             "Read a file",
             "read_file",
@@ -162,7 +159,7 @@ class _Tour:
             lambda reply: not reply.refused and "revision" in reply.text,
         )
         word = max(_words(edit.old), key=len)
-        await self._call(
+        self._call(
             agent,
             "Search all files",
             "grep",
@@ -171,10 +168,10 @@ class _Tour:
             lambda reply: not reply.refused and word.lower() in reply.text.lower(),
         )
 
-    async def _change(self, agent: TourAgent) -> None:
+    def _change(self, agent: TourAgent) -> None:
         edit, patched = self._edit, self._patched
         arguments = {"path": edit.path, "old_string": edit.old, "new_string": edit.new}
-        await self._call(
+        self._call(
             agent,
             "Preview an edit",
             "edit_file",
@@ -182,7 +179,7 @@ class _Tour:
             "The diff is there, and not a byte has changed.",
             lambda reply: _status(reply) == "preview" and fingerprint(self._root) == self._before,
         )
-        await self._call(
+        self._call(
             agent,
             "Make the edit",
             "edit_file",
@@ -193,7 +190,7 @@ class _Tour:
         text = self._text(patched.path)
         changed = text.replace(patched.old, patched.new)
         patch = unified(text, changed, old_name=patched.path, new_name=patched.path)
-        await self._call(
+        self._call(
             agent,
             "Apply a patch",
             "patch_apply",
@@ -202,12 +199,12 @@ class _Tour:
             lambda reply: _status(reply) == "applied" and self._text(patched.path) == changed,
         )
 
-    async def _trespass(self, agent: TourAgent) -> None:
+    def _trespass(self, agent: TourAgent) -> None:
         for title, path, verdict in (
             ("Reach for a file outside", "../../../etc/passwd", "Outside the folder: refused."),
             ("Reach for a secret inside", ".env", "Inside, but protected by its name: refused."),
         ):
-            await self._call(
+            self._call(
                 agent,
                 title,
                 "read_file",
@@ -216,7 +213,7 @@ class _Tour:
                 lambda reply: reply.refused and reply.text.startswith("PATH_BLOCKED"),
             )
 
-    async def _call(
+    def _call(
         self,
         agent: TourAgent,
         title: str,
@@ -225,7 +222,7 @@ class _Tour:
         verdict: str,
         as_expected: Any,
     ) -> None:
-        reply = await agent.call(tool, arguments)
+        reply = agent.call(tool, arguments)
         ok = bool(as_expected(reply))
         self._report.note(title, f"{tool} {json.dumps(arguments)}", reply.text, verdict, ok=ok)
         if not ok:
@@ -403,7 +400,8 @@ def _cut(text: str) -> str:
 # -- the agent ---------------------------------------------------------------------------------
 
 
-_PATIENCE_SECONDS = 20.0
+_PROTOCOL = "2025-11-25"
+_PATIENCE_SECONDS = 60.0  # for all of its answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,62 +418,100 @@ class ToolAnswer:
 
 
 class TourAgent:
-    """Calls tools on a server, as any agent program does."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    @property
-    def protocol(self) -> str:
-        """The version of the protocol that both sides settled on."""
-        return self._client.protocol_version
-
-    async def tools(self) -> list[str]:
-        """The names of the tools that the server shows."""
-        return [tool.name for tool in (await self._client.list_tools()).tools]
-
-    async def call(self, tool: str, arguments: dict[str, Any]) -> ToolAnswer:
-        """Call one tool."""
-        result = await self._client.call_tool(tool, arguments)
-        texts = [part.text for part in result.content if isinstance(part, TextContent)]
-        return ToolAnswer(
-            "\n".join(texts), bool(result.is_error), (result.meta or {}).get(RECEIPT_KEY, {})
-        )
-
-
-@asynccontextmanager
-async def connected(root: Path, state: Path, log: Path) -> AsyncIterator[TourAgent]:
-    """Start a server over a folder and connect to it; it ends with the block.
+    """Calls tools on a server, as any agent program does: a line of JSON for each message.
 
     Args:
-        root: The only folder that it may use.
-        state: Its state folder.
-        log: Where its standard error goes.
+        server: The server's process; it has both its pipes.
     """
+
+    def __init__(self, server: subprocess.Popen[bytes]) -> None:
+        self._server = server
+        self._asked = 0
+        client = {"name": "tour-agent", "version": "1.0"}
+        greeted = self._ask(
+            "initialize",
+            {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": client},
+        )
+        self.protocol = str(greeted["protocolVersion"])
+        """The version of the protocol that both sides settled on."""
+        self._send({"method": "notifications/initialized"})
+
+    def tools(self) -> list[str]:
+        """The names of the tools that the server shows."""
+        return [tool["name"] for tool in self._ask("tools/list", {})["tools"]]
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> ToolAnswer:
+        """Call one tool."""
+        result = self._ask("tools/call", {"name": tool, "arguments": arguments})
+        texts = [part["text"] for part in result["content"] if part["type"] == "text"]
+        facts = result.get("_meta", {}).get(RECEIPT_KEY, {})
+        return ToolAnswer("\n".join(texts), result["isError"], facts)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        if self._server.stdin is not None:
+            self._server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+            self._server.stdin.flush()
+
+    def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        self._asked += 1
+        self._send({"id": self._asked, "method": method, "params": params})
+        for line in self._server.stdout or ():
+            answer = json.loads(line)
+            if answer.get("id") != self._asked or "method" in answer:
+                continue
+            if "result" not in answer:
+                raise ValueError(str(answer.get("error")))
+            result: dict[str, Any] = answer["result"]
+            return result
+        raise BrokenPipeError("the server has ended")
+
+
+def _environment() -> dict[str, str]:
     # From a folder of ours, and without that folder on its path: no file that happens to lie
     # where the person stands may be taken for a module.
     package = str(Path(filepact.__file__).parents[1])
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
     # Its state is a throw-away one, which does not know where else agents may change programs.
     changeable = (str(Path.cwd()), *journal_roots(state_folder()))
-    environment = {
+    return {
         name: value for name, value in os.environ.items() if not name.startswith("FILEPACT_")
     } | {
         "PATH": Programs(changeable).environment.get("PATH", ""),
         "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONSAFEPATH": "1",
     }
-    server = StdioServerParameters(
-        command=sys.executable,
-        args=["-P", "-m", "filepact", "mcp", str(root), "--state", str(state)],
-        env=environment,
-        cwd=state.parent,
-    )
-    with log.open("w", encoding="utf-8") as errors:
-        client = Client(
-            stdio_client(server, errlog=errors),
-            client_info=Implementation(name="tour-agent", version="1.0"),
-            read_timeout_seconds=_PATIENCE_SECONDS,
-        )
-        async with client:
-            yield TourAgent(client)
+
+
+@contextmanager
+def connected(
+    root: Path, state: Path, log: Path, environment: dict[str, str]
+) -> Iterator[TourAgent]:
+    """Start a server over a folder and connect to it; it ends with the block.
+
+    Args:
+        root: The only folder that it may use.
+        state: Its state folder.
+        log: Where its standard error goes.
+        environment: Its environment.
+    """
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(  # noqa: S603 - this very program
+            [sys.executable, "-P", "-m", "filepact", "mcp", str(root), "--state", str(state)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=environment,
+            cwd=state.parent,
+        ) as server,
+    ):
+        # A server that does not answer is ended, and with it every wait for an answer.
+        overdue = threading.Timer(_PATIENCE_SECONDS, server.kill)
+        overdue.daemon = True
+        try:
+            overdue.start()
+            yield TourAgent(server)
+        finally:
+            overdue.cancel()
+            if server.stdin is not None:
+                server.stdin.close()

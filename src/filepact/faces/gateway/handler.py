@@ -30,8 +30,8 @@ from filepact.faces.gateway.requests import (
     refusal,
     wire_refusal,
 )
-from filepact.faces.mcp.fast_path import HANDSHAKE_VERSIONS, MODERN_VERSION, VERSION_KEY
 from filepact.faces.mcp.protocol import ProtocolContext
+from filepact.faces.mcp.results import HANDSHAKE_VERSIONS, MODERN_VERSION, VERSION_KEY
 from filepact.faces.mcp.server import ClientConnection, decode, encode
 from filepact.values import dataclass, replace
 from filepact.wire.framing import read_message
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from filepact.faces.gateway.metrics import Metrics
     from filepact.faces.gateway.tokens import GatewaySession, SessionTokens
     from filepact.faces.mcp.calls import ToolCache
-    from filepact.faces.mcp.fast_path import ServerInfo
+    from filepact.faces.mcp.results import ServerInfo
     from filepact.wire.messages import Message, RequestId
 
 __all__ = ["GatewayGuard", "GatewayHandler", "GatewayOptions", "RealmTools", "UserContext"]

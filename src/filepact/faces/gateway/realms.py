@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from filepact.faces.gateway.handler import RealmTools
 from filepact.faces.mcp.calls import ToolCache
-from filepact.faces.mcp.fast_path import ServerInfo
+from filepact.faces.mcp.results import ServerInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

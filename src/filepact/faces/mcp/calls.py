@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from filepact.faces.mcp.clients import conversation_in, page_for, turn_and_call
-from filepact.faces.mcp.fast_path import call_result, describe_tool
 from filepact.faces.mcp.protocol import QUESTION_ID
+from filepact.faces.mcp.results import call_result, describe_tool
 from filepact.values import dataclass, late_logger, replace
 from filepact.wire.keyed_executor import KeyedExecutor
 from filepact.wire.messages import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, ErrorResponse
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from filepact.domain.operation import Actor, Session
-    from filepact.faces.mcp.fast_path import ServerInfo
     from filepact.faces.mcp.protocol import ToolRequest
+    from filepact.faces.mcp.results import ServerInfo
     from filepact.tools.registry import CallResult, Toolset
     from filepact.wire.messages import Message, RequestId
 

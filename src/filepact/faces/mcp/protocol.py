@@ -1,11 +1,8 @@
-"""Decides about each message of a client: answered, carried out, or passed on.  No I/O here.
+"""Decides about each message of a client: answered, carried out, or refused.  No I/O here.
 
-Ordinary messages, which are nearly all there are, are dealt with directly.  Any other is passed on
-to the protocol package, which takes half a second to import and a millisecond for each message, and
-knows every corner of the protocol.  A message has one owner: it is never dealt with twice.  The
-package has to know in which era it is and who the client is, though, so the first message that is
-passed on is preceded by the opening of the conversation once more, under an id of our own; what
-the package answers to that goes nowhere.
+A client's first request decides for the connection in which era of the protocol it is: with a
+handshake at its beginning, or with an envelope around each request.  What is answered to requests
+that are unusual, or wrong, is what the official package for servers answers; tests compare both.
 """
 
 from __future__ import annotations
@@ -13,44 +10,48 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.domain.operation import Actor
-from filepact.faces.mcp.fast_path import (
+from filepact.faces.mcp.results import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
     MODERN_VERSION,
     VERSION_KEY,
     elicitation_modes,
-    is_ordinary_call,
-    is_ordinary_envelope,
-    is_ordinary_handshake,
-    is_ordinary_meta,
 )
 from filepact.values import dataclass, field
-from filepact.wire.messages import INVALID_PARAMS, ErrorResponse, request_id
+from filepact.wire.messages import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    error_response,
+    request_id,
+    response,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from filepact.faces.mcp.fast_path import ServerInfo
+    from filepact.faces.mcp.results import ServerInfo
     from filepact.wire.messages import Message, RequestId
+
+    Shape = Callable[[Any], bool]
 
 __all__ = [
     "QUESTION_ID",
-    "REPLAYED",
+    "UNSUPPORTED_VERSION",
     "CancelCall",
     "ClientMessage",
     "ElicitationResponse",
     "FoldersRequest",
     "FoldersResponse",
     "ProtocolContext",
-    "SdkMessage",
     "ServerProtocol",
     "Step",
     "ToolRequest",
     "actor_named",
 ]
 
-REPLAYED: Final = "filepact:replayed"
-"""The id under which the package is told again how the conversation began."""
+UNSUPPORTED_VERSION: Final = -32022
+"""The protocol's own number for a version that is not served."""
 
 QUESTION_ID: Final = "filepact:question:"
 """How the ids of questions for a person begin."""
@@ -118,13 +119,6 @@ class ElicitationResponse:
     answer: Message
 
 
-@dataclass(frozen=True, slots=True)
-class SdkMessage:
-    """The package is to have this."""
-
-    message: Message
-
-
 Step = (
     ClientMessage
     | FoldersRequest
@@ -132,7 +126,6 @@ Step = (
     | ToolRequest
     | FoldersResponse
     | ElicitationResponse
-    | SdkMessage
 )
 
 
@@ -157,38 +150,26 @@ class ServerProtocol:
 
     Args:
         facts: What the server says of itself.
-        direct: Whether ordinary requests are dealt with here; if not, the package has every one.
         folders: Whether a client that has folders is asked for them.
         before: What is known of a conversation that goes on here.
     """
 
     def __init__(
-        self,
-        facts: ServerInfo,
-        *,
-        direct: bool = True,
-        folders: bool = True,
-        before: ProtocolContext | None = None,
+        self, facts: ServerInfo, *, folders: bool = True, before: ProtocolContext | None = None
     ) -> None:
         self._facts = facts
-        self._direct = direct
         self._asks_folders = folders
         self._era: Literal["", "handshake", "modern"] = ""
-        # The handshake as it was, while it is certain that the package would know the same.
-        self._handshake: Message | None = None
-        self._ready: Message | None = None
+        self._greeted = False
         self._actor = actor_named(None)
         self._modes: frozenset[str] = frozenset()
-        self._passing = False
         self._has_folders = False
         self._asked = 0
         opening = None if before is None else before.opening
         if before is not None and before.modern:
             self._era = "modern"
         if opening is not None:
-            self._era = "handshake"
-            self._handshake = {**opening, "id": REPLAYED}
-            self._ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+            self._era, self._greeted = "handshake", True
             self._actor = actor_named(opening["params"]["clientInfo"])
 
     def take(self, message: Message) -> list[Step]:
@@ -199,94 +180,81 @@ class ServerProtocol:
                 return [ElicitationResponse(message)]
             asked = self._asked and wanted == f"{_ROOTS_ID}{self._asked}"
             return [FoldersResponse(message)] if asked else []
+        method, params = message["method"], message.get("params") or {}
         if wanted is None:
-            return self._notified(message)
-        params = message.get("params") or {}
-        if not self._era and message["method"] == "server/discover" and not _has_envelope(params):
-            # Only clients without a handshake know the method; the envelope is what is missing.
-            return [ClientMessage(ErrorResponse(INVALID_PARAMS, _NO_ENVELOPE, wanted).reply)]
+            return self._notified(method, params)
         if not self._era:
-            # The first request decides, exactly as in the package.
-            enveloped = message["method"] != "initialize" and _has_envelope(params)
+            if method == "server/discover" and not _has_envelope(params):
+                # Only clients without a handshake know the method; the envelope is what is missing.
+                return [_refused(wanted, INVALID_PARAMS, f"params._meta has no {VERSION_KEY}")]
+            # The first request decides.
+            enveloped = method != "initialize" and _has_envelope(params)
             self._era = "modern" if enveloped else "handshake"
-        if message["method"] == "initialize" and self._era == "handshake":
-            return self._greeted(message, wanted, params)
-        step = None
-        if self._direct and _is_plain(message):
-            if self._era == "modern":
-                step = self._modern(message["method"], wanted, params)
-            elif self._handshake is not None:
-                step = self._after_handshake(message["method"], wanted, params)
-        return self._pass_on(message) if step is None else [step]
+        if self._era == "modern":
+            return [self._modern(method, wanted, params)]
+        return [self._after_handshake(method, wanted, params)]
 
     # -- requests -------------------------------------------------------------------------
 
-    def _greeted(self, message: Message, wanted: RequestId, params: dict[str, Any]) -> list[Step]:
-        capabilities = params.get("capabilities")
-        has_folders = isinstance(capabilities, dict) and isinstance(capabilities.get("roots"), dict)
-        self._has_folders = self._asks_folders and has_folders
-        if not (self._direct and _is_plain(message) and is_ordinary_handshake(params)):
-            # Whether the package accepts it is not known here; all that follows is the package's.
-            steps = self._pass_on(message)
-            self._handshake = None
-            return steps
-        self._handshake = {**message, "id": REPLAYED}
+    def _after_handshake(self, method: str, wanted: RequestId, params: dict[str, Any]) -> Step:
+        if method == "initialize":
+            return self._greet(wanted, params)
+        if _has_envelope(params):
+            return _refused(wanted, INVALID_REQUEST, _OTHER_ERA)
+        if method not in _SERVED:
+            return _unknown(wanted, method)
+        if method == "ping":
+            return _answer(wanted, {}) if _is_ping(params) else _malformed(wanted)
+        # Before the handshake nothing else is served.
+        if not (self._greeted and _SERVED[method](params)):
+            return _malformed(wanted)
+        if method == "tools/call":
+            return _carry_out(wanted, params, self._actor, self._modes, modern=False)
+        return _answer(wanted, self._facts.listed())
+
+    def _greet(self, wanted: RequestId, params: dict[str, Any]) -> Step:
+        if not _is_handshake(params):
+            return _malformed(wanted)
+        self._greeted = True
+        capabilities = params["capabilities"]
+        self._has_folders = self._asks_folders and capabilities.get("roots") is not None
         self._actor = actor_named(params["clientInfo"])
         result = self._facts.initialized(params["protocolVersion"])
         self._modes = elicitation_modes(capabilities, result["protocolVersion"])
-        answer = _answer(wanted, result)
-        return [answer, SdkMessage(self._handshake)] if self._passing else [answer]
+        return _answer(wanted, result)
 
-    def _after_handshake(
-        self, method: str, wanted: RequestId, params: dict[str, Any]
-    ) -> Step | None:
-        if not is_ordinary_meta(params.get("_meta", {})):
-            return None
+    def _modern(self, method: str, wanted: RequestId, params: dict[str, Any]) -> Step:
+        if method == "initialize":
+            return _wrong_version(wanted, _NO_HANDSHAKE, params.get("protocolVersion"))
+        if missing := _missing_of_envelope(params):
+            return _refused(wanted, INVALID_PARAMS, missing)
+        meta = params["_meta"]
+        if meta[VERSION_KEY] != MODERN_VERSION:
+            return _wrong_version(wanted, "Unsupported protocol version", meta[VERSION_KEY])
+        if method not in _SERVED_MODERN:
+            return _unknown(wanted, method)
+        if not (_is_modern_meta(params) and _SERVED_MODERN[method](params)):
+            return _malformed(wanted)
         if method == "tools/call":
-            return _carry_out(wanted, params, self._actor, self._modes, modern=False)
-        if params.keys() - {"_meta"}:
-            return None
-        if method == "tools/list":
-            return _answer(wanted, self._facts.listed())
-        return _answer(wanted, {}) if method == "ping" else None
-
-    def _modern(self, method: str, wanted: RequestId, params: dict[str, Any]) -> Step | None:
-        if not is_ordinary_envelope(params.get("_meta")):
-            return None
-        if method == "tools/call":
-            meta = params["_meta"]
             modes = elicitation_modes(meta[CAPABILITIES_KEY], MODERN_VERSION)
             actor = actor_named(meta.get(CLIENT_KEY))
             return _carry_out(wanted, params, actor, modes, modern=True)
-        if params.keys() - {"_meta"}:
-            return None
         if method == "tools/list":
             return _answer(wanted, self._facts.listed_modern())
-        return _answer(wanted, self._facts.discovered()) if method == "server/discover" else None
+        return _answer(wanted, self._facts.discovered())
 
     # -- notifications --------------------------------------------------------------------
 
-    def _notified(self, message: Message) -> list[Step]:
-        """Notifications never wake the package: none of them does anything by itself."""
-        steps: list[Step] = []
-        method = message["method"]
+    def _notified(self, method: str, params: dict[str, Any]) -> list[Step]:
         if method == "notifications/cancelled":
-            cancelled = request_id({"id": (message.get("params") or {}).get("requestId")})
-            if cancelled is None:
-                return []
-            steps.append(CancelCall(cancelled))
-        elif self._era != "modern" and method == "notifications/initialized":
-            self._ready = message
-            if self._has_folders and not self._asked:
-                steps.append(self._ask_folders())
-        elif self._era != "modern" and method == "notifications/roots/list_changed":
-            if self._has_folders:
-                steps.append(self._ask_folders())
-        else:
+            cancelled = request_id({"id": params.get("requestId")})
+            return [] if cancelled is None else [CancelCall(cancelled)]
+        if self._era == "modern" or not self._has_folders:
             return []
-        if self._passing:
-            steps.append(SdkMessage(message))
-        return steps
+        first = method == "notifications/initialized" and not self._asked
+        if first or method == "notifications/roots/list_changed":
+            return [self._ask_folders()]
+        return []
 
     def _ask_folders(self) -> FoldersRequest:
         self._asked += 1
@@ -294,25 +262,14 @@ class ServerProtocol:
             {"jsonrpc": "2.0", "id": f"{_ROOTS_ID}{self._asked}", "method": "roots/list"}
         )
 
-    # -- the package ----------------------------------------------------------------------
 
-    def _pass_on(self, message: Message) -> list[Step]:
-        steps: list[Step] = []
-        if not self._passing:
-            self._passing = True
-            opening = _MODERN_OPENING if self._era == "modern" else self._handshake
-            steps += [SdkMessage(one) for one in (opening, self._ready) if one is not None]
-        return [*steps, SdkMessage(message)]
-
-
-_NO_ENVELOPE: Final = f"params._meta has no {VERSION_KEY}"
-
-_MODERN_OPENING: Final[Message] = {
-    "jsonrpc": "2.0",
-    "id": REPLAYED,
-    "method": "server/discover",
-    "params": {"_meta": {VERSION_KEY: MODERN_VERSION, CAPABILITIES_KEY: {}}},
-}
+_OTHER_ERA: Final = (
+    "this connection serves the handshake protocol era; requests carrying the "
+    f"{MODERN_VERSION} envelope are not accepted on it"
+)
+_NO_HANDSHAKE: Final = (
+    f"connection is serving the {MODERN_VERSION} protocol; the initialize handshake is not accepted"
+)
 
 
 def actor_named(client: Mapping[str, Any] | None) -> Actor:
@@ -327,17 +284,27 @@ def _name(text: str) -> str:
     return "".join(char for char in text[:80] if char.isprintable()).strip()
 
 
-def _is_plain(message: Message) -> bool:
-    return message.keys() <= {"jsonrpc", "id", "method", "params"}
-
-
-def _has_envelope(params: dict[str, Any]) -> bool:
-    meta = params.get("_meta")
-    return isinstance(meta, dict) and VERSION_KEY in meta
-
-
 def _answer(wanted: RequestId, result: dict[str, Any]) -> ClientMessage:
-    return ClientMessage({"jsonrpc": "2.0", "id": wanted, "result": result})
+    return ClientMessage(response(wanted, result))
+
+
+def _refused(wanted: RequestId, code: int, reason: str, data: object = None) -> ClientMessage:
+    return ClientMessage(error_response(wanted, code, reason, data))
+
+
+def _malformed(wanted: RequestId) -> ClientMessage:
+    return _refused(wanted, INVALID_PARAMS, "Invalid request parameters", "")
+
+
+def _unknown(wanted: RequestId, method: str) -> ClientMessage:
+    return _refused(wanted, METHOD_NOT_FOUND, "Method not found", method)
+
+
+def _wrong_version(wanted: RequestId, reason: str, requested: object) -> ClientMessage:
+    data: dict[str, Any] = {"supported": [MODERN_VERSION]}
+    if isinstance(requested, str):
+        data["requested"] = requested
+    return _refused(wanted, UNSUPPORTED_VERSION, reason, data)
 
 
 def _carry_out(
@@ -347,14 +314,179 @@ def _carry_out(
     modes: frozenset[str],
     *,
     modern: bool,
-) -> ToolRequest | None:
-    if not is_ordinary_call(params, again=modern):
-        return None
-    meta = params.get("_meta", {})
+) -> ToolRequest:
+    meta = params.get("_meta") or {}
     token = meta.get("progressToken")
+    if isinstance(token, bool) or not isinstance(token, int | str):
+        token = None  # as which nobody could be told
     return ToolRequest(
-        *(wanted, params["name"], params.get("arguments", {}), actor, token, modern, meta),
+        *(wanted, params["name"], params.get("arguments") or {}, actor, token, modern, meta),
         modes,
         params.get("requestState"),
-        params.get("inputResponses", {}),
+        params.get("inputResponses") or {},
     )
+
+
+# -- the shapes that the protocol gives the parameters of requests -------------------------------
+#
+# What has the right shape is accepted whatever else is in it: clients send members of later
+# versions, and notes of their own.  A member that is null counts as left out.
+
+_TEXT: Final = (str, type(None))
+_OBJECT: Final = (dict, type(None))
+_FLAGS: Final = frozenset(("true", "false", "yes", "no", "on", "off", "t", "f", "y", "n", "1", "0"))
+_LEVELS: Final = frozenset(
+    ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+)
+_LEVEL_KEY: Final = "io.modelcontextprotocol/logLevel"
+
+
+def _has_envelope(params: dict[str, Any]) -> bool:
+    """Whether these are parameters of a request that says itself in which version it is."""
+    meta = params.get("_meta")
+    return isinstance(meta, dict) and VERSION_KEY in meta
+
+
+def _missing_of_envelope(params: dict[str, Any]) -> str:
+    """What is missing of the envelope of a request without a handshake; empty if it is whole."""
+    meta = params.get("_meta")
+    if not isinstance(meta, dict):
+        return (
+            f"params._meta must be an object carrying the required {VERSION_KEY!r} and "
+            f"{CAPABILITIES_KEY!r} envelope keys"
+        )
+    if missing := [key for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in meta]:
+        return f"params._meta is missing the required envelope key(s): {', '.join(missing)}"
+    if not isinstance(meta[VERSION_KEY], str):
+        return "the protocol-version envelope value must be a string"
+    return ""
+
+
+# -- shapes of requests -----------------------------------------------------------------------
+
+
+def _is_handshake(params: dict[str, Any]) -> bool:
+    """Whether these are parameters of ``initialize``."""
+    return (
+        isinstance(params.get("protocolVersion"), str)
+        and isinstance(params.get("clientInfo"), dict)
+        and _client(params["clientInfo"])
+        and isinstance(params.get("capabilities"), dict)
+        and _capabilities(params["capabilities"])
+        and _meta(params.get("_meta"))
+    )
+
+
+def _is_modern_meta(params: dict[str, Any]) -> bool:
+    """Whether the envelope, which is whole, is one of the version that is served."""
+    meta = params["_meta"]
+    level = meta.get(_LEVEL_KEY)
+    return (
+        meta[VERSION_KEY] == MODERN_VERSION
+        and isinstance(meta[CAPABILITIES_KEY], dict)
+        and _capabilities(meta[CAPABILITIES_KEY])
+        and _client(meta.get(CLIENT_KEY))
+        and _meta(meta)
+        and (level is None or (isinstance(level, str) and level in _LEVELS))
+    )
+
+
+def _is_ping(params: dict[str, Any]) -> bool:
+    """Whether these are parameters of ``ping``, which has none of its own."""
+    return _meta(params.get("_meta"))
+
+
+def _is_list_request(params: dict[str, Any]) -> bool:
+    """Whether these are parameters of a request for all there is, page by page or at once."""
+    return isinstance(params.get("cursor"), _TEXT) and _meta(params.get("_meta"))
+
+
+def _is_call(params: dict[str, Any]) -> bool:
+    """Whether these are parameters of ``tools/call``."""
+    return (
+        isinstance(params.get("name"), str)
+        and isinstance(params.get("arguments"), _OBJECT)
+        and _meta(params.get("_meta"))
+        and isinstance(params.get("task"), _OBJECT)
+        and isinstance(params.get("inputResponses"), _OBJECT)
+        and isinstance(params.get("requestState"), _TEXT)
+    )
+
+
+# -- shapes of their members; each accepts null ------------------------------------------------
+
+
+def _object(value: object) -> bool:
+    return isinstance(value, _OBJECT)
+
+
+def _flag(value: object) -> bool:
+    return value is None or str(value).lower() in _FLAGS
+
+
+def _meta(value: object) -> bool:
+    if not isinstance(value, dict):
+        return value is None
+    token = value.get("progressToken", "")
+    return isinstance(token, str | int) or (isinstance(token, float) and token.is_integer())
+
+
+def _client(value: object) -> bool:
+    if not isinstance(value, dict):
+        return value is None
+    return (
+        isinstance(value.get("name"), str)
+        and isinstance(value.get("version"), str)
+        and all(isinstance(value.get(key), _TEXT) for key in ("title", "websiteUrl", "description"))
+        and _all(_icon)(value.get("icons"))
+    )
+
+
+def _icon(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("src"), str)
+        and isinstance(value.get("mimeType"), _TEXT)
+        and _all(lambda one: isinstance(one, str))(value.get("sizes"))
+        and value.get("theme") in (None, "light", "dark")
+    )
+
+
+def _all(shape: Shape) -> Shape:
+    return lambda value: value is None or (isinstance(value, list) and all(map(shape, value)))
+
+
+def _each(shape: Shape) -> Shape:
+    return lambda value: (
+        value is None or (isinstance(value, dict) and all(map(shape, value.values())))
+    )
+
+
+def _with(**members: Shape) -> Shape:
+    return lambda value: (
+        value is None
+        or (isinstance(value, dict) and all(of(value.get(key)) for key, of in members.items()))
+    )
+
+
+_really_object: Final[Shape] = lambda value: isinstance(value, dict)  # noqa: E731 - as its neighbours
+
+_capabilities: Final = _with(
+    experimental=_each(_really_object),
+    extensions=_each(_really_object),
+    roots=_with(listChanged=_flag),
+    sampling=_with(context=_object, tools=_object),
+    elicitation=_with(form=_object, url=_object),
+    tasks=_with(
+        list=_object,
+        cancel=_object,
+        requests=_with(elicitation=_with(create=_object), sampling=_with(createMessage=_object)),
+    ),
+)
+
+_SERVED: Final = {"ping": _is_ping, "tools/list": _is_list_request, "tools/call": _is_call}
+_SERVED_MODERN: Final = {
+    "server/discover": lambda _params: True,
+    "tools/list": _is_list_request,
+    "tools/call": _is_call,
+}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import threading
-import time
 from contextlib import ExitStack, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,6 @@ from filepact.faces.mcp.calls import (
     ToolCache,
     ToolExecutor,
 )
-from filepact.faces.mcp.fast_path import ServerInfo
 from filepact.faces.mcp.protocol import (
     CancelCall,
     ClientMessage,
@@ -25,11 +23,10 @@ from filepact.faces.mcp.protocol import (
     FoldersRequest,
     FoldersResponse,
     ProtocolContext,
-    SdkMessage,
     ServerProtocol,
     ToolRequest,
 )
-from filepact.faces.mcp.sdk_fallback import SdkServer
+from filepact.faces.mcp.results import ServerInfo
 from filepact.wire.pipes import MessagePipes, standard_pipes, stopped_by_signals
 
 if TYPE_CHECKING:
@@ -37,7 +34,6 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Actor, Session
     from filepact.faces.mcp.calls import ElicitationHandler
-    from filepact.faces.mcp.sdk_fallback import Attach
     from filepact.tools.registry import Toolset
     from filepact.wire.messages import Message, RequestId
 
@@ -64,7 +60,6 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
     narrow: Callable[[Sequence[str]], str | None],
     page: int | None = None,
     pipes: tuple[int, int] | None = None,
-    direct: bool = True,
     chat: ElicitationHandler | None = None,
 ) -> None:
     """Serve one client until it closes its end or the process gets SIGTERM or SIGINT.
@@ -83,8 +78,6 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
             was configured.  Answers a sentence for the log, or None.
         page: What one answer may take, in bytes as UTF-8; None for what is known of the client.
         pipes: Descriptors to read from and write to; standard input and output if None.
-        direct: Whether ordinary requests are dealt with directly; if not, the protocol package
-            has them all, which is slower and must make no other difference.
         chat: Puts what waits to the person in their chat; None where that is not wanted.
 
     Raises:
@@ -107,7 +100,6 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
             session_factory=session_factory,
             narrow=narrow,
             page=page,
-            direct=direct,
             alone=wire.run_alone,
             chat=chat,
         )
@@ -187,16 +179,13 @@ class ClientConnection:
         session_factory: Callable[[Actor], Session],
         narrow: Callable[[Sequence[str]], str | None] | None,
         page: int | None = None,
-        direct: bool = True,
         alone: Callable[[Callable[[], None]], bool] | None = None,
         before: ProtocolContext | None = None,
         chat: ElicitationHandler | None = None,
     ) -> None:
         self._send = send
         self._questions = ClientQuestions(send)
-        self._conversation = ServerProtocol(
-            facts, direct=direct, folders=narrow is not None, before=before
-        )
+        self._conversation = ServerProtocol(facts, folders=narrow is not None, before=before)
         self._folders = ClientFolders(narrow or _no_folders)
         service = ToolExecutor(
             tools,
@@ -207,13 +196,6 @@ class ClientConnection:
             chat=chat,
         )
         self._executor = CallExecutor(service, facts, send, alone, self._questions)
-
-        def run_package(attach: Attach, answer: Callable[[Message], None]) -> None:
-            from filepact.faces.mcp.sdk_server import run  # noqa: PLC0415 - half a second of imports
-
-            run(attach, answer, service=service, facts=facts, questions=self._questions)
-
-        self._fallback = SdkServer(run_package, send)
 
     def receive(self, message: Message) -> None:
         """Take the next message; waits only while too many calls do."""
@@ -232,14 +214,10 @@ class ClientConnection:
                     self._folders.receive(answer)
                 case ElicitationResponse(answer):
                     self._questions.receive(answer)
-                case SdkMessage(passed):
-                    self._fallback.give(passed)
 
     def cancel(self, wanted: RequestId) -> None:
         """End a request and do not answer it; from any thread."""
         self._executor.cancel(wanted)
-        note = {"method": "notifications/cancelled", "params": {"requestId": wanted}}
-        self._fallback.cancel({"jsonrpc": "2.0", **note})
 
     def abandon(self, wanted: RequestId) -> None:
         """Let a request go on whose answer nobody can be given any more; from any thread."""
@@ -247,12 +225,8 @@ class ClientConnection:
 
     def settle(self, patience: float) -> None:
         """Wait up to so many seconds for calls in flight: some clients pipe a script."""
-        self._fallback.wait_until_there()  # its import is nobody's delay but ours
-        until = time.monotonic() + patience
         self._executor.settle(patience)
-        self._fallback.settle(max(0.0, until - time.monotonic()))
 
     def finish(self) -> None:
         """Cancel what is in flight; nothing runs any more when this returns."""
         self._executor.finish()
-        self._fallback.finish()

@@ -1,8 +1,4 @@
-"""Recognizes ordinary messages of either protocol era, and makes the answers to them.
-
-Ordinary means: the protocol package would accept it without doubt, and would see nothing in it
-beyond what is understood here.  Everything else is the package's to judge.
-"""
+"""The results of requests in either protocol era, and the names that stand in them."""
 
 from __future__ import annotations
 
@@ -24,10 +20,6 @@ __all__ = [
     "call_result",
     "describe_tool",
     "elicitation_modes",
-    "is_ordinary_call",
-    "is_ordinary_envelope",
-    "is_ordinary_handshake",
-    "is_ordinary_meta",
 ]
 
 MODERN_VERSION: Final = "2026-07-28"
@@ -39,8 +31,6 @@ CAPABILITIES_KEY: Final = _RESERVED + "clientCapabilities"
 CLIENT_KEY: Final = _RESERVED + "clientInfo"
 _SERVER_KEY: Final = _RESERVED + "serverInfo"
 
-_TRACE_KEYS: Final = frozenset({"traceparent", "tracestate", "baggage"})
-
 _CAPABILITIES: Final = {"tools": {"listChanged": False}}
 
 RECEIPT_KEY: Final = "filepact/receipt"
@@ -49,9 +39,6 @@ RECEIPT_KEY: Final = "filepact/receipt"
 Not in ``structuredContent``: several hosts show their model that alone, where there is some, and the
 diff and every remark about the change stand in the text.
 """
-
-
-# -- answers --------------------------------------------------------------------------------
 
 
 def describe_tool(tool: Tool) -> dict[str, Any]:
@@ -167,67 +154,6 @@ class ServerInfo:
         return {**result, "resultType": "complete", "_meta": meta}
 
 
-# -- questions ------------------------------------------------------------------------------
-
-
-def is_ordinary_handshake(params: dict[str, Any]) -> bool:
-    """Whether these are ordinary parameters of ``initialize``."""
-    return (
-        params.keys() <= {"protocolVersion", "capabilities", "clientInfo"}
-        and isinstance(params.get("protocolVersion"), str)
-        and _ordinary_capabilities(params.get("capabilities"))
-        and _ordinary_client(params.get("clientInfo"))
-    )
-
-
-def is_ordinary_envelope(meta: object) -> bool:
-    """Whether this is an ordinary ``_meta`` of a request without a handshake."""
-    return (
-        isinstance(meta, dict)
-        and meta.get(VERSION_KEY) == MODERN_VERSION
-        and _ordinary_capabilities(meta.get(CAPABILITIES_KEY))
-        and (CLIENT_KEY not in meta or _ordinary_client(meta[CLIENT_KEY]))
-        and _ordinary_notes(meta, known={VERSION_KEY, CAPABILITIES_KEY, CLIENT_KEY})
-    )
-
-
-def is_ordinary_meta(meta: object) -> bool:
-    """The same for a request after a handshake; there may be none."""
-    return isinstance(meta, dict) and _ordinary_notes(meta, known=set())
-
-
-def is_ordinary_call(params: dict[str, Any], *, again: bool = False) -> bool:
-    """Whether these are ordinary parameters of ``tools/call``, leaving ``_meta`` aside.
-
-    Args:
-        params: The parameters.
-        again: Whether they may be of a call that comes again with a person's answer.
-    """
-    known = {"name", "arguments", "_meta"}
-    if again and _ordinary_answers(params):
-        known |= {"requestState", "inputResponses"}
-    return (
-        params.keys() <= known
-        and isinstance(params.get("name"), str)
-        and isinstance(params.get("arguments", {}), dict)
-    )
-
-
-def _ordinary_answers(params: dict[str, Any]) -> bool:
-    answers = params.get("inputResponses")
-    return (
-        isinstance(params.get("requestState"), str)
-        and isinstance(answers, dict)
-        and all(
-            isinstance(one, dict)
-            and one.keys() <= {"action", "content"}
-            and one.get("action") in ("accept", "decline", "cancel")
-            and isinstance(one.get("content", {}), dict)
-            for one in answers.values()
-        )
-    )
-
-
 def elicitation_modes(capabilities: object, version: str) -> frozenset[str]:
     """The modes in which a client asks its person, by what it declares in a protocol version."""
     declared = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
@@ -237,51 +163,3 @@ def elicitation_modes(capabilities: object, version: str) -> frozenset[str]:
     named = frozenset(one for one in known if isinstance(declared.get(one), dict))
     # One that names no mode knows forms alone.
     return named if {"form", "url"} & declared.keys() else frozenset({"form"})
-
-
-def _ordinary_notes(meta: dict[str, Any], *, known: set[str]) -> bool:
-    """Whether nothing in it is reserved by the protocol for what is not understood here.
-
-    Hosts add notes of their own, under names of their own, which mean nothing to a server.
-    """
-    for key, value in meta.items():
-        if key == "progressToken":
-            if not isinstance(value, int | str) or isinstance(value, bool):
-                return False
-        elif key in _TRACE_KEYS:
-            if not isinstance(value, str):
-                return False
-        elif "modelcontextprotocol" in key and key not in known:
-            return False
-    return True
-
-
-def _ordinary_client(client: object) -> bool:
-    return (
-        isinstance(client, dict)
-        and {"name", "version"} <= client.keys()
-        and client.keys() <= {"name", "version", "title", "websiteUrl", "description"}
-        and all(isinstance(value, str) for value in client.values())
-    )
-
-
-def _ordinary_capabilities(capabilities: object) -> bool:
-    """Objects where the protocol has objects and flags where it has flags."""
-    if not isinstance(capabilities, dict):
-        return False
-    for name, value in capabilities.items():
-        if not isinstance(value, dict):
-            return False
-        if name == "roots":
-            if not all(isinstance(flag, bool) for flag in value.values()):
-                return False
-        elif name in ("experimental", "extensions"):
-            if not all(isinstance(settings, dict) for settings in value.values()):
-                return False
-        elif not _only_objects(value):
-            return False
-    return True
-
-
-def _only_objects(value: object) -> bool:
-    return isinstance(value, dict) and all(map(_only_objects, value.values()))

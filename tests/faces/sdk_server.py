@@ -1,7 +1,4 @@
-"""The MCP SDK's server, for messages that the fast path does not take.
-
-Runs in a thread of its own, with its own event loop; importing this module takes half a second.
-"""
+"""Tools on the official package's server, to compare our own answers with."""
 
 from __future__ import annotations
 
@@ -19,10 +16,21 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from filepact.faces.mcp.calls import WORKERS, ElicitationConnection, ElicitationRequest, throttled
-from filepact.faces.mcp.fast_path import MODERN_VERSION, call_result, elicitation_modes
+from filepact.faces.mcp.calls import (
+    WORKERS,
+    ClientFolders,
+    ClientQuestions,
+    ElicitationConnection,
+    ElicitationRequest,
+    ToolCache,
+    ToolExecutor,
+    throttled,
+)
 from filepact.faces.mcp.protocol import actor_named
+from filepact.faces.mcp.results import MODERN_VERSION, ServerInfo, call_result, elicitation_modes
+from filepact.faces.mcp.server import decode, encode
 from filepact.wire.messages import ErrorResponse
+from filepact.wire.pipes import MessagePipes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,38 +38,35 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectSendStream
     from mcp.server.context import ServerRequestContext
 
-    from filepact.domain.operation import Actor
-    from filepact.faces.mcp.calls import ClientQuestions, ToolExecutor
-    from filepact.faces.mcp.fast_path import ServerInfo
-    from filepact.faces.mcp.sdk_fallback import Attach
-    from filepact.tools.registry import CallResult
+    from filepact.domain.operation import Actor, Session
+    from filepact.tools.registry import CallResult, Toolset
     from filepact.wire.messages import Message
 
-__all__ = ["run"]
 
-
-def run(
-    attach: Attach,
-    send: Callable[[Message], None],
+def start(
+    toolset: Toolset,
     *,
-    service: ToolExecutor,
-    facts: ServerInfo,
-    questions: ClientQuestions,
+    pipes: tuple[int, int],
+    session_factory: Callable[[Actor], Session],
 ) -> None:
-    """Serve what `attach` hands over, until it hands over the end.
+    """Serve the tools as `filepact.faces.mcp.serve` does, but for the client's folders."""
+    tools = ToolCache(lambda: toolset)
+    facts = ServerInfo(
+        name="small", version="1.2", instructions="Be gentle.", tools=tools.described
+    )
+    folders = ClientFolders(lambda _folders: None)
+    service = ToolExecutor(tools, session_factory=session_factory, folders=folders)
+    wire = MessagePipes(*pipes, decode, encode)
 
-    Args:
-        attach: Given a function that takes each message and, at last, None.
-        send: Takes what the client is to get; must not block.
-        service: Carries out calls.
-        facts: What the server says of itself.
-        questions: For the person.
-    """
-    anyio.run(_serve, attach, send, service, facts, questions)
+    def attach(take: Callable[[Message | None], None]) -> None:
+        wire.start(take, ended=lambda: take(None), lost=lambda: take(None))
+
+    anyio.run(_serve, attach, wire.send, service, facts, ClientQuestions(wire.send))
+    wire.close()
 
 
 async def _serve(
-    attach: Attach,
+    attach: Callable[..., None],
     send: Callable[[Message], None],
     service: ToolExecutor,
     facts: ServerInfo,

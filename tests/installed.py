@@ -1,0 +1,59 @@
+"""What an installation of filepact without extras consists of, from the metadata of what is installed here."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import filepact
+
+SOURCE = Path(filepact.__file__).parent
+_OURS = "filepact"
+_COMPILED = (".pyc", ".pyo")
+
+
+def needed_to_run() -> list[Distribution]:
+    """filepact, and all that it needs without any of its extras."""
+    found: dict[str, Distribution] = {}
+    waiting = [_OURS]
+    while waiting:
+        name = canonicalize_name(waiting.pop())
+        if name in found:
+            continue
+        found[name] = distribution(name)
+        for line in found[name].requires or ():
+            needed = Requirement(line)
+            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
+                waiting.append(needed.name)
+    return list(found.values())
+
+
+def installed_size(one: Distribution) -> int:
+    """The bytes of its files as a wheel brings them; ours are counted where they are."""
+    if one.name == _OURS:
+        files = [path for path in SOURCE.rglob("*") if path.is_file()]
+    else:
+        files = [Path(str(one.locate_file(file))) for file in one.files or ()]
+    return sum(
+        path.stat().st_size for path in files if path.suffix not in _COMPILED and path.exists()
+    )
+
+
+def copy_into(folder: Path) -> None:
+    """Copy the modules of all of them into a folder, which has nothing else then.
+
+    Links would not do: a server that confines itself keeps the folders that modules are looked for in.
+    """
+    shutil.copytree(SOURCE, folder / SOURCE.name)
+    for one in needed_to_run():
+        if one.name == _OURS:
+            continue
+        for file in one.files or ():
+            found, made = Path(str(one.locate_file(file))), folder / file
+            if file.parts[0] != ".." and found.exists():
+                made.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(found, made)
