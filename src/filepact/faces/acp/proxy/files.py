@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -66,6 +67,7 @@ class _Job:
         reads: Whether it is one to read the file.
         location: The file, if the rules let it be used so; None where that is to be found out.
         key: Of the file, for the executor.
+        recorded: Whether the audit log is told of the call by what carries it out.
     """
 
     request: AgentRequest
@@ -77,6 +79,7 @@ class _Job:
     location: Location | None = None
     key: Hashable = None
     cancelled: bool = False
+    recorded: bool = False
 
     @property
     def is_wanted(self) -> bool:
@@ -172,13 +175,15 @@ class FileRequests:
 
     def _answer(self, job: _Job, work: Callable[[], Message | bytes]) -> Message | bytes:
         """The answer that some work comes to; in bytes where it has been encoded."""
-        request = job.request
+        request, begun, code = job.request, time.perf_counter(), "INTERNAL_ERROR"
         try:
             with self._questions.asked_for(job):
                 result = work()
+            code = "OK"
         except ClientRequestError as refusal:
             return failure(request.id, refusal)
         except FilepactError as error:
+            code = error.code
             if isinstance(error, PathBlockedError | ApprovalRequiredError):
                 tool = "read" if job.reads else request.method
                 job.bound.workspace.asked.refused(job.session, tool, error)
@@ -187,6 +192,11 @@ class FileRequests:
             # The exception's text may name host paths: for the log only.
             _log.exception("%s failed", request.method)
             return failure(request.id, refuse(REFUSED, "internal", "It failed unexpectedly."))
+        finally:
+            audit = job.bound.workspace.audit
+            if audit is not None and not job.recorded:
+                seconds = time.perf_counter() - begun
+                audit.called(job.session, request.method, job.path, code, seconds)
         return result if isinstance(result, bytes) else response(request.id, result)
 
     def _act(self, job: _Job) -> Message | bytes:
@@ -257,6 +267,7 @@ class FileRequests:
     def _found(self, job: _Job) -> Message:
         """The answer from what is known of a file here, which may just have been found."""
         window = _window(job.request.params)
+        job.recorded = True
         try:
             return self._result(files.excerpt(job.bound, job.session, *window, found=job.location))
         except ClientRequestError as refusal:
@@ -275,7 +286,7 @@ class FileRequests:
         if not job.is_wanted:
             raise refuse(CANCELLED, "cancelled", "The turn ended before this was written.")
         self._fetch(job, job.location)
-        quirks = quirks_of(self._facts.agent)
+        quirks, job.recorded = quirks_of(self._facts.agent), True
         form = params.get("_meta") if quirks.tells_form else None
         comes = partial(self._texts.begin_write, bound, session, job.path, content)
         write = partial(
