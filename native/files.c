@@ -1,4 +1,4 @@
-/* Reading many files in one call. */
+/* Reading many files, or listing many folders, in one call. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -17,7 +17,8 @@ typedef struct {
     int64_t modified, changed; /* nanoseconds */
 } record_t;
 
-enum { OTHERWISE = -1, LACKING = -2 }; /* it has to be read in another way; it lacks a literal */
+/* It has to be read in another way; it lacks a literal; it does if nobody says that it is not UTF-8. */
+enum { WANTED = 0, OTHERWISE = -1, LACKING = -2, LACKING_IN_UTF8 = -3 };
 
 /* What makes a file wanted: literals that it must hold, or words by which it is odd and has to be looked at. */
 typedef struct {
@@ -43,29 +44,38 @@ static void want(wanted_t *wanted, const uint8_t *needs, size_t needs_size, int 
         wanted->both[wanted->needed + one] = wanted->odd.literals[one];
 }
 
-/* Whether a text is of more than plain ASCII, or has one of the words. */
-static int is_odd(const wanted_t *wanted, const uint8_t *text, size_t size) {
+/* Whether words or bytes by which a text is odd stand in it. */
+static int is_odd(const wanted_t *wanted, const uint8_t *text, size_t size, int strict) {
     int which;
-    if (wanted->words < 0)
-        return 0;
     return wanted->odd.doubtful || wanted->words > MOST_LITERALS ||
-           seek_any(wanted->odd.literals, wanted->words, text, size, 0, 1, &which) != SIZE_MAX;
+           seek_any(wanted->odd.literals, wanted->words, text, size, 0, strict, &which) != SIZE_MAX;
 }
 
-static int is_wanted(const wanted_t *wanted, const uint8_t *text, size_t size) {
+/* Of a text that is odd in ASCII: it lacks what is needed all the same, if it is UTF-8. */
+static int64_t judge_wide(const wanted_t *wanted, const uint8_t *text, size_t size) {
+    if (is_odd(wanted, text, size, NOT_TEXT) || (wanted->fold && holds_odd_cases(text, size)) ||
+        holds_all(text, size, &wanted->needs, 0) || !is_utf8(text, size))
+        return WANTED;
+    return LACKING_IN_UTF8;
+}
+
+static int64_t judge(const wanted_t *wanted, const uint8_t *text, size_t size) {
     int which;
     if (wanted->needs.doubtful || wanted->odd.doubtful || !wanted->needs.groups)
-        return 1;
+        return WANTED;
     if (wanted->at_once) {
-        size_t hit = seek_any(wanted->both, wanted->needed + wanted->words, text, size, 0, 1, &which);
+        size_t hit = seek_any(wanted->both, wanted->needed + wanted->words, text, size, 0, NOT_ASCII, &which);
         if (hit == SIZE_MAX)
-            return 0;
+            return LACKING;
+        if (which == wanted->needed + wanted->words && text[hit] > 127)
+            return judge_wide(wanted, text, size);
         if (which >= wanted->needed || holds_all(text, size, &wanted->needs, 1))
-            return 1;
-        return is_odd(wanted, text, size);
-    }
-    return holds_all(text, size, &wanted->needs, 0) || (wanted->fold && holds_odd_cases(text, size)) ||
-           is_odd(wanted, text, size);
+            return WANTED;
+    } else if (holds_all(text, size, &wanted->needs, 0) || (wanted->fold && holds_odd_cases(text, size)))
+        return WANTED;
+    if (wanted->words < 0 || !is_odd(wanted, text, size, NOT_ASCII))
+        return LACKING;
+    return judge_wide(wanted, text, size);
 }
 
 #ifdef __linux__
@@ -99,7 +109,7 @@ static int read_open(int file, const struct stat *status, uint8_t *out, size_t r
  *
  * `paths` are names that were listed as those of regular files, each with a zero behind it; `resolve` are the flags
  * of openat2.  What is opened is looked at before it is read.  Of a file that lacks what is needed no
- * bytes are kept, if it is plain or `odd_size` is 0.  Returns how many records it wrote. */
+ * bytes are kept, if it is plain or UTF-8 without a word that is odd, or `odd_size` is 0.  Returns how many records it wrote. */
 uint32_t read_files(int folder, uint64_t resolve, const char *paths, uint32_t count, const uint8_t *needs,
                     size_t needs_size, int fold, const uint8_t *odd, size_t odd_size, uint8_t *out, size_t room,
                     record_t *records) {
@@ -123,14 +133,84 @@ uint32_t read_files(int folder, uint64_t resolve, const char *paths, uint32_t co
         }
         if (fine && read_open(file, &status, out + used, room - used)) {
             note(&records[done], &status);
-            if (is_wanted(&wanted, out + used, (size_t)status.st_size))
+            int64_t judged = judge(&wanted, out + used, (size_t)status.st_size);
+            if (judged == WANTED)
                 used += (size_t)status.st_size;
             else
-                records[done].size = LACKING;
+                records[done].size = judged;
         }
         close(file);
 #else
-        (void)folder, (void)resolve, (void)out, (void)room, (void)used, (void)is_wanted;
+        (void)folder, (void)resolve, (void)out, (void)room, (void)used, (void)judge;
+#endif
+    }
+    return done;
+}
+
+#ifdef __linux__
+typedef struct {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t size;
+    uint8_t kind;
+    char name[];
+} entry_t;
+
+enum { ENTRIES = 1 << 15, KIND_FOLDER = 4, KIND_FILE = 8, KIND_LINK = 10 };
+
+/* Writes the names in an open folder; returns behind the last of them, NULL where something is not clear, or
+ * `end` where they do not fit. */
+static uint8_t *list_open(int folder, uint8_t *out, uint8_t *end) {
+    _Alignas(entry_t) char entries[ENTRIES];
+    long got;
+    while ((got = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0)
+        for (long at = 0; at < got;) {
+            const entry_t *entry = (const entry_t *)(entries + at);
+            size_t length = strlen(entry->name);
+            at += entry->size;
+            if (!strcmp(entry->name, ".") || !strcmp(entry->name, ".."))
+                continue;
+            if (!entry->kind)
+                return NULL;
+            if ((size_t)(end - out) < length + 4)
+                return end;
+            memcpy(out, entry->name, length);
+            out += length;
+            if (entry->kind != KIND_FILE)
+                *out++ = '/';
+            if (entry->kind != KIND_FILE && entry->kind != KIND_FOLDER)
+                *out++ = entry->kind == KIND_LINK ? '@' : '?';
+            *out++ = 0;
+        }
+    return got < 0 ? NULL : out;
+}
+#endif
+
+/* Lists folders beneath a folder; `paths` and `resolve` as for `read_files`.  Behind each name stands a zero, and
+ * before that "/" for a folder, "/@" for a link and "/?" for what is neither nor a file.  `sizes` has for each folder
+ * how many bytes its names take, or OTHERWISE.  Returns how many folders were gone through. */
+uint32_t list_folders(int folder, uint64_t resolve, const char *paths, uint32_t count, uint8_t *out, size_t room,
+                      int64_t *sizes) {
+    uint8_t *at = out;
+    uint32_t done = 0;
+    for (; done < count; done++, paths += strlen(paths) + 1) {
+        sizes[done] = OTHERWISE;
+#ifdef __linux__
+        uint64_t how[3] = {O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0, resolve};
+        int opened = (int)syscall(SYS_openat2, folder, paths, how, sizeof how);
+        if (opened < 0)
+            continue;
+        uint8_t *behind = list_open(opened, at, out + room);
+        close(opened);
+        if (behind == out + room) {
+            if (at != out)
+                break;
+        } else if (behind) {
+            sizes[done] = behind - at;
+            at = behind;
+        }
+#else
+        (void)folder, (void)resolve, (void)at, (void)room;
 #endif
     }
     return done;

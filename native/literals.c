@@ -69,8 +69,7 @@ static int stands_at(const literal_t *literal, const uint8_t *text) {
     return 1;
 }
 
-/* Whether nothing but a letter of ASCII is meant by a byte, in whatever encoding it may be. */
-static int is_plain(uint8_t byte) { return byte && byte != 27 && byte < 128; }
+static int is_plain(uint8_t byte, int strict) { return byte && byte != 27 && (byte < 128 || strict != NOT_ASCII); }
 
 typedef uint8_t narrow_t __attribute__((vector_size(NARROW)));
 
@@ -146,12 +145,38 @@ size_t seek_any(const literal_t *group, int count, const uint8_t *text, size_t s
                 *which = one;
                 return at;
             }
-        if (strict && !is_plain(text[at])) {
+        if (strict && !is_plain(text[at], strict)) {
             *which = count;
             return at;
         }
     }
     return SIZE_MAX;
+}
+
+int is_utf8(const uint8_t *text, size_t size) {
+    for (size_t at = 0; at < size;) {
+        uint64_t some;
+        if (size - at >= sizeof some) {
+            memcpy(&some, text + at, sizeof some);
+            if (!(some & 0x8080808080808080u)) {
+                at += sizeof some;
+                continue;
+            }
+        }
+        uint8_t first = text[at++];
+        if (first < 0x80)
+            continue;
+        int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
+        // The second byte tells what is too long, half of a pair, or beyond what there is.
+        uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+        uint8_t high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+        if (first < 0xc2 || first > 0xf4 || size - at < (size_t)more || text[at] < low || text[at] > high)
+            return 0;
+        for (at++; --more; at++)
+            if ((text[at] & 0xc0) != 0x80)
+                return 0;
+    }
+    return 1;
 }
 
 int holds_odd_cases(const uint8_t *text, size_t size) {

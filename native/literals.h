@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Who calls says which version it was written for: goes up with each change of what a function takes or gives. */
-enum { LIBRARY_VERSION = 3 };
+enum { LIBRARY_VERSION = 4 };
 
 static inline uint8_t folded(uint8_t byte) { return byte >= 'A' && byte <= 'Z' ? byte | 32 : byte; }
 
@@ -33,10 +33,17 @@ typedef struct {
  * first count. */
 void needs_of_bytes(needs_t *needs, const uint8_t *bytes, size_t size, int fold);
 
+/* Bytes that are looked for besides: those by which a text may be none or of an encoding with escapes, and those
+ * beyond ASCII as well. */
+enum { NOT_TEXT = 1, NOT_ASCII = 2 };
+
 /* Where the first of some literals stands in a text, from an offset on, and which; SIZE_MAX where none does.
  *
- * If `strict`, bytes that no plain text of ASCII holds are looked for as well: `which` is `count` then. */
+ * `strict` is 0, or which bytes are looked for as well: for those `which` is `count`. */
 size_t seek_any(const literal_t *group, int count, const uint8_t *text, size_t size, size_t at, int strict, int *which);
+
+/* Whether a text is UTF-8, as strictly as Python reads it. */
+int is_utf8(const uint8_t *text, size_t size);
 
 /* Whether letters beyond ASCII stand in a text that are cases of letters of ASCII. */
 int holds_odd_cases(const uint8_t *text, size_t size);

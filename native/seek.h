@@ -17,7 +17,9 @@ ATTRIBUTE static size_t SEEK(const literal_t *group, int count, const uint8_t *t
         memset(&any, 0, BLOCK);
         if (strict) {
             memcpy(&here, text + *at, BLOCK);
-            any = (block_t)(here > 127) | (block_t)(here == 0) | (block_t)(here == 27);
+            any = (block_t)(here == 0) | (block_t)(here == 27);
+            if (strict == NOT_ASCII)
+                any |= (block_t)(here > 127);
         }
         for (int one = 0; one < count; one++) {
             memcpy(&here, text + *at + group[one].first, BLOCK);
@@ -31,7 +33,7 @@ ATTRIBUTE static size_t SEEK(const literal_t *group, int count, const uint8_t *t
                     *which = one;
                     return place;
                 }
-            if (strict && place < size && !is_plain(text[place])) {
+            if (strict && place < size && !is_plain(text[place], strict)) {
                 *which = count;
                 return place;
             }

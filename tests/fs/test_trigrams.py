@@ -201,6 +201,50 @@ def test_where_files_are_not_read_at_once_each_is_read_alone(many, tmp_path, mon
         assert list(root.read_small(["in/1.txt"])) == [None]
 
 
+@needs_library
+def test_a_file_without_what_is_needed_is_told_from_one_that_may_mean_it(tmp_path):
+    held = {
+        "plain": b"nothing here\n" * 9,
+        "with": b"x" * 50 + b"needle",
+        "utf-8": "nichts für dich\n".encode() * 9,
+        "latin": "nichts für dich\n".encode("latin-1"),
+        "zero": b"nothing\0here",
+        "word": "für ODD\n".encode(),
+        "both": "für needle\n".encode(),
+        "kelvin": "\u212a".encode(),
+    }
+    for name, data in held.items():
+        (tmp_path / name).write_bytes(data)
+    with Root.open(tmp_path) as root:
+        how = {"needs": ((b"needle", b"pin"),), "odd": (b"ODD",)}
+        found = dict(zip(held, root.read_small(list(held), **how), strict=True))
+        folded = list(root.read_small(["kelvin"], **how, fold=True))
+    assert {name for name, one in found.items() if one is False} == {"plain"}
+    assert {name for name, one in found.items() if one is True} == {"utf-8", "kelvin"}
+    wanted = {name: one[0] for name, one in found.items() if isinstance(one, tuple)}
+    assert wanted == {name: held[name] for name in ("with", "latin", "zero", "word", "both")}
+    assert isinstance(folded[0], tuple)
+
+
+@needs_library
+def test_many_folders_are_listed_as_they_are(many, tmp_path, monkeypatch):
+    monkeypatch.setattr(trigrams, "_AT_ONCE", 2)
+    with Root.open(tmp_path / "root") as root:
+        top, inside, *odd = root.list_some([".", "in", "none", "into", "../", "large", "in/deep"])
+        assert set(top) == {"in/", "large", "twice", "again", "to.txt/@", "into/@", "pipe/?"}
+        assert set(inside) == {name[3:] for name in many if name.count("/") == 1} | {"deep/"}
+        assert odd == [None, None, None, None, ["empty"]]
+        (tmp_path / "root/in/deep/empty").unlink()
+        assert list(root.list_some(["in/deep"])) == [[]]
+        # Names that do not fit into what is left come with the next, those of a large folder in another way.
+        monkeypatch.setattr(trigrams, "_ROOM", 1_000)
+        assert list(root.list_some([".", "in", "in/deep", "."])) == [top, None, [], top]
+        monkeypatch.setattr(trigrams, "_ROOM", 80)
+        assert list(root.list_some([".", ".", "in/deep"])) == [top, top, []]
+    with Root.open(tmp_path / "root", resolver="walk") as root:
+        assert list(root.list_some(["in"])) == [None]
+
+
 def test_no_file_is_read_at_once_of_a_root_that_has_gone(many, tmp_path):
     with Root.open(tmp_path / "root") as root:
         (tmp_path / "root").rename(tmp_path / "moved")

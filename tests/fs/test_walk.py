@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from filepact.errors import FilepactError, ReadFailedError, TooLargeError
+from filepact.fs import trigrams
 from filepact.fs import walk as walking
 from filepact.fs.read import read_regular
 from filepact.fs.root import Root
@@ -47,6 +48,57 @@ def test_entries_come_in_the_order_of_their_paths(top):
     found = [path for path in paths(top) if (top / path).is_file()]
     assert found == sorted(found)
     assert found == [".hidden", "B", "a-b/y", "a.c", "a/z", "b.txt", "b/x", "ä"]
+
+
+def walked(top, base, **options):
+    """All that a walk finds, and says of it."""
+    root = Root.open(str(top))
+    try:
+        with TreeReader(root, base, **{"allow": yes, **options}) as entries:
+            found = [batch[:-1] for batch in entries.batches()]
+            said = ("left_out", "ignored", "unreadable", "too_deep", "cut", "looked_at", "complete")
+            return found, [getattr(entries, what) for what in said]
+    finally:
+        root.close()
+
+
+@pytest.mark.parametrize("library", [True, False])
+def test_listing_ahead_finds_what_a_walk_from_folder_to_folder_finds(top, library, monkeypatch):
+    if not library:
+        monkeypatch.setattr(trigrams, "_library", lambda: None)
+    names = [f"{a}/{b}/{c}/{d}.txt" for a in "abc" for b in "xyz" for c in "klmn" for d in "12"]
+    names += ["a/build/CMakeCache.txt", "b/build/keep.py", "c/node_modules/x/y.js", "ä/ö/ü"]
+    make(top, dict.fromkeys(names, ""))
+    make(
+        top, {"b/.gitignore": "k/\n1.txt\n!x/k/1.txt\n", "c/y/.ignore": "*.txt\n", ".git/HEAD": ""}
+    )
+    (top / "a" / "link").symlink_to("x")
+    os.mkfifo(top / "a" / "x" / "pipe")
+    (top / "c" / "empty").mkdir()
+    some = {"allow": lambda path, _folder: "/y" not in path}
+    for base in (".", "a", "b/x"):
+        for options in (
+            {},
+            {"max_depth": 1},
+            {"max_depth": 2},
+            {"max_depth": 3},
+            some,
+            {"most": 30},
+        ):
+            assert walked(top, base, **options, ahead=True) == walked(top, base, **options)
+
+
+def test_a_folder_that_went_after_it_was_listed_ahead_is_no_error(top):
+    make(top, dict.fromkeys(["a/1", "b/1", "c/1"], ""))
+    root = Root.open(str(top))
+    with TreeReader(root, allow=yes, ahead=True) as entries:
+        batches = entries.batches()
+        next(batches)
+        shutil.rmtree(top / "a")
+        assert [batch.prefix + name for batch in batches for name in batch.names] == ["b/1", "c/1"]
+        assert entries.unreadable == ["a"]
+        assert not entries.complete
+    root.close()
 
 
 def test_a_folder_stands_before_its_contents(top):

@@ -17,7 +17,7 @@ static uint32_t draw(uint32_t below) {
 #include "files.c"
 
 static const char *const pieces[] = {"abc", "foo", "ab", "FOO", "bafo", " ", "k", "oo", "\n", "\xe2\x84\xaa",
-                                     "\xc5\xbf", "s", "K", "S", "\r\n", "ba\xc3\xa9", "\n\n", "f"};
+                                     "\xc5\xbf", "s", "K", "S", "\r\n", "ba\xc3\xa9", "\n\n", "f", "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf"};
 
 /* A block of exactly its size, so that each byte behind it is noticed. */
 static uint8_t *block(size_t size) {
@@ -92,10 +92,31 @@ static int plainly(const uint8_t *text, size_t size, const uint8_t *needs, size_
     return 1;
 }
 
-/* Whether a text is of ASCII, and holds none of the literals. */
-static int plain(const uint8_t *text, size_t size, const uint8_t *words, size_t words_size) {
+/* Whether a text is UTF-8, by the code points. */
+static int decodes(const uint8_t *text, size_t size) {
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    for (size_t at = 0; at < size;) {
+        uint8_t first = text[at];
+        size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
+        if (!length || length > size - at)
+            return 0;
+        uint32_t point = length == 1 ? first : first & (0xff >> (length + 1));
+        for (size_t more = 1; more < length; more++) {
+            if (text[at + more] >> 6 != 2)
+                return 0;
+            point = point << 6 | (text[at + more] & 63);
+        }
+        if (point < least[length] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
+            return 0;
+        at += length;
+    }
+    return 1;
+}
+
+/* Whether no byte of a text is higher, nor a zero or an escape, and it holds none of the literals. */
+static int plain(const uint8_t *text, size_t size, const uint8_t *words, size_t words_size, uint8_t highest) {
     for (size_t at = 0; at < size; at++)
-        if (!text[at] || text[at] == 27 || text[at] > 127)
+        if (!text[at] || text[at] == 27 || text[at] > highest)
             return 0;
     for (size_t at = 0; at < words_size;) {
         uint32_t length;
@@ -117,12 +138,12 @@ static void check(int good, int code) {
 /* Literals are found at the first place where one stands, from anywhere on. */
 static void first_place(const uint8_t *text, size_t size, const needs_t *needs) {
     size_t from = draw((uint32_t)size + 2), place = from;
-    int strict = (int)draw(2), which = -1, count = needs->ends[0], met = -1;
+    int strict = (int)draw(3), which = -1, count = needs->ends[0], met = -1;
     for (; place < size; place++) {
         for (int one = 0; one < count && met < 0; one++)
             if (needs->literals[one].length <= size - place && stands_at(&needs->literals[one], text + place))
                 met = one;
-        if (met < 0 && strict && !is_plain(text[place]))
+        if (met < 0 && strict && !is_plain(text[place], strict))
             met = count;
         if (met >= 0)
             break;
@@ -180,10 +201,19 @@ static void lines(void) {
             }
             int holds = plainly(text, size, needs, needs_size, fold);
             check(holds_all(text, size, &parts, 0) == holds, 14);
-            check(is_odd(&wanted, text, size) == !plain(text, size, odd, odd_size), 16);
+            check(is_odd(&wanted, text, size, NOT_ASCII) == !plain(text, size, odd, odd_size, 127), 16);
+            check(is_utf8(text, size) == decodes(text, size), 22);
             holds |= fold && holds_odd_cases(text, size);
-            check(is_wanted(&odder, text, size) == holds, 17);
-            check(is_wanted(&wanted, text, size) == (holds || !plain(text, size, odd, odd_size)), 18);
+            check(judge(&odder, text, size) == (holds ? WANTED : LACKING), 17);
+            int64_t judged = judge(&wanted, text, size);
+            if (holds)
+                check(judged == WANTED, 18);
+            else if (plain(text, size, odd, odd_size, 127))
+                check(judged == LACKING, 23);
+            else if (plain(text, size, odd, odd_size, 255))
+                check(judged == (decodes(text, size) ? LACKING_IN_UTF8 : WANTED), 24);
+            else
+                check(judged == WANTED, 25);
             first_place(text, size, &parts);
         }
         check(next == found, 15);
@@ -208,7 +238,7 @@ static void broken(void) {
         needs[at] = (uint8_t)(draw(3) ? draw(4) : draw(256));
     static wanted_t wanted;
     want(&wanted, needs, needs_size, (int)draw(2), needs, draw(2) ? needs_size : 0);
-    is_wanted(&wanted, text, size);
+    judge(&wanted, text, size);
     check(find_lines(&given, &wide, 1, needs, needs_size, (int)draw(2), out, 3, &done) <= 3, 20);
     free(text);
     free(needs);

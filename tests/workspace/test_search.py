@@ -14,8 +14,10 @@ from filepact.text.query import Query
 from filepact.tools.read import render_found, render_grepped
 from filepact.workspace import find as finding
 from filepact.workspace import grep as grepping
+from filepact.workspace import read_ahead
 from filepact.workspace.find import find_files, tree
 from filepact.workspace.grep import grep
+from filepact.workspace.read_ahead import GroupReader
 
 
 @pytest.fixture
@@ -50,6 +52,65 @@ def search(root, pattern, base=".", **options):
 
 def printed(root, pattern, base=".", **options):
     return render_grepped(search(root, pattern, base, **options)).split("\n")
+
+
+# -- reading ahead ----------------------------------------------------------------------------
+
+
+def test_files_are_taken_in_the_order_in_which_they_were_given(monkeypatch):
+    held = {str(number): (b"x" * 100, ()) for number in range(50)}
+    asked = []
+
+    def read(paths):
+        asked.append(list(paths))
+        return iter([held[path] for path in paths])
+
+    monkeypatch.setattr(read_ahead, "_MOST_BYTES", 250)
+    with GroupReader(read) as ahead:
+        assert ahead.take() is None
+        parts = [["1", "2"], ["3", "4", "5", "6"], ["7"], ["8"]]
+        for at, part in enumerate(parts):
+            assert ahead.full == (at == 4)
+            ahead.add(part)
+        assert ahead.full
+        for part in parts:
+            files = ahead.take()
+            assert files.paths == part
+            assert list(files.each(read)) == [held[path] for path in part]
+        assert ahead.take() is None
+    # Of many bytes the rest is read when it is their turn.
+    assert ["6"] in asked
+
+
+def test_what_fails_while_files_are_read_ahead_fails_where_they_are_taken():
+    def read(_paths):
+        raise PathBlockedError("gone")
+
+    with GroupReader(read) as ahead:
+        ahead.add(["a"])
+        with pytest.raises(PathBlockedError):
+            list(ahead.take().each(read))
+
+
+def test_files_that_nobody_takes_are_not_waited_for():
+    with GroupReader(lambda paths: iter([None] * len(paths))) as ahead:
+        for _ in range(20):
+            ahead.add(["a"])
+
+
+def test_many_files_of_many_encodings_are_searched_as_each_alone(root, monkeypatch):
+    odd = [b"caf\xe9 needle\n", "für needle\n".encode(), "für\n".encode(), b"\0\1\2", b"k needle\n"]
+    odd += ["needle\n".encode("utf-16"), b"plain\n", b"needle\n" * 3, b""]
+    make(root, {f"{at % 7}/{at % 13}/{at}.txt": odd[at % len(odd)] for at in range(400)})
+    make(root, {"3/key.txt": "needle\n-----BEGIN PRIVATE KEY-----\nAAAA\n"})
+    monkeypatch.setattr(grepping, "_FIRST_AHEAD", 5)
+    monkeypatch.setattr(grepping, "_MOST_AHEAD", 40)
+    quick = search(root, "needle", limit=1_000)
+    monkeypatch.setattr(
+        Root, "read_small", lambda _root, paths, *_, **__: iter([None] * len(paths))
+    )
+    assert quick == search(root, "needle", limit=1_000)
+    assert (quick.total, quick.unreadable) == (310, ("3/key.txt",))
 
 
 # -- find -------------------------------------------------------------------------------------
@@ -412,7 +473,7 @@ def test_progress_is_told_now_and_then(root):
     make(root, {f"f{number:03}": "" for number in range(450)})
     told = []
     search(root, "x", progress=lambda done, what: told.append((done, what)))
-    assert told == [(200, "f199"), (400, "f399")]
+    assert told == [(64, "f063"), (192, "f191"), (448, "f447"), (450, "f449")]
 
 
 def test_a_bar_with_a_backslash_gets_a_note(root):

@@ -21,6 +21,7 @@ __all__ = [
     "IGNORE_FILES",
     "MAX_ENTRIES",
     "FolderEntries",
+    "FolderReader",
     "Kind",
     "Unlisted",
     "list_folder",
@@ -156,14 +157,99 @@ def list_folder(
     unreadable: tuple[str, ...] = ()
     if not _SPECIAL.isdisjoint(names):
         stack, unreadable = with_ignore_files(root, stack, descriptor, path, names, tracking)
-    prefix = "" if path == "." else f"{path}/"
-    sifted = stack.sift(prefix, names, lambda name: _is_build(descriptor, name))
+    return _sifted(path, names, odd, stack, lambda name: _is_build(descriptor, name), unreadable)
+
+
+def _sifted(
+    path: str,
+    names: list[str],
+    odd: dict[str, Kind],
+    stack: IgnoreRuleSet,
+    built: Callable[[str], bool],
+    unreadable: tuple[str, ...] = (),
+) -> FolderEntries:
+    """What ignore rules leave of the names in a folder."""
+    sifted = stack.sift("" if path == "." else f"{path}/", names, built)
     sifted.kept.sort()
     return FolderEntries(
-        *(sifted.kept, odd, size, stack, sifted.bare, sifted.folders, sifted.files),
+        *(sifted.kept, odd, len(names), stack, sifted.bare, sifted.folders, sifted.files),
         unreadable=unreadable,
         asks_git=sifted.doubtful,
     )
+
+
+class FolderReader:
+    """Lists the folders of a walk by their paths, with each that is asked for some of those that come next.
+
+    It lists what `list_folder` would, whoever may see it.
+
+    Args:
+        root: The root that they lie in.
+        base: The folder that the walk begins with.
+        listing: What is in it.
+        deepest: Up to so many folders below the root some are listed before they are asked for.
+    """
+
+    def __init__(self, root: Root, base: str, listing: FolderEntries, deepest: int) -> None:
+        self._root = root
+        self._deepest = deepest
+        self._waiting: dict[str, IgnoreRuleSet | None] = {}
+        self._listed: dict[str, FolderEntries | Unlisted] = {}
+        self._step = 1
+        self._add(base, listing)
+
+    def __call__(self, path: str) -> FolderEntries | Unlisted:
+        """The names in a folder; its own folder was asked for before."""
+        if path not in self._listed:
+            self._list_some(path)
+        return self._listed.pop(path)
+
+    def _add(self, path: str, listing: FolderEntries) -> None:
+        prefix = "" if path == "." else f"{path}/"
+        for key in reversed(listing.names):
+            if key[-1] == "/":
+                self._waiting[prefix + key[:-1]] = listing.below(key[:-1])
+
+    def _list_some(self, path: str) -> None:
+        some = {path: self._waiting.pop(path)}
+        deep: dict[str, IgnoreRuleSet | None] = {}
+        while self._waiting and len(some) < self._step:
+            found, stack = self._waiting.popitem()
+            (some if found.count("/") < self._deepest else deep)[found] = stack
+        self._waiting.update(deep)
+        self._step = min(self._step * _FASTER, _MOST_AHEAD)
+        names = list(self._root.list_some(list(some)))
+        # What was added last is listed next.
+        for (found, stack), here in zip(reversed(some.items()), reversed(names), strict=True):
+            listing = self._entries(found, stack, here)
+            self._listed[found] = listing
+            if not isinstance(listing, str):
+                self._add(found, listing)
+
+    def _entries(
+        self, path: str, stack: IgnoreRuleSet | None, names: list[str] | None
+    ) -> FolderEntries | Unlisted:
+        if names is None or stack is None or not _SPECIAL.isdisjoint(names):
+            with opened_folder(self._root, path) as folder:
+                if isinstance(folder, str):
+                    return folder
+                return list_folder(self._root, folder, path, stack)
+        odd: dict[str, Kind] = {}
+        for at, name in enumerate(names):
+            if name[-2:] in _SIGNS:
+                names[at] = name[:-2]
+                odd[name[:-2]] = _SIGNS[name[-2:]]
+        return _sifted(path, names, odd, stack, partial(self._is_build, path))
+
+    def _is_build(self, path: str, name: str) -> bool:
+        with opened_folder(self._root, path) as folder:
+            return not isinstance(folder, str) and _is_build(folder, name)
+
+
+_FASTER: Final = 4
+_MOST_AHEAD: Final = 256
+_SIGNS: Final[dict[str, Kind]] = {"/@": "link", "/?": "other"}
+"""What stands behind names that are neither files nor folders."""
 
 
 def with_ignore_files(

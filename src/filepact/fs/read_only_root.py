@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from filepact.fs.home_secrets import SecretIndex
     from filepact.fs.resolve import Resolution
-    from filepact.fs.trigrams import SmallFile
+    from filepact.fs.trigrams import FileRead
     from filepact.text.literals import Needs
 
 __all__ = ["FOLDER", "MOVED", "OpenFile", "RootReader", "root_gone"]
@@ -277,7 +277,7 @@ class RootReader:
         *,
         fold: bool = False,
         odd: Sequence[bytes] = (),
-    ) -> Iterator[SmallFile | Literal[False] | None]:
+    ) -> Iterator[FileRead]:
         """Read many files that are not large, without following links, as far as that is quick.
 
         Each is resolved, held and checked as by `read`, by a library that does it for many in one call.
@@ -286,20 +286,34 @@ class RootReader:
             paths: The files.
             needs: What a file must hold as bytes to be wanted.
             fold: Whether the case of ASCII letters does not matter in that.
-            odd: Words by which a file is wanted as well, and by bytes that are no text of ASCII, if there
+            odd: Words by which a file is wanted as well, and by bytes that are no text in UTF-8, if there
                 are any.
 
         Yields:
-            For each file its bytes, and its stamp as `glance` has it; False where it does not hold what
-            is wanted; None for what `read` has to read, or refuse.
+            What was read of each; None for what `read` has to read, or refuse.
         """
         from filepact.fs.trigrams import read_files  # noqa: PLC0415 - only searches need it
 
-        quick = self._resolver.name == "openat2" and not self.boundary.mounts and self.alive()
-        resolve = BENEATH | NO_LINKS | NO_MAGIC_LINKS | self.boundary.resolve
-        if not quick:
+        if not self._quick:
             return iter([None] * len(paths))
-        return read_files(self._descriptor, resolve, paths, needs, fold=fold, odd=odd)
+        return read_files(self._descriptor, self._flags, paths, needs, fold=fold, odd=odd)
+
+    def list_some(self, paths: Sequence[str]) -> Iterator[list[str] | None]:
+        """The names in many folders, without following links, as far as that is quick; as of `list_folders`."""
+        from filepact.fs.trigrams import list_folders  # noqa: PLC0415 - only searches need it
+
+        if not self._quick:
+            return iter([None] * len(paths))
+        return list_folders(self._descriptor, self._flags, paths)
+
+    @property
+    def _quick(self) -> bool:
+        """Whether the library can do several things in one call as each of them would be done."""
+        return self._resolver.name == "openat2" and not self.boundary.mounts and self.alive()
+
+    @property
+    def _flags(self) -> int:
+        return BENEATH | NO_LINKS | NO_MAGIC_LINKS | self.boundary.resolve
 
     def _bytes(self, path: str, limit: int) -> bytes:
         return self.read(path, limit=limit, follow=False).data

@@ -13,17 +13,26 @@ import sys
 import threading
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from filepact.text.literals import Needs
 
-__all__ = ["NO_LINE", "FoundLine", "SmallFile", "TrigramIndex", "find_lines", "read_files"]
+__all__ = [
+    "NO_LINE",
+    "FileRead",
+    "FoundLine",
+    "SmallFile",
+    "TrigramIndex",
+    "find_lines",
+    "list_folders",
+    "read_files",
+]
 
 _LIBRARY = Path(__file__).resolve().parent.parent / "libtrigram.so.1"
-_VERSION: Final = 3
+_VERSION: Final = 4
 """That of the library that this module was written for."""
 
 _KELVIN: Final = b"\xe2\x84\xaa"
@@ -45,6 +54,11 @@ def _library() -> Any:
             *(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p),
         ]
         library.read_files.restype = ctypes.c_uint32
+        library.list_folders.argtypes = [
+            *(ctypes.c_int, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_uint32),
+            *(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p),
+        ]
+        library.list_folders.restype = ctypes.c_uint32
         library.find_lines.argtypes = [
             *(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32),
             *(ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int),
@@ -143,13 +157,18 @@ def _is_short(group: Sequence[bytes]) -> bool:
 
 _THREE: Final = 3
 _ROOM: Final = 1 << 20
-_AT_ONCE: Final = 256
+_AT_ONCE: Final = 1_024
 _LACKING: Final = -2
+_LACKING_IN_UTF8: Final = -3
 _FIELDS: Final = 4
 _rooms = threading.local()
 
 SmallFile = tuple[bytes, tuple[int, ...]]
 """The bytes of a file, and its inode, size and both times."""
+
+FileRead = SmallFile | bool | None
+"""What was read of a file: what it holds; False where that is not what is wanted, True where it is not in UTF-8;
+None for what has to be read in another way, which tells what it is."""
 
 
 def read_files(
@@ -160,7 +179,7 @@ def read_files(
     *,
     fold: bool = False,
     odd: Sequence[bytes] = (),
-) -> Iterator[SmallFile | Literal[False] | None]:
+) -> Iterator[FileRead]:
     """Read regular files that have one name and are not large, each in one state.
 
     Args:
@@ -169,19 +188,16 @@ def read_files(
         paths: The files.
         needs: What a file must hold as bytes to be wanted.
         fold: Whether the case of ASCII letters does not matter in that.
-        odd: Words by which a file is wanted as well, and by bytes that are no text of ASCII, if there are any.
+        odd: Words by which a file is wanted as well, and by bytes that are no text in UTF-8, if there are any.
 
     Yields:
-        For each what it holds; False where that is not what is wanted; None for what has to be read in
-        another way, which tells what it is.
+        What was read of each.
     """
     library, at = _library(), 0
     packed, strange = _packed(needs, fold), _packed((odd,) if odd else (), fold=False)
     while library is not None and at < len(paths):
         some = paths[at : at + _AT_ONCE]
-        room = getattr(_rooms, "room", None)
-        if room is None:
-            room = _rooms.room = (ctypes.c_char * _ROOM)()
+        room = _room()
         records = (ctypes.c_int64 * (_FIELDS * len(some)))()
         names = os.fsencode("\0".join(some)) + b"\0"
         done = library.read_files(
@@ -189,7 +205,7 @@ def read_files(
             *(strange, len(strange), room, _ROOM, records),
         )
         at += done
-        got: list[SmallFile | Literal[False] | None] = [False] * done
+        got: list[FileRead] = [False] * done
         start = 0
         view = memoryview(room)
         for number, size in enumerate(records[: _FIELDS * done : _FIELDS]):
@@ -198,10 +214,51 @@ def read_files(
                 got[number] = (bytes(view[start : start + size]), (inode, size, *times))
                 start += size
             elif size != _LACKING:
-                got[number] = None
+                got[number] = True if size == _LACKING_IN_UTF8 else None
         yield from got
     for _ in range(at, len(paths)):
         yield None
+
+
+def list_folders(folder: int, resolve: int, paths: Sequence[str]) -> Iterator[list[str] | None]:
+    """List folders.
+
+    Args:
+        folder: As for `read_files`.
+        resolve: As for `read_files`.
+        paths: The folders.
+
+    Yields:
+        For each its names in any order; behind those of folders stands ``/``, behind those of links ``/@``, behind
+        those of what is neither nor a file ``/?``.  None for what has to be listed in another way.
+    """
+    library, at = _library(), 0
+    while library is not None and at < len(paths):
+        some = paths[at : at + _AT_ONCE]
+        room = _room()
+        sizes = (ctypes.c_int64 * len(some))()
+        names = os.fsencode("\0".join(some)) + b"\0"
+        done = library.list_folders(folder, resolve, names, len(some), room, _ROOM, sizes)
+        at += done
+        view, start = memoryview(room), 0
+        got: list[list[str] | None] = []
+        for size in sizes[:done]:
+            if size > 0:
+                got.append(os.fsdecode(bytes(view[start : start + size - 1])).split("\0"))
+                start += size
+            else:
+                got.append(None if size else [])
+        yield from got
+    for _ in range(at, len(paths)):
+        yield None
+
+
+def _room() -> Any:
+    """Room for what the library reads, for this thread."""
+    room = getattr(_rooms, "room", None)
+    if room is None:
+        room = _rooms.room = (ctypes.c_char * _ROOM)()
+    return room
 
 
 _MOST_LINES: Final = 4_096

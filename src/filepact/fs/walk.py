@@ -15,8 +15,10 @@ from filepact.errors import FilepactError, ReadFailedError, TooLargeError
 from filepact.fs.folder_entries import (
     IGNORE_FILES,
     MAX_ENTRIES,
+    FolderReader,
     list_folder,
     open_folder,
+    opened_folder,
     with_ignore_files,
 )
 from filepact.fs.read import read_regular
@@ -236,6 +238,7 @@ class TreeReader:
         max_depth: Deepest entries wanted; 1 is what lies directly in the base.
         most: Most names that are looked at, if fewer than ``MAX_ENTRIES``.
         known: Gives the listings of folders that are known, so that the disk is not asked.
+        ahead: Whether folders may be listed before they are entered, many at once; then none stays open.
         cancelled: Asked before each folder; true ends the walk.
         progress: Told at each folder how many entries were seen, and its path.
 
@@ -263,6 +266,7 @@ class TreeReader:
         max_depth: int | None = None,
         most: int | None = None,
         known: Callable[[str], FolderEntries | Unlisted] | None = None,
+        ahead: bool = False,
         cancelled: Callable[[], bool] = lambda: False,
         progress: Callable[[int, str], None] = lambda _seen, _path: None,
     ) -> None:
@@ -281,6 +285,7 @@ class TreeReader:
         self._allow = allow if isinstance(allow, EntryFilter) else EntryFilter(allow)
         self._max_depth = max_depth
         self._known = known
+        self._ahead = ahead
         self._asked = cancelled
         self._tell = progress
         self._batches = self._run()
@@ -394,7 +399,12 @@ class TreeReader:
             return self._frame(-1, self._base, self._known(self._base), 1)
         stack = self._inherited() if self._ignore else None
         descriptor = self._root.open_directory(self._base, follow=False)
-        return self._list(descriptor, self._base, stack, 1)
+        first = self._list(descriptor, self._base, stack, 1)
+        if self._ahead and first is not None:
+            below = 0 if self._base == "." else self._base.count("/") + 1
+            most = MAX_DEPTH if self._max_depth is None else self._max_depth - 1
+            self._known = FolderReader(self._root, self._base, first.listing, below + most)
+        return first
 
     def _enter(
         self, above: int, batch: EntryList, path: str, listing: FolderEntries
@@ -414,7 +424,13 @@ class TreeReader:
             return None
         self._tell(self.looked_at, path)
         if self._known is not None:
-            return self._frame(-1, path, self._known(path), depth + 1)
+            found = self._known(path)
+            if self._ahead and not isinstance(found, str) and found.size > self._left:
+                with opened_folder(self._root, path) as folder:
+                    stack, most = listing.below(batch.folder), self._left
+                    if isinstance(folder, int):
+                        found = list_folder(self._root, folder, path, stack, most=most)
+            return self._frame(-1, path, found, depth + 1)
         descriptor = open_folder(self._root, above, batch.folder)
         if not isinstance(descriptor, int):
             return self._frame(-1, path, descriptor, depth + 1)

@@ -160,9 +160,9 @@ _BLOCK_WORDS = (
     "minisign encrypted",
 )
 _WIDE_WORDS = tuple(
-    word.encode(codec)[3:-3] for word in _BLOCK_WORDS for codec in ("utf-16-le", "utf-32-le")
+    word.encode(codec)[:-3] for word in _BLOCK_WORDS for codec in ("utf-16-le", "utf-32-le")
 )
-"""The same in wide units, without the ends that tell apart which byte comes first."""
+"""The same in wide units, without the end that tells apart which byte comes first."""
 KEY_WORDS: Final = tuple(word.encode() for word in _BLOCK_WORDS)
 """Of these words each private key has one, in an encoding that extends ASCII."""
 

@@ -113,6 +113,26 @@ class EncodingSettings:
                 break
         return None
 
+    def given_now(self, root: Root) -> Callable[[str], NamedEncoding | None]:
+        """`given` for the files of one root, by their paths, for one search: folders are looked into once."""
+        silent: set[str] = set()
+
+        def given(path: str) -> NamedEncoding | None:
+            passed: list[str] = []
+            folder = path
+            while not self._chosen and folder != ".":
+                folder = folder.rpartition("/")[0] or "."
+                if folder in silent:
+                    break
+                name = EDITORCONFIG if folder == "." else f"{folder}/{EDITORCONFIG}"
+                if root.glance(name) is not None:
+                    return self.given(WorkspacePath(root.path, path))
+                passed.append(folder)
+            silent.update(passed)
+            return self.given(WorkspacePath(root.path, path)) if self._chosen else None
+
+        return given
+
     def _read(self, root: Root, name: str, stamp: tuple[int, ...]) -> EditorConfig | None:
         asked = WorkspacePath(root.path, name)
         self._guard.permit(asked, "read")
@@ -295,6 +315,10 @@ class Documents:
     def given_in(self, root: Root) -> Callable[[str], NamedEncoding | None]:
         """`given` for the files of one root, by their canonical paths."""
         return lambda path: self.given(WorkspacePath(root.path, path))
+
+    def given_now(self, root: Root) -> Callable[[str], NamedEncoding | None]:
+        """As `given_in`, for one search."""
+        return self._encodings.given_now(root)
 
     def has_newer(self, path: WorkspacePath) -> bool:
         """Whether there is a text of the file that the disk need not have."""

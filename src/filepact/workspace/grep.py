@@ -22,6 +22,7 @@ from filepact.workspace.match_lines import (
     matches_at,
     spans_in,
 )
+from filepact.workspace.read_ahead import GroupReader
 from filepact.workspace.search_index import FILE_LIMIT, NO_INDEX
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from filepact.text.codec import NamedEncoding
     from filepact.text.query import Query, QueryMatch
     from filepact.workspace.match_lines import MatchSpan
+    from filepact.workspace.read_ahead import Read
     from filepact.workspace.search_index import RootSearch
     from filepact.workspace.text_index import KnownTexts
 
@@ -52,7 +54,10 @@ _MOST_COUNTED = 10_000
 """Most matches of one file that are counted where each file's are asked for."""
 
 _STEP_SECONDS = 0.5
-_AT_ONCE = 200
+_FIRST_AHEAD = 64
+_MOST_AHEAD = 1_024
+"""How many files of which nothing is known are read at once, at first and later."""
+
 _FIRST_AT_ONCE = 16
 _MOST_AT_ONCE = 512
 """How many files that may match are looked into at once, at first and later."""
@@ -293,36 +298,50 @@ class _Run:
             overlay: See `grep`.
             progress: See `grep`.
         """
-        waiting: list[str] = []
-        for batch in entries.batches():
-            waiting += select(batch)
-            while len(waiting) >= _AT_ONCE:
-                some, waiting = waiting[:_AT_ONCE], waiting[_AT_ONCE:]
-                self._unknown(some, root, held, overlay)
-                progress(self.searched, some[-1])
+        query, waiting, step = self.query, list[str](), _FIRST_AHEAD
+        read = partial(root.read_small, needs=query.needs, fold=not query.exact, odd=KEY_WORDS)
+        with GroupReader(read) as ahead:
+            for batch in entries.batches():
+                waiting += select(batch)
+                while len(waiting) >= step:
+                    some, waiting = waiting[:step], waiting[step:]
+                    ahead.add(some)
+                    step = min(step * 2, _MOST_AHEAD)
+                    if ahead.full:
+                        progress(self.searched, self._unknown(ahead, read, root, held, overlay))
+                    if self.ended():
+                        return
+            if waiting:
+                ahead.add(waiting)
+            while last := self._unknown(ahead, read, root, held, overlay):
+                progress(self.searched, last)
                 if self.ended():
                     return
-        self._unknown(waiting, root, held, overlay)
 
     def _unknown(
         self,
-        paths: list[str],
+        ahead: GroupReader,
+        read: Read,
         root: Root,
         held: Collection[str],
         overlay: Callable[[str], bytes | None],
-    ) -> None:
-        """Search some of them, of plain texts only those that hold what is needed."""
-        query = self.query
-        read = root.read_small(paths, query.needs, fold=not query.exact, odd=KEY_WORDS)
-        for path, now in zip(paths, read, strict=True):
+    ) -> str:
+        """Search some that are read, of plain texts only those that hold what is needed; the last of them."""
+        files = ahead.take()
+        if files is None:
+            return ""
+        for path, now in zip(files.paths, files.each(read), strict=True):
             if now is False and path not in held:
                 self.searched += 1
             elif self.ended():
-                return
+                break
+            elif now is True and path not in held and self.given(path) is None:
+                self.searched += 1
             else:
-                data = now[0] if now and len(now[0]) <= FILE_LIMIT else None
+                data = now[0] if isinstance(now, tuple) and len(now[0]) <= FILE_LIMIT else None
                 got = partial(_bytes, root, path) if data is None else partial(_given, data)
                 self.file(path, overlay, got)
+        return files.paths[-1]
 
     def known(
         self,
@@ -375,7 +394,11 @@ class _Run:
             if (path in found if path in texts else fresh.get(path) is not False)
         ]
         again = [path for _, path in left if path in texts and path not in fresh]
-        read = {} if self.enough else dict(zip(again, root.read_small(again), strict=True))
+        read = {
+            path: one
+            for path, one in zip(again, root.read_small([] if self.enough else again), strict=False)
+            if isinstance(one, tuple)
+        }
         for place, path in left:
             if self.ended():
                 return
@@ -403,7 +426,7 @@ class _Run:
         for path, read in zip(some, reading, strict=True):
             if read is False:
                 found[path] = False
-            elif read is not None and known.same(path, read[1]):
+            elif isinstance(read, tuple) and known.same(path, read[1]):
                 known.keep(path, read[0])
                 found[path] = read
         return found

@@ -408,7 +408,7 @@ class Reader:
                 more=more,
                 overlay=self._documents.newer_bytes(location.root),
                 net=self._guard.net,
-                given=self._documents.given_in(location.root),
+                given=self._documents.given_now(location.root),
                 kept=self._texts.__setitem__,
                 deadline=self._deadline,
                 progress=self._progress,

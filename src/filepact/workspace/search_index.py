@@ -80,7 +80,12 @@ class RootSearch:
             if known is not None:
                 return known
         return TreeReader(
-            root, base, allow=allow, max_depth=max_depth, cancelled=cancelled, progress=progress
+            *(root, base),
+            allow=allow,
+            max_depth=max_depth,
+            ahead=True,
+            cancelled=cancelled,
+            progress=progress,
         )
 
     def answer(
@@ -284,7 +289,7 @@ class SearchIndexes:
                 self._pause()
                 if self._closed or index.texts.full:
                     return
-                record = FileRecord(*found, 1) if found else None
+                record = FileRecord(*found, 1) if isinstance(found, tuple) else None
                 self._index(index, path, record, partial(given, path))
         if paths:
             index.texts.rest()
