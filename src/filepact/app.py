@@ -198,8 +198,7 @@ def open_workspace(
 ) -> Workspace:
     """Open folders with their journal, and settle what a crash may have left.
 
-    The rules, the journal and the home folder are those of the person who runs this, as for the
-    command; to leave them out, others are named.
+    The rules, the journal and the home folder are those of the person who runs this; to leave them out, others are named.
 
     Args:
         roots: Folders that may be used, the working folder first; absolute or relative to the
@@ -258,7 +257,7 @@ def open_workspace(
         guard = Guard(
             opened, given=[str(path) for path in roots], policy=policy, net=settings.guard.content
         )
-        return Workspace(
+        workspace = Workspace(
             guard,
             SqliteStore(state.database, locked_by=locked_by),
             state,
@@ -273,6 +272,11 @@ def open_workspace(
         for root in opened:
             root.close()
         raise
+    if any(state.is_checkout(root.path) for root in opened):
+        import filepact.sharing  # noqa: PLC0415 - few folders are
+
+        filepact.sharing.join(workspace, state)
+    return workspace
 
 
 def open_observed(

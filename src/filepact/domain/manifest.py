@@ -6,14 +6,14 @@ folder, or that a checkout would obey, is refused before anything is done with i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from filepact.domain.names import key
 from filepact.errors import SharedDamagedError
 from filepact.values import late_regex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 __all__ = [
     "MOST_FILES",
@@ -94,7 +94,7 @@ class SharedFiles(Protocol):
             ObjectStoreFailedError: The server cannot be asked.
         """
 
-    def files(self, version: SharedHead) -> Mapping[str, ManifestEntry]:
+    def files(self, version: Any) -> Mapping[str, ManifestEntry]:
         """All files of a version.
 
         Raises:
@@ -107,6 +107,9 @@ class SharedFiles(Protocol):
         Raises:
             SharedDamagedError: They are others, or not there.
         """
+
+    def contents(self, entries: Iterable[ManifestEntry]) -> Iterator[tuple[ManifestEntry, bytes]]:
+        """The bytes of many files, each content once; errors as `content`."""
 
     def publish(
         self,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BY_EDITOR",
     "BY_NOBODY",
+    "FROM_ELSEWHERE",
     "PARTLY",
     "PAST_THE_DOORS",
     "PREVIEW_MODE",
@@ -59,6 +60,9 @@ UNOBSERVED: Final = "unobserved"
 
 BY_NOBODY: Final = "unknown"
 """The tool of an operation that was seen on the disk while no agent was at work: a person's, mostly."""
+
+FROM_ELSEWHERE: Final = "workspace"
+"""The tool of an operation that brought what others made of a shared workspace."""
 
 PARTLY: Final = "*"
 """Follows, in the target of an undo, the id of an operation of which some files were left."""

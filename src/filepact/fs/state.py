@@ -75,6 +75,15 @@ class StateFolder:
         name = hashlib.sha256(names).hexdigest()[:16]
         return os.path.join(self.path, "snapshots", f"{name}.db")
 
+    def checkout(self, root: RootId) -> str:
+        """The path of the file in which a checkout of a shared workspace remembers itself."""
+        name = hashlib.sha256(root.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        return os.path.join(self.path, "checkouts", f"{name}.jsonl")
+
+    def is_checkout(self, root: RootId) -> bool:
+        """Whether a root is such a checkout."""
+        return os.path.exists(self.checkout(root))
+
     def guarding(self, root: RootId) -> ProcessLock:
         """The lock of the one process that guards a root."""
         name = hashlib.sha256(root.encode("utf-8", "surrogateescape")).hexdigest()[:16]

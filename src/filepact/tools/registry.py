@@ -12,11 +12,12 @@ import math
 import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, get_args
 
 from filepact.domain.deadline import Deadline
-from filepact.errors import FilepactError
+from filepact.errors import FilepactError, SharedConflictError
 from filepact.tools.answers import (
     CallContext,
     CallResult,
@@ -61,6 +62,8 @@ _PORTS: dict[str, Kind] = {
     "draft": "writes",
     "past": "writes",
 }
+_AGAIN: Final = 16
+"""Times that a call is made anew where somebody else changed its file of a shared workspace first."""
 _NAMING: Final = ("path", "filePath", "directory")
 _LEVELS: tuple[Level, ...] = get_args(Level)
 _TIERS: tuple[Tier, ...] = get_args(Tier)
@@ -332,8 +335,17 @@ class Toolset:
     def _carry_out(
         self, called: Tool, arguments: Mapping[str, object], call: CallContext
     ) -> CallResult:
-        """Check the arguments, and have the tool work on its port."""
-        values, engine = called.parameters.check(arguments), self._engine
+        """Check the arguments, and have the tool work on its port; anew where others were faster."""
+        values = called.parameters.check(arguments)
+        for _ in range(_AGAIN):
+            # What was refused had changed nothing, and each time begins with what the others made.
+            with suppress(SharedConflictError):
+                return self._try_out(called, values, call)
+            call.deadline.check()
+        return self._try_out(called, values, call)
+
+    def _try_out(self, called: Tool, values: Mapping[str, Any], call: CallContext) -> CallResult:
+        engine = self._engine
         if called.port == "draft":
             with engine.draft(call, called.name) as draft:
                 summary = str(called.function(draft, **values))

@@ -83,6 +83,8 @@ class Committer:
 
     Attributes:
         cut_off: Whether an operation was stopped in between, so that recovery is needed.
+        publish: Makes a change known elsewhere when all is staged here, and before anything is replaced; whether it
+            did.  An error of it is one of the operation, and nothing was changed here or there.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class Committer:
         self._root_of = root_of
         self._show = show
         self.cut_off = False
+        self.publish: Callable[[Operation, Mapping[str, bytes]], bool] | None = None
         self._late = DisplacedFiles(store, state)
         self._unrecorded: list[OperationResult] = []
         self._recording = Lock()
@@ -129,11 +132,12 @@ class Committer:
         parts: list[_Part] = []
         made: list[FileChange] = []
         mark: _Part | None = None
+        published = False
         try:
             for root, folder in begun.directories:
                 self._root_of(root).make_directories(folder)
             # Whatever happens to a single file is seen, and put right, when it is exchanged.
-            several = len(begun.changes.changes) > 1
+            several = len(begun.changes.changes) > 1 or self.publish is not None
             for number, change in _in_order(begun.changes.changes):
                 if FOLDER not in (change.before, change.after):
                     parts.append(
@@ -148,6 +152,7 @@ class Committer:
                 ):
                     made.append(change)
             mark = self._mark(begun, parts)
+            published = self.publish is not None and self.publish(begun, contents)
             few = len(parts) <= _FEW
             for part in parts:
                 part.staged.holds = few
@@ -158,6 +163,8 @@ class Committer:
             unsure = self._sync(parts)
         except FilepactError as error:
             self._take_back(begun, parts, made, mark, contents, error)
+            if published:
+                raise _only_elsewhere(error) from None
             raise
         except BaseException:
             # Stopped between an effect and its note: only a look at the files tells what is done.
@@ -402,6 +409,14 @@ class Committer:
         note = f"{cause.message}; already changed and not taken back: {names}"
         left = ChangeSet(tuple(reversed(kept)))
         self._tell(OperationResult(operation.id, "interrupted", note, left))
+
+
+def _only_elsewhere(error: FilepactError) -> WriteFailedError:
+    return WriteFailedError(
+        f"{error.message}. The shared workspace has the change all the same",
+        hint="This folder takes it with the next call. Read the file then, before anything else.",
+        outcome="elsewhere",
+    )
 
 
 def _close(parts: Iterable[_Part]) -> None:

@@ -100,6 +100,7 @@ class Rebase:
         hides: Hides,
         deadline: Deadline = FOREVER,
         content: Callable[[str], bytes] | None = None,
+        conflicts: Conflicts | None = None,
     ) -> RebaseResult:
         """A change set fitted to what its locked files hold; arguments and errors as `fit`.
 
@@ -108,11 +109,16 @@ class Rebase:
             hides: See there.
             deadline: See there.
             content: The bytes of its states, where the journal does not have them.
+            conflicts: See there.
         """
         if content is None:
-            return self._fit(changes, self._current, hides, deadline, None)
+            return self._fit(changes, self._current, hides, deadline, conflicts)
         return fit(
-            *(changes, self._current, content), show=self._show, hides=hides, deadline=deadline
+            *(changes, self._current, content),
+            show=self._show,
+            hides=hides,
+            deadline=deadline,
+            conflicts=conflicts,
         )
 
     def fit_all(

@@ -169,8 +169,8 @@ class Recovery:
                 self._in_part(operation)
         return tuple(settled)
 
-    def mend(self, committer: Committer) -> None:
-        """Bring to an end what an earlier call of this process could not."""
+    def mend(self, committer: Committer, then: Callable[[], None] = lambda: None) -> None:
+        """Bring to an end what an earlier call of this process could not, and then do what a call begins with."""
         owed = [end for end in committer.unrecorded if end.state != "applied"]
         for end in owed:
             # What refused the journal has often refused to let go of files as well.
@@ -185,6 +185,7 @@ class Recovery:
         if committer.cut_off:
             committer.cut_off = False
             self.run()
+        then()
 
     def _settle(self, operation: Operation) -> Operation:
         left = self._leftovers(operation)

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from filepact.workspace.receipt import ChangeDiff
     from filepact.workspace.search_index import SearchIndexes
     from filepact.workspace.selection import Selection
+    from filepact.workspace.shared import SharedRoot
 
 __all__ = ["Mode", "Workspace"]
 
@@ -194,6 +195,12 @@ class Workspace:
         """A path as people and agents see it."""
         return self.guard.show(path.root, path.path)
 
+    def join(self, shared: SharedRoot) -> None:
+        """Have a root follow a shared workspace: each call begins with its newest version, each change is one."""
+        shared.bind(fitting=self._fitting, writer=self._writer)
+        self._committer.publish = shared.publish
+        self._mend = partial(self._recovery.mend, self._committer, shared.refresh)
+
     @property
     def state_folder(self) -> str:
         """The true path of the state folder."""
@@ -291,16 +298,13 @@ class Workspace:
         notes = tuple(draft.notes)
         result = draft.result()
         changes, contents, grows = result.changes, result.contents, result.extends
-        if not result.step:
-            return self._nothing_new(draft, summary, notes)
-        if [one.changes for one in grows] == [changes]:
+        if not result.step or [one.changes for one in grows] == [changes]:
             return self._nothing_new(draft, summary, notes)
         agent = draft.session.agent
         self.guard.check_together(changes, agent=agent)
         shown = self._shown_draft(draft, changes, to_agent=bool(agent))
-        step = ""
-        if grows:
-            step = self._shown_draft(draft, result.step, to_agent=bool(agent)).diff
+        own = self._shown_draft(draft, result.step, to_agent=bool(agent)) if grows else None
+        step = own.diff if own else ""
         draft.deadline.check()
         if draft.dry_run:
             return Receipt(None, "preview", summary, shown.files, shown.diff, notes, step=step)
@@ -412,12 +416,7 @@ class Workspace:
         return self.approving.approve(change_id, approval, to_agent=to_agent)
 
     def reject(self, change_id: str, approval: Approval) -> Proposal:
-        """Refuse what was proposed; the reason is kept for the agent, what it was to hold is not.
-
-        Args:
-            change_id: As for `approve`.
-            approval: Who says so, and why.
-        """
+        """Refuse what was proposed; the reason is kept for the agent, what it was to hold is not."""
         return self.approving.reject(change_id, approval)
 
     def reject_all(self, proposals: Sequence[Proposal], approval: Approval) -> None:

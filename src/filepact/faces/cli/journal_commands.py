@@ -1,4 +1,4 @@
-"""Declares the commands over the journal: looking, going back, deciding, and keeping it sound."""
+"""Declares the commands over the journal: looking, going back, deciding, keeping it sound, and sharing folders."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["add_journal_commands"]
 
 
+_URL = "the place: s3://bucket/prefix"
+
+
 def add_journal_commands(group: CommandGroup) -> None:
     """Add them, in the order in which the help shows them."""
     _add_looking_back(group)
@@ -22,6 +25,7 @@ def add_journal_commands(group: CommandGroup) -> None:
     _add_reviewing(group)
     _add_state(group)
     _add_audit(group)
+    _add_sharing(group)
 
 
 def _add_looking_back(group: CommandGroup) -> None:
@@ -377,3 +381,98 @@ def _add_records(add: Callable[..., Any]) -> None:
     add("--since", metavar="TIME", help="only since then, as for `filepact undo`")
     add("--agent", metavar="NAME", help="only what this agent did")
     add("--session", metavar="S", help="only one session: its id, or the first characters of it")
+
+
+def _add_sharing(group: CommandGroup) -> None:
+    below = group.nested(
+        "workspace",
+        "share a workspace on object storage",
+        "Many machines work with the same files: each has a checkout, a folder like any other. The server, the region and the "
+        "account are those of AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+    )
+    add = below.add(
+        "create",
+        "sharing:create",
+        "make an empty shared workspace",
+        "filepact workspace create s3://team/project",
+        "The server is tried first: one that does not keep conditions on writes is refused.",
+    )
+    add("url", metavar="URL", help=_URL)
+    add = below.add(
+        "import",
+        "sharing:import_",
+        "take the files of a folder into a shared workspace, as one change",
+        "filepact workspace import s3://team/project ~/project",
+        "What ignore files name stays out, and so do links and Git's own folder.",
+    )
+    add("url", metavar="URL", help=_URL)
+    add("directory", metavar="DIR", help="the folder")
+    add(
+        "--replace",
+        action="store_true",
+        help="replace files that are there and hold something else",
+    )
+    add = below.add(
+        "checkout",
+        "sharing:checkout",
+        "make an empty folder a checkout of a shared workspace",
+        "filepact workspace checkout s3://team/project ~/project",
+        "It is a root like any other then: serve it with `filepact mcp`. What an agent changes in it is in the shared workspace "
+        "before the agent is told so. If it is cut off, say it again.",
+    )
+    add("url", metavar="URL", help=_URL)
+    add("directory", metavar="DIR", help="the folder, which is there and empty")
+    add = below.add(
+        "sync",
+        "sharing:sync",
+        "bring what others changed, and send what any program changed in this checkout",
+        "filepact workspace sync",
+        "All that is sent is one change. A file that both changed is merged; where the same lines were changed it stays as it is here, and "
+        "the exit code is 1, until you say which one counts.",
+    )
+    add("--ours", action="store_true", help="such a file becomes what it is here")
+    add(
+        "--theirs",
+        action="store_true",
+        help="such a file becomes what it is there; undo brings it back",
+    )
+    below.add(
+        "status",
+        "sharing:status",
+        "show how this checkout and its shared workspace differ",
+        "filepact workspace status",
+        "Nothing is changed, here or there; but as before every command, what others changed is brought first where it fits.",
+    )
+    add = below.add(
+        "export",
+        "sharing:export",
+        "write the newest version into an empty folder",
+        "filepact workspace export s3://team/project /srv/project",
+        "The folder is no checkout.",
+    )
+    add("url", metavar="URL", help=_URL)
+    add("directory", metavar="DIR", help="the folder, which is there and empty")
+    add = below.add(
+        "check",
+        "sharing:check",
+        "read all files of the newest version, and list those that cannot be read",
+        "filepact workspace check s3://team/project",
+        "The exit code is 1 if there are any.",
+    )
+    add("url", metavar="URL", help=_URL)
+    add = below.add(
+        "gc",
+        "sharing:gc",
+        "remove what no version that is in use names any more",
+        "filepact workspace gc s3://team/project",
+        "What is found is removed by a later call, after the grace, unless a checkout stands at a version that may need it. Small packs "
+        "become large ones. One call at a time.",
+    )
+    add("url", metavar="URL", help=_URL)
+    add(
+        "--grace",
+        metavar="HOURS",
+        type=float,
+        default=24.0,
+        help="how long what nothing names is kept at least (default: 24)",
+    )

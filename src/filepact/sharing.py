@@ -1,0 +1,247 @@
+"""Puts shared workspaces together: the object store, the folder that is a checkout, and what a person wants of both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from filepact.errors import (
+    FilepactError,
+    InvalidParamsError,
+    ObjectStoreFailedError,
+    SharedConflictError,
+)
+from filepact.fs.checkout_index import CheckoutIndex
+from filepact.fs.root import Root
+from filepact.fs.state import open_state
+from filepact.objects.bucket import open_bucket
+from filepact.objects.repository import BucketWorkspace
+from filepact.objects.upkeep import GRACE, BucketLifecycle, BucketPruneResult, BucketStatistics
+from filepact.values import dataclass
+from filepact.workspace.journal import new_id
+from filepact.workspace.shared import FolderFiles, SharedRoot, SharedStatus, SyncResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from filepact.domain.manifest import FileState, ManifestEntry
+    from filepact.fs.state import StateFolder
+    from filepact.objects.bucket import Bucket
+    from filepact.objects.heads import Head
+    from filepact.workspace.workspace import Workspace
+
+__all__ = [
+    "GRACE",
+    "ImportResult",
+    "SharedPlace",
+    "begin_checkout",
+    "join",
+    "shared_status",
+    "sync_checkout",
+]
+
+_AT_A_TIME: Final = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """What was imported.
+
+    Attributes:
+        number: The version that has it.
+        files: Files of the folder.
+        left_out: What a shared workspace cannot have, with the reason.
+    """
+
+    number: int
+    files: int
+    left_out: tuple[str, ...]
+
+
+class SharedPlace:
+    """A shared workspace at its place, for a person.
+
+    Args:
+        url: The place.
+        bucket: The same as it is opened; None opens it.
+    """
+
+    def __init__(self, url: str, bucket: Bucket | None = None) -> None:
+        self.url = url
+        bucket = open_bucket(url) if bucket is None else bucket
+        self.workspace = BucketWorkspace(bucket)
+        self.lifecycle = BucketLifecycle(self.workspace, bucket)
+
+    def create(self, by: str) -> None:
+        """Make it.
+
+        Raises:
+            InvalidParamsError: There is one.
+            ObjectStoreUnsafeError: The server does not keep conditions.
+        """
+        self.workspace.create(new_id(), by)
+
+    def figures(self) -> tuple[Head, BucketStatistics]:
+        """Its newest version, and what all of it takes."""
+        return self.workspace.newest(), self.lifecycle.figures()
+
+    def check(self) -> Iterator[tuple[str, FilepactError]]:
+        """Read all of the newest version; the files that cannot be read, with the reason."""
+        return self.lifecycle.check()
+
+    def collect(self, by: str, grace: float) -> BucketPruneResult:
+        """One round of upkeep."""
+        return self.lifecycle.collect(new_id(), by, grace=grace)
+
+    def take_in(self, folder: str, by: str, *, replace: bool = False) -> ImportResult:
+        """Import the files of a folder as one new version.
+
+        Args:
+            folder: Its path.
+            by: Who does it.
+            replace: Whether files that are there with other bytes are replaced.
+
+        Raises:
+            SharedConflictError: There are such files.
+        """
+        with Root.open(folder) as root:
+            files = FolderFiles(root)
+            wanted: dict[str, FileState | None] = dict(files.states())
+            where = {one.content: path for path, one in wanted.items() if one is not None}
+
+            def agrees(path: str, there: FileState | None) -> bool:
+                return replace or there is None or there == wanted[path]
+
+            head = self.workspace.publish(
+                new_id(), by, wanted, lambda name: files.content(where[name], name), agrees
+            )
+            return ImportResult(head.number, len(wanted), tuple(files.left_out))
+
+    def write_out(self, folder: str) -> tuple[Head, Mapping[str, ManifestEntry]]:
+        """Export the newest version into a folder that is empty, or in which some of it is already.
+
+        Raises:
+            SharedConflictError: A file of the folder is another.
+        """
+        head = self.workspace.newest()
+        files = self.workspace.files(head)
+        with Root.open(folder) as root:
+            self._write(root, files)
+        return head, files
+
+    def _write(self, root: Root, files: Mapping[str, ManifestEntry]) -> None:
+        there = dict(FolderFiles(root, files).states())
+        other = [
+            path for path, one in there.items() if path not in files or files[path].state != one
+        ]
+        if other:
+            raise SharedConflictError(
+                f"the folder has {len(other):,} files that are not those of the shared workspace: {other[0]}",
+                hint="Nothing was changed. Take an empty folder; what is in this one, `filepact workspace import` takes in.",
+            )
+        missing: dict[str, list[str]] = {}
+        for path, entry in sorted(files.items()):
+            if path not in there:
+                missing.setdefault(entry.content, []).append(path)
+        made: set[str] = set()
+        wanted = {files[paths[0]].content: files[paths[0]] for paths in missing.values()}
+        for entry, data in self.workspace.contents(wanted.values()):
+            for path in missing[entry.content]:
+                above = path.rpartition("/")[0]
+                if above and above not in made:
+                    root.make_directories(above)
+                    made.add(above)
+                root.replace(path, data, mode=files[path].mode, expected=None, token=new_id())
+
+
+def begin_checkout(
+    url: str, folder: str, state_dir: str, place: SharedPlace | None = None
+) -> tuple[int, int]:
+    """Check a shared workspace out into a folder, which is a root like any other then.
+
+    Args:
+        url: The shared workspace.
+        folder: The folder: empty, or one in which this was begun before.
+        state_dir: The state folder, in which the checkout remembers itself.
+        place: The shared workspace as it is opened; None opens it.
+
+    Returns:
+        The version, and how many files it has.
+
+    Raises:
+        InvalidParamsError: The folder is a checkout already.
+        SharedConflictError: It has other files.
+    """
+    place = place or SharedPlace(url)
+    place.workspace.newest()
+    with Root.open(folder) as root:
+        state = open_state(state_dir, [root.path])
+        index = CheckoutIndex(state.checkout(root.path))
+        if index.exists():
+            index.load()
+            if index.url != url or index.change:
+                raise InvalidParamsError(
+                    f"{folder} is a checkout of {index.url} already",
+                    hint="`filepact workspace sync` brings it up to date.",
+                )
+        else:
+            index.begin(url, f"{new_id()}")
+        place.lifecycle.note(index.name, place.workspace.newest().number)
+        head, files = place.write_out(folder)
+        index.note(files, (head.number, head.change))
+        return head.number, len(files)
+
+
+def _open_index(state: StateFolder, workspace: Workspace) -> tuple[CheckoutIndex, Root]:
+    """The index of the root that is a checkout."""
+    found = [root for root in workspace.guard.roots if state.is_checkout(root.path)]
+    if len(found) != 1:
+        raise InvalidParamsError(
+            "no folder here is a checkout of a shared workspace"
+            if not found
+            else "two folders of one workspace are checkouts",
+            hint="Name one checkout: `filepact workspace checkout URL DIR` makes one.",
+        )
+    index = CheckoutIndex(state.checkout(found[0].path))
+    index.load()
+    return index, found[0]
+
+
+def join(
+    workspace: Workspace, state: StateFolder, opening: Callable[[str], SharedPlace] = SharedPlace
+) -> SharedRoot:
+    """Have the checkout among the roots of a workspace follow its shared workspace.
+
+    Args:
+        workspace: The workspace.
+        state: Its state folder.
+        opening: Opens the place.
+    """
+    index, root = _open_index(state, workspace)
+    place = opening(index.url)
+
+    def note(number: int) -> None:
+        try:
+            place.lifecycle.note(index.name, number)
+        except ObjectStoreFailedError:
+            return  # Upkeep then keeps more than it has to, and nothing else.
+
+    shared = SharedRoot(place.workspace, index, root, state.locks, note)
+    workspace.join(shared)
+    return shared
+
+
+def shared_status(workspace: Workspace) -> tuple[str, SharedStatus]:
+    """The place of a checkout, and how it differs from that."""
+    state = open_state(workspace.state_folder)
+    shared = join(workspace, state)
+    index, _ = _open_index(state, workspace)
+    return index.url, shared.status()
+
+
+def sync_checkout(
+    workspace: Workspace, by: str, *, ours: bool = False, theirs: bool = False
+) -> SyncResult:
+    """Bring and send; see `SharedRoot.sync`."""
+    if ours and theirs:
+        raise InvalidParamsError("a file cannot become both what it is here and what it is there")
+    return join(workspace, open_state(workspace.state_folder)).sync(by, ours=ours, theirs=theirs)

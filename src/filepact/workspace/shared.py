@@ -1,0 +1,468 @@
+"""A root that is a checkout of a shared workspace: brought up to the newest version before a call, and published with every change.
+
+A change of ours is staged on the disk, then made the newest version elsewhere, and only then done here.  So whoever is told that
+it was done can rely on it being in the shared workspace, whoever reads here never sees what was refused there, and a crash in
+between leaves a folder that is older than the shared workspace, which the next call brings up.
+
+What others made is fitted to what the folder holds, as an approval is to files that have moved, and done as an operation of its own.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.document import FOLDER, Revision, WorkspacePath, content_id
+from filepact.domain.manifest import FileState, fault_of
+from filepact.domain.operation import FROM_ELSEWHERE, Actor, Session
+from filepact.errors import (
+    FilepactError,
+    InvalidParamsError,
+    NoChangeError,
+    NotFoundError,
+    SharedConflictError,
+    StateFailedError,
+)
+from filepact.fs.atomic import LARGEST
+from filepact.fs.walk import TreeReader
+from filepact.values import dataclass
+from filepact.workspace.journal import new_id, new_proposal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from filepact.domain.manifest import ManifestEntry, SharedFiles, SharedHead
+    from filepact.domain.operation import Operation
+    from filepact.fs.checkout_index import CheckoutIndex
+    from filepact.fs.locks import FileLocks
+    from filepact.fs.root import Root
+    from filepact.workspace.rebase import Conflicts, Rebase
+    from filepact.workspace.writer import ChangeWriter
+
+__all__ = ["FolderFiles", "SharedRoot", "SharedStatus", "SyncResult", "file_state"]
+
+_PERMISSIONS: Final = 0o777
+_TOGETHER: Final = 256 << 20
+"""Bytes of changes of others that are done as one operation."""
+_TRIES: Final = 8
+_UNLISTED: Final = (".git",)
+
+
+def file_state(data: bytes, mode: int) -> FileState:
+    """The state of a file as a manifest names it."""
+    return FileState(content_id(data), len(data), mode & _PERMISSIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedStatus:
+    """How a folder differs from what it came from, and that from the newest version.
+
+    Attributes:
+        number: The version that the folder was brought to.
+        newest: The newest version.
+        ours: Files that were changed here and are not in the shared workspace.
+        theirs: Files that were changed there since.
+        left_out: What a shared workspace cannot have, with the reason.
+    """
+
+    number: int
+    newest: int
+    ours: tuple[str, ...]
+    theirs: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SyncResult:
+    """What has been brought and sent.
+
+    Attributes:
+        number: The version that the folder stands at now.
+        brought: Files that others had changed.
+        sent: Files that were changed here.
+        conflicts: Files that both changed, in ways that do not fit together: as they were here.
+        left_out: What a shared workspace cannot have, with the reason.
+    """
+
+    number: int
+    brought: tuple[str, ...]
+    sent: tuple[str, ...]
+    conflicts: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+class FolderFiles:
+    """The files of a folder that a shared workspace can have.
+
+    What ignore files name is not among them, unless it was there before, nor is Git's own folder.
+
+    Args:
+        root: The folder.
+        known: Files that count in any case.
+
+    Attributes:
+        left_out: What it cannot have, with the reason; complete when all was looked at.
+    """
+
+    def __init__(self, root: Root, known: Iterable[str] = ()) -> None:
+        self._root = root
+        self._known = tuple(known)
+        self.left_out: list[str] = []
+
+    def states(self) -> Iterator[tuple[str, FileState]]:
+        """Every file and what it is, read one after the other."""
+        seen: set[str] = set()
+        allowed = self._allowed
+        with TreeReader(self._root, allow=allowed) as tree:
+            for entry in tree:
+                if entry.kind == "folder":
+                    continue
+                fault = fault_of(entry.path) or (
+                    "is no ordinary file" if entry.kind != "file" else ""
+                )
+                if fault:
+                    self.left_out.append(f"{entry.path}: {fault}")
+                    continue
+                seen.add(entry.path)
+                found = self._state(entry.path)
+                if found is not None:
+                    yield entry.path, found
+            self.left_out += [f"{path}: cannot be read" for path in tree.unreadable]
+            complete = tree.complete
+        if not complete:
+            raise InvalidParamsError(
+                "not all of this folder can be read, so that what is missing cannot be told from what was removed",
+                hint="Make it readable, or name what need not be looked at in an ignore file: "
+                + ", ".join(self.left_out[:5]),
+            )
+        for path in self._known:
+            if path not in seen:
+                found = self._state(path)
+                if found is not None:
+                    yield path, found
+
+    @staticmethod
+    def _allowed(path: str, _is_dir: bool) -> bool:
+        return path.rpartition("/")[2].lower() not in _UNLISTED
+
+    def _state(self, path: str) -> FileState | None:
+        try:
+            if self._root.place(path, follow=False).kind != "file":
+                return None
+            found = self._root.read(path, limit=LARGEST, follow=False)
+        except NotFoundError:
+            return None
+        except FilepactError as error:
+            self.left_out.append(error.message)
+            return None
+        return file_state(found.data, found.mode)
+
+    def content(self, path: str, wanted: str) -> bytes:
+        """The bytes of a file that was looked at.
+
+        Raises:
+            NoChangeError: It is another by now: look again.
+        """
+        data = self._root.read(path, limit=LARGEST, follow=False).data
+        if content_id(data) != wanted:
+            raise NoChangeError(
+                f"{path}: was written to just now", hint="Nothing was sent. Try again."
+            )
+        return data
+
+
+class SharedRoot:
+    """The checkout that a root of a workspace is.  For all threads.
+
+    Args:
+        shared: What it is a checkout of.
+        index: From what its files came.
+        root: The folder.
+        locks: Of this machine, so that two processes do not bring the same version.
+        note: Is told which version the folder stands at.
+    """
+
+    def __init__(
+        self,
+        shared: SharedFiles,
+        index: CheckoutIndex,
+        root: Root,
+        locks: FileLocks,
+        note: Callable[[int], None] = lambda _number: None,
+    ) -> None:
+        self._shared = shared
+        self._index = index
+        self._root = root
+        self._locks = locks
+        self._note = note
+        self._own: set[str] = set()
+        self._at = ""
+        self._fitting: Rebase | None = None
+        self._writer: ChangeWriter | None = None
+
+    def bind(self, *, fitting: Rebase, writer: ChangeWriter) -> None:
+        """Take the parts of the workspace that the root is in."""
+        self._fitting, self._writer = fitting, writer
+
+    # -- before a call ---------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Bring the folder up to the newest version; cheap where it is.
+
+        Raises:
+            ObjectStoreFailedError: The server cannot be asked, so nobody can say what is newest.
+        """
+        head = self._shared.newest()
+        if head.change != self._at:
+            self._bring(head)
+
+    def _bring(
+        self, head: SharedHead, theirs: frozenset[str] = frozenset()
+    ) -> tuple[list[str], list[str]]:
+        """Bring the folder up to a version; the files that were, and those that cannot be.
+
+        Args:
+            head: The version.
+            theirs: Files that become what they are there, whatever was made of them here.
+        """
+        brought: list[str] = []
+        stuck: list[str] = []
+        with self._locks.hold({f"shared {self._root.path}"}):
+            index = self._index
+            index.load()
+            if head.number < index.number:
+                return brought, stuck  # Another process of this machine is further already.
+            files = self._shared.files(head)
+            for group in _groups(_differing(index.files, files), files):
+                conflicts = self._apply(head, group, files, theirs)
+                index.note({path: files.get(path) for path in group if path not in conflicts})
+                brought += [path for path in group if path not in conflicts]
+                stuck += conflicts
+            index.note({}, (head.number, head.change))
+            if not stuck:
+                self._at = head.change
+        if brought:
+            self._note(head.number)
+        return brought, stuck
+
+    def _apply(
+        self,
+        head: SharedHead,
+        paths: list[str],
+        files: Mapping[str, ManifestEntry],
+        theirs: frozenset[str],
+    ) -> list[str]:
+        """Do what others did to some files; those where it does not fit."""
+        if self._fitting is None or self._writer is None:
+            raise StateFailedError("the checkout is not open")
+        places = {
+            entry.content: entry
+            for path in paths
+            for entry in (self._index.files.get(path), files.get(path))
+            if entry is not None
+        }
+        wanted = [files[path] for path in paths if path in files]
+        held = {entry.content: data for entry, data in self._shared.contents(wanted)}
+
+        def content(name: str) -> bytes:
+            if name not in held:
+                held[name] = self._shared.content(places[name])
+            return held[name]
+
+        changes = ChangeSet(
+            tuple(
+                FileChange(WorkspacePath(self._root.path, path), before, after)
+                for path in paths
+                for before in (self._before(path, held, theirs),)
+                for after in (_revision(files.get(path)),)
+                if before != after
+            )
+        )
+        conflicts: Conflicts = {}
+        by = getattr(head, "by", "")
+        session = Session(f"shared-{head.change}", Actor("program", "shared workspace", by))
+        with self._fitting.locked(changes), suppress(NoChangeError):
+            fitted = self._fitting.fit(
+                changes, self._writer.hides(None), content=content, conflicts=conflicts
+            )
+            several = f"{len(paths):,} files" if len(paths) > 1 else paths[0]
+            proposal = new_proposal(
+                session,
+                FROM_ELSEWHERE,
+                f"bring {several} from version {head.number}",
+                fitted.changes,
+            )
+            self._own.add(proposal.id)
+            versions = self._writer.versions(fitted.contents.__getitem__)
+            shown = self._writer.shown(fitted.changes, versions, None)
+            self._writer.write(proposal, fitted, shown, versions)
+        return [path.path for path in conflicts]
+
+    def _before(self, path: str, held: dict[str, bytes], theirs: frozenset[str]) -> Revision | None:
+        """What a change of others starts from: what the file came from, or what it is."""
+        if path not in theirs:
+            return _revision(self._index.files.get(path))
+        if self._root.place(path, follow=False).kind != "file":
+            return None
+        found = self._root.read(path, limit=LARGEST, follow=False)
+        held[content_id(found.data)] = found.data
+        return Revision.of(found.data, found.mode)
+
+    # -- with a change -----------------------------------------------------------------------
+
+    def publish(self, operation: Operation, contents: Mapping[str, bytes]) -> bool:
+        """Make an operation whose files are staged here the newest version; whether there was anything to publish.
+
+        Raises:
+            SharedConflictError: A file is something else there by now; nothing was changed.
+        """
+        if operation.id in self._own:
+            return False
+        wanted: dict[str, FileState | None] = {}
+        before: dict[str, tuple[str, int] | None] = {}
+        for change in operation.changes.compared.changes:
+            if change.path.root != self._root.path or FOLDER in (change.before, change.after):
+                continue
+            path, after = change.path.path, change.after
+            if after is not None and after.is_link:
+                raise InvalidParamsError(
+                    f"{path}: a shared workspace has no links", hint="Nothing was changed."
+                )
+            wanted[path] = (
+                None
+                if after is None
+                else FileState(
+                    after.content, len(contents[after.content]), after.mode & _PERMISSIONS
+                )
+            )
+            was = change.before
+            before[path] = None if was is None else (was.content, was.mode & _PERMISSIONS)
+        if not wanted:
+            return False
+        self._index.load()
+        came = self._index.files
+
+        def agrees(path: str, there: FileState | None) -> bool:
+            now = None if there is None else (there.content, there.mode)
+            base = came.get(path)
+            return now in (before[path], None if base is None else (base.content, base.mode))
+
+        head = self._shared.publish(
+            operation.id, str(operation.session.actor), wanted, contents.__getitem__, agrees
+        )
+        self._published(head, wanted)
+        return True
+
+    def _published(self, head: SharedHead, wanted: Mapping[str, FileState | None]) -> None:
+        files = self._shared.files(head)
+        # What is not remembered is found to be the same later.
+        with suppress(StateFailedError):
+            self._index.note({path: files.get(path) for path in wanted})
+        if getattr(head, "parent", "") == self._at and self._at:
+            self._at = head.change
+
+    # -- for a person ------------------------------------------------------------------------
+
+    def status(self) -> SharedStatus:
+        """How the folder differs from the shared workspace; nothing is changed."""
+        head = self._shared.newest()
+        self._index.load()
+        base, files = self._index.files, self._shared.files(head)
+        folder = FolderFiles(self._root, base)
+        here = dict(folder.states())
+        return SharedStatus(
+            self._index.number,
+            head.number,
+            tuple(_differing(base, here)),
+            tuple(_differing(base, files)),
+            tuple(folder.left_out),
+        )
+
+    def sync(self, by: str, *, ours: bool = False, theirs: bool = False) -> SyncResult:
+        """Bring what others made, and send what was changed here, by whatever program, as one new version.
+
+        Args:
+            by: Who wants it.
+            ours: Whether a file that both changed becomes what it is here.
+            theirs: Whether it becomes what it is there; what it was here is in the journal.
+
+        Raises:
+            SharedConflictError: Others changed the same files again and again meanwhile.
+        """
+        brought: dict[str, None] = {}
+        for _ in range(_TRIES):
+            head = self._shared.newest()
+            done, stuck = self._bring(head)
+            brought |= dict.fromkeys(done)
+            if stuck and (ours or theirs):
+                if theirs:
+                    self._bring(head, frozenset(stuck))
+                else:
+                    files = self._shared.files(head)
+                    self._index.note({path: files.get(path) for path in stuck})
+                stuck = []
+            try:
+                sent, left_out, number = self._send(by, frozenset(stuck))
+            except SharedConflictError:
+                continue
+            return SyncResult(number, tuple(brought), tuple(sent), tuple(stuck), tuple(left_out))
+        raise SharedConflictError(
+            "others changed the same files again and again meanwhile",
+            hint="What they did is here; what was changed here was not sent. Try again.",
+        )
+
+    def _send(self, by: str, but: frozenset[str]) -> tuple[list[str], list[str], int]:
+        self._index.load()
+        base = dict(self._index.files)
+        folder = FolderFiles(self._root, base)
+        here = dict(folder.states())
+        paths = [path for path in _differing(base, here) if path not in but]
+        if not paths:
+            return [], folder.left_out, self._index.number
+        wanted = {path: here.get(path) for path in paths}
+        where = {state.content: path for path, state in wanted.items() if state is not None}
+
+        def agrees(path: str, there: FileState | None) -> bool:
+            known = base.get(path)
+            return there == (None if known is None else known.state)
+
+        head = self._shared.publish(
+            new_id(), by, wanted, lambda name: folder.content(where[name], name), agrees
+        )
+        self._published(head, wanted)
+        return paths, folder.left_out, head.number
+
+
+def _revision(entry: ManifestEntry | None) -> Revision | None:
+    return None if entry is None else Revision(entry.content, entry.mode)
+
+
+def _differing(
+    one: Mapping[str, ManifestEntry | FileState], other: Mapping[str, ManifestEntry | FileState]
+) -> list[str]:
+    """The paths whose files are not the same, in order."""
+    return sorted(
+        path
+        for path in one.keys() | other.keys()
+        if _plain(one.get(path)) != _plain(other.get(path))
+    )
+
+
+def _plain(entry: ManifestEntry | FileState | None) -> tuple[str, int] | None:
+    return None if entry is None else (entry.content, entry.mode)
+
+
+def _groups(paths: list[str], files: Mapping[str, ManifestEntry]) -> Iterator[list[str]]:
+    """Paths in as few groups as memory allows."""
+    group: list[str] = []
+    size = 0
+    for path in paths:
+        taken = files[path].size if path in files else 0
+        if group and size + taken > _TOGETHER:
+            yield group
+            group, size = [], 0
+        group.append(path)
+        size += taken
+    if group:
+        yield group
