@@ -201,8 +201,7 @@ def open_workspace(
     The rules, the journal and the home folder are those of the person who runs this; to leave them out, others are named.
 
     Args:
-        roots: Folders that may be used, the working folder first; absolute or relative to the
-            present one.
+        roots: Folders that may be used, the working folder first; absolute or relative to the present one.
         state_dir: The state folder, made when missing, never inside a root; None takes the
             person's.
         mode: Whether changes that the rules allow are done or wait for a person.

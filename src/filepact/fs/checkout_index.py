@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.manifest import ManifestEntry
@@ -26,7 +27,7 @@ _SLACK: Final = 1_000
 
 
 class CheckoutIndex:
-    """The index of one checkout.  One thread at a time.
+    """The index of one checkout.  For all threads.
 
     Args:
         path: The file.
@@ -41,6 +42,7 @@ class CheckoutIndex:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._lock = RLock()
         self._read = 0
         self._identity: tuple[int, int] | None = None
         self._lines = 0
@@ -74,6 +76,10 @@ class CheckoutIndex:
         Raises:
             StateFailedError: It is not there, or is none.
         """
+        with self._lock:
+            self._load()
+
+    def _load(self) -> None:
         try:
             with open(self._path, "rb") as stream:
                 found = os.fstat(stream.fileno())
@@ -123,7 +129,11 @@ class CheckoutIndex:
         told: dict[str, object] = {"files": files} if files else {}
         if at is not None:
             told["at"] = at
-        self.load()
+        with self._lock:
+            self._append(told)
+
+    def _append(self, told: dict[str, object]) -> None:
+        self._load()
         if self._lines > 2 * len(self.files) + _SLACK:
             self._take(told)
             self._rewrite()
@@ -140,7 +150,7 @@ class CheckoutIndex:
                 os.close(descriptor)
         except OSError as error:
             raise _unwritable(error) from None
-        self.load()
+        self._load()
 
     def _rewrite(self) -> None:
         lines: list[dict[str, object]] = [
@@ -164,7 +174,7 @@ class CheckoutIndex:
                 os.unlink(temporary)
             raise _unwritable(error) from None
         self._identity = None
-        self.load()
+        self._load()
 
 
 def _private(path: str, flags: int) -> int:

@@ -83,8 +83,9 @@ class Committer:
 
     Attributes:
         cut_off: Whether an operation was stopped in between, so that recovery is needed.
-        publish: Makes a change known elsewhere when all is staged here, and before anything is replaced; whether it
-            did.  An error of it is one of the operation, and nothing was changed here or there.
+        shares: Whether what others see depends on it, so that each file is looked at before anything is done.
+        publish: Makes a change known elsewhere when all is staged here, and before anything is replaced; what is
+            to be told when it is done here, None for nothing.  An error of it is one of the operation, and nothing was changed.
     """
 
     def __init__(
@@ -100,7 +101,10 @@ class Committer:
         self._root_of = root_of
         self._show = show
         self.cut_off = False
-        self.publish: Callable[[Operation, Mapping[str, bytes]], bool] | None = None
+        self.shares = False
+        self.publish: Callable[[Operation, Mapping[str, bytes]], Callable[[], None] | None] = (
+            lambda _operation, _contents: None
+        )
         self._late = DisplacedFiles(store, state)
         self._unrecorded: list[OperationResult] = []
         self._recording = Lock()
@@ -132,12 +136,12 @@ class Committer:
         parts: list[_Part] = []
         made: list[FileChange] = []
         mark: _Part | None = None
-        published = False
+        published: Callable[[], None] | None = None
         try:
             for root, folder in begun.directories:
                 self._root_of(root).make_directories(folder)
             # Whatever happens to a single file is seen, and put right, when it is exchanged.
-            several = len(begun.changes.changes) > 1 or self.publish is not None
+            several = len(begun.changes.changes) > 1 or self.shares
             for number, change in _in_order(begun.changes.changes):
                 if FOLDER not in (change.before, change.after):
                     parts.append(
@@ -152,7 +156,7 @@ class Committer:
                 ):
                     made.append(change)
             mark = self._mark(begun, parts)
-            published = self.publish is not None and self.publish(begun, contents)
+            published = self.publish(begun, contents)
             few = len(parts) <= _FEW
             for part in parts:
                 part.staged.holds = few
@@ -161,9 +165,11 @@ class Committer:
             if mark is not None:
                 mark.root.drop(mark.staged)
             unsure = self._sync(parts)
+            if published is not None:
+                published()
         except FilepactError as error:
             self._take_back(begun, parts, made, mark, contents, error)
-            if published:
+            if published is not None:
                 raise _only_elsewhere(error) from None
             raise
         except BaseException:

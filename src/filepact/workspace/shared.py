@@ -236,7 +236,6 @@ class SharedRoot:
             files = self._shared.files(head)
             for group in _groups(_differing(index.files, files), files):
                 conflicts = self._apply(head, group, files, theirs)
-                index.note({path: files.get(path) for path in group if path not in conflicts})
                 brought += [path for path in group if path not in conflicts]
                 stuck += conflicts
             index.note({}, (head.number, head.change))
@@ -282,7 +281,24 @@ class SharedRoot:
         conflicts: Conflicts = {}
         by = getattr(head, "by", "")
         session = Session(f"shared-{head.change}", Actor("program", "shared workspace", by))
-        with self._fitting.locked(changes), suppress(NoChangeError):
+        with self._fitting.locked(changes):
+            self._write(session, head, changes, paths, content, conflicts)
+            stuck = {path.path for path in conflicts}
+            self._index.note({path: files.get(path) for path in paths if path not in stuck})
+        return [path.path for path in conflicts]
+
+    def _write(
+        self,
+        session: Session,
+        head: SharedHead,
+        changes: ChangeSet,
+        paths: list[str],
+        content: Callable[[str], bytes],
+        conflicts: Conflicts,
+    ) -> None:
+        if self._fitting is None or self._writer is None:
+            raise StateFailedError("the checkout is not open")
+        with suppress(NoChangeError):
             fitted = self._fitting.fit(
                 changes, self._writer.hides(None), content=content, conflicts=conflicts
             )
@@ -297,7 +313,6 @@ class SharedRoot:
             versions = self._writer.versions(fitted.contents.__getitem__)
             shown = self._writer.shown(fitted.changes, versions, None)
             self._writer.write(proposal, fitted, shown, versions)
-        return [path.path for path in conflicts]
 
     def _before(self, path: str, held: dict[str, bytes], theirs: frozenset[str]) -> Revision | None:
         """What a change of others starts from: what the file came from, or what it is."""
@@ -311,14 +326,19 @@ class SharedRoot:
 
     # -- with a change -----------------------------------------------------------------------
 
-    def publish(self, operation: Operation, contents: Mapping[str, bytes]) -> bool:
-        """Make an operation whose files are staged here the newest version; whether there was anything to publish.
+    def publish(
+        self, operation: Operation, contents: Mapping[str, bytes]
+    ) -> Callable[[], None] | None:
+        """Make an operation whose files are staged here the newest version.
+
+        Returns:
+            What is to be called when it is done here, while its files are locked; None for nothing to publish.
 
         Raises:
             SharedConflictError: A file is something else there by now; nothing was changed.
         """
         if operation.id in self._own:
-            return False
+            return None
         wanted: dict[str, FileState | None] = {}
         before: dict[str, tuple[str, int] | None] = {}
         for change in operation.changes.compared.changes:
@@ -339,7 +359,7 @@ class SharedRoot:
             was = change.before
             before[path] = None if was is None else (was.content, was.mode & _PERMISSIONS)
         if not wanted:
-            return False
+            return None
         self._index.load()
         came = self._index.files
 
@@ -351,8 +371,7 @@ class SharedRoot:
         head = self._shared.publish(
             operation.id, str(operation.session.actor), wanted, contents.__getitem__, agrees
         )
-        self._published(head, wanted)
-        return True
+        return lambda: self._published(head, wanted)
 
     def _published(self, head: SharedHead, wanted: Mapping[str, FileState | None]) -> None:
         files = self._shared.files(head)

@@ -198,7 +198,7 @@ class Workspace:
     def join(self, shared: SharedRoot) -> None:
         """Have a root follow a shared workspace: each call begins with its newest version, each change is one."""
         shared.bind(fitting=self._fitting, writer=self._writer)
-        self._committer.publish = shared.publish
+        self._committer.publish, self._committer.shares = shared.publish, True
         self._mend = partial(self._recovery.mend, self._committer, shared.refresh)
 
     @property
