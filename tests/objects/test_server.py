@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from filepact.errors import (
     SharedBusyError,
     SharedConflictError,
 )
+from filepact.faces.cli.main import run as command
 from filepact.objects.bucket import (
     StaleItemError,
     UnknownItemError,
@@ -26,6 +28,7 @@ from tests.objects.conftest import Shared, name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from filepact.objects.bucket import Bucket
     from tests.object_server import ObjectServer
@@ -260,3 +263,33 @@ def test_a_server_without_a_condition_is_refused(bucket: Bucket, forgets: str) -
 def test_what_is_no_place_in_a_bucket_is_refused(url: str) -> None:
     with pytest.raises(InvalidParamsError):
         open_bucket(url)
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+def test_the_command_from_a_folder_to_a_folder(
+    direct: Bucket, place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*words: object, code: int = 0) -> dict[str, Any]:
+        common = ("--json", "--state", str(tmp_path / "state"))
+        assert command([*common, "workspace", *map(str, words)]) == code
+        return dict(json.loads(capsys.readouterr().out))
+
+    for name_ in ("source", "work", "out"):
+        (tmp_path / name_).mkdir()
+    (tmp_path / "source/a.txt").write_text("one\n")
+    run("create", place)
+    assert run("create", place, code=1)["error"]["code"] == "INVALID_PARAMS"
+    assert run("import", place, tmp_path / "source")["files"] == 1
+    assert run("checkout", place, tmp_path / "work")["number"] == 1
+    (tmp_path / "work/b.txt").write_text("two\n")
+    root = ("--root", tmp_path / "work")
+    assert run("status", *root)["ours"] == ["b.txt"]
+    assert run("sync", *root)["sent"] == ["b.txt"]
+    run("export", place, tmp_path / "out")
+    assert (tmp_path / "out/b.txt").read_text() == "two\n"
+    assert run("check", place)["damaged"] == []
+    assert run("gc", place)["removed"] == 0
+    direct.replace("packs/" + next(direct.list("packs/")).name.rpartition("/")[2], b"?")
+    assert len(run("check", place, code=1)["damaged"]) == 1
