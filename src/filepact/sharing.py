@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GRACE",
-    "ImportResult",
+    "LoadResult",
     "SharedPlace",
     "begin_checkout",
     "join",
@@ -43,7 +43,7 @@ _AT_A_TIME: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class ImportResult:
+class LoadResult:
     """What was imported.
 
     Attributes:
@@ -92,7 +92,7 @@ class SharedPlace:
         """One round of upkeep."""
         return self.lifecycle.collect(new_id(), by, grace=grace)
 
-    def take_in(self, folder: str, by: str, *, replace: bool = False) -> ImportResult:
+    def take_in(self, folder: str, by: str, *, replace: bool = False) -> LoadResult:
         """Import the files of a folder as one new version.
 
         Args:
@@ -114,7 +114,7 @@ class SharedPlace:
             head = self.workspace.publish(
                 new_id(), by, wanted, lambda name: files.content(where[name], name), agrees
             )
-            return ImportResult(head.number, len(wanted), tuple(files.left_out))
+            return LoadResult(head.number, len(wanted), tuple(files.left_out))
 
     def write_out(self, folder: str) -> tuple[Head, Mapping[str, ManifestEntry]]:
         """Export the newest version into a folder that is empty, or in which some of it is already.
