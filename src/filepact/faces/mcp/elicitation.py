@@ -258,7 +258,8 @@ class ElicitationReview:
         try:
             result = review.decide(question.item, accept, reject, reason)
         except FilepactError as error:
-            said = f"The person was asked in the chat, and nothing came of it: {error.report()}"
+            # Its words are for the person: they may tell what others have written.
+            said = f"The person was asked in the chat, and nothing came of it ({error.code})."
             return replace(question.outcome, text=f"{said}\n{question.outcome.text}")
         return _told(question.outcome, review, session, change, result)
 
