@@ -11,6 +11,7 @@ from typing import ClassVar
 
 __all__ = [
     "CODES",
+    "AccessDeniedError",
     "AmbiguousMatchError",
     "ApprovalRequiredError",
     "BinaryFileError",
@@ -58,6 +59,7 @@ __all__ = [
     "TimedOutError",
     "TooLargeError",
     "UnattendedError",
+    "UnauthorizedError",
     "UserDeniedError",
     "WriteFailedError",
 ]
@@ -286,3 +288,11 @@ class StoreReadOnlyError(StateFailedError, code="STORE_READ_ONLY"):
 
 class StoreFencedError(StateFailedError, code="STORE_FENCED"):
     """Another gateway has taken over what this one had begun, since it was not heard of."""
+
+
+class UnauthorizedError(FilepactError, code="UNAUTHORIZED"):
+    """A gateway does not know who asks: no token came, or none that it takes."""
+
+
+class AccessDeniedError(FilepactError, code="FORBIDDEN"):
+    """Whoever asks may not use this workspace of a gateway."""

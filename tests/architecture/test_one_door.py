@@ -125,7 +125,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         **dict.fromkeys(
             (
                 *("os._exit", "os.close", "os.fork", "os.kill", "os.pipe", "os.read"),
-                *("os.set_blocking", "os.waitpid", "os.WNOHANG"),
+                *("os.set_blocking", "os.waitpid", "os.waitstatus_to_exitcode", "os.WNOHANG"),
             ),
             "its own workers, and the pipe by which signals wake it",
         ),

@@ -67,7 +67,17 @@ FORMS = {
 """Other forms of words of the glossary."""
 
 PROPER = {
-    *("gateway", "http", "metric", "realm", "token", "user", "worker"),  # HTTP, OAuth, Prometheus
+    *(
+        "claim",
+        "gateway",
+        "http",
+        "issuer",
+        "metric",
+        "realm",
+        "token",
+        "user",
+        "worker",
+    ),  # of gateways
     *("acp", "conductor", "sdk"),  # the Agent Client Protocol and its package
     "elicitation",  # the Model Context Protocol
     *("framework", "global", "using", "roslyn", "toolchain", "xml"),  # C# and MSBuild

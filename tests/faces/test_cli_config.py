@@ -35,7 +35,7 @@ def test_every_key_of_the_template_has_the_default_that_counts_without_it() -> N
     wanted = [
         line
         for line in uncommented(template()).splitlines()
-        if not line.startswith(("page", "heads"))
+        if not line.startswith(("page", "heads", "url", "issuer", "audience", "tokens"))
     ]
     said = parse_settings("\n".join(wanted), name="filepact.toml")
     assert config.in_force(said) == config.in_force(Settings())
@@ -44,7 +44,7 @@ def test_every_key_of_the_template_has_the_default_that_counts_without_it() -> N
 
 def test_the_template_and_the_schema_know_every_key_that_is_read() -> None:
     tables = {key.table for key in KEYS}
-    assert tables | {"encodings", "servers", "realms"} == set(OTHER_KEYS["person"])
+    assert tables | {"encodings", "servers", "realms", "access"} == set(OTHER_KEYS["person"])
     for table in sorted(tables):
         with pytest.raises(FilepactError) as caught:
             parse_settings(f"[{table}]\nno_such_key = 1\n", name="f")

@@ -35,6 +35,7 @@ __all__ = [
     "home_folder",
     "named_file",
     "read_settings",
+    "read_tokens",
     "read_trust",
     "rule_files",
     "settings_file",
@@ -131,6 +132,31 @@ def read_trust(state_dir: str) -> ServerTrust:
     except InvalidParamsError:
         text = ""
     return parse_trust(text.encode())
+
+
+def read_tokens(name: str) -> dict[str, str]:
+    """The gateway's own tokens in a file: by name, what their SHA-256 is.
+
+    Args:
+        name: The file's path; a line has a name and the hash of a token, in hexadecimal.
+
+    Raises:
+        InvalidParamsError: It cannot be read, or a line is not of this form.
+    """
+    found: dict[str, str] = {}
+    for number, line in enumerate(_text(Path(name)).splitlines(), start=1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if len(words) != 2 or len(words[1]) != 64 or set(words[1]) - set("0123456789abcdef"):
+            raise InvalidParamsError(
+                f"{name}, line {number}: a line has a name and a hash",
+                hint="`filepact serve --new-token NAME` prints one.",
+            )
+        if words[0] in found:
+            raise InvalidParamsError(f"{name}, line {number}: {words[0]} stands there twice")
+        found[words[0]] = words[1]
+    return found
 
 
 def named_file(name: str) -> tuple[SettingsSource, str]:

@@ -1,9 +1,11 @@
-"""The settings of the gateway: the tables `serve` and `realms`."""
+"""The settings of the gateway: the tables `serve`, `realms` and `access`."""
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import urlsplit
 
 from filepact.config.problems import refusal
 from filepact.values import dataclass, field, late_regex
@@ -12,12 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "ALGORITHMS",
     "AccessMode",
+    "AccessRule",
     "CallLimits",
     "GatewaySettings",
     "Level",
     "RealmAccess",
     "Tier",
+    "is_safe_url",
     "read_serving",
 ]
 
@@ -37,8 +42,22 @@ _NUMBERS: Final[dict[str, tuple[float, float]]] = {
     "session_at_once": (1, 1_000),
     "user_at_once": (1, 10_000),
     "user_megabytes": (1, 100_000),
+    "leeway": (0, 300),
 }
-_LISTS: Final = ("hosts", "origins")
+_LISTS: Final = ("hosts", "origins", "scopes", "algorithms", "proxies")
+_TEXTS: Final = ("url", "issuer", "audience", "user_claim", "tokens")
+_RULE: Final = ("users", "claims", "scopes", "realms", "mode", "tier", "max_level")
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "mode": ("auto", "review", "read-only"),
+    "tier": ("essential", "standard", "full"),
+    "max_level": ("safe", "moderate", "dangerous"),
+}
+ALGORITHMS: Final = (
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "EdDSA"),
+)
+"""The algorithms by which tokens may be signed: those with a public key."""
+_SCOPE: Final = late_regex(r"[\x21\x23-\x5b\x5d-\x7e]{1,100}")
 _REALM: Final = late_regex(r"[a-z0-9][a-z0-9_-]{0,62}")
 _ORIGIN: Final = late_regex(r"https?://[^/?#@\s]+", re.ASCII)
 
@@ -78,6 +97,24 @@ class RealmAccess:
 
 
 @dataclass(frozen=True, slots=True)
+class AccessRule:
+    """Who may use which realms, and how.
+
+    Attributes:
+        users: Names; ``*`` stands for anybody, and ``token:*`` for whoever has a token of the gateway's.
+        claims: What a token has to say, each by the claim's name.
+        scopes: Scopes that a token needs besides.
+        realms: Names; ``default`` is the one without a name, ``*`` stands for each.
+    """
+
+    users: tuple[str, ...]
+    claims: Mapping[str, str]
+    scopes: tuple[str, ...]
+    realms: tuple[str, ...]
+    access: RealmAccess
+
+
+@dataclass(frozen=True, slots=True)
 class GatewaySettings:
     """The settings of `filepact serve`.
 
@@ -92,6 +129,16 @@ class GatewaySettings:
         session_hours: Hours for which a session lasts.
         session_calls: As of `CallLimits`, as the next four.
         realms: The folders of workspaces, by the name that stands in their address.
+        url: Where clients reach the gateway; empty for where it listens.
+        issuer: Whose tokens are taken; empty for nobody's.
+        audience: For whom tokens have to be; empty for the address of the realm.
+        algorithms: By which they may be signed.
+        leeway: Seconds by which clocks may differ.
+        user_claim: The claim that names the user.
+        scopes: What every token has to allow.
+        tokens: The file with the gateway's own tokens; empty for none.
+        proxies: Addresses, and networks, whose ``X-Forwarded-For`` is believed.
+        access: Who may use what; empty for anybody who has a token, as the command says.
     """
 
     hosts: tuple[str, ...] = ()
@@ -108,6 +155,21 @@ class GatewaySettings:
     user_at_once: int = 32
     user_megabytes: int = 64
     realms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    url: str = ""
+    issuer: str = ""
+    audience: str = ""
+    algorithms: tuple[str, ...] = ("RS256", "PS256", "ES256", "EdDSA")
+    leeway: float = 30.0
+    user_claim: str = "sub"
+    scopes: tuple[str, ...] = ()
+    tokens: str = ""
+    proxies: tuple[str, ...] = ()
+    access: tuple[AccessRule, ...] = ()
+
+    @property
+    def knows_users(self) -> bool:
+        """Whether whoever asks has to say who they are."""
+        return bool(self.issuer or self.tokens)
 
     @property
     def limits(self) -> CallLimits:
@@ -121,6 +183,16 @@ class GatewaySettings:
         )
 
 
+def is_safe_url(url: str) -> bool:
+    """Whether an address can be asked without others reading along, or putting in what they like."""
+    parts = urlsplit(url)
+    if parts.query or parts.fragment or not parts.hostname:
+        return False
+    if parts.scheme == "https":
+        return True
+    return parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
+
+
 def read_serving(found: Mapping[str, Any], text: str, name: str) -> GatewaySettings:
     """Read the tables about the gateway.
 
@@ -132,7 +204,8 @@ def read_serving(found: Mapping[str, Any], text: str, name: str) -> GatewaySetti
     Raises:
         InvalidParamsError: A key or a value in them is not one that is known.
     """
-    return _Reader(text, name).read(found.get("serve", {}), found.get("realms", {}))
+    serve, realms = found.get("serve", {}), found.get("realms", {})
+    return _Reader(text, name).read(serve, realms, found.get("access", []))
 
 
 class _Reader:
@@ -141,15 +214,76 @@ class _Reader:
     def __init__(self, text: str, name: str) -> None:
         self._text, self._name = text, name
 
-    def read(self, table: Any, realms: Any) -> GatewaySettings:
-        chosen = dict(self._table(table, ("serve",), (*_NUMBERS, *_LISTS)))
+    def read(self, table: Any, realms: Any, rules: Any) -> GatewaySettings:
+        known = (*_NUMBERS, *_LISTS, *_TEXTS)
+        chosen = dict(self._table(table, ("serve",), known))
         self._check_numbers(chosen, ("serve",), _NUMBERS)
         for key in _LISTS:
-            chosen[key] = self._texts(chosen.get(key, []), ("serve", key))
-        for one in chosen["origins"]:
+            if key in chosen:
+                chosen[key] = self._texts(chosen[key], ("serve", key))
+        for key in _TEXTS:
+            value = chosen.get(key, "x")
+            if not isinstance(value, str) or not value:
+                raise self._wrong(("serve", key), "has to be a text, and not empty")
+        self._check_texts(chosen)
+        found = self._realms(realms)
+        access = self._access(rules, found)
+        return GatewaySettings(realms=found, access=access, **chosen)
+
+    def _check_texts(self, chosen: Mapping[str, Any]) -> None:
+        for one in chosen.get("origins", ()):
             if not _ORIGIN.fullmatch(one):
                 raise self._wrong(("serve", "origins"), f"{one!r} is not scheme://host[:port]")
-        return GatewaySettings(realms=self._realms(realms), **chosen)
+        for key in ("url", "issuer"):
+            if key in chosen and not is_safe_url(chosen[key]):
+                said = "has to begin with https://, or http:// at a loopback address"
+                raise self._wrong(("serve", key), said)
+        if "url" in chosen and not _ORIGIN.fullmatch(chosen["url"]):
+            raise self._wrong(("serve", "url"), "is scheme://host[:port], without a path")
+        for one in chosen.get("algorithms", ()):
+            if one not in ALGORITHMS:
+                said = f"{one!r} is none of {', '.join(ALGORITHMS)}"
+                raise self._wrong(("serve", "algorithms"), said)
+        if chosen.get("algorithms") == ():
+            raise self._wrong(("serve", "algorithms"), "has to name one at least")
+        for one in chosen.get("scopes", ()):
+            if not _SCOPE.fullmatch(one):
+                raise self._wrong(("serve", "scopes"), f"{one!r} is not a scope")
+        for one in chosen.get("proxies", ()):
+            try:
+                ipaddress.ip_network(one)
+            except ValueError:
+                said = f"{one!r} is neither an address nor a network"
+                raise self._wrong(("serve", "proxies"), said) from None
+        tokens = chosen.get("tokens", "/")
+        if not tokens.startswith("/"):
+            raise self._wrong(("serve", "tokens"), "has to be an absolute path")
+
+    def _access(self, rules: Any, realms: Mapping[str, Any]) -> tuple[AccessRule, ...]:
+        if not isinstance(rules, list):
+            raise self._wrong(("access",), "has to be a list of tables, [[access]]")
+        found: list[AccessRule] = []
+        for rule in rules:
+            path = ("access",)
+            chosen = self._table(rule, path, _RULE)
+            lists = {
+                key: self._texts(chosen.get(key, usual), (*path, key))
+                for key, usual in (("users", ["*"]), ("scopes", []), ("realms", ["*"]))
+            }
+            for realm in lists["realms"]:
+                if realm not in ("*", "default", *realms):
+                    raise self._wrong((*path, "realms"), f"there is no realm {realm!r}")
+            claims = chosen.get("claims", {})
+            if not isinstance(claims, dict) or not all(
+                isinstance(one, str) for one in claims.values()
+            ):
+                raise self._wrong((*path, "claims"), "has to be a table of texts")
+            for key, known in _CHOICES.items():
+                if chosen.get(key, known[0]) not in known:
+                    raise self._wrong((*path, key), f"has to be one of {', '.join(known)}")
+            how = {key: chosen[key] for key in _CHOICES if key in chosen}
+            found.append(AccessRule(claims=claims, access=RealmAccess(**how), **lists))
+        return tuple(found)
 
     def _realms(self, table: Any) -> dict[str, tuple[str, ...]]:
         if not isinstance(table, dict):
@@ -189,7 +323,7 @@ class _Reader:
     ) -> None:
         for key, (least, most) in known.items():
             value = table.get(key, least)
-            whole = key not in ("drain", "patience", "session_hours")
+            whole = key not in ("drain", "patience", "session_hours", "leeway")
             kinds = (int,) if whole else (int, float)
             if type(value) not in kinds or not least <= value <= most:
                 unit = "whole number" if whole else "number"

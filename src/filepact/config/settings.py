@@ -57,6 +57,7 @@ OTHER_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
         "run",
         "serve",
         "realms",
+        "access",
         "proposals",
         "audit",
         *DIAGNOSING_KEYS,
@@ -319,7 +320,7 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
     run = _running(found["run"], text, name) if "run" in found else RunSettings()
     audit = _auditing(found["audit"], text, name) if "audit" in found else None
     gateway = None
-    if "serve" in found or "realms" in found:
+    if found.keys() & {"serve", "realms", "access"}:
         from filepact.config.serving import read_serving  # noqa: PLC0415 - only where there is one
 
         gateway = read_serving(found, text, name)

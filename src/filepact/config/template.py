@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from filepact.config.serving import ALGORITHMS
 from filepact.values import dataclass
 
 __all__ = ["KEYS", "SettingInfo", "json_schema", "template"]
@@ -37,6 +38,8 @@ def _one_of(*words: object) -> dict[str, Any]:
 
 
 _SWITCH: Final[dict[str, Any]] = {"type": "boolean"}
+_TEXT: Final[dict[str, Any]] = {"type": "string", "minLength": 1}
+_TEXTS: Final[dict[str, Any]] = {"type": "array", "items": {"type": "string"}}
 
 KEYS: Final = (
     SettingInfo(
@@ -89,7 +92,7 @@ KEYS: Final = (
     ),
     SettingInfo(
         *("serve", "hosts", "[]", "names by which clients reach the gateway"),
-        {"type": "array", "items": {"type": "string"}},
+        _TEXTS,
     ),
     SettingInfo(
         *("serve", "origins", "[]", "web pages that may ask it"),
@@ -105,6 +108,37 @@ KEYS: Final = (
         *("serve", "patience", "30", "seconds that a client may take"),
         _between(1, 3_600, "number"),
     ),
+    SettingInfo(
+        *("serve", "url", "", "where clients reach it; left out, where it listens"),
+        {"type": "string", "pattern": "^https?://"},
+        '"https://files.example.com"',
+    ),
+    SettingInfo(
+        *("serve", "issuer", "", "whose tokens are taken"),
+        {"type": "string", "pattern": "^https?://"},
+        '"https://login.example.com"',
+    ),
+    SettingInfo(
+        *("serve", "audience", "", "for whom they have to be; left out, the realm's address"),
+        {"type": "string"},
+        '"https://files.example.com"',
+    ),
+    SettingInfo(
+        *("serve", "algorithms", '["RS256", "PS256", "ES256", "EdDSA"]', "how they may be signed"),
+        {"type": "array", "items": {"enum": list(ALGORITHMS)}, "minItems": 1},
+    ),
+    SettingInfo(
+        *("serve", "leeway", "30", "seconds by which clocks may differ"),
+        _between(0, 300, "number"),
+    ),
+    SettingInfo("serve", "user_claim", '"sub"', "the claim that names the user", _TEXT),
+    SettingInfo("serve", "scopes", "[]", "what every token has to allow", _TEXTS),
+    SettingInfo(
+        *("serve", "tokens", "", "a file with tokens of its own"),
+        {"type": "string", "pattern": "^/"},
+        '"/etc/filepact/tokens"',
+    ),
+    SettingInfo("serve", "proxies", "[]", "whose X-Forwarded-For is believed", _TEXTS),
     SettingInfo(
         *("serve", "session_calls", "600", "requests of a session within a minute"),
         _between(1, 1_000_000),
@@ -223,6 +257,7 @@ def json_schema() -> dict[str, Any]:
             "encodings": {"type": "object", "additionalProperties": {"type": "string"}},
             "servers": {"type": "object"},
             "realms": {"type": "object"},
+            "access": {"type": "array", "items": {"type": "object"}},
             **tables,
         },
     }

@@ -86,6 +86,11 @@ def _add_serving(group: CommandGroup) -> None:
     )
     add("--workers", metavar="N", type=count, help="processes that serve (default: 1)")
     add(
+        "--new-token",
+        metavar="NAME",
+        help="make a token for somebody, with the line for the file of tokens, and serve nothing",
+    )
+    add(
         "--mode",
         choices=("auto", "review", "read-only"),
         default="auto",

@@ -5,14 +5,17 @@ from __future__ import annotations
 import ipaddress
 import logging
 import os
+import secrets
 import sys
 from contextlib import ExitStack
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from filepact import VERSION
+from filepact.config.person import read_tokens
 from filepact.config.serving import GatewaySettings, RealmAccess
-from filepact.errors import InvalidParamsError
-from filepact.faces.cli.screen import remark
+from filepact.errors import InvalidParamsError, StateFailedError
+from filepact.faces.cli.screen import CommandAnswer, plain, remark
 from filepact.faces.cli.serve import instructions
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
     from filepact.config.settings import Settings
     from filepact.faces.cli.screen import Terminal
+    from filepact.faces.gateway.handler import GatewayGuard
     from filepact.faces.gateway.metrics import Metrics
     from filepact.faces.gateway.realms import Realms
     from filepact.faces.gateway.server import GatewaySockets, WorkerPipes
@@ -29,8 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 
-def serve(arguments: Namespace, _screen: Terminal) -> None:
+def serve(arguments: Namespace, _screen: Terminal) -> CommandAnswer | None:
     """Serve folders over HTTP until this process is told to end."""
+    if arguments.new_token:
+        return _new_token(arguments.new_token)
     try:
         from filepact.faces.gateway.metrics import Metrics  # noqa: PLC0415 - an extra
         from filepact.faces.gateway.server import (  # noqa: PLC0415 - as this
@@ -53,10 +59,10 @@ def serve(arguments: Namespace, _screen: Terminal) -> None:
     chosen = settings.gateway or GatewaySettings()
     workers = arguments.workers or chosen.workers
     main = _address(arguments.listen, "--listen")
-    if not _is_loopback(main[0]):
+    if not _is_loopback(main[0]) and not chosen.knows_users:
         raise InvalidParamsError(
             f"{main[0]} can be reached from elsewhere, and nobody has to say who they are",
-            hint="Listen at 127.0.0.1.",
+            hint="Listen at 127.0.0.1, or name an issuer or tokens in [serve].",
         )
     _check(arguments, settings)
     health = None
@@ -71,7 +77,7 @@ def serve(arguments: Namespace, _screen: Terminal) -> None:
     remark(told)
     if workers == 1:
         _work(arguments, settings, chosen, listeners, metrics, None)
-        return
+        return None
     links = WorkerPipes(workers)
 
     def work(number: int) -> None:
@@ -79,7 +85,9 @@ def serve(arguments: Namespace, _screen: Terminal) -> None:
         metrics.begin_again()
         _work(arguments, settings, chosen, listeners, metrics, links)
 
-    run_workers(workers, work, drain=chosen.drain)
+    if run_workers(workers, work, drain=chosen.drain):
+        raise StateFailedError("a worker cannot serve", hint="What it said stands above.")
+    return None
 
 
 def _work(
@@ -93,7 +101,6 @@ def _work(
     """One worker, from its start to its end."""
     from filepact.config.person import state_folder  # noqa: PLC0415 - the same
     from filepact.faces.gateway import handler as handlers  # noqa: PLC0415 - an extra
-    from filepact.faces.gateway.guard import OpenGatewayGuard  # noqa: PLC0415 - the same
     from filepact.faces.gateway.limits import LimitChecks  # noqa: PLC0415 - the same
     from filepact.faces.gateway.requests import RequestChecks  # noqa: PLC0415 - the same
     from filepact.faces.gateway.server import GatewayWorker  # noqa: PLC0415 - the same
@@ -121,7 +128,7 @@ def _work(
                 links.tell(metrics.worker, session, wanted)
 
         endpoint = handlers.GatewayHandler(
-            OpenGatewayGuard(realms, _access(arguments)),
+            _guard(realms, _access(arguments), chosen, f"http://{_joined(host, port)}"),
             checks,
             sessions,
             LimitChecks(chosen.limits),
@@ -174,6 +181,51 @@ def _realms(
         return "filepact", VERSION, said
 
     return Realms(roots, opened=opened, tools=tools, facts=facts, page=settings.server.page)
+
+
+def _guard(
+    realms: Realms, access: RealmAccess, chosen: GatewaySettings, address: str
+) -> GatewayGuard:
+    """Who may ask."""
+    from filepact.faces.gateway.guard import (  # noqa: PLC0415 - an extra
+        OpenGatewayGuard,
+        TokenGatewayGuard,
+    )
+    from filepact.faces.gateway.issuer import TokenIssuer  # noqa: PLC0415 - the same
+
+    if not chosen.knows_users:
+        return OpenGatewayGuard(realms, access)
+    issuer = None
+    if chosen.issuer:
+        issuer = TokenIssuer(
+            chosen.issuer,
+            algorithms=chosen.algorithms,
+            leeway=chosen.leeway,
+            user_claim=chosen.user_claim,
+        )
+    return TokenGatewayGuard(
+        realms,
+        access,
+        chosen,
+        url=chosen.url or address,
+        issuer=issuer,
+        tokens=read_tokens(chosen.tokens) if chosen.tokens else {},
+    )
+
+
+def _new_token(name: str) -> CommandAnswer:
+    """A token for somebody, and the line that lets it in."""
+    if not name.isascii() or not name.isprintable() or " " in name or name.startswith("#"):
+        raise InvalidParamsError(
+            f"{name!r} cannot be the name of a token", hint="Take letters, digits, - and _."
+        )
+    token = f"fpt_{secrets.token_urlsafe(32)}"
+    line = f"{name} {sha256(token.encode()).hexdigest()}"
+    said = (
+        f"{token}\n\nThis is shown once; give it to {name}. The gateway knows it by this line in the file "
+        f"that tokens in [serve] names:\n\n{line}\n"
+    )
+    return CommandAnswer(plain(said), {"name": name, "token": token, "line": line})
 
 
 def _check(arguments: Namespace, settings: Settings) -> None:

@@ -1,18 +1,38 @@
-"""Who may ask, and for what, at a gateway."""
+"""Who may ask, and for what, at a gateway: a resource server as MCP's authorization has it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ipaddress
+import json
+from hashlib import sha256
+from hmac import compare_digest
+from typing import TYPE_CHECKING, Final
 
+from filepact.config.serving import CallLimits
+from filepact.errors import AccessDeniedError, FilepactError, UnauthorizedError
 from filepact.faces.gateway.handler import UserContext
-from filepact.faces.gateway.realms import realm_at
+from filepact.faces.gateway.issuer import UserClaims
+from filepact.faces.gateway.limits import LimitChecks
+from filepact.faces.gateway.realms import path_of_realm, realm_at
+from filepact.faces.gateway.requests import HttpAnswer, plain, refusal
+from filepact.values import late_logger
 
 if TYPE_CHECKING:
-    from filepact.config.serving import RealmAccess
-    from filepact.faces.gateway.realms import Realms
-    from filepact.faces.gateway.requests import HttpAnswer, HttpRequest
+    from collections.abc import Mapping, Sequence
 
-__all__ = ["OpenGatewayGuard"]
+    from filepact.config.serving import AccessRule, GatewaySettings, RealmAccess
+    from filepact.faces.gateway.issuer import TokenIssuer
+    from filepact.faces.gateway.realms import Realms
+    from filepact.faces.gateway.requests import HttpRequest
+
+__all__ = ["OpenGatewayGuard", "TokenGatewayGuard", "peer_of"]
+
+_log = late_logger(__name__)
+
+_WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+_FAILURES: Final = 60  # tokens of one address within a minute that may be refused
+OWN: Final = "token:"
+"""Goes before the names of those who have a token of the gateway's own."""
 
 
 class OpenGatewayGuard:
@@ -39,3 +59,200 @@ class OpenGatewayGuard:
     def page(self, _request: HttpRequest) -> HttpAnswer | None:
         """There is nothing that everybody may read."""
         return None
+
+
+class TokenGatewayGuard:
+    """Lets in whoever has a token, and says where one is to be had.
+
+    Args:
+        realms: The workspaces.
+        access: How they may be used where no rules are.
+        settings: The rules that say who may use what, of which the first that fits decides, the audience and
+            the scopes of tokens, and whose ``X-Forwarded-For`` is believed.
+        url: Where clients reach the gateway.
+        issuer: Whose tokens are taken; None for nobody's.
+        tokens: The gateway's own tokens: by name, their hashes.
+    """
+
+    def __init__(
+        self,
+        realms: Realms,
+        access: RealmAccess,
+        settings: GatewaySettings,
+        *,
+        url: str,
+        issuer: TokenIssuer | None,
+        tokens: Mapping[str, str],
+    ) -> None:
+        self._realms = realms
+        self._access = access
+        self._rules = settings.access
+        self._url = url
+        self._issuer = issuer
+        self._audience = settings.audience
+        self._scopes = frozenset(settings.scopes)
+        self._tokens = dict(tokens)
+        self._proxies = [ipaddress.ip_network(one) for one in settings.proxies]
+        self._failures = LimitChecks(CallLimits(user_calls=_FAILURES))
+
+    def realm(self, path: str) -> str | None:
+        """The workspace at a path; None where there is none."""
+        found = realm_at(path)
+        return found if found in self._realms else None
+
+    def page(self, request: HttpRequest) -> HttpAnswer | None:
+        """What says whose tokens are taken for a realm."""
+        if self._issuer is None or not request.path.startswith(_WELL_KNOWN):
+            return None
+        path = request.path.removeprefix(_WELL_KNOWN)
+        realm = self.realm(path)
+        if realm is None:
+            return plain(404, "There is nothing here.")
+        if request.method not in ("GET", "HEAD", "OPTIONS"):
+            return plain(405, "This can be read.", Allow="GET")
+        told = {
+            "resource": self._resource(realm),
+            "authorization_servers": [self._issuer.issuer],
+            "bearer_methods_supported": ["header"],
+            "resource_name": "filepact",
+        }
+        if scopes := self._all_scopes():
+            told["scopes_supported"] = scopes
+        # Clients in web pages read it as well; it is nobody's secret.
+        return HttpAnswer(200, json.dumps(told).encode(), {"Access-Control-Allow-Origin": "*"})
+
+    async def caller(self, request: HttpRequest, realm: str) -> UserContext | HttpAnswer:
+        """Who asks, or why they are refused."""
+        kind, _, token = request.get("authorization").partition(" ")
+        token = token.strip()
+        if kind.lower() != "bearer" or not token:
+            error = UnauthorizedError(
+                "nobody is let in here without a token",
+                hint="Send it as `Authorization: Bearer ...`.",
+            )
+            return refusal(error, challenge=self._challenge(realm))
+        try:
+            known = await self._known(token, realm)
+        except UnauthorizedError as error:
+            return self._failed(request, realm, error)
+        access = self._allowed(known, realm)
+        if isinstance(access, HttpAnswer):
+            return access
+        return UserContext(known.user, realm, self._realms.served(realm, access))
+
+    # -- who ----------------------------------------------------------------------------------
+
+    async def _known(self, token: str, realm: str) -> UserClaims:
+        own = self._own(token)
+        if own:
+            return UserClaims(own, self._scopes, {})
+        if self._issuer is None:
+            raise UnauthorizedError("the token is not taken", hint="Ask for another one.")
+        return await self._issuer.read(token, self._audience or self._resource(realm))
+
+    def _own(self, token: str) -> str:
+        """Whose token of the gateway's this is; empty for nobody's."""
+        digest = sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+        found = ""
+        for name, known in self._tokens.items():
+            # All of them are looked at, so that the time says nothing.
+            if compare_digest(known, digest):
+                found = OWN + name
+        return found
+
+    def _failed(self, request: HttpRequest, realm: str, error: UnauthorizedError) -> HttpAnswer:
+        address = peer_of(request, self._proxies)
+        try:
+            self._failures.begin("", address, 0)()
+        except FilepactError as limited:
+            return refusal(limited)
+        _log.warning("a token from %s was refused: %s", address, error.message)
+        return refusal(error, challenge=self._challenge(realm, "invalid_token", error.message))
+
+    # -- what they may ------------------------------------------------------------------------
+
+    def _allowed(self, known: UserClaims, realm: str) -> RealmAccess | HttpAnswer:
+        if not self._rules:
+            missing = self._scopes - known.scopes
+            return self._more_scopes(realm, self._scopes) if missing else self._access
+        fitting = [one for one in self._rules if _fits(one, known, realm)]
+        for rule in fitting:
+            # A token of the gateway's own has no scopes: the rules alone say what it may.
+            own = known.user.startswith(OWN)
+            if own or self._scopes | frozenset(rule.scopes) <= known.scopes:
+                return rule.access
+        if fitting:
+            return self._more_scopes(realm, self._scopes | frozenset(fitting[0].scopes))
+        error = AccessDeniedError(
+            "you may not use this workspace",
+            hint="Ask whoever runs this gateway; the settings have who may, in [[access]].",
+        )
+        return refusal(error)
+
+    def _more_scopes(self, realm: str, scopes: frozenset[str]) -> HttpAnswer:
+        error = AccessDeniedError(
+            "the token does not allow enough",
+            hint="Log in for the scopes that the answer names.",
+            scopes=tuple(sorted(scopes)),
+        )
+        said = self._challenge(realm, "insufficient_scope", error.message, scopes)
+        return refusal(error, challenge=said)
+
+    # -- what clients are told ----------------------------------------------------------------
+
+    def _resource(self, realm: str) -> str:
+        return f"{self._url}{path_of_realm(realm)}"
+
+    def _all_scopes(self) -> list[str]:
+        more = {scope for rule in self._rules for scope in rule.scopes}
+        return sorted(self._scopes | more)
+
+    def _challenge(
+        self, realm: str, error: str = "", why: str = "", scopes: frozenset[str] | None = None
+    ) -> str:
+        said = {}
+        if error:
+            said = {"error": error, "error_description": why.replace('"', "'")}
+        wanted = sorted(self._scopes if scopes is None else scopes)
+        if wanted:
+            said["scope"] = " ".join(wanted)
+        if self._issuer is not None:
+            said["resource_metadata"] = f"{self._url}{_WELL_KNOWN}{path_of_realm(realm)}"
+        told = ", ".join(f'{key}="{value}"' for key, value in said.items())
+        return f"Bearer {told}".strip()
+
+
+def _fits(rule: AccessRule, known: UserClaims, realm: str) -> bool:
+    """Whether a rule is about a user and a realm."""
+    own = known.user.startswith(OWN)
+    names = {"*", known.user, f"{OWN}*" if own else ""}
+    if not names.intersection(rule.users):
+        return False
+    if not {"*", realm or "default"}.intersection(rule.realms):
+        return False
+    return all(_says(known.claims.get(name), value) for name, value in rule.claims.items())
+
+
+def _says(claim: object, value: str) -> bool:
+    return claim == value or (isinstance(claim, list) and value in claim)
+
+
+def peer_of(
+    request: HttpRequest, proxies: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network]
+) -> str:
+    """The address of a client, as the proxies tell that are believed; else of whoever is connected."""
+    found = request.peer
+    told = [one.strip() for value in request.all_of("x-forwarded-for") for one in value.split(",")]
+    while told and _is_among(found, proxies):
+        found = told.pop()
+    return found
+
+
+def _is_among(
+    address: str, networks: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network]
+) -> bool:
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return any(found in one for one in networks)

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import (
+    AccessDeniedError,
     FilepactError,
     GatewayBusyError,
     OtherRequestError,
@@ -14,6 +15,7 @@ from filepact.errors import (
     SessionUnknownError,
     ShuttingDownError,
     StateFailedError,
+    UnauthorizedError,
 )
 from filepact.values import dataclass, field
 from filepact.wire.messages import INVALID_REQUEST, PARSE_ERROR, ErrorResponse, error_response
@@ -50,6 +52,8 @@ REFUSED: Final = -32000
 """The number of an error of the gateway itself; its code stands in the data."""
 
 _STATUS_OF: Final[Mapping[type[FilepactError], int]] = {
+    UnauthorizedError: 401,
+    AccessDeniedError: 403,
     SessionUnknownError: 404,
     OtherRequestError: 409,
     RequestTooLargeError: 413,
@@ -157,8 +161,16 @@ def plain(status: int, text: str, **headers: str) -> HttpAnswer:
     return HttpAnswer(status, f"{text}\n".encode(), headers, "text/plain; charset=utf-8")
 
 
-def refusal(error: FilepactError, wanted: RequestId | None = None) -> HttpAnswer:
-    """The answer to a request that the gateway refuses, with the code for programs."""
+def refusal(
+    error: FilepactError, wanted: RequestId | None = None, challenge: str = ""
+) -> HttpAnswer:
+    """The answer to a request that the gateway refuses, with the code for programs.
+
+    Args:
+        error: Why.
+        wanted: The request's id, if it is known.
+        challenge: What ``WWW-Authenticate`` says.
+    """
     data: dict[str, Any] = {"code": error.code}
     if error.hint:
         data["hint"] = error.hint
@@ -168,6 +180,8 @@ def refusal(error: FilepactError, wanted: RequestId | None = None) -> HttpAnswer
         data["retryAfter"] = seconds
     message = error_response(wanted, REFUSED, f"{error.code}: {error.message}", data)
     status = _STATUS_OF.get(type(error), 400)
+    if challenge:
+        headers["WWW-Authenticate"] = challenge
     return HttpAnswer(status, _encoded(message), headers, code=error.code)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from filepact.errors import InvalidParamsError
+from filepact.errors import FilepactError, InvalidParamsError
 from filepact.faces.gateway.requests import HttpAnswer, HttpRequest
 from filepact.values import dataclass, late_logger
 
@@ -37,6 +37,7 @@ _BACKLOG: Final = 512
 _CONNECTIONS: Final = 4_000
 _IDLE: Final = 75.0  # seconds for which a connection is kept that asks for nothing
 _AGAIN: Final = 1.0  # seconds before a worker is started in the place of one that has failed
+_CANNOT: Final = 3  # the exit code of a worker that would fail again
 _LAST: Final = 10.0  # seconds that a worker has besides, to end what it cancels
 
 
@@ -261,7 +262,7 @@ def _config(application: ASGIApp, protocol: Any, drain: float) -> Config:
 # -- several workers -----------------------------------------------------------------------------
 
 
-def run_workers(count: int, work: Callable[[int], None], *, drain: float) -> int:
+def run_workers(count: int, work: Callable[[int], None], *, drain: float) -> bool:
     """Run workers until this process gets SIGTERM or SIGINT; one that fails is started anew.
 
     Args:
@@ -270,11 +271,11 @@ def run_workers(count: int, work: Callable[[int], None], *, drain: float) -> int
         drain: Seconds that they have to end.
 
     Returns:
-        How many of them did not end by themselves.
+        Whether one of them could not begin, which ends the others.
     """
     waking, wake = os.pipe()
     os.set_blocking(wake, False)
-    ending = False
+    ending = cannot = False
 
     def end(_number: int, _frame: object) -> None:
         nonlocal ending
@@ -295,10 +296,13 @@ def run_workers(count: int, work: Callable[[int], None], *, drain: float) -> int
             rest = min(due.values(), default=now + 3_600) - now
             select.select([waking], [], [], max(0.0, rest))
             _read_all(waking)
-            for number in _ended(running):
+            for number, status in _ended(running):
+                if os.waitstatus_to_exitcode(status) == _CANNOT:
+                    cannot = ending = True
                 _log.warning("worker %d has ended and is started anew", number)
                 due[number] = time.monotonic() + _AGAIN
-        return _stop(running, waking, drain + _LAST)
+        _stop(running, waking, drain + _LAST)
+        return cannot
     finally:
         signal.set_wakeup_fd(-1)
         for one, handler in before.items():
@@ -321,6 +325,9 @@ def _fork(number: int, work: Callable[[int], None], pipe: Sequence[int]) -> int:
             os.close(end)
         work(number)
         code = 0
+    except FilepactError as error:
+        code = _CANNOT
+        _log.error("%s", error.report())
     except BaseException:  # noqa: BLE001 - whatever it is, the process ends here
         _log.exception("worker %d has failed", number)
     finally:
@@ -335,17 +342,18 @@ def _read_all(waking: int) -> None:
             pass
 
 
-def _ended(running: dict[int, int]) -> list[int]:
-    """The numbers of workers that have ended, which are running no more."""
-    found: list[int] = []
+def _ended(running: dict[int, int]) -> list[tuple[int, int]]:
+    """The numbers of workers that have ended, which are running no more, and how they did."""
+    found: list[tuple[int, int]] = []
     for process in list(running):
         with suppress(ChildProcessError):
-            if os.waitpid(process, os.WNOHANG)[0] == process:
-                found.append(running.pop(process))
+            ended, status = os.waitpid(process, os.WNOHANG)
+            if ended == process:
+                found.append((running.pop(process), status))
     return found
 
 
-def _stop(running: dict[int, int], waking: int, seconds: float) -> int:
+def _stop(running: dict[int, int], waking: int, seconds: float) -> None:
     for process in running:
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGTERM)
@@ -358,8 +366,6 @@ def _stop(running: dict[int, int], waking: int, seconds: float) -> int:
     for process in running:
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
-    left = len(running)
     for process in running:
         with suppress(ChildProcessError):
             os.waitpid(process, 0)
-    return left

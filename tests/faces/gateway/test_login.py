@@ -1,0 +1,457 @@
+"""Who may ask a gateway: tokens of an issuer, tokens of its own, and what its rules say of them."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ipaddress
+import json
+import re
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import jwt
+import pytest
+from mcp import ClientSession
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import OAuthClientMetadata
+
+from filepact.errors import FilepactError, StateFailedError
+from filepact.faces.gateway.guard import peer_of
+from filepact.faces.gateway.issuer import TokenIssuer, fetch_json
+from filepact.faces.gateway.requests import HttpRequest
+from tests.faces.gateway.issuer import Issuer, Key
+from tests.faces.gateway.running import RunningGateway
+from tests.forked import run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PING = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
+
+SETTINGS = """
+[serve]
+issuer = "{issuer}"
+scopes = ["files"]
+tokens = "{base}/tokens"
+
+[realms.docs]
+roots = ["{base}/docs"]
+
+[[access]]
+users = ["ann", "token:*"]
+
+[[access]]
+claims = {{ groups = "readers" }}
+realms = ["docs"]
+mode = "read-only"
+
+[[access]]
+users = ["eve"]
+scopes = ["more"]
+"""
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Iterator[Issuer]:
+    made = Issuer()
+    yield made
+    made.end()
+
+
+@pytest.fixture(scope="module")
+def own(base: Path) -> str:
+    """A token of the gateway's own, for `ci`."""
+    made = json.loads(run(["--json", "serve", "--new-token", "ci"], capture_output=True).stdout)
+    (base / "tokens").write_text(f"# ours\n{made['line']}\n")
+    return made["token"]
+
+
+@pytest.fixture(scope="module")
+def guarded(base: Path, issuer: Issuer, own: str) -> Iterator[RunningGateway]:
+    (base / "docs").mkdir()
+    (base / "docs" / "d.txt").write_text("docs\n")
+    settings = SETTINGS.format(issuer=issuer.url, base=base)
+    running = RunningGateway(base, [str(base / "root")], settings=settings)
+    yield running
+    assert running.end() == 0
+
+
+def resource(running: RunningGateway, path: str = "/mcp") -> str:
+    return f"http://{running.address}{path}"
+
+
+def asked(running: RunningGateway, token: str | None, path: str = "/mcp") -> Any:
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    return running.client(path, **headers).open()
+
+
+# -- how a client comes to a token -----------------------------------------------------------------
+
+
+class Storage:
+    """Where a client keeps its token."""
+
+    tokens: Any = None
+    client: Any = None
+
+    async def get_tokens(self) -> Any:
+        return self.tokens
+
+    async def set_tokens(self, tokens: Any) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> Any:
+        return self.client
+
+    async def set_client_info(self, client_info: Any) -> None:
+        self.client = client_info
+
+
+async def use_all(url: str) -> list[Any]:
+    """Log in as an ordinary client does, and read, edit and undo."""
+    came: dict[str, str] = {}
+
+    async def browse(address: str) -> None:
+        async with httpx2.AsyncClient() as browser:
+            answer = await browser.get(address, follow_redirects=False)
+        query = parse_qs(urlsplit(answer.headers["location"]).query)
+        came.update({name: values[0] for name, values in query.items()})
+
+    async def come_back() -> AuthorizationCodeResult:
+        return AuthorizationCodeResult(code=came["code"], state=came["state"], iss=came["iss"])
+
+    login = OAuthClientProvider(
+        url,
+        OAuthClientMetadata(
+            redirect_uris=["http://127.0.0.1:1/callback"],
+            client_name="tester",
+            token_endpoint_auth_method="none",
+        ),
+        Storage(),
+        browse,
+        come_back,
+    )
+    async with (
+        httpx2.AsyncClient(auth=login) as http,
+        streamable_http_client(url, http_client=http) as streams,
+        ClientSession(streams[0], streams[1]) as session,
+    ):
+        await session.initialize()
+        read = await session.call_tool("read_file", {"path": "e.txt"})
+        change = {"path": "e.txt", "old_string": "one", "new_string": "1"}
+        edited = await session.call_tool("edit_file", change)
+        undone = await session.call_tool("history", {"action": "undo"})
+        return [read, edited, undone]
+
+
+def test_an_ordinary_client_logs_in_and_reads_edits_and_undoes(guarded, issuer, base):
+    (base / "root" / "e.txt").write_text("one\n")
+    answers = asyncio.run(use_all(resource(guarded)))
+    assert [one.is_error for one in answers] == [False, False, False]
+    assert {"/register", "/authorize", "/token"} <= set(issuer.asked)
+    assert (base / "root" / "e.txt").read_text() == "one\n"
+
+
+def test_the_user_stands_in_the_journal_and_in_the_audit_log(guarded, issuer, base):
+    client = guarded.client(authorization=f"Bearer {issuer.token(resource(guarded))}")
+    client.open()
+    done = client.call("write_file", path="mine.txt", content="x\n")
+    operation = done.result["_meta"]["filepact/receipt"]["operation"]
+    state = ["--state", str(base / "state"), "--root", str(base / "root")]
+    shown = run([*state, "show", operation], capture_output=True).stdout.decode()
+    assert "for ann" in shown
+    audit = run([*state, "--json", "audit", "export"], capture_output=True).stdout.decode()
+    assert '"user": "ann"' in audit or '"user":"ann"' in audit
+
+
+# -- tokens that are not taken ---------------------------------------------------------------------
+
+
+def test_without_a_token_a_client_is_told_where_one_is_to_be_had(guarded, issuer):
+    answer = asked(guarded, None)
+    assert (answer.status, answer.code) == (401, "UNAUTHORIZED")
+    said = dict(re.findall(r'(\w+)="([^"]*)"', answer.headers["www-authenticate"]))
+    assert said["scope"] == "files"
+    assert "error" not in said
+    told = guarded.client().send("GET", path=urlsplit(said["resource_metadata"]).path)
+    assert told.message["resource"] == resource(guarded)
+    assert told.message["authorization_servers"] == [issuer.url]
+    assert told.message["scopes_supported"] == ["files", "more"]
+    docs = guarded.client().send("GET", path="/.well-known/oauth-protected-resource/mcp/docs")
+    assert docs.message["resource"] == resource(guarded, "/mcp/docs")
+    none = guarded.client().send("GET", path="/.well-known/oauth-protected-resource/mcp/none")
+    assert none.status == 404
+
+
+def unsigned(token: str) -> str:
+    head = base64.urlsafe_b64encode(b'{"alg":"none","typ":"at+jwt"}').rstrip(b"=").decode()
+    return f"{head}.{token.split('.')[1]}."
+
+
+def by_secret(token: str, issuer: Issuer) -> str:
+    """Signed with what everybody knows, as if that were a secret."""
+    claims = jwt.decode(token, options={"verify_signature": False})
+    public = issuer.keys[0].public["n"]
+    return jwt.encode(claims, public, algorithm="HS256", headers={"kid": "first"})
+
+
+WRONG = {
+    "expired": lambda issuer, to: issuer.token(to, exp=int(time.time()) - 100),
+    "not yet": lambda issuer, to: issuer.token(to, nbf=int(time.time()) + 1_000),
+    "without an end": lambda issuer, to: issuer.token(to, exp=None),
+    "for nobody": lambda issuer, to: issuer.token(to, aud=None),
+    "for somebody else": lambda issuer, _to: issuer.token("https://other.example/mcp"),
+    "for another realm": lambda issuer, to: issuer.token(f"{to}/docs"),
+    "of another issuer": lambda issuer, to: issuer.token(to, iss="https://other.example"),
+    "of nobody": lambda issuer, to: issuer.token(to, sub=None),
+    "of a name of ours": lambda issuer, to: issuer.token(to, sub="token:ci"),
+    "of a strange key": lambda issuer, to: issuer.token(to, key=Key("first")),
+    "of an unknown key": lambda issuer, to: issuer.token(to, key=Key("strange")),
+    "unsigned": lambda issuer, to: unsigned(issuer.token(to)),
+    "by a secret": lambda issuer, to: by_secret(issuer.token(to), issuer),
+    "of another type": lambda issuer, to: issuer.token(to, header={"typ": "dpop+jwt"}),
+    "with what is critical": lambda issuer, to: issuer.token(to, header={"crit": ["x"], "x": 1}),
+    "cut off": lambda issuer, to: issuer.token(to)[:-10],
+    "too long": lambda issuer, to: issuer.token(to, filler="x" * 20_000),
+    "nonsense": lambda _issuer, _to: "a.b.c",
+    "ours, but another one": lambda _issuer, _to: "fpt_" + "x" * 43,
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_token_is_refused_that_is(guarded, issuer, kind):
+    answer = asked(guarded, WRONG[kind](issuer, resource(guarded)))
+    assert (answer.status, answer.code) == (401, "UNAUTHORIZED")
+    assert 'error="invalid_token"' in answer.headers["www-authenticate"]
+
+
+def test_clocks_may_differ_a_little(guarded, issuer):
+    assert asked(guarded, issuer.token(resource(guarded), exp=int(time.time()) - 5)).status == 200
+
+
+@pytest.mark.parametrize("header", ["", "Basic YTpi", "Bearer", "Bearer "])
+def test_only_bearer_tokens_are_looked_at(guarded, header):
+    answer = guarded.client(authorization=header).open()
+    assert (answer.status, answer.code) == (401, "UNAUTHORIZED")
+
+
+def test_a_token_in_the_address_is_not_looked_at(guarded, issuer):
+    token = issuer.token(resource(guarded))
+    assert guarded.client(f"/mcp?access_token={token}").open().status == 401
+
+
+# -- what they may ---------------------------------------------------------------------------------
+
+
+def test_rules_say_who_may_use_what_and_how(guarded, issuer, own):
+    docs = "/mcp/docs"
+    reader = issuer.token(resource(guarded, docs), sub="bob", groups=["readers", "x"])
+    client = guarded.client(docs, authorization=f"Bearer {reader}")
+    assert client.open().status == 200
+    names = {tool["name"] for tool in client.ask("tools/list").result["tools"]}
+    assert "read_file" in names
+    assert "write_file" not in names
+    assert "docs" in client.call("read_file", path="d.txt").text
+    for token, path in (
+        (issuer.token(resource(guarded), sub="bob", groups=["readers"]), "/mcp"),
+        (issuer.token(resource(guarded, docs), sub="bob", groups="writers"), docs),
+    ):
+        answer = asked(guarded, token, path)
+        assert (answer.status, answer.code) == (403, "FORBIDDEN")
+    assert asked(guarded, own, docs).status == 200
+
+
+@pytest.mark.parametrize(
+    ("claims", "wanted"),
+    [
+        ({"scope": "other"}, "files"),
+        ({"scope": None}, "files"),
+        ({"scope": "files", "sub": "eve"}, "files more"),
+    ],
+)
+def test_a_token_that_does_not_allow_enough_is_told_what_is_missing(
+    guarded, issuer, claims, wanted
+):
+    answer = asked(guarded, issuer.token(resource(guarded), **claims))
+    assert (answer.status, answer.code) == (403, "FORBIDDEN")
+    said = answer.headers["www-authenticate"]
+    assert 'error="insufficient_scope"' in said
+    assert f'scope="{wanted}"' in said
+
+
+def test_scopes_may_be_a_list(guarded, issuer):
+    token = issuer.token(resource(guarded), scope=None, scp=["files", "more"], sub="eve")
+    assert asked(guarded, token).status == 200
+
+
+def test_a_session_is_its_users_alone(guarded, issuer, own):
+    client = guarded.client(authorization=f"Bearer {issuer.token(resource(guarded))}")
+    client.open()
+    stranger = guarded.client(authorization=f"Bearer {own}")
+    stranger.session = client.session
+    assert stranger.ask("ping").code == "SESSION_UNKNOWN"
+    assert stranger.send("DELETE", mcp_session_id=client.session).status == 404
+    assert client.ask("ping").result == {}
+
+
+def test_nobody_undoes_what_another_user_did(guarded, issuer, own, base):
+    ann = guarded.client(authorization=f"Bearer {issuer.token(resource(guarded))}")
+    ci = guarded.client(authorization=f"Bearer {own}")
+    arguments = {"path": "hers.txt", "content": "x\n"}
+    noted = {"_meta": {"ai.opencode/sessionID": "one"}}
+    call = {"name": "write_file", "arguments": arguments}
+    assert ann.without_session("tools/call", **call, **noted).status == 200
+    undo = {"name": "history", "arguments": {"action": "undo"}}
+    refused = ci.without_session("tools/call", **undo, **noted)
+    assert refused.result["isError"] is True
+    assert (base / "root" / "hers.txt").exists()
+    assert ann.without_session("tools/call", **undo, **noted).result["isError"] is False
+    assert not (base / "root" / "hers.txt").exists()
+
+
+# -- the issuer's keys -----------------------------------------------------------------------------
+
+
+def test_new_keys_are_learnt_and_old_ones_forgotten():
+    issuer, now = Issuer(), [0.0]
+    try:
+        reader = TokenIssuer(
+            issuer.url, algorithms=["RS256", "ES256"], leeway=0, clock=lambda: now[0]
+        )
+
+        def read(token: str) -> str:
+            return asyncio.run(reader.read(token, "here")).user
+
+        old = issuer.token("here")
+        assert read(old) == "ann"
+        issuer.keys = [Key("second", "ES256")]
+        fresh = issuer.token("here")
+        with pytest.raises(FilepactError) as caught:
+            read(fresh)  # they were asked for just now
+        assert caught.value.code == "UNAUTHORIZED"
+        now[0] = 11.0
+        assert read(fresh) == "ann"
+        with pytest.raises(FilepactError):
+            read(old)
+        assert issuer.asked.count("/keys") == 2
+        issuer.keys = [Key("third")]
+        now[0] = 700.0  # the keys are old by now, and are asked for although the token's is known
+        with pytest.raises(FilepactError):
+            read(fresh)
+    finally:
+        issuer.end()
+
+
+def test_keys_count_for_a_while_when_the_issuer_does_not_answer():
+    issuer, now = Issuer(), [0.0]
+    reader = TokenIssuer(issuer.url, algorithms=["RS256"], leeway=0, clock=lambda: now[0])
+    token = issuer.token("here", exp=int(time.time()) + 1_000)
+    asyncio.run(reader.read(token, "here"))
+    issuer.end()
+    now[0] = 1_000.0
+    assert asyncio.run(reader.read(token, "here")).user == "ann"
+    now[0] = 100_000.0
+    with pytest.raises(StateFailedError):
+        asyncio.run(reader.read(token, "here"))
+
+
+METADATA = {"issuer": "https://a.example/x", "jwks_uri": "https://a.example/keys"}
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        METADATA | {"issuer": "https://b.example"},
+        METADATA | {"jwks_uri": "http://a.example/keys"},
+        METADATA | {"jwks_uri": "file:///etc/passwd"},
+        {"issuer": METADATA["issuer"]},
+        [],
+        None,
+    ],
+)
+def test_an_issuer_that_says_something_else_of_itself_is_not_believed(metadata):
+    said = {"https://a.example/.well-known/openid-configuration/x": metadata}
+    fetched: list[str] = []
+
+    def fetch(address: str) -> Any:
+        fetched.append(address)
+        return said.get(address)
+
+    reader = TokenIssuer("https://a.example/x", algorithms=["RS256"], leeway=0, fetch=fetch)
+    token = jwt.encode({}, Key("k").private, algorithm="RS256", headers={"kid": "k"})
+    with pytest.raises(StateFailedError):
+        asyncio.run(reader.read(token, "here"))
+    assert fetched[0] == "https://a.example/.well-known/oauth-authorization-server/x"
+    assert "https://a.example/keys" not in fetched
+
+
+def test_keys_that_cannot_sign_are_left_out():
+    good = Key("good")
+    keys = [
+        {"kty": "oct", "k": "c2VjcmV0", "kid": "shared"},
+        good.public | {"kid": "encrypts", "use": "enc"},
+        good.public | {"kid": "other", "alg": "RS512"},
+        good.public | {"kid": "private", "d": "AQAB"},
+        {"kty": "RSA", "kid": "broken", "n": "!"},
+        "nonsense",
+        good.public,
+    ]
+    answers = {
+        "https://a.example/.well-known/oauth-authorization-server": METADATA
+        | {"issuer": "https://a.example"},
+        "https://a.example/keys": {"keys": keys},
+    }
+    reader = TokenIssuer("https://a.example", algorithms=["RS256"], leeway=0, fetch=answers.get)
+    claims = {"iss": "https://a.example", "sub": "ann", "aud": "a", "exp": time.time() + 60}
+    for name in ("good", None):
+        token = jwt.encode(
+            claims, good.private, algorithm="RS256", headers={"kid": name} if name else {}
+        )
+        assert asyncio.run(reader.read(token, "a")).user == "ann"
+    for name in ("encrypts", "other", "private", "broken", "shared"):
+        token = jwt.encode(claims, good.private, algorithm="RS256", headers={"kid": name})
+        with pytest.raises(FilepactError) as caught:
+            asyncio.run(reader.read(token, "a"))
+        assert caught.value.code == "UNAUTHORIZED"
+
+
+def test_nothing_but_json_is_fetched(gateway):
+    assert fetch_json(f"http://{gateway.address}/none") is None
+    with pytest.raises(ValueError):
+        fetch_json(f"http://{gateway.health}/metrics")
+
+
+# -- whose address it is ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("peer", "told", "address"),
+    [
+        ("9.9.9.9", ["1.1.1.1"], "9.9.9.9"),
+        ("10.0.0.1", ["6.6.6.6, 1.1.1.1"], "1.1.1.1"),
+        ("10.0.0.1", ["1.1.1.1", "10.0.0.2"], "1.1.1.1"),
+        ("10.0.0.1", [], "10.0.0.1"),
+        ("", ["1.1.1.1"], ""),
+    ],
+)
+def test_only_proxies_that_are_named_are_believed(peer, told, address):
+    request = HttpRequest("POST", "/mcp", tuple(("x-forwarded-for", one) for one in told), peer)
+    assert peer_of(request, [ipaddress.ip_network("10.0.0.0/8")]) == address
+
+
+# -- where nobody has to say who they are ----------------------------------------------------------
+
+
+def test_only_a_loopback_address_is_served_to_everybody(tmp_path: Path):
+    (tmp_path / "root").mkdir()
+    done = run(
+        ["serve", str(tmp_path / "root"), "--listen", "0.0.0.0:0", "--state", str(tmp_path / "s")],
+        capture_output=True,
+    )
+    assert done.returncode == 1
+    assert b"INVALID_PARAMS" in done.stderr
