@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["on_terminal"]
 
-SECONDS = 60
+SECONDS = 120
 
 
 def on_terminal(

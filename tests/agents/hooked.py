@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HOOKED", "Hooked", "drive"]
 
-_PATIENCE = 120  # seconds for all of a script
+_PATIENCE = 270  # seconds for all of a script
 
 
 @dataclass(frozen=True, slots=True)

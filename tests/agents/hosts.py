@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BOUNDED", "HOSTS", "Host", "drive"]
 
-_PATIENCE = 120  # seconds for all of a script
+_PATIENCE = 270  # seconds for all of a script
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AGENTS", "Machine", "SetUp"]
 
-_PATIENCE = 120  # seconds for one run
+_PATIENCE = 270  # seconds for one run
 
 
 @dataclass(frozen=True, slots=True)

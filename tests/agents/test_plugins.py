@@ -13,7 +13,7 @@ from tests.agents.installed import MissingError, node_program
 from tests.agents.machines import AGENTS, Machine, SetUp
 from tests.agents.model import Call, ScriptedModel
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 PROJECT = Path(__file__).resolve().parents[2]
 

@@ -14,7 +14,7 @@ from tests.agents.installed import MissingError
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.slow(after=1), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow(after=1), pytest.mark.timeout(600)]
 
 
 @pytest.fixture(params=BOUNDED, ids=[host.name for host in BOUNDED])

@@ -21,7 +21,7 @@ from tests.forked import Command
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 SLOTS = (2, 9, 16, 23, 30, 37)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CLIENT = {"name": "tester", "version": "7"}
-PATIENCE = 30  # seconds until a test gives up on an answer
+PATIENCE = 90  # seconds until a test gives up on an answer
 
 
 class LineClient:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LINES = [f"line {number}" for number in range(1, 21)]
-PATIENCE = 30
+PATIENCE = 90
 
 
 def text(**changed: str) -> str:

@@ -66,7 +66,7 @@ class Hooks:
     def call(self, name: str, *options: str, folder: Path | None = None, **given: Any) -> str:
         """What a call of a command answers, ``given`` its further facts."""
         with self.start(*options, folder=folder) as process:
-            out, err = process.communicate(event(name, **given), 30)
+            out, err = process.communicate(event(name, **given), 90)
         assert (process.returncode, err) == (0, b"")
         return out.decode()
 
@@ -108,7 +108,7 @@ def is_gone(pid: int) -> bool:
 
 
 def wait_for(condition: Any) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while not condition():
         assert time.monotonic() < deadline
         os.sched_yield()

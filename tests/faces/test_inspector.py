@@ -51,7 +51,7 @@ def inspect(
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=270,
     )
 
 

@@ -71,7 +71,7 @@ def run_agent(
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=270,
         )
     assert done.returncode == 0, done.stderr
     return model, json.loads(done.stdout)

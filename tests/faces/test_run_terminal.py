@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.slow,
 ]
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 RUN = f"{shlex.quote(sys.executable)} -m filepact run --"
 
 

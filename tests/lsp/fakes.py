@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PROGRAM = str(Path(__file__).parent / "fake_server.py")
 PAUSES = (0.0, 0.1, 0.2, 0.2)
-SECONDS = 30.0
+SECONDS = 90.0
 """Far more than any answer takes."""
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from filepact.lsp.spec import ServerSpec
     from filepact_csharp.toolchain import Toolchain
 
-SECONDS = 60.0
+SECONDS = 150.0
 """Far more than any answer takes; what is slower fails."""
 
 FROM_NPM = frozenset(

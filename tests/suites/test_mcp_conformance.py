@@ -112,7 +112,7 @@ def url(tmp_path_factory) -> Iterator[str]:
 def suite(programs: Programs, *words: str) -> str:
     command = programs.command(SUITE, "dist/index.js")
     done = subprocess.run(
-        [*command, *words], capture_output=True, text=True, check=False, timeout=110
+        [*command, *words], capture_output=True, text=True, check=False, timeout=270
     )
     return done.stdout + done.stderr
 

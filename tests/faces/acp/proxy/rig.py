@@ -28,7 +28,7 @@ Message = dict[str, Any]
 BOTH = {"readTextFile": True, "writeTextFile": True}
 
 _AGENT = Path(__file__).with_name("far_agent.py")
-_PATIENCE = 20.0
+_PATIENCE = 90.0
 
 
 class Peer:

@@ -65,14 +65,14 @@ def test_nothing_that_the_agent_started_is_left(tmp_path, how):
 
 def test_the_proxy_ends_as_the_agent_does(tmp_path):
     with start(tmp_path, sys.executable, "-c", "print('{\"a\":1}'); raise SystemExit(5)") as proxy:
-        out, _ = proxy.communicate(timeout=20)
+        out, _ = proxy.communicate(timeout=90)
         assert out == '{"a":1}\n'
         assert proxy.returncode == 5
 
 
 def test_an_agent_that_cannot_be_started_is_said_with_the_next_step(tmp_path):
     with start(tmp_path, "no-such-agent") as proxy:
-        _, said = proxy.communicate(timeout=20)
+        _, said = proxy.communicate(timeout=90)
         assert proxy.returncode == 1
         assert "no-such-agent" in said
         assert "after `--`" in said
