@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
+from contextlib import closing
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from filepact.config.layers import RuleSet
 from filepact.config.person import TRUST_FILE, home_folder, read_settings, state_folder
@@ -20,12 +19,15 @@ from filepact.fs.kernel import most_watches
 from filepact.fs.locks import keep_out, locked_by
 from filepact.fs.root import Root, replace_outside
 from filepact.fs.state import (
+    NAME,
     audit_in,
     journal_in,
     open_appending,
     open_state,
+    read_answers,
     read_note,
     whoami,
+    write_answers,
     write_note,
 )
 from filepact.store.connection import IN_USE
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
     from filepact.config.language_servers import LanguageServerSettings, ServerTrust
     from filepact.config.settings import Settings
-    from filepact.domain.operation import JournalCheckResult, SalvageResult
+    from filepact.domain.operation import JournalCheckResult, SalvageResult, StoreOptions
     from filepact.domain.policy import Policy
     from filepact.domain.server_sandbox import ServerSandbox
     from filepact.fs.locks import ProcessLock
@@ -56,6 +58,8 @@ if TYPE_CHECKING:
     from filepact.lsp.pool import ServerPool
     from filepact.lsp.spec import ServerSpec
     from filepact.semantic.service import SemanticWorkspace
+    from filepact.store.postgres import PostgresStore
+    from filepact.store.postgres_upkeep import StoreDatabase
     from filepact.tools.registry import Level, Tier, Toolset
     from filepact.workspace.buffers import Buffers
     from filepact.workspace.workspace import Mode
@@ -75,6 +79,7 @@ __all__ = [
     "open_semantic_workspace",
     "open_solution",
     "open_toolbox",
+    "open_upkeep",
     "open_workspace",
     "project_files",
     "read_answers",
@@ -93,8 +98,6 @@ SETUP_FILE = "setup.json"
 """In the state folder: what `filepact setup` has put into settings files."""
 
 _MEBIBYTE = 1_048_576
-_ANSWERS = "programs.json"
-_MOST_ANSWERS = 50
 
 
 def open_toolbox(
@@ -169,20 +172,32 @@ def open_solution(
     )
 
 
-def journal_roots(state_dir: str) -> tuple[str, ...]:
+def journal_roots(state_dir: str, store: StoreOptions | None = None) -> tuple[str, ...]:
     """The folders that a journal tells of: agents may change what lies in them.
 
     Args:
         state_dir: The state folder; nothing is made in it.
+        store: Where the journal is when it is not there.
     """
+    from filepact.store.databases import open_database  # noqa: PLC0415 - few have one
+
     path = journal_in(state_dir)
-    if path is None:
+    if store is not None and read_note(state_dir, NAME):
+        opened: SqliteStore | PostgresStore = open_database(store, open_state(state_dir).name)
+    elif store is not None or path is None:
         return ()
-    store = SqliteStore(path)
-    try:
-        return store.roots()
-    finally:
-        store.close()
+    else:
+        opened = SqliteStore(path)
+    with closing(opened):
+        return opened.roots()
+
+
+def open_upkeep(store: StoreOptions, state_dir: str) -> StoreDatabase:
+    """What can be done to a database that holds journals, whatever state it is in."""
+    from filepact.store.postgres_upkeep import StoreDatabase  # noqa: PLC0415 - rarely needed
+
+    state = open_state(state_dir)
+    return StoreDatabase(store, state.name, state.database)
 
 
 def open_workspace(
@@ -229,6 +244,7 @@ def open_workspace(
     settings = read_settings() if settings is None else settings
     home = home or home_folder()
     opened: list[Root] = []
+    store: PostgresStore | None = None
     secrets = None if home is None else _secrets_in(home)
     try:
         for path in roots:
@@ -241,6 +257,10 @@ def open_workspace(
         auditing = settings.audit or AuditOptions()
         # What is outside is not within reach once this process has confined itself.
         user, outside = whoami(), open_appending(auditing.heads if auditing.enabled else "")
+        if settings.store is not None:
+            from filepact.store.databases import open_database  # noqa: PLC0415 - few have one
+
+            store = open_database(settings.store, state.name)
         if landlock != "off":
             if secrets is not None:
                 secrets.learn()
@@ -248,7 +268,7 @@ def open_workspace(
             from filepact.fs.sandbox import confine  # noqa: PLC0415 - only servers need it
 
             most_watches()  # what the system says of it is not within reach later
-            confine(landlock, opened, state.path)
+            confine(landlock, opened, state.path, network=store is None)
         in_force = settings.rules
         for root in opened:
             in_force = in_force.narrowed(_project_rules(root))
@@ -258,7 +278,7 @@ def open_workspace(
         )
         workspace = Workspace(
             guard,
-            SqliteStore(state.database, locked_by=locked_by),
+            store or SqliteStore(state.database, locked_by=locked_by),
             state,
             mode=mode,
             encodings=EncodingSettings(guard, settings.encodings),
@@ -270,6 +290,8 @@ def open_workspace(
     except BaseException:
         for root in opened:
             root.close()
+        if store is not None:
+            store.close()
         raise
     if any(state.is_checkout(root.path) for root in opened):
         import filepact.sharing  # noqa: PLC0415 - few folders are
@@ -455,28 +477,6 @@ def _server_sandbox(workspace: Workspace) -> ServerSandbox:
     rules = (guard.policy.rules, guard.policy.fallbacks)
     roots = tuple(root.path for root in guard.roots)
     return ServerSandbox("", roots, (), rules=rules, content=guard.net)
-
-
-def read_answers(state_dir: str) -> dict[str, Any]:
-    """What programs that language servers need have answered within the last day, by what they were."""
-    try:
-        kept = json.loads(read_note(state_dir, _ANSWERS))
-        return {
-            str(key): (float(when), bool(well), dict(said))
-            for key, (when, well, said) in kept.items()
-        }
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        return {}
-
-
-def write_answers(state_dir: str, answers: Mapping[str, Any] | None) -> None:
-    """Keep these besides for the next starts, or none at all; what cannot be kept is asked again."""
-    if answers == {}:
-        return
-    kept = {} if answers is None else {**read_answers(state_dir), **answers}
-    latest = sorted(kept.items(), key=lambda pair: pair[1][0])[-_MOST_ANSWERS:]
-    with suppress(StateFailedError):
-        write_note(state_dir, _ANSWERS, json.dumps(dict(latest)).encode())
 
 
 def write_trust(state_dir: str, trust: ServerTrust) -> None:

@@ -265,6 +265,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "store.postgres": {
         "pathlib.": "no place: what keeps contents asks for one, and has none there"
     },
+    "store.postgres_upkeep": {"pathlib.": STATE},
     "store.sqlite": {"pathlib.": STATE},
     "wire.pipes": dict.fromkeys(
         (

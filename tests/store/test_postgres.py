@@ -346,7 +346,8 @@ def test_a_server_that_is_not_there_is_an_error_without_its_address() -> None:
         store_of("it", url="postgresql://ada@/secrets?host=/nonexistent", patience=0.0)
     assert caught.value.code == "STORE_UNREACHABLE"
     assert not {"ada", "secrets", "nonexistent"} & set(caught.value.report().split())
-    assert code(lambda: store_of("it", url="postgresql://[")) == "INVALID_PARAMS"
+    for url in ("postgresql://[", "postgresql://ada:secret@/x", "postgresql:///x?password=secret"):
+        assert code(lambda url=url: store_of("it", url=url)) == "INVALID_PARAMS"
 
 
 def test_a_connection_that_breaks_between_two_calls_is_made_anew(store: PostgresStore) -> None:

@@ -18,7 +18,8 @@ from filepact.config.folders import state_folder
 from filepact.config.language_servers import ServerTrust, parse_trust
 from filepact.config.layers import PatternFolders, RuleSet, SettingsSource, exactly
 from filepact.config.rule_files import read_source
-from filepact.config.settings import Settings, parse_settings
+from filepact.config.settings import STORES, Settings, parse_settings
+from filepact.domain.operation import StoreOptions
 from filepact.domain.policy import WRITES, Rule
 from filepact.errors import InvalidParamsError
 from filepact.values import replace
@@ -35,6 +36,7 @@ __all__ = [
     "home_folder",
     "named_file",
     "read_settings",
+    "read_store",
     "read_tokens",
     "read_trust",
     "rule_files",
@@ -90,10 +92,30 @@ def read_settings(named: str | None = None) -> Settings:
     protecting = tuple(rule for file in files for rule in _protecting(file))
     return replace(
         settings,
+        store=_store(settings),
         rules=RuleSet(protecting) + above.rules + settings.rules,
         audit=above.audit or settings.audit,
         language_servers=settings.language_servers.beneath(above.language_servers),
     )
+
+
+def read_store(named: str | None = None) -> StoreOptions | None:
+    """Where the journal is; what is wrong with the settings is told by whoever reads all of them."""
+    with suppress(InvalidParamsError):
+        return read_settings(named).store
+    return _store(Settings())
+
+
+def _store(settings: Settings) -> StoreOptions | None:
+    url = os.environ.get("FILEPACT_STORE", "")
+    if not url:
+        return settings.store
+    if not url.startswith(STORES):
+        raise InvalidParamsError(
+            f"FILEPACT_STORE has to begin with {' or '.join(STORES)}",
+            hint="Unset it to keep the journal in the state folder.",
+        )
+    return replace(settings.store or StoreOptions(url), url=url)
 
 
 def rule_files(named: str | None = None) -> Iterator[tuple[SettingsSource, str]]:

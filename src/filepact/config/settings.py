@@ -19,7 +19,7 @@ from filepact.config.layers import RuleSet, SettingsSource
 from filepact.config.problems import ProblemList, no_toml, refusal, refuse
 from filepact.config.rules import RULE_KEYS, read_rules
 from filepact.domain.deadline import DEFAULT_SECONDS
-from filepact.domain.operation import AuditOptions, ProposalLimits
+from filepact.domain.operation import AuditOptions, ProposalLimits, StoreOptions
 from filepact.errors import SearchFailedError
 from filepact.text.detect_encoding import find_charset
 from filepact.text.glob import Glob
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OTHER_KEYS",
+    "STORES",
     "GuardSettings",
     "HookSettings",
     "ProxySettings",
@@ -60,11 +61,15 @@ OTHER_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
         "access",
         "proposals",
         "audit",
+        "store",
         *DIAGNOSING_KEYS,
     ),
     "project": (),
 }
 """What a file of each layer may hold besides rules."""
+
+STORES: Final = ("postgresql://", "postgres://")
+"""What the address of a store begins with."""
 
 _GUARD: Final[dict[str, tuple[object, ...]]] = {
     "mounts": (True, False),
@@ -200,6 +205,7 @@ class Settings:
         limits: How much may wait for this person, and for how long.
         notify: Whether the desktop is told that something new waits, where a window or a command watches.
         audit: What is recorded of every call; None where nothing is said about it.
+        store: Where the journal is when it is not in the state folder; None for there.
         gateway: How `filepact serve` serves; None where nothing is said about it.
         language_servers: What is said about language servers.
     """
@@ -215,6 +221,7 @@ class Settings:
     limits: ProposalLimits = field(default_factory=ProposalLimits)
     notify: bool = False
     audit: AuditOptions | None = None
+    store: StoreOptions | None = None
     gateway: GatewaySettings | None = None
     language_servers: LanguageServerOptions = field(default_factory=LanguageServerOptions)
 
@@ -319,6 +326,7 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
     limits, notify = _proposing(found.get("proposals", {}), text, name)
     run = _running(found["run"], text, name) if "run" in found else RunSettings()
     audit = _auditing(found["audit"], text, name) if "audit" in found else None
+    store = _storing(found["store"], text, name) if "store" in found else None
     gateway = None
     if found.keys() & {"serve", "realms", "access"}:
         from filepact.config.serving import read_serving  # noqa: PLC0415 - only where there is one
@@ -336,6 +344,7 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
         limits=limits,
         notify=notify,
         audit=audit,
+        store=store,
         gateway=gateway,
         language_servers=wishes,
     )
@@ -454,3 +463,15 @@ def _encodings(table: Any, text: str, name: str) -> tuple[tuple[Glob, str], ...]
             raise refusal(text, name, path, error.message) from None
         chosen.append((glob, codec))
     return tuple(chosen)
+
+
+def _storing(table: Any, text: str, name: str) -> StoreOptions | None:
+    chosen = _table(table, ("store",), ("url", "workspace", "schema"), text, name)
+    for key, value in chosen.items():
+        if not isinstance(value, str) or (not value and key != "workspace"):
+            raise refusal(text, name, ("store", key), "has to be a text")
+    url = chosen.get("url", "")
+    if url and not url.startswith(STORES):
+        problem = f"has to begin with {' or '.join(STORES)}"
+        raise refusal(text, name, ("store", "url"), problem)
+    return StoreOptions(**chosen) if url else None

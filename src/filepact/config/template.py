@@ -170,6 +170,16 @@ KEYS: Final = (
         '"/var/log/filepact-heads"',
     ),
     SettingInfo(
+        *("store", "url", "", "a PostgreSQL database for the journal, without a password"),
+        {"type": "string", "pattern": "^postgres(ql)?://"},
+        '"postgresql://filepact@db.example:5432/filepact"',
+    ),
+    SettingInfo(
+        *("store", "workspace", '""', "the journal's name there; empty, one of its own"),
+        {"type": "string"},
+    ),
+    SettingInfo("store", "schema", '"filepact"', "the schema with its tables", {"type": "string"}),
+    SettingInfo(
         *("diagnostics", "mode", '"auto"', "when language servers are used"),
         _one_of("auto", "always", "off"),
     ),

@@ -42,6 +42,9 @@ __all__ = [
     "PruneResult",
     "SalvageResult",
     "Session",
+    "StoreOptions",
+    "StoreResult",
+    "StoreStatus",
     "moment",
     "who",
 ]
@@ -309,6 +312,65 @@ class AuditOptions:
     days: int = 365
     megabytes: int = 1_000
     heads: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """Where the journal is kept when it is not in the state folder.
+
+    Attributes:
+        url: The address of a PostgreSQL database, without a password.
+        workspace: The name of the journal in it; empty for that of the state folder.
+        schema: The schema with its tables.
+    """
+
+    url: str
+    workspace: str = ""
+    schema: str = "filepact"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatus:
+    """What is known of the database that the journal is kept in.
+
+    Attributes:
+        server: Its version, in words.
+        tables: The version of its tables; None for none.
+        newest: The version that this program knows.
+        standby: Whether it only reads.
+        workspace: The name of this journal in it.
+        workspaces: How many there are.
+        operations: How many operations this one has.
+        partitions: The partitions of the journal, in order.
+        bytes: What all tables take.
+    """
+
+    server: str
+    tables: int | None
+    newest: int
+    standby: bool
+    workspace: str
+    workspaces: int = 0
+    operations: int = 0
+    partitions: tuple[str, ...] = ()
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoreResult:
+    """What `filepact store copy` came to.
+
+    Attributes:
+        operations: How many operations both journals have now.
+        proposals: How many proposals.
+        contents: How many contents, each compared by its hash.
+        copied: How many rows were new.
+    """
+
+    operations: int
+    proposals: int
+    contents: int
+    copied: int
 
 
 @dataclass(frozen=True, slots=True)

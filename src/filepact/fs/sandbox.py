@@ -73,7 +73,13 @@ _SYSTEM = (
 _DEVICES = ("/dev/null",)
 
 
-def confine(mode: Literal["auto", "required"], roots: Sequence[Root], state: str) -> bool:
+def confine(
+    mode: Literal["auto", "required"],
+    roots: Sequence[Root],
+    state: str,
+    *,
+    network: bool = True,
+) -> bool:
     """Confine this process, and all it starts, for good.
 
     Threads that run already would stay outside on all but the newest kernels, so this is for a
@@ -84,6 +90,7 @@ def confine(mode: Literal["auto", "required"], roots: Sequence[Root], state: str
             cannot.
         roots: The folders that may be used.
         state: The state folder.
+        network: Whether it is kept from the network as well.
 
     Returns:
         Whether the process is confined now.
@@ -92,7 +99,7 @@ def confine(mode: Literal["auto", "required"], roots: Sequence[Root], state: str
         InvalidParamsError: It is required and the system cannot do it.
     """
     try:
-        _confine(roots, state)
+        _confine(roots, state, network=network)
     except OSError as error:
         if mode == "required":
             why = os.strerror(error.errno or 0)
@@ -148,7 +155,7 @@ def _opens(name: str, directory: int | None) -> bool:
     return True
 
 
-def _confine(roots: Sequence[Root], state: str) -> None:
+def _confine(roots: Sequence[Root], state: str, *, network: bool = True) -> None:
     avoided = [state, *(root.path for root in roots)]
     with suppress(FileNotFoundError):  # removed since we were started in it
         avoided.append(os.getcwd())
@@ -167,7 +174,7 @@ def _confine(roots: Sequence[Root], state: str) -> None:
         for path in _DEVICES:
             with suppress(OSError):
                 grants.append((handle(path), USE))
-        restrict(grants)
+        restrict(grants, network=network)
 
 
 def _above(folders: Iterable[str]) -> frozenset[str]:

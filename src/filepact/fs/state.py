@@ -4,33 +4,42 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import StateFailedError
 from filepact.fs.locks import FileLocks, ProcessLock
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import BinaryIO
 
     from filepact.domain.document import RootId
 
 __all__ = [
+    "NAME",
     "StateFolder",
     "audit_in",
     "journal_in",
     "open_appending",
     "open_state",
+    "read_answers",
     "read_note",
     "whoami",
+    "write_answers",
     "write_note",
 ]
 
+NAME: Final = "store-name"
+"""In the state folder: its name, by which a database knows its journal."""
+
 _JOURNAL = "journal.db"
+_ANSWERS = "programs.json"
+_MOST_ANSWERS = 50
 
 _LONGEST_NOTE = 1 << 20
 _ROOM = 1 << 18
@@ -53,6 +62,24 @@ class StateFolder:
     def database(self) -> str:
         """The path of the journal."""
         return os.path.join(self.path, _JOURNAL)
+
+    @property
+    def name(self) -> str:
+        """The name of this folder among all that use a database; made when it is asked for first.
+
+        Raises:
+            StateFailedError: It cannot be written down.
+        """
+        found = read_note(self.path, NAME).decode("ascii", "replace")
+        if not found:
+            # Whoever is second to make it finds that of the first.
+            with suppress(FileExistsError):
+                _write_new(
+                    os.path.join(self.path, NAME),
+                    f"{os.uname().nodename} {os.urandom(8).hex()}".encode("ascii", "replace"),
+                )
+            found = read_note(self.path, NAME).decode("ascii", "replace")
+        return found
 
     @property
     def known(self) -> str:
@@ -266,6 +293,28 @@ def write_note(folder: str, name: str, data: bytes) -> None:
             f"the state folder cannot be written ({error.strerror})",
             hint="Make it writable, or room on its disk, and try again.",
         ) from None
+
+
+def read_answers(state_dir: str) -> dict[str, Any]:
+    """What programs that language servers need have answered within the last day, by what they were."""
+    try:
+        kept = json.loads(read_note(state_dir, _ANSWERS))
+        return {
+            str(key): (float(when), bool(well), dict(said))
+            for key, (when, well, said) in kept.items()
+        }
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def write_answers(state_dir: str, answers: Mapping[str, Any] | None) -> None:
+    """Keep these besides for the next starts, or none at all; what cannot be kept is asked again."""
+    if answers == {}:
+        return
+    kept = {} if answers is None else {**read_answers(state_dir), **answers}
+    latest = sorted(kept.items(), key=lambda pair: pair[1][0])[-_MOST_ANSWERS:]
+    with suppress(StateFailedError):
+        write_note(state_dir, _ANSWERS, json.dumps(dict(latest)).encode())
 
 
 def _write_new(path: str, data: bytes) -> None:

@@ -48,6 +48,10 @@ SELECT number FROM content WHERE kept <> 'gone' AND last_seq > 0 AND last_seq < 
 )
 AND number NOT IN ({upkeep.PROPOSED}) LIMIT ?
 """
+_GO_TO: Final = """
+UPDATE workspace w SET seq = coalesce(?::bigint, (SELECT max(seq) FROM operation), w.seq)
+WHERE w.number = current_setting('filepact.workspace')::bigint
+"""
 _OURS: Final = "WHERE o.state = 'intended' AND o.holder = current_setting('filepact.holder') "
 _OURS_OR_NOBODYS: Final = (
     "WHERE o.state = 'intended' AND NOT EXISTS (SELECT 1 FROM lease l WHERE l.holder = o.holder"
@@ -165,6 +169,10 @@ class PostgresStore(SqlStore):
         if self._server.read(lambda tx: tx.one(stale, (token,))) is not None:
             self._server.write(lambda tx: _claim(tx, whose), durable=True)
         return self._server.read(lambda tx: select_operations(tx, whose + "ORDER BY o.seq"))
+
+    def go_to(self, tx: Transaction, seq: int | None) -> None:
+        """As for `SqlStore`; within a transaction that goes behind the last place in the end."""
+        tx.run(_GO_TO, (None if seq is None else seq - 1,))
 
     def last_seq(self) -> int:
         """As in the journal's protocol; also after older operations were dropped."""

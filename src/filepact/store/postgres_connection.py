@@ -155,6 +155,7 @@ class PostgresDatabase:
         self._waiting: list[_Unit] = []
         self.waiting = 0
         self._closed = False
+        self._password: str | None = None
         self._workspace = ""
         try:
             self._workspace = str(self._again(lambda: self._enter(workspace)))
@@ -191,7 +192,8 @@ class PostgresDatabase:
             with self._guard:
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
-                connection = open_connection(self._url)
+                connection = open_connection(self._url, self._password)
+                self._password = connection.info.password
             try:
                 yield connection
             finally:

@@ -97,6 +97,7 @@ CREATE TABLE session_all (
     actor_kind text COLLATE "C" NOT NULL,
     actor_name text COLLATE "C" NOT NULL,
     actor_version text COLLATE "C" NOT NULL,
+    actor_user text COLLATE "C" NOT NULL DEFAULT '',
     PRIMARY KEY (workspace, number)
 );
 -- Names that others give may be longer than an index takes.
@@ -331,7 +332,7 @@ CREATE TRIGGER proposal_decided AFTER UPDATE ON proposal_all
     FOR EACH STATEMENT EXECUTE FUNCTION tell('proposal');
 
 CREATE VIEW root AS SELECT number, path FROM root_all WHERE workspace = @HERE;
-CREATE VIEW session AS SELECT number, id, actor_kind, actor_name, actor_version
+CREATE VIEW session AS SELECT number, id, actor_kind, actor_name, actor_version, actor_user
     FROM session_all WHERE workspace = @HERE;
 CREATE VIEW content AS SELECT number, id, size, kept, base, depth, stored, last_seq
     FROM content_all WHERE workspace = @HERE;

@@ -131,8 +131,12 @@ def is_passing(error: psycopg.Error) -> bool:
     return state in _AGAIN or state in _AWAY or state.startswith("08") or not state
 
 
-def open_connection(url: str) -> psycopg.Connection[Any]:
+def open_connection(url: str, password: str | None = None) -> psycopg.Connection[Any]:
     """A connection that keeps nothing in its session.
+
+    Args:
+        url: Where to.
+        password: That of an earlier connection; the file that it came from may be out of reach.
 
     Raises:
         InvalidParamsError: The address cannot be understood, or has a password in it.
@@ -145,6 +149,13 @@ def open_connection(url: str) -> psycopg.Connection[Any]:
             "the address of the store cannot be understood",
             hint="Write postgresql://user@host:5432/database.",
         ) from None
+    if options.get("password") and password is None:
+        raise InvalidParamsError(
+            "the address of the store has a password in it, which settings and logs would show",
+            hint="Put it into PGPASSWORD, or into the password file: see docs/how-to/postgres.md.",
+        )
+    if password:
+        options["password"] = password
     defaults: dict[str, Any] = {
         "connect_timeout": 5,
         "application_name": "filepact",

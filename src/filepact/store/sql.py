@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from filepact.domain.document import RootId
 from filepact.domain.operation import PARTLY, Checkpoint
@@ -37,7 +37,7 @@ from filepact.store.rows import (
 from filepact.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from filepact.domain.change import ChangeSet, FileChange
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from filepact.store.content import ContentStore
     from filepact.store.rows import Sides
     from filepact.store.transaction import Database, Transaction
+
+_Answer = TypeVar("_Answer")
 
 __all__ = ["SqlStore"]
 
@@ -80,6 +82,22 @@ class SqlStore:
     def __init__(self, database: Database, contents: ContentStore) -> None:
         self._database = database
         self._contents = contents
+
+    @property
+    def contents(self) -> ContentStore:
+        """What keeps the contents of files."""
+        return self._contents
+
+    def read(self, work: Callable[[Transaction], _Answer]) -> _Answer:
+        """Ask several things in the words of the tables; as `Database.read`."""
+        return self._database.read(work)
+
+    def write(self, work: Callable[[Transaction], _Answer]) -> _Answer:
+        """Change something in the words of the tables; as `Database.write`."""
+        return self._database.write(work, durable=True)
+
+    def go_to(self, tx: Transaction, seq: int | None) -> None:
+        """Have the next operation come to this place, or behind the last one."""
 
     def version(self) -> object:
         return self._database.version()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from filepact.config.person import read_settings, settings_file
 from filepact.config.settings import Settings, parse_settings
 from filepact.config.template import KEYS, json_schema, template
-from filepact.domain.operation import AuditOptions
+from filepact.domain.operation import AuditOptions, StoreOptions
 from filepact.errors import InvalidParamsError, NoChangeError
 from filepact.faces.cli.history import agrees
 from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain
@@ -116,6 +116,7 @@ def in_force(settings: Settings) -> dict[tuple[str, str], Any]:
         "serve": settings.gateway or GatewaySettings(),
         "proposals": settings.limits,
         "audit": settings.audit or AuditOptions(),
+        "store": settings.store or StoreOptions(""),
         "diagnostics": settings.diagnosing,
     }
     return {

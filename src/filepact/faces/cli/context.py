@@ -55,7 +55,7 @@ def find_context(arguments: Namespace) -> CommandContext:
         return CommandContext(tuple(filter(None, named.split(os.pathsep))), state, "FILEPACT_ROOT")
     folder = Path.cwd()
     above = (folder, *folder.parents)
-    known = _nearest_known(above, state)
+    known = _nearest_known(above, state, arguments.config)
     if known is not None:
         return CommandContext((known,), state, "journal")
     for candidate in above:
@@ -64,24 +64,26 @@ def find_context(arguments: Namespace) -> CommandContext:
     return CommandContext((str(folder),), state, "this folder")
 
 
-def _nearest_known(folders: Sequence[Path], state: str) -> str | None:
+def _nearest_known(folders: Sequence[Path], state: str, config: str | None) -> str | None:
     """The first of some folders in which something was done."""
     if not Path(state).is_dir():
         return None
     from filepact.app import journal_roots, open_workspace  # noqa: PLC0415 - loads the database
+    from filepact.config.person import read_store  # noqa: PLC0415 - with it
     from filepact.config.settings import Settings  # noqa: PLC0415 - with it
     from filepact.workspace.documents import PROJECT_FILE  # noqa: PLC0415 - with it
 
     try:
-        roots = journal_roots(state)
+        settings = Settings(store=read_store(config))
+        roots = journal_roots(state, settings.store)
     except FilepactError:
         return None  # Whoever opens it next tells.
     for folder in folders:
         if str(folder) not in roots and not os.path.lexists(folder / PROJECT_FILE):
             continue  # Nothing was done there.
         try:
-            # Nobody's settings: only its journal is looked into.
-            with open_workspace((str(folder),), state_dir=state, settings=Settings()) as workspace:
+            # Nobody's other settings: only its journal is looked into.
+            with open_workspace((str(folder),), state_dir=state, settings=settings) as workspace:
                 if workspace.log(limit=1):
                     return str(folder)
         except InvalidParamsError:

@@ -24,6 +24,7 @@ def add_journal_commands(group: CommandGroup) -> None:
     _add_guard(group)
     _add_reviewing(group)
     _add_state(group)
+    _add_store(group)
     _add_audit(group)
     _add_sharing(group)
 
@@ -323,6 +324,54 @@ def _add_state(group: CommandGroup) -> None:
         "Keeps the damaged one in the state folder, and lists what is lost. No server may be running. "
         "The exit code is 3 if there is nothing to repair.",
     )
+
+
+def _add_store(group: CommandGroup) -> None:
+    below = group.nested(
+        "store",
+        "keep the journal in a PostgreSQL database",
+        "The database is named by url in [store] of your settings, or by FILEPACT_STORE.",
+    )
+    below.add(
+        "status",
+        "store:status",
+        "show the database, its tables, and this journal in it",
+        "filepact store status",
+        "The exit code is 1 if the tables are missing or of another version.",
+    )
+    add = below.add(
+        "migrate",
+        "store:migrate",
+        "make the tables, or bring them to the newest version",
+        "filepact store migrate",
+        "The exit code is 3 if there is nothing to do. Programs of the earlier version may run meanwhile; they "
+        "are told that they are too old when they open the journal again.",
+    )
+    add(
+        "--partitions",
+        choices=["day", "month"],
+        default="month",
+        help="how much time a partition is for; counts when the tables are made (default: month)",
+    )
+    add = below.add(
+        "copy",
+        "store:copy",
+        "copy the journal of the state folder into the database",
+        "filepact store copy",
+        "What is there already is left as it is, so it may be cut off and called again. In the end both are "
+        "compared: all operations, and every text with its hash. The journal in the state folder stays as it is; "
+        "no server may have it open.",
+    )
+    add("--back", action="store_true", help="copy the journal out of the database instead")
+    add = below.add(
+        "prune",
+        "store:prune",
+        "drop the partitions of the journal that are older than some days",
+        "filepact store prune --days 90",
+        "That is for all journals in the database: what was done in that time is not in their log any more and "
+        "cannot be undone. Partitions for the time to come are made. The exit code is 3 if nothing is that old.",
+    )
+    add("--days", type=float, required=True, metavar="DAYS", help="how long the journal is kept")
 
 
 def _add_audit(group: CommandGroup) -> None:

@@ -97,7 +97,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         confines = confines_servers(settings)
         servers = settings.agents_servers(read_trust(state), confines=confines)
     with ExitStack() as stack:
-        changeable = (*roots, *(journal_roots(state) if servers else ()))
+        changeable = (*roots, *(journal_roots(state, settings.store) if servers else ()))
         programs = Programs(changeable, kept=read_answers(state))
         fork_server = None
         if settings.guard.landlock != "off":

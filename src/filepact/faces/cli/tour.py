@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import filepact
 from filepact.app import journal_roots
-from filepact.config.person import state_folder
+from filepact.config.person import read_store, state_folder
 from filepact.faces.cli.main import execute
 from filepact.faces.cli.programs import Programs
 from filepact.faces.cli.render import paint_diff
@@ -472,7 +472,7 @@ def _environment() -> dict[str, str]:
     package = str(Path(filepact.__file__).parents[1])
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
     # Its state is a throw-away one, which does not know where else agents may change programs.
-    changeable = (str(Path.cwd()), *journal_roots(state_folder()))
+    changeable = (str(Path.cwd()), *journal_roots(state_folder(), read_store()))
     return {
         name: value for name, value in os.environ.items() if not name.startswith("FILEPACT_")
     } | {
