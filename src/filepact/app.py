@@ -22,7 +22,7 @@ from filepact.fs.state import (
     NAME,
     audit_in,
     journal_in,
-    open_appending,
+    open_audit_pipes,
     open_state,
     read_answers,
     read_note,
@@ -256,7 +256,7 @@ def open_workspace(
         state = open_state(state_dir or state_folder(), [root.path for root in opened])
         auditing = settings.audit or AuditOptions()
         # What is outside is not within reach once this process has confined itself.
-        user, outside = whoami(), open_appending(auditing.heads if auditing.enabled else "")
+        user, outside = whoami(), open_audit_pipes(auditing)
         if settings.store is not None:
             from filepact.store.databases import open_database  # noqa: PLC0415 - few have one
 

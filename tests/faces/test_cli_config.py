@@ -35,7 +35,9 @@ def test_every_key_of_the_template_has_the_default_that_counts_without_it() -> N
     wanted = [
         line
         for line in uncommented(template()).splitlines()
-        if not line.startswith(("page", "heads", "url", "issuer", "audience", "tokens"))
+        if not line.startswith(
+            ("page", "heads", "syslog", "telemetry", "url", "issuer", "audience", "tokens")
+        )
     ]
     said = parse_settings("\n".join(wanted), name="filepact.toml")
     assert config.in_force(said) == config.in_force(Settings())

@@ -417,14 +417,17 @@ def _running(table: Any, text: str, name: str) -> RunSettings:
 
 
 def _auditing(table: Any, text: str, name: str) -> AuditOptions:
-    switches, told = ("enabled", "sync"), ("heads",)
+    switches, told = ("enabled", "sync"), ("heads", "syslog", "telemetry")
     chosen = _table(table, ("audit",), (*switches, *_AUDIT, *told), text, name)
     for key in switches:
         if type(chosen.get(key, True)) is not bool:
             raise refusal(text, name, ("audit", key), "has to be one of true, false")
-    heads = chosen.get("heads", "/")
-    if not isinstance(heads, str) or not heads.startswith("/"):
-        raise refusal(text, name, ("audit", "heads"), "has to be an absolute path")
+    for key in told:
+        path = chosen.get(key, "/")
+        provided = key == "telemetry" and path == "provider"
+        if not provided and not (isinstance(path, str) and path.startswith("/")):
+            also = "provider, or " if key == "telemetry" else ""
+            raise refusal(text, name, ("audit", key), f"has to be {also}an absolute path")
     _numbers({key: chosen[key] for key in _AUDIT if key in chosen}, "audit", _AUDIT, text, name)
     return AuditOptions(**chosen)
 

@@ -170,6 +170,16 @@ KEYS: Final = (
         '"/var/log/filepact-heads"',
     ),
     SettingInfo(
+        *("audit", "syslog", "", "the socket of a system log that is told them as well"),
+        {"type": "string", "pattern": "^/"},
+        '"/dev/log"',
+    ),
+    SettingInfo(
+        *("audit", "telemetry", "", "where OpenTelemetry's spans and counts go"),
+        {"type": "string", "pattern": "^(/|provider$)"},
+        '"/var/log/filepact-spans.jsonl"',
+    ),
+    SettingInfo(
         *("store", "url", "", "a PostgreSQL database for the journal, without a password"),
         {"type": "string", "pattern": "^postgres(ql)?://"},
         '"postgresql://filepact@db.example:5432/filepact"',

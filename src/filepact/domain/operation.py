@@ -305,6 +305,9 @@ class AuditOptions:
         days: Files of the log that were last written so long ago are given up.
         megabytes: The oldest are given up when all take more.
         heads: A file that signed heads are appended to as well, absolute; empty for none.
+        syslog: The socket of a system's log that is told them as well, absolute; empty for none.
+        telemetry: Where spans and counts go: ``provider`` for what the process has set up, or a file,
+            absolute; empty for nowhere.
     """
 
     enabled: bool = True
@@ -312,6 +315,8 @@ class AuditOptions:
     days: int = 365
     megabytes: int = 1_000
     heads: str = ""
+    syslog: str = ""
+    telemetry: str = ""
 
 
 @dataclass(frozen=True, slots=True)

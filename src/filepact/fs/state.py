@@ -8,7 +8,7 @@ import json
 import os
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from filepact.errors import StateFailedError
 from filepact.fs.locks import FileLocks, ProcessLock
@@ -19,13 +19,16 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from filepact.domain.document import RootId
+    from filepact.domain.operation import AuditOptions
 
 __all__ = [
     "NAME",
+    "AuditPipes",
     "StateFolder",
     "audit_in",
     "journal_in",
     "open_appending",
+    "open_audit_pipes",
     "open_state",
     "read_answers",
     "read_note",
@@ -40,6 +43,9 @@ NAME: Final = "store-name"
 _JOURNAL = "journal.db"
 _ANSWERS = "programs.json"
 _MOST_ANSWERS = 50
+
+_SYSLOG_PRIORITY: Final = 10 * 8 + 5  # of RFC 5424: authorization, notice
+_SYSLOG_SECONDS: Final = 2.0
 
 _LONGEST_NOTE = 1 << 20
 _ROOM = 1 << 18
@@ -213,6 +219,81 @@ def audit_in(folder: str) -> str:
     return os.path.join(folder, "audit")
 
 
+@dataclass(frozen=True, slots=True)
+class AuditPipes:
+    """What of the audit log goes elsewhere, open whatever is within reach later.
+
+    Attributes:
+        heads: Takes signed heads.
+        spans: Takes telemetry.
+        telemetry: As in the settings.
+    """
+
+    heads: BinaryIO | None = None
+    spans: BinaryIO | None = None
+    telemetry: str = ""
+
+
+def open_audit_pipes(options: AuditOptions) -> AuditPipes:
+    """Open what the settings name for the audit log.
+
+    Raises:
+        StateFailedError: Something of it cannot be written.
+    """
+    if not options.enabled:
+        return AuditPipes()
+    heads = open_appending(options.heads)
+    if options.syslog:
+        heads = cast("BinaryIO", _Syslog(options.syslog, heads))
+    spans = open_appending(options.telemetry) if options.telemetry.startswith("/") else None
+    return AuditPipes(heads, spans, options.telemetry)
+
+
+class _Syslog:
+    """A system's log as a file that takes signed heads, each as one line, beside another file.
+
+    Args:
+        path: Its socket.
+        beside: The other file.
+    """
+
+    def __init__(self, path: str, beside: BinaryIO | None) -> None:
+        import socket  # noqa: PLC0415 - few want it
+
+        self._beside = beside
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.settimeout(_SYSLOG_SECONDS)
+        self._path = path
+        try:
+            self._socket.connect(path)
+        except OSError as error:
+            self.close()
+            raise StateFailedError(
+                f"{path} takes no messages ({error.strerror}), and the settings name it for signed heads",
+                hint="Name the socket of a running system log as syslog in [audit], such as /dev/log.",
+            ) from None
+
+    def write(self, note: bytes) -> None:
+        if self._beside is not None:
+            self._beside.write(note)
+        told = json.dumps(note.decode())
+        said = f"<{_SYSLOG_PRIORITY}>filepact[{os.getpid()}]: audit head {told}"
+        try:
+            self._socket.send(said.encode())
+        except ConnectionError:  # it was started anew
+            self._socket.connect(self._path)
+            self._socket.send(said.encode())
+
+    def flush(self) -> None:
+        if self._beside is not None:
+            self._beside.flush()
+
+    def close(self) -> None:
+        self._socket.close()
+        if self._beside is not None:
+            self._beside.close()
+
+
 def open_appending(path: str) -> BinaryIO | None:
     """A file to which records are appended, open whatever is within reach later; None for no path.
 
@@ -226,9 +307,8 @@ def open_appending(path: str) -> BinaryIO | None:
         return os.fdopen(os.open(path, flags, 0o600), "ab")
     except OSError as error:
         raise StateFailedError(
-            f"{path} cannot be written ({error.strerror}), and the settings name it for signed heads",
-            hint="Make its folder and give this account the right to append to it, or name another "
-            "file as heads in [audit].",
+            f"{path} cannot be written ({error.strerror}), and the settings name it in [audit]",
+            hint="Make its folder and give this account the right to append to it, or name another file.",
         ) from None
 
 

@@ -8,12 +8,16 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import json
+from contextlib import suppress
 from typing import Final
 
 __all__ = ["can_sign", "new_key", "read_note", "sign", "split_notes", "verifier"]
 
 _ED25519: Final = b"\x01"
 _MARK: Final = "\u2014 "
+_TOLD: Final = "audit head "
+"""Stands before a note, as JSON, in a line of a system's log."""
 _KEY_BYTES: Final = 32
 
 
@@ -112,11 +116,16 @@ def _bytes(text: str) -> bytes:
 
 
 def split_notes(text: str) -> list[str]:
-    """The notes of a file to which one was appended after the other."""
+    """The notes of a file to which one was appended after the other, or that a system's log has as lines."""
     notes: list[str] = []
     lines: list[str] = []
     signed = False
     for line in text.splitlines(keepends=True):
+        _, told, said = line.partition(_TOLD)
+        if told:
+            with suppress(ValueError):
+                notes.append(str(json.loads(said)))
+            continue
         if signed and not line.startswith(_MARK):
             notes.append("".join(lines))
             lines, signed = [], False

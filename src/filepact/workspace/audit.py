@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from filepact.domain.policy import Policy
     from filepact.domain.session_approval import SessionApproval
     from filepact.fs.audit_file import AuditFile
+    from filepact.fs.state import AuditPipes
     from filepact.workspace.journal import JournalStore
+    from filepact.workspace.telemetry import Telemetry
 
     _Record = tuple[str, Mapping[str, object], float]
     """The event, what is told of it, and when it was."""
@@ -67,6 +69,7 @@ class AuditLog:
         options: What is to be kept.
         about: What this process tells of itself with its first record.
         outside: A file that signed heads are appended to as well; closed with the log.
+        telemetry: Makes spans and counts of what it is told; closed with the log.
     """
 
     def __init__(
@@ -75,7 +78,9 @@ class AuditLog:
         options: AuditOptions,
         about: Callable[[], Mapping[str, object]],
         outside: BinaryIO | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
+        self.telemetry = telemetry
         self._folder = folder
         self._options = options
         self._about = about
@@ -118,6 +123,9 @@ class AuditLog:
                 event, facts, when = records[0]
                 records[0] = (event, {**facts, "lost": self._lost}, when)
             self._append(records)
+            if self.telemetry is not None:
+                for one in records:
+                    self.telemetry.record(*one)
             if "lost" in records[0][1]:
                 self._lost = 0
             if needed and self._options.sync:
@@ -262,6 +270,8 @@ class AuditLog:
         if self._outside is not None:
             with suppress(OSError):
                 self._outside.close()
+        if self.telemetry is not None:
+            self.telemetry.close()
 
     # -- one record -----------------------------------------------------------------------
 
@@ -326,7 +336,7 @@ def audit_log(
     folder: str,
     policy: Policy,
     user: tuple[int, str, str],
-    outside: BinaryIO | None,
+    outside: AuditPipes,
 ) -> AuditLog | None:
     """The audit log of a process; None where the settings want none.
 
@@ -335,7 +345,10 @@ def audit_log(
         folder: Where it is.
         policy: The rules in force, of which it tells the hash.
         user: What the system says of who runs this, as `filepact.fs.state.whoami` has it.
-        outside: A file that signed heads are appended to as well.
+        outside: What else is told of it.
+
+    Raises:
+        InvalidParamsError: The settings want telemetry, and its packages are not installed.
     """
     if not options.enabled:
         return None
@@ -346,7 +359,12 @@ def audit_log(
         facts = {"format": 1, "user": name or number, "machine": machine}
         return {**facts, "policy": content_id(rules)[:16]}
 
-    return AuditLog(folder, options, about, outside)
+    telemetry = None
+    if outside.telemetry:
+        from filepact.workspace.telemetry import telemetry_of  # noqa: PLC0415 - few want it
+
+        telemetry = telemetry_of(outside.telemetry, outside.spans)
+    return AuditLog(folder, options, about, outside.heads, telemetry)
 
 
 def _session(session: Session) -> dict[str, object]:
