@@ -133,6 +133,10 @@ class SqliteGatewayStore:
         text = json.dumps(result, separators=(",", ":"))
         self._run("UPDATE answer SET result = ? WHERE request = ?", (text, request))
 
+    def release(self, request: str) -> None:
+        """Have a request be as if it had never come: nothing was done for it."""
+        self._run("DELETE FROM answer WHERE request = ? AND result IS NULL", (request,))
+
     def ready(self) -> bool:
         """Whether the file can be read."""
         try:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from filepact.errors import NewErrorsError
+from filepact.errors import NewErrorsError, NotFoundError
 from filepact.tools.answers import CallResult, receipt_facts, render_receipt
 from filepact.tools.edit import edit_file, history, manage_files, write_file
 from filepact.tools.patch import patch_apply
 from filepact.tools.read import directory_tree, grep, read_file, search_files
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from filepact.domain.operation import Operation, Proposal
     from filepact.semantic.service import SemanticWorkspace
     from filepact.semantic.updates import WorkspaceUpdate
     from filepact.tools.answers import CallContext
+    from filepact.tools.registry import TakenBack
     from filepact.workspace.draft import Draft
     from filepact.workspace.history import SessionHistory
     from filepact.workspace.pending import SessionEvent
@@ -52,6 +55,10 @@ TOOLS = (
 
 SERVER_TOOLS = (*TOOLS, manage_files, history)
 """The toolset `files` of a server: with folders, and what an agent can do about its own changes."""
+
+
+_LOOK: Final = 0.05  # seconds between two looks at what another process does
+_REPEATED: Final = "The same request came before; nothing was done twice."
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +118,34 @@ class EngineEvents:
         """What a call reads from now on is written down when it is over."""
         if self._workspace.audit is not None:
             self._workspace.audit.hold()
+
+    def done_before(self, call: CallContext, change: str) -> CallResult | TakenBack | None:
+        """The answer to what was done, or waits, under the id of a change; None for nothing."""
+        found: Operation | Proposal
+        try:
+            found = self._workspace.operation(change)
+            while found.state == "intended":
+                call.deadline.check()
+                # Whoever began it may be gone.
+                self._workspace.recovery.run()
+                found = self._workspace.operation(change)
+                if found.state == "intended":
+                    time.sleep(_LOOK)
+            if found.state == "rolled_back":
+                return "taken back"
+        except NotFoundError:
+            try:
+                found = self._workspace.proposal(change)
+            except NotFoundError:
+                return None
+        try:
+            receipt = self._workspace.receipt(found)
+            past = self._workspace.past(found.session, page=call.page, deadline=call.deadline)
+            told = replace(receipt, diff=past.diff(found), notes=(*receipt.notes, _REPEATED))
+        except NotFoundError:
+            # What it was is not kept any more.
+            return CallResult(f"{found.id}: {found.summary}. {_REPEATED}")
+        return CallResult(render_receipt(told, page=call.page), receipt=receipt_facts(told))
 
     def record(self, call: CallContext, tool: str, asked: str, code: str, seconds: float) -> None:
         """A call is over."""

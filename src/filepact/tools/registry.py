@@ -42,6 +42,7 @@ __all__ = [
     "Kind",
     "Level",
     "ParameterName",
+    "TakenBack",
     "Tier",
     "Tool",
     "ToolEngine",
@@ -55,6 +56,7 @@ _log = logging.getLogger(__name__)
 Kind = Literal["reads", "writes"]
 Level = Literal["safe", "moderate", "dangerous"]
 Tier = Literal["essential", "standard", "full"]
+TakenBack = Literal["taken back"]
 
 _PORTS: dict[str, Kind] = {
     "files": "reads",
@@ -109,6 +111,16 @@ class ToolEngine(Protocol):
 
     def acknowledge(self, call: CallContext, news: Sequence[SessionEvent], /) -> None:
         """An answer that told these was sent."""
+
+    def done_before(self, call: CallContext, change: str, /) -> CallResult | TakenBack | None:
+        """The answer to what was done under the id of a change, which a request makes again.
+
+        Returns:
+            None where nothing was begun under it.
+
+        Raises:
+            TimedOutError: It is still being done, by another process.
+        """
 
     def record(
         self, call: CallContext, tool: str, asked: str, code: str, seconds: float, /
@@ -316,6 +328,11 @@ class Toolset:
             said = f"A call of {called.name} that you gave up had been carried out by then: {done}"
             outcome = replace(outcome, on_lost=partial(self._own_events.add, call.session.id, said))
         return outcome
+
+    def done_before(self, call: CallContext, change: str) -> CallResult | TakenBack | None:
+        """As of `ToolEngine`."""
+        found = self._engine.done_before(call, change)
+        return _printable(found) if isinstance(found, CallResult) else found
 
     def _events(self, called: Tool, call: CallContext) -> tuple[SessionEvent, ...]:
         """What the caller should hear besides; nothing where that cannot be had.

@@ -141,9 +141,9 @@ class Workspace:
         self._remembers = False
         self._indexes: SearchIndexes | None = None
         self._making = threading.Lock()
-        self._recovery = Recovery(store, state, guard.root_of, self.show, self.approving.renew)
-        self._mend = partial(self._recovery.mend, self._committer)
-        self.recovered = self._recovery.run()
+        self.recovery = Recovery(store, state, guard.root_of, self.show, self.approving.renew)
+        self._mend = partial(self.recovery.mend, self._committer)
+        self.recovered = self.recovery.run()
 
     def __enter__(self) -> Self:
         return self
@@ -199,7 +199,7 @@ class Workspace:
         """Have a root follow a shared workspace: each call begins with its newest version, each change is one."""
         shared.bind(fitting=self._fitting, writer=self._writer)
         self._committer.publish, self._committer.shares = shared.publish, True
-        self._mend = partial(self._recovery.mend, self._committer, shared.refresh)
+        self._mend = partial(self.recovery.mend, self._committer, shared.refresh)
 
     @property
     def state_folder(self) -> str:

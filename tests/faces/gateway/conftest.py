@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.config.serving import CallLimits
-from filepact.faces.gateway.handler import GatewayHandler, GatewayOptions, RealmTools, UserContext
+from filepact.faces.gateway.context import RealmTools, UserContext
+from filepact.faces.gateway.handler import GatewayHandler, GatewayOptions
 from filepact.faces.gateway.limits import LimitChecks
 from filepact.faces.gateway.metrics import Metrics
 from filepact.faces.gateway.requests import RequestChecks

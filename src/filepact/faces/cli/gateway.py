@@ -102,6 +102,7 @@ def _work(
     from filepact.config.person import state_folder  # noqa: PLC0415 - the same
     from filepact.faces.gateway import handler as handlers  # noqa: PLC0415 - an extra
     from filepact.faces.gateway.limits import LimitChecks  # noqa: PLC0415 - the same
+    from filepact.faces.gateway.repeats import RequestHistory  # noqa: PLC0415 - the same
     from filepact.faces.gateway.requests import RequestChecks  # noqa: PLC0415 - the same
     from filepact.faces.gateway.server import GatewayWorker  # noqa: PLC0415 - the same
     from filepact.faces.gateway.tokens import SessionTokens  # noqa: PLC0415 - the same
@@ -136,6 +137,7 @@ def _work(
             handlers.GatewayOptions(chosen.megabytes * 1_000_000, chosen.patience, chosen.threads),
             ended=store.end,
             cancelled=cancelled,
+            repeats=RequestHistory(store, store.secret("changes", os.urandom(32))),
         )
         worker = GatewayWorker(
             listeners,

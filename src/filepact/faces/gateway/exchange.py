@@ -1,24 +1,32 @@
-"""One request of a client and what comes of it: carried out in a thread, waited for in the event loop."""
+"""One request of a client and what comes of it: carried out in a thread, waited for in the event loop.
+
+The answers go to a client that is cut off if it takes nothing.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from filepact.values import late_logger
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable
 
+    from starlette.types import Scope, Send
+
+    from filepact.faces.gateway.metrics import Metrics
+    from filepact.faces.gateway.requests import HttpAnswer
     from filepact.faces.mcp.server import ClientConnection
     from filepact.wire.messages import Message, RequestId
 
-__all__ = ["GatewayCall"]
+__all__ = ["GatewayCall", "ResponseWriter"]
 
 _log = late_logger(__name__)
 
 _LONGEST: Final = 600.0  # seconds for which an answer is waited for
+_ASIDE: Final = "filepact.transport"
 _HELD: Final = 64  # messages beside the answer that wait for a client
 
 
@@ -29,6 +37,8 @@ class GatewayCall:
         loop: In which they are waited for.
         opened: Makes the conversation that the request is part of, given where its messages go.
         request: The message.
+        before: Answers what was carried out before; None where it was not.
+        after: Told the answer before it is sent; what it answers is sent.
     """
 
     def __init__(
@@ -36,7 +46,11 @@ class GatewayCall:
         loop: asyncio.AbstractEventLoop,
         opened: Callable[[Callable[[Message], None]], ClientConnection],
         request: Message,
+        *,
+        before: Callable[[], Message | None] | None = None,
+        after: Callable[[Message], Message] | None = None,
     ) -> None:
+        self._before, self._after = before, after
         self._loop = loop
         self._opened = opened
         self._request = request
@@ -56,6 +70,9 @@ class GatewayCall:
             self._connection = connection
             if self._given_up == "cancelled":
                 return
+            if self._before is not None and (answer := self._before()) is not None:
+                self._send_on(answer)
+                return
             connection.receive(self._request)
             connection.settle(_LONGEST)
             connection.finish()
@@ -66,6 +83,11 @@ class GatewayCall:
                 self._loop.call_soon_threadsafe(self._take, None)
 
     def _send(self, message: Message) -> None:
+        if "method" not in message and self._after is not None:
+            message = self._after(message)
+        self._send_on(message)
+
+    def _send_on(self, message: Message) -> None:
         if "method" not in message:
             self._answered = True
         self._loop.call_soon_threadsafe(self._take, message)
@@ -110,3 +132,95 @@ class GatewayCall:
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+class ResponseWriter:
+    """Sends to one client, and cuts off one that takes nothing.
+
+    Args:
+        send: Of the ASGI server.
+        scope: Of the request.
+        patience: Seconds that a client may take.
+        metrics: Counts what is sent.
+    """
+
+    def __init__(self, send: Send, scope: Scope, patience: float, metrics: Metrics) -> None:
+        self._send_on = send
+        self._transport: asyncio.Transport | None = scope.get("state", {}).get(_ASIDE)
+        self._patience = patience
+        self._metrics = metrics
+        self.begun = False
+
+    def watched(self) -> _Watched:
+        """While this is open, the client has only so much time."""
+        return _Watched(self._patience, self._abort)
+
+    def _abort(self) -> None:
+        if self._transport is not None:
+            self._metrics.add("filepact_gateway_aborted_total")
+            self._transport.abort()
+
+    def _abort_stuck(self) -> None:
+        if self._transport is not None and self._transport.get_write_buffer_size():
+            self._abort()
+
+    async def whole(self, answer: HttpAnswer) -> None:
+        headers = [
+            (b"content-type", answer.media.encode()),
+            (b"content-length", str(len(answer.body)).encode()),
+            (b"cache-control", b"no-store"),
+            (b"x-content-type-options", b"nosniff"),
+        ]
+        headers += [
+            (key.lower().encode(), value.encode("latin-1", "replace"))
+            for key, value in answer.headers.items()
+        ]
+        self._count(answer.status)
+        self.begun = True
+        await self._send(
+            {"type": "http.response.start", "status": answer.status, "headers": headers}
+        )
+        await self._send({"type": "http.response.body", "body": answer.body})
+        self._look_later(len(answer.body))
+
+    async def stream(self, data: bytes, *, last: bool = False) -> None:
+        """Send a part of a stream of events; the first part begins it."""
+        if not self.begun:
+            self.begun = True
+            self._count(200)
+            headers = [
+                (b"content-type", b"text/event-stream"),
+                (b"cache-control", b"no-cache, no-transform"),
+                (b"x-accel-buffering", b"no"),
+            ]
+            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        await self._send({"type": "http.response.body", "body": data, "more_body": not last})
+        self._look_later(len(data))
+
+    def _count(self, status: int) -> None:
+        self._metrics.add("filepact_gateway_requests_total", f'status="{status // 100}xx"')
+
+    async def _send(self, event: dict[str, Any]) -> None:
+        with self.watched():
+            await self._send_on(event)
+
+    def _look_later(self, sent: int) -> None:
+        self._metrics.add("filepact_gateway_sent_bytes_total", by=sent)
+        if self._transport is not None and self._transport.get_write_buffer_size():
+            asyncio.get_running_loop().call_later(self._patience, self._abort_stuck)
+
+
+class _Watched:
+    """Calls something unless this is left in time."""
+
+    __slots__ = ("_handle", "_late", "_seconds")
+
+    def __init__(self, seconds: float, late: Callable[[], None]) -> None:
+        self._seconds = seconds
+        self._late = late
+
+    def __enter__(self) -> None:
+        self._handle = asyncio.get_running_loop().call_later(self._seconds, self._late)
+
+    def __exit__(self, *_: object) -> None:
+        self._handle.cancel()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.config.serving import CallLimits
 from filepact.errors import AccessDeniedError, FilepactError, UnauthorizedError
-from filepact.faces.gateway.handler import UserContext
+from filepact.faces.gateway.context import UserContext
 from filepact.faces.gateway.issuer import UserClaims
 from filepact.faces.gateway.limits import LimitChecks
 from filepact.faces.gateway.realms import path_of_realm, realm_at

@@ -12,78 +12,55 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from mcp.shared.inbound import (
-    InboundLadderRejection,
-    classify_inbound_request,
-    find_duplicated_routing_header,
+from filepact.errors import (
+    FilepactError,
+    OtherRequestError,
+    RequestTooLargeError,
+    ShuttingDownError,
 )
-
-from filepact.domain.operation import Session
-from filepact.errors import FilepactError, RequestTooLargeError, ShuttingDownError
-from filepact.faces.gateway.exchange import GatewayCall
+from filepact.faces.gateway.context import RequestContext
+from filepact.faces.gateway.exchange import GatewayCall, ResponseWriter
 from filepact.faces.gateway.requests import (
+    HEADER_MISMATCH,
+    REFUSED,
     STATUS,
     HttpAnswer,
     HttpRequest,
     RequestChecks,
+    header_mismatch,
     plain,
     refusal,
     wire_refusal,
 )
-from filepact.faces.mcp.protocol import ProtocolContext
 from filepact.faces.mcp.results import HANDSHAKE_VERSIONS, MODERN_VERSION, VERSION_KEY
-from filepact.faces.mcp.server import ClientConnection, decode, encode
-from filepact.values import dataclass, replace
+from filepact.faces.mcp.server import decode, encode
+from filepact.values import dataclass
 from filepact.wire.framing import read_message
-from filepact.wire.messages import INVALID_REQUEST, METHOD_NOT_FOUND, ErrorResponse, request_id
+from filepact.wire.messages import (
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    ErrorResponse,
+    request_id,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from starlette.types import Receive, Scope, Send
 
-    from filepact.domain.operation import Actor
+    from filepact.faces.gateway.context import UserContext
     from filepact.faces.gateway.limits import LimitChecks
     from filepact.faces.gateway.metrics import Metrics
+    from filepact.faces.gateway.repeats import RequestHistory
     from filepact.faces.gateway.tokens import GatewaySession, SessionTokens
-    from filepact.faces.mcp.calls import ToolCache
-    from filepact.faces.mcp.results import ServerInfo
     from filepact.wire.messages import Message, RequestId
 
-__all__ = ["GatewayGuard", "GatewayHandler", "GatewayOptions", "RealmTools", "UserContext"]
+__all__ = ["GatewayGuard", "GatewayHandler", "GatewayOptions"]
 
 _SESSION: Final = "mcp-session-id"
 _VERSION: Final = "mcp-protocol-version"
 _QUICK: Final = 0.05  # seconds after which it is looked whether the client is still there
 _SILENT: Final = 15.0  # seconds after which a client, and whatever stands between, hears of us
-_ASIDE: Final = "filepact.transport"
-
-
-@dataclass(frozen=True, slots=True)
-class RealmTools:
-    """The tools of a workspace as some users may use them.
-
-    Attributes:
-        page: What one answer may take; None for what is known of each client.
-    """
-
-    tools: ToolCache
-    facts: ServerInfo
-    page: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class UserContext:
-    """Who asks, and for what.
-
-    Attributes:
-        user: Empty where nobody has to say who they are.
-        realm: The name of the workspace.
-    """
-
-    user: str
-    realm: str
-    served: RealmTools
 
 
 class GatewayGuard(Protocol):
@@ -126,9 +103,10 @@ class GatewayHandler:
         options: How it behaves.
         ended: Told the id of a session that its client ends, and when it would have ended anyway.
         cancelled: Told of what a client cancels that does not run here.
+        repeats: Recognises requests that are sent again; None for nothing.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a gateway is made of, by name
         self,
         guard: GatewayGuard,
         checks: RequestChecks,
@@ -139,7 +117,9 @@ class GatewayHandler:
         *,
         ended: Callable[[str, float], None],
         cancelled: Callable[[str, RequestId], None],
+        repeats: RequestHistory | None = None,
     ) -> None:
+        self._repeats = repeats
         self._guard = guard
         self._checks = checks
         self._sessions = sessions
@@ -156,7 +136,7 @@ class GatewayHandler:
         if scope["type"] != "http":
             return
         request = HttpRequest.of(scope)
-        out = _Sink(send, scope, self._options.patience, self._metrics)
+        out = ResponseWriter(send, scope, self._options.patience, self._metrics)
         answer = await self._answer(request, receive, out)
         if answer is not None:
             if answer.code or answer.status >= 400:
@@ -166,7 +146,7 @@ class GatewayHandler:
             await out.whole(answer)
 
     async def _answer(
-        self, request: HttpRequest, receive: Receive, out: _Sink
+        self, request: HttpRequest, receive: Receive, out: ResponseWriter
     ) -> HttpAnswer | None:
         """The answer; None where it was sent already."""
         led = self._checks.led_here(request)
@@ -208,7 +188,7 @@ class GatewayHandler:
     def _session(self, request: HttpRequest, caller: UserContext) -> GatewaySession:
         return self._sessions.read(request.get(_SESSION), user=caller.user, realm=caller.realm)
 
-    async def _body(self, request: HttpRequest, receive: Receive, out: _Sink) -> bytes:
+    async def _body(self, request: HttpRequest, receive: Receive, out: ResponseWriter) -> bytes:
         most = self._options.body
         said = request.get("content-length")
         size = int(said) if said.isdigit() else 0
@@ -233,7 +213,12 @@ class GatewayHandler:
     # -- messages -----------------------------------------------------------------------------
 
     async def _post(
-        self, request: HttpRequest, caller: UserContext, body: bytes, receive: Receive, out: _Sink
+        self,
+        request: HttpRequest,
+        caller: UserContext,
+        body: bytes,
+        receive: Receive,
+        out: ResponseWriter,
     ) -> HttpAnswer | None:
         message = read_message(body.strip(), decode)
         if message is None:
@@ -263,7 +248,7 @@ class GatewayHandler:
         except FilepactError as error:
             return refusal(error, wanted)
         try:
-            talk = _Talk(caller, message, session, modern=False)
+            talk = self._talk(request, caller, message, session, modern=False)
             await self._converse(request, talk, receive, out)
         finally:
             over()
@@ -276,7 +261,7 @@ class GatewayHandler:
         message: Message,
         size: int,
         receive: Receive,
-        out: _Sink,
+        out: ResponseWriter,
     ) -> HttpAnswer | None:
         wanted = request_id(message)
         if "method" not in message:
@@ -284,33 +269,52 @@ class GatewayHandler:
         if wanted is None:
             # No notification means anything here: what is not wanted any more is cancelled by leaving.
             return HttpAnswer(202)
-        twice = find_duplicated_routing_header(request.headers)
-        if twice is not None:
-            return wire_refusal(ErrorResponse(-32020, f"{twice} was sent twice", wanted))
         if message["method"] == "initialize":
             said = ErrorResponse(
                 METHOD_NOT_FOUND, "there are no handshakes in this version", wanted
             )
             return wire_refusal(said)
-        verdict = classify_inbound_request(message, headers=dict(request.headers))
-        if isinstance(verdict, InboundLadderRejection):
-            return wire_refusal(ErrorResponse(verdict.code, verdict.message, wanted), verdict.data)
+        differs = header_mismatch(request, message)
+        if differs:
+            return wire_refusal(ErrorResponse(HEADER_MISMATCH, differs, wanted))
         try:
             over = self._limits.begin("", caller.user, size)
         except FilepactError as error:
             return refusal(error, wanted)
         try:
-            await self._converse(request, _Talk(caller, message, None, modern=True), receive, out)
+            talk = self._talk(request, caller, message, None, modern=True)
+            await self._converse(request, talk, receive, out)
         finally:
             over()
         return None
 
+    def _talk(
+        self,
+        request: HttpRequest,
+        caller: UserContext,
+        message: Message,
+        session: GatewaySession | None,
+        *,
+        modern: bool,
+    ) -> RequestContext:
+        key = ""
+        if message["method"] == "tools/call" and self._repeats is not None:
+            sent = request.get("idempotency-key")
+            whose = (caller.user, caller.realm)
+            name = session.id if session else ""
+            key = self._repeats.key_of(sent, name, message["id"], whose)
+        return RequestContext(
+            caller, message, session, modern=modern, repeats=self._repeats, key=key
+        )
+
     async def _converse(
-        self, request: HttpRequest, talk: _Talk, receive: Receive, out: _Sink
+        self, request: HttpRequest, talk: RequestContext, receive: Receive, out: ResponseWriter
     ) -> None:
         """Carry a request out, and send what comes of it."""
         loop = asyncio.get_running_loop()
-        exchange = GatewayCall(loop, talk.connection, talk.message)
+        exchange = GatewayCall(
+            loop, talk.connection, talk.message, before=talk.answered_before, after=talk.answer
+        )
         session = talk.session.id if talk.session else ""
         key = (session, str(exchange.wanted))
         if session:
@@ -338,10 +342,10 @@ class GatewayHandler:
     async def _send_all(
         self,
         request: HttpRequest,
-        talk: _Talk,
+        talk: RequestContext,
         exchange: GatewayCall,
         receive: Receive,
-        out: _Sink,
+        out: ResponseWriter,
     ) -> str:
         """Send messages as they come; JSON where the first one is the answer, else a stream."""
         watch: asyncio.Task[None] | None = None
@@ -374,7 +378,9 @@ class GatewayHandler:
             if watch is not None:
                 watch.cancel()
 
-    async def _send_answer(self, talk: _Talk, message: Message, out: _Sink) -> None:
+    async def _send_answer(
+        self, talk: RequestContext, message: Message, out: ResponseWriter
+    ) -> None:
         if out.begun:
             await out.stream(_event(message), last=True)
             return
@@ -384,9 +390,11 @@ class GatewayHandler:
             headers["Mcp-Session-Id"] = self._open(talk, message["result"])
         elif "error" in message and (talk.modern or talk.opens):
             status = STATUS.get(message["error"].get("code"), 200)
+        if message.get("error", {}).get("code") == REFUSED:
+            status = 409 if message["error"]["data"]["code"] == OtherRequestError.code else 503
         await out.whole(HttpAnswer(status, encode(message), headers))
 
-    def _open(self, talk: _Talk, result: Mapping[str, Any]) -> str:
+    def _open(self, talk: RequestContext, result: Mapping[str, Any]) -> str:
         told = talk.message["params"].get("clientInfo", {})
         client = (str(told.get("name", "")), str(told.get("version", "")))
         version = str(result.get("protocolVersion"))
@@ -422,149 +430,12 @@ class _DisconnectedError(Exception):
     """Nobody is there any more to be answered."""
 
 
-class _Talk:
-    """A request with all that is known of the conversation that it belongs to."""
-
-    def __init__(
-        self, caller: UserContext, message: Message, session: GatewaySession | None, *, modern: bool
-    ) -> None:
-        self.caller = caller
-        self.message = message
-        self.session = session
-        self.modern = modern
-        self.opens = not modern and session is None
-
-    def connection(self, send: Callable[[Message], None]) -> ClientConnection:
-        """The conversation, as if all of it had been heard here."""
-        served = self.caller.served
-        return ClientConnection(
-            served.tools,
-            served.facts,
-            send,
-            session_factory=self._named,
-            narrow=None,
-            page=served.page,
-            alone=_at_once,
-            before=ProtocolContext(
-                opening=None if self.session is None else self.session.opening,
-                modern=self.modern,
-                within=f"gateway {self.caller.user} ",
-            ),
-        )
-
-    def _named(self, actor: Actor) -> Session:
-        user = self.caller.user
-        acting = replace(actor, user=user)
-        if self.session is not None:
-            return Session(self.session.id, acting, f"gateway {self.session.id}")
-        # Without sessions all that a user's program does is one, but for what its host tells apart.
-        return Session(_lasting(self.caller, actor), acting, f"gateway {user} {actor}")
-
-
-def _lasting(caller: UserContext, actor: Actor) -> str:
-    from hashlib import sha256  # noqa: PLC0415 - for one era alone
-
-    facts = repr((caller.user, caller.realm, actor.name, actor.version))
-    return f"mcp-{sha256(facts.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
-
-
-def _at_once(work: Callable[[], None]) -> bool:
-    """Do it here and now: this thread has nothing else to do."""
-    work()
-    return True
-
-
 async def _watch(receive: Receive, exchange: GatewayCall, *, modern: bool) -> None:
     """Wait until the client leaves before it was answered."""
     while (await receive())["type"] != "http.disconnect":
         pass
     # Where there are sessions, who loses a connection has not said that the answer is not wanted.
     (exchange.cancel if modern else exchange.abandon)()
-
-
-class _Sink:
-    """Sends to one client, and cuts off one that takes nothing."""
-
-    def __init__(self, send: Send, scope: Scope, patience: float, metrics: Metrics) -> None:
-        self._send_on = send
-        self._transport: asyncio.Transport | None = scope.get("state", {}).get(_ASIDE)
-        self._patience = patience
-        self._metrics = metrics
-        self.begun = False
-
-    def watched(self) -> _Watched:
-        """While this is open, the client has only so much time."""
-        return _Watched(self._patience, self._abort)
-
-    def _abort(self) -> None:
-        if self._transport is not None:
-            self._metrics.add("filepact_gateway_aborted_total")
-            self._transport.abort()
-
-    def _abort_stuck(self) -> None:
-        if self._transport is not None and self._transport.get_write_buffer_size():
-            self._abort()
-
-    async def whole(self, answer: HttpAnswer) -> None:
-        headers = [
-            (b"content-type", answer.media.encode()),
-            (b"content-length", str(len(answer.body)).encode()),
-            (b"cache-control", b"no-store"),
-            (b"x-content-type-options", b"nosniff"),
-        ]
-        headers += [
-            (key.lower().encode(), value.encode("latin-1", "replace"))
-            for key, value in answer.headers.items()
-        ]
-        self._count(answer.status)
-        self.begun = True
-        await self._send(
-            {"type": "http.response.start", "status": answer.status, "headers": headers}
-        )
-        await self._send({"type": "http.response.body", "body": answer.body})
-        self._look_later(len(answer.body))
-
-    async def stream(self, data: bytes, *, last: bool = False) -> None:
-        """Send a part of a stream of events; the first part begins it."""
-        if not self.begun:
-            self.begun = True
-            self._count(200)
-            headers = [
-                (b"content-type", b"text/event-stream"),
-                (b"cache-control", b"no-cache, no-transform"),
-                (b"x-accel-buffering", b"no"),
-            ]
-            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
-        await self._send({"type": "http.response.body", "body": data, "more_body": not last})
-        self._look_later(len(data))
-
-    def _count(self, status: int) -> None:
-        self._metrics.add("filepact_gateway_requests_total", f'status="{status // 100}xx"')
-
-    async def _send(self, event: dict[str, Any]) -> None:
-        with self.watched():
-            await self._send_on(event)
-
-    def _look_later(self, sent: int) -> None:
-        self._metrics.add("filepact_gateway_sent_bytes_total", by=sent)
-        if self._transport is not None and self._transport.get_write_buffer_size():
-            asyncio.get_running_loop().call_later(self._patience, self._abort_stuck)
-
-
-class _Watched:
-    """Calls something unless this is left in time."""
-
-    __slots__ = ("_handle", "_late", "_seconds")
-
-    def __init__(self, seconds: float, late: Callable[[], None]) -> None:
-        self._seconds = seconds
-        self._late = late
-
-    def __enter__(self) -> None:
-        self._handle = asyncio.get_running_loop().call_later(self._seconds, self._late)
-
-    def __exit__(self, *_: object) -> None:
-        self._handle.cancel()
 
 
 def _event(message: Message) -> bytes:

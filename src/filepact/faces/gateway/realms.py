@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from filepact.faces.gateway.handler import RealmTools
+from filepact.faces.gateway.context import RealmTools
 from filepact.faces.mcp.calls import ToolCache
 from filepact.faces.mcp.results import ServerInfo
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import (
@@ -17,7 +18,8 @@ from filepact.errors import (
     StateFailedError,
     UnauthorizedError,
 )
-from filepact.values import dataclass, field
+from filepact.faces.mcp.results import CAPABILITIES_KEY, VERSION_KEY
+from filepact.values import dataclass, field, late_regex
 from filepact.wire.messages import INVALID_REQUEST, PARSE_ERROR, ErrorResponse, error_response
 
 if TYPE_CHECKING:
@@ -25,14 +27,17 @@ if TYPE_CHECKING:
 
     from starlette.types import Scope
 
-    from filepact.wire.messages import RequestId
+    from filepact.wire.messages import Message, RequestId
 
 __all__ = [
+    "HEADER_MISMATCH",
     "REFUSED",
     "STATUS",
     "HttpAnswer",
     "HttpRequest",
     "RequestChecks",
+    "header_mismatch",
+    "plain",
     "refusal",
     "wire_refusal",
 ]
@@ -50,6 +55,12 @@ STATUS: Final[Mapping[int, int]] = {
 
 REFUSED: Final = -32000
 """The number of an error of the gateway itself; its code stands in the data."""
+
+HEADER_MISMATCH: Final = -32020
+"""The protocol's own number for headers that say something else than the message."""
+
+_NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_WRAPPED: Final = late_regex(r"=\?base64\?(.*)\?=")
 
 _STATUS_OF: Final[Mapping[type[FilepactError], int]] = {
     UnauthorizedError: 401,
@@ -153,6 +164,41 @@ class RequestChecks:
             return plain(415, "Only application/json is taken.")
         if not request.accepts("application/json"):
             return plain(406, "The answer is application/json or text/event-stream.")
+        return None
+
+
+def header_mismatch(request: HttpRequest, message: Message) -> str:
+    """What the headers of a request without a handshake say otherwise than its message; empty for nothing.
+
+    What stands between a client and a server may look at either, and both have to see the same.
+    An envelope that is not whole is for the protocol to refuse.
+    """
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    whole = isinstance(meta, dict) and {VERSION_KEY, CAPABILITIES_KEY} <= meta.keys()
+    if not (whole and isinstance(params, dict) and isinstance(meta, dict)):
+        return ""
+    expected = {"mcp-protocol-version": meta[VERSION_KEY], "mcp-method": message["method"]}
+    naming = _NAMED.get(message["method"])
+    if naming and isinstance(params.get(naming), str):
+        expected["mcp-name"] = params[naming]
+    for header, value in expected.items():
+        told = request.all_of(header)
+        if len(told) != 1:
+            return f"{header} was sent {len(told)} times"
+        if isinstance(value, str) and _plainly(told[0]) != value:
+            return f"{header} says something else than the message"
+    return ""
+
+
+def _plainly(value: str) -> str | None:
+    """The value of a header, which may be wrapped where it is not fit for one; None where it is broken."""
+    wrapped = _WRAPPED.fullmatch(value)
+    if wrapped is None:
+        return value
+    try:
+        return b64decode(wrapped[1], validate=True).decode()
+    except ValueError:
         return None
 
 

@@ -1,0 +1,156 @@
+"""A request with what is known of its conversation, as if all of that had been heard here."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from filepact.domain.operation import Actor, Session
+from filepact.errors import FilepactError
+from filepact.faces.gateway.repeats import RequestHistory, RequestRecord
+from filepact.faces.gateway.requests import REFUSED
+from filepact.faces.mcp.protocol import ProtocolContext
+from filepact.faces.mcp.server import ClientConnection
+from filepact.values import dataclass, replace
+from filepact.wire.messages import error_response, response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from filepact.faces.gateway.tokens import GatewaySession
+    from filepact.faces.mcp.calls import ToolCache
+    from filepact.faces.mcp.results import ServerInfo
+    from filepact.wire.messages import Message
+
+__all__ = ["RealmTools", "RequestContext", "UserContext"]
+
+
+@dataclass(frozen=True, slots=True)
+class RealmTools:
+    """The tools of a workspace as some users may use them.
+
+    Attributes:
+        page: What one answer may take; None for what is known of each client.
+    """
+
+    tools: ToolCache
+    facts: ServerInfo
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UserContext:
+    """Who asks, and for what.
+
+    Attributes:
+        user: Empty where nobody has to say who they are.
+        realm: The name of the workspace.
+    """
+
+    user: str
+    realm: str
+    served: RealmTools
+
+
+class RequestContext:
+    """A request with all that is known of the conversation that it belongs to.
+
+    Args:
+        caller: Who asks.
+        message: What came.
+        session: Of the era of handshakes; None for none.
+        modern: Whether it is of the other era.
+        repeats: Recognises requests that are sent again.
+        key: What this one is known by; empty where it cannot come again.
+    """
+
+    def __init__(
+        self,
+        caller: UserContext,
+        message: Message,
+        session: GatewaySession | None,
+        *,
+        modern: bool,
+        repeats: RequestHistory | None,
+        key: str,
+    ) -> None:
+        self._repeats, self._key = repeats, key
+        self._repeated: RequestRecord | None = None
+        self.caller = caller
+        self.message = message
+        self.session = session
+        self.modern = modern
+        self.opens = not modern and session is None
+
+    def connection(self, send: Callable[[Message], None]) -> ClientConnection:
+        """The conversation, as if all of it had been heard here."""
+        served = self.caller.served
+        return ClientConnection(
+            served.tools,
+            served.facts,
+            send,
+            session_factory=self._named,
+            narrow=None,
+            page=served.page,
+            alone=_at_once,
+            before=ProtocolContext(
+                opening=None if self.session is None else self.session.opening,
+                modern=self.modern,
+                within=f"gateway {self.caller.user} ",
+            ),
+        )
+
+    def answered_before(self) -> Message | None:
+        """The answer, if the request came before and was carried out; in a thread."""
+        params = self.message.get("params")
+        if self._repeats is None or not self._key or not isinstance(params, dict):
+            return None
+        tools = self.caller.served.tools.toolbox()
+        try:
+            found = self._repeats.begin(self._key, tools, params, self._asking())
+        except FilepactError as error:
+            data = {"code": error.code, "hint": error.hint}
+            said = f"{error.code}: {error.message}"
+            return error_response(self.message["id"], REFUSED, said, data)
+        if isinstance(found, RequestRecord):
+            self._repeated = found
+        elif found is not None:
+            return response(self.message["id"], self._of_era(found))
+        return None
+
+    def answer(self, message: Message) -> Message:
+        """The answer to send, now that the request was carried out; in a thread."""
+        if self._repeated is None or self._repeats is None:
+            return message
+        tools, result = self.caller.served.tools.toolbox(), message.get("result", {})
+        told = self._repeats.end(self._repeated, result, tools, self._asking())
+        return message if told is result else response(message["id"], self._of_era(told))
+
+    def _of_era(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        made = dict(result)
+        return self.caller.served.facts.modern(made) if self.modern else made
+
+    def _asking(self) -> Session:
+        """A session to look back with, whoever the client says it is."""
+        return Session("gateway", Actor("agent", "unknown", user=self.caller.user))
+
+    def _named(self, actor: Actor) -> Session:
+        user = self.caller.user
+        change = self._repeated.change if self._repeated else ""
+        acting = replace(actor, user=user)
+        if self.session is not None:
+            return Session(self.session.id, acting, f"gateway {self.session.id}", change=change)
+        # Without sessions all that a user's program does is one, but for what its host tells apart.
+        lasting = _lasting(self.caller, actor)
+        return Session(lasting, acting, f"gateway {user} {actor}", change=change)
+
+
+def _lasting(caller: UserContext, actor: Actor) -> str:
+    facts = repr((caller.user, caller.realm, actor.name, actor.version))
+    return f"mcp-{sha256(facts.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def _at_once(work: Callable[[], None]) -> bool:
+    """Do it here and now: this thread has nothing else to do."""
+    work()
+    return True

@@ -1,0 +1,164 @@
+"""Requests that are sent again: what was done for them once is answered, and nothing is done twice.
+
+A request that changes something gives its change the id: made of the key that the client sent, or of the
+session and the request's own id.  The journal takes an id once, whatever worker comes with it, and whatever
+became of the worker that began it.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from hmac import digest
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from filepact.domain.deadline import Deadline
+from filepact.errors import InvalidParamsError, OtherRequestError, TimedOutError
+from filepact.faces.mcp.results import RECEIPT_KEY, call_result
+from filepact.tools.answers import CallContext
+from filepact.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from filepact.domain.operation import Session
+    from filepact.tools.registry import Toolset
+
+__all__ = ["RequestHistory", "RequestRecord", "RequestStore"]
+
+_ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+_LONGEST: Final = 255
+_ATTEMPTS: Final = 50
+_SECONDS: Final = 25.0  # that another worker is waited for, which carries the same request out
+
+
+class RequestStore(Protocol):
+    """What the processes of a gateway know of requests in common."""
+
+    def claim(self, request: str, asked: str, /) -> tuple[str, Mapping[str, Any] | None] | None:
+        """Note that a request is going to be carried out; what is known if somebody has before."""
+
+    def keep(self, request: str, result: Mapping[str, Any], /) -> None:
+        """Keep its answer."""
+
+    def release(self, request: str, /) -> None:
+        """Nothing was done for it: it may come again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRecord:
+    """A request that may be sent again.
+
+    Attributes:
+        key: What it is known by.
+        asked: What is asked for, in short.
+        fresh: Whether nobody has come with it before.
+        change: The id of the change that it makes.
+    """
+
+    key: str
+    asked: str
+    fresh: bool
+    change: str
+
+
+class RequestHistory:
+    """Recognises requests that are sent again.
+
+    Args:
+        store: What all workers know of them.
+        secret: What ids of changes are made with, so that nobody can tell them in advance.
+    """
+
+    def __init__(self, store: RequestStore, secret: bytes) -> None:
+        self._store = store
+        self._secret = secret
+
+    @staticmethod
+    def key_of(sent: str, session: str, wanted: object, whose: tuple[str, str]) -> str:
+        """What a request is known by; empty where it cannot come again.
+
+        Args:
+            sent: The key that the client sent; empty for none.
+            session: Its session; empty where there are none.
+            wanted: The request's own id.
+            whose: The user and the realm.
+
+        Raises:
+            InvalidParamsError: The client's key is none.
+        """
+        if len(sent) > _LONGEST or not sent.isprintable():
+            raise InvalidParamsError(
+                f"an Idempotency-Key has up to {_LONGEST} characters, all of them visible"
+            )
+        if sent:
+            return repr(("key", *whose, sent))
+        return repr(("id", session, wanted)) if session else ""
+
+    def begin(
+        self, key: str, tools: Toolset, called: Mapping[str, Any], session: Session
+    ) -> RequestRecord | dict[str, Any] | None:
+        """Note a request before it is carried out.
+
+        Returns:
+            The answer, if it was carried out before; None where it changes nothing, so that it may be
+            carried out as often as it comes.
+
+        Raises:
+            OtherRequestError: Its key was used for another request.
+            TimedOutError: Another worker carries it out, and has not come to an end.
+        """
+        name = called.get("name")
+        tool = next((one for one in tools.tools if one.name == name), None)
+        if tool is None or tool.kind == "reads":
+            return None
+        facts = json.dumps([name, called.get("arguments")], sort_keys=True)
+        asked = sha256(facts.encode()).hexdigest()
+        if key.startswith("('id'"):
+            # An id that a client uses for another request by mistake is no repetition.
+            key = f"{key} {asked}"
+        key = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+        before = self._store.claim(key, asked)
+        if before is not None:
+            if before[0] != asked:
+                raise OtherRequestError(
+                    "this Idempotency-Key was sent with another request",
+                    hint="Take a new key for each request.",
+                )
+            if before[1] is not None:
+                return dict(before[1])
+        for attempt in range(_ATTEMPTS):
+            change = self._change(key, attempt)
+            done = self._done(tools, change, session)
+            if done is None:
+                return RequestRecord(key, asked, before is None, change)
+            if done:
+                self._store.keep(key, done)
+                return done
+        raise TimedOutError("this request was taken back too often", hint="Take a new key.")
+
+    def end(
+        self, repeated: RequestRecord, result: Mapping[str, Any], tools: Toolset, session: Session
+    ) -> Mapping[str, Any]:
+        """Note what came of a request; the answer to send."""
+        receipt = result.get("_meta", {}).get(RECEIPT_KEY, {})
+        if receipt.get("operation") != repeated.change:
+            # Another worker may have carried it out meanwhile, so that there was nothing left to do.
+            result = self._done(tools, repeated.change, session) or result
+        if result.get("isError") is False:
+            self._store.keep(repeated.key, result)
+        elif repeated.fresh:
+            self._store.release(repeated.key)
+        return result
+
+    def _done(self, tools: Toolset, change: str, session: Session) -> dict[str, Any] | None:
+        """The answer to what was done under an id; empty for what was taken back, None for nothing."""
+        call = CallContext(session, deadline=Deadline(_SECONDS))
+        found = tools.done_before(call, change)
+        if found is None:
+            return None
+        return {} if found == "taken back" else call_result(found)
+
+    def _change(self, key: str, attempt: int) -> str:
+        made = digest(self._secret, f"{key} {attempt}".encode(), "sha256")
+        return "c" + "".join(_ALPHABET[byte % 32] for byte in made[:10])

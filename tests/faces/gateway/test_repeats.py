@@ -1,0 +1,204 @@
+"""A request that is sent again is answered with what was done for it, and nothing is done twice."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import pytest
+
+from tests.faces.gateway.running import Client, RunningGateway
+from tests.faces.gateway.test_workers import children
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def other(base: Path, gateway: RunningGateway) -> Iterator[RunningGateway]:
+    """Another gateway beside the one of the file, with the same state."""
+    running = RunningGateway(base, [str(base / "root")])
+    yield running
+    assert running.end() == 0
+
+
+def keyed(key: str) -> dict[str, str]:
+    return {"idempotency_key": key}
+
+
+def operation(answer: Any) -> str:
+    return answer.result["_meta"]["filepact/receipt"]["operation"]
+
+
+def made_twice(client: Client, path: str, key: str, *, again: Client | None = None) -> list[Any]:
+    """A line is added, and the same is asked for again."""
+    call = {"path": path, "old_string": "end\n", "new_string": "one\nend\n"}
+    return [
+        one.call("edit_file", id_=number, headers=keyed(key), **call)
+        for number, one in enumerate((client, again or client), start=70)
+    ]
+
+
+def test_a_key_that_comes_again_gets_the_first_answer(gateway, base):
+    (base / "root" / "twice.txt").write_text("end\n")
+    first, again = made_twice(gateway.opened(), "twice.txt", "k1")
+    assert first.result["isError"] is False
+    assert again.result == first.result
+    assert (base / "root" / "twice.txt").read_text() == "one\nend\n"
+
+
+def test_a_key_counts_in_another_session_and_at_another_worker(gateway, other, base):
+    (base / "root" / "there.txt").write_text("end\n")
+    first, again = made_twice(gateway.opened(), "there.txt", "k2", again=other.opened())
+    assert operation(again) == operation(first)
+    assert (base / "root" / "there.txt").read_text() == "one\nend\n"
+
+
+def test_without_sessions_the_key_is_all_that_counts(gateway, base):
+    (base / "root" / "modern.txt").write_text("end\n")
+    client = gateway.client()
+    arguments = {"path": "modern.txt", "old_string": "end\n", "new_string": "one\nend\n"}
+    first, again = (
+        client.without_session("tools/call", keyed("k3"), name="edit_file", arguments=arguments)
+        for _ in range(2)
+    )
+    assert again.result == first.result
+    assert (base / "root" / "modern.txt").read_text() == "one\nend\n"
+    # Without a key the same is done again.
+    for _ in range(2):
+        client.without_session("tools/call", name="edit_file", arguments=arguments)
+    assert (base / "root" / "modern.txt").read_text() == "one\none\none\nend\n"
+
+
+def test_a_key_is_good_for_one_request(gateway):
+    client = gateway.opened()
+    assert client.call("write_file", headers=keyed("k4"), path="k4", content="a").status == 200
+    other = client.call("write_file", headers=keyed("k4"), path="k4", content="b")
+    assert (other.status, other.code) == (409, "OTHER_REQUEST")
+
+
+def test_a_key_is_a_short_text(gateway):
+    answer = gateway.opened().call("write_file", headers=keyed("k" * 256), path="k", content="a")
+    assert (answer.status, answer.code) == (400, "INVALID_PARAMS")
+
+
+def test_in_a_session_the_id_of_a_request_does_not_come_twice_either(gateway, base):
+    (base / "root" / "id.txt").write_text("end\n")
+    client = gateway.opened()
+    call = {"path": "id.txt", "old_string": "end\n", "new_string": "one\nend\n"}
+    first, again = (client.call("edit_file", id_=5, **call) for _ in range(2))
+    assert again.result == first.result
+    # A client that takes an id for something else by mistake loses nothing.
+    other = client.call("edit_file", id_=5, **(call | {"new_string": "two\nend\n"}))
+    assert other.result["isError"] is False
+    assert gateway.opened().call("edit_file", id_=5, **call).result["isError"] is False
+    assert (base / "root" / "id.txt").read_text() == "one\ntwo\none\nend\n"
+
+
+def test_what_was_refused_may_be_asked_for_again(gateway, base):
+    client = gateway.opened()
+    call = {"path": "later.txt", "old_string": "a", "new_string": "b"}
+    assert client.call("edit_file", headers=keyed("k6"), **call).result["isError"] is True
+    (base / "root" / "later.txt").write_text("a\n")
+    assert client.call("edit_file", headers=keyed("k6"), **call).result["isError"] is False
+
+
+def test_a_proposal_that_is_asked_for_again_is_the_same(tmp_path: Path):
+    (tmp_path / "root").mkdir()
+    running = RunningGateway(tmp_path, [str(tmp_path / "root"), "--mode", "review"])
+    try:
+        answers = [
+            running.opened().call("write_file", headers=keyed("p"), path="p", content="x\n")
+            for _ in range(2)
+        ]
+        forget_answers(tmp_path)
+        answers.append(
+            running.opened().call("write_file", headers=keyed("p"), path="p", content="x\n")
+        )
+        assert len({operation(one) for one in answers}) == 1
+        receipt = answers[-1].result["_meta"]["filepact/receipt"]
+        assert receipt["status"] == "pending"
+        assert not (tmp_path / "root" / "p").exists()
+    finally:
+        assert running.end() == 0
+
+
+def forget_answers(base: Path) -> None:
+    """As it is when a worker was killed after it had done something and before that was told."""
+    database = apsw.Connection(str(base / "state" / "gateway.db"))
+    database.set_busy_timeout(10_000)
+    database.execute("UPDATE answer SET result = NULL")
+    database.close()
+
+
+def test_what_a_worker_did_before_it_was_killed_is_not_done_again(gateway, other, base):
+    (base / "root" / "killed.txt").write_text("end\n")
+    call = {"path": "killed.txt", "old_string": "end\n", "new_string": "one\nend\n"}
+    first = gateway.opened().call("edit_file", headers=keyed("k7"), **call)
+    forget_answers(base)
+    again = other.opened().call("edit_file", headers=keyed("k7"), **call)
+    assert again.result["isError"] is False
+    assert operation(again) == operation(first)
+    assert again.result["_meta"] == first.result["_meta"]
+    assert (base / "root" / "killed.txt").read_text() == "one\nend\n"
+
+
+def test_of_two_workers_with_one_request_one_does_it(gateway, other, base):
+    (base / "root" / "race.txt").write_text("end\n")
+    call = {"path": "race.txt", "old_string": "end\n", "new_string": "one\nend\n"}
+    clients = [gateway.opened(), other.opened()]
+    answers: list[Any] = []
+
+    def ask(client: Client, key: str) -> None:
+        answers.append(client.call("edit_file", headers=keyed(key), **call))
+
+    for number in range(3):
+        answers.clear()
+        both = [threading.Thread(target=ask, args=(one, f"r{number}")) for one in clients]
+        for one in both:
+            one.start()
+        for one in both:
+            one.join()
+        assert [one.result["isError"] for one in answers] == [False, False]
+        assert len({operation(one) for one in answers}) == 1
+    assert (base / "root" / "race.txt").read_text() == "one\n" * 3 + "end\n"
+
+
+@pytest.mark.slow
+def test_through_kills_of_workers_everything_is_done_once(tmp_path: Path):
+    root = tmp_path / "root"
+    root.mkdir()
+    count = 24
+    (root / "all.txt").write_text("end\n")
+    running = RunningGateway(tmp_path, [str(root), "--workers", "2"])
+    tried = 0
+    try:
+        for number in range(count):
+            call = {"path": "all.txt", "old_string": "end\n", "new_string": f"{number}\nend\n"}
+            while True:
+                tried += 1
+                if tried % 3 == 1:
+                    # While the call is under way, or before, or after.
+                    victims = sorted(children(running.process.pid))
+                    for one in victims[:1]:
+                        delay = 0.0005 * (tried % 40)
+                        timer = threading.Timer(delay, os.kill, (one, signal.SIGKILL))
+                        timer.start()
+                try:
+                    answer = running.opened().call("edit_file", headers=keyed(f"n{number}"), **call)
+                except (OSError, http.client.HTTPException):
+                    continue
+                finally:
+                    if tried % 3 == 1 and victims:
+                        timer.join()
+                assert answer.result["isError"] is False, answer.text
+                break
+        lines = (root / "all.txt").read_text().splitlines()
+        assert lines == [*map(str, range(count)), "end"]
+    finally:
+        assert running.end() == 0
