@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +16,6 @@ from tests.workspace.acting import delete, edit, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from filepact.workspace.workspace import Workspace
     from tests.faces.web.conftest import Page
@@ -402,3 +403,36 @@ def test_no_byte_of_an_agents_text_is_raw_in_any_page(
         assert "alert(1)" not in "".join(re.findall(r"<script[^>]*>([^<]*)", shown.text))
     assert len(CODES) > 200
     assert "onerror=alert" in page.get(path).text
+
+
+# -- colours --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("view", ["unified", "split"])
+def test_a_diff_is_coloured_by_the_name_of_its_file_and_stays_the_same_text(
+    page: Page, session: Session, view: str
+) -> None:
+    text = 'def one(): # "<b>&\n    return "<script>" + 12\n'
+    place = propose(page, session, "new.py", text)
+    shown = page.get(f"{place}?view={view}").text
+    for kind, word in (("keyword", "def"), ("number", "12"), ("keyword", "return")):
+        assert f'<span class="{kind}">{word}</span>' in shown
+    assert '<span class="string">"&lt;script&gt;"</span>' in shown
+    cells = re.findall(r'<td class="text[^"]*">(.*?)</td>', shown)
+    bare = [html.unescape(re.sub(r"</?(?:span|mark)[^>]*>", "", one)) for one in cells]
+    assert [f"{one}\n" for one in bare if one] == text.splitlines(keepends=True)
+    plain = page.get(propose(page, session, "new.txt", text)).text
+    assert '<span class="keyword">' not in plain
+
+
+def test_changed_words_are_marked_whatever_their_colour(page: Page, session: Session) -> None:
+    (Path(page.review.workspace.guard.roots[0].path) / "old.py").write_text("x = 10  # ten\n")
+    place = propose(page, session, "old.py", "x = 20  # ten\n")
+    shown = page.get(place).text
+    assert '<mark class="number">' in shown
+    assert '<span class="comment"># ten</span>' in shown
+
+
+def test_a_very_long_hunk_is_not_coloured(page: Page, session: Session) -> None:
+    place = propose(page, session, "long.py", "return 1\n" * 1_500)
+    assert '<span class="keyword">' not in page.get(place).text

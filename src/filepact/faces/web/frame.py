@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -10,6 +11,7 @@ from filepact.domain.operation import moment, who
 from filepact.faces.web.elements import Element, document, join, tag
 from filepact.text.confusables import readable
 from filepact.text.diff_lines import beside, diff_lines, split_lines
+from filepact.text.syntax import highlight
 from filepact.values import dataclass
 from filepact.workspace.review import in_groups
 
@@ -46,6 +48,7 @@ MOST_REASON: Final = 2_000
 """Characters of a reason."""
 
 MOST_LINES: Final = 2_000  # of diffs on one page
+_COLOURED: Final = 1_000  # lines of a hunk that are coloured
 _WIDE: Final = 4_000  # characters of one line
 _STEPS: Final = ((60, 1, "s"), (3_600, 60, "m"), (86_400, 3_600, "h"), (5_184_000, 86_400, "d"))
 SHORT: Final = {"moved": "moved", "stale": "no place"}
@@ -240,25 +243,32 @@ def message_page(context: PageContext, title: str, *lines: str) -> Element:
 # -- diffs ---------------------------------------------------------------------------------------------
 
 
-def diff_table(lines: Iterable[DiffLine], view: View = "unified") -> Element:
-    """Lines of a diff, in one column or in two."""
+def diff_table(lines: Iterable[DiffLine], view: View = "unified", file: str = "") -> Element:
+    """Lines of a diff, in one column or in two.
+
+    Args:
+        lines: The lines.
+        view: Whether in one column or two.
+        file: By whose name they are coloured; very many are not.
+    """
     some = [one for one in lines if not (one.sign == "h" and one.text.startswith(("--- ", "+++ ")))]
+    file = file if len(some) <= _COLOURED else ""
     if view == "unified":
-        return tag("table", *map(_row, some), class_="diff unified")
+        return tag("table", *(_row(one, file) for one in some), class_="diff unified")
     columns = (tag("col", class_="no"), tag("col"))
-    return tag("table", *columns, *columns, *_split_rows(some), class_="diff split")
+    return tag("table", *columns, *columns, *_split_rows(some, file), class_="diff split")
 
 
 _CLASSES: Final = {"+": "add", "-": "del", "@": "at", "h": "at", "\\": "end", " ": None}
 
 
-def _row(line: DiffLine) -> Element:
+def _row(line: DiffLine, file: str) -> Element:
     if line.sign in ("@", "h", "\\"):
         return tag("tr", tag("td", line.text.strip(), colspan=4), class_=_CLASSES[line.sign])
     return tag(
         *("tr", *_numbers(line.old, line.new)),
         tag("td", line.sign, class_="sign"),
-        _text(line),
+        _text(line, file),
         class_=_CLASSES[line.sign],
     )
 
@@ -268,25 +278,36 @@ def _numbers(*numbers: int) -> Iterator[Element]:
         yield tag("td", str(number) if number else "", class_="no")
 
 
-def _text(line: DiffLine) -> Element:
+def _text(line: DiffLine, file: str) -> Element:
+    """A line in its colours, cut where they or its words change."""
+    text = line.text
+    kinds = [(one.start, one.end, one.kind) for one in highlight(text, file)] if file else []
+    if not kinds and not line.words:
+        return tag("td", text, class_="text")
+    edges = {0, len(text)}
+    for start, end in (*((start, end) for start, end, _ in kinds), *line.words):
+        edges |= {min(start, len(text)), min(end, len(text))}
     parts: list[str] = []
-    at = 0
-    for start, end in line.words:
-        parts += (line.text[at:start], tag("mark", line.text[start:end]))
-        at = end
-    return tag("td", *parts, line.text[at:], class_="text")
+    for start, end in pairwise(sorted(edges)):
+        part = text[start:end]
+        kind = next((kind for first, last, kind in kinds if first <= start < last), "")
+        marked = any(first <= start < last for first, last in line.words)
+        if marked or kind:
+            part = tag("mark" if marked else "span", part, class_=kind or None)
+        parts.append(part)
+    return tag("td", *parts, class_="text")
 
 
-def _split_rows(lines: Sequence[DiffLine]) -> Iterator[Element]:
+def _split_rows(lines: Sequence[DiffLine], file: str) -> Iterator[Element]:
     for before, after in beside(lines):
         one = before or after
         if one is not None and one.sign in ("@", "h"):
             yield tag("tr", tag("td", one.text.strip(), colspan=4), class_="at")
         else:
-            yield tag("tr", *_half(before, "old"), *_half(after, "new"))
+            yield tag("tr", *_half(before, "old", file), *_half(after, "new", file))
 
 
-def _half(line: DiffLine | None, side: Literal["old", "new"]) -> Iterator[Element]:
+def _half(line: DiffLine | None, side: Literal["old", "new"], file: str) -> Iterator[Element]:
     if line is None:
         yield tag("td", class_="no none")
         yield tag("td", class_="none")
@@ -294,7 +315,7 @@ def _half(line: DiffLine | None, side: Literal["old", "new"]) -> Iterator[Elemen
     number = line.old if side == "old" else line.new
     kind = _CLASSES[line.sign]
     yield tag("td", str(number) if number else "", class_=f"no {kind or ''}".strip())
-    text = _text(line)
+    text = _text(line, file)
     yield text if kind is None else Element(text.replace('class="text"', f'class="text {kind}"', 1))
 
 

@@ -463,7 +463,7 @@ def _hunk(
         class_="head",
     )
     return tag(
-        *("section", head, diff_table(lines, context.view)),
+        *("section", head, diff_table(lines, context.view, hunk.path.path)),
         class_="hunk",
         id=f"h{hunk.number}",
         tabindex="0",
