@@ -11,7 +11,7 @@ from filepact.app import open_toolbox
 from filepact.domain.document import Revision
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError, ProposalChangedError
-from filepact.tools.registry import CallContext, CallResult
+from filepact.tools.registry import CallContext, CallResult, Toolset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -420,3 +420,27 @@ def test_what_one_session_knows_another_does_not(tool: Tool, root: Path):
     answer = tool("write_file", "a.txt", OTHER, content=text(line_15="mine"))
     assert "had not read" in answer.text
     assert (root / "a.txt").read_text() == text(line_15="mine")
+
+
+# -- where several processes act for it -----------------------------------------------------------
+
+
+def test_a_session_that_several_processes_act_for_knows_the_same_at_each(
+    open_here: Callable[..., Workspace], root: Path
+) -> None:
+    shared = Session("s9", Actor("agent", "tester"), "gateway s9", shared=True)
+    one, other = (open_toolbox(open_here()) for _ in range(2))
+
+    def call(box: Toolset, name: str, **arguments: object) -> CallResult:
+        return box.call(name, {"path": "a.txt", **arguments}, CallContext(shared))
+
+    call(one, "read_file")
+    call(other, "edit_file", old_string="line 40\n", new_string="line 40\nline 41\n")
+    # What it wrote by one process is its own at the other as well, so that it can take it out again.
+    assert not call(one, "write_file", content=text(line_1="1")).failed
+    assert (root / "a.txt").read_text() == text(line_1="1")
+    # What somebody else wrote is not lost, whichever process the session comes to.
+    call(one, "read_file")
+    (root / "a.txt").write_text(text(line_1="1", line_40="theirs"))
+    assert not call(other, "write_file", content=text(line_1="mine")).failed
+    assert (root / "a.txt").read_text() == text(line_1="mine", line_40="theirs")

@@ -132,6 +132,8 @@ class Session:
             empty where the host does not tell.
         change: The id of the change that is made just now; empty for a new one.  What is asked for
             twice under one id is done once.
+        shared: Whether several processes may act for it at once, so that what it knows of files is looked
+            up each time.
     """
 
     id: str
@@ -140,6 +142,7 @@ class Session:
     turn: str = field(default="", compare=False)
     call: str = field(default="", compare=False)
     change: str = field(default="", compare=False)
+    shared: bool = field(default=False, compare=False)
 
     @property
     def agent(self) -> str:

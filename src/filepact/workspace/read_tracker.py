@@ -302,18 +302,18 @@ class KnownTextWriter:
     def recall(self, session: Session, path: WorkspacePath) -> KnownText | None:
         """The known text of an earlier process; asked once for each file."""
         name = _lasting_name(session)
-        if name is None:
-            return None
-        who = _who(session)
-        with self._lock:
-            if (who, path) in self._asked:
-                return None
-            self._asked.add((who, path))
-            owner, takes_over = self._owner(name, path.root, who)
-        if owner != who or not takes_over:
+        if name is None or not (session.shared or self._takes_over(session, name, path)):
             return None
         kept = self._memory.get(name, path)
         return None if kept is None else KnownText(kept.text, kept.revision, kept.shown, kept.read)
+
+    def _takes_over(self, session: Session, name: str, path: WorkspacePath) -> bool:
+        who = _who(session)
+        with self._lock:
+            if (who, path) in self._asked:
+                return False
+            self._asked.add((who, path))
+            return self._owner(name, path.root, who) == (who, True)
 
     def keep(self, session: Session, path: WorkspacePath, known: KnownText | None) -> None:
         """Write down soon what is known of a file; never waits for the disk."""
@@ -323,6 +323,9 @@ class KnownTextWriter:
         kept = None
         if known is not None and known.content is not None and len(known.content) <= _LONGEST:
             kept = KnownTextRecord(known.content, known.revision, known.shown, known.read)
+        if session.shared:
+            self._memory.put({(name, path): kept})
+            return
         with self._lock:
             owner, _ = self._owner(name, path.root, who)
             self._asked.add((who, path))
@@ -403,10 +406,10 @@ class KnownTextCache:
         key = _key(session, path)
         with self._lock:
             known = self._known.get(key)
-            if known is None and self._lasting is not None:
-                known = self._lasting.recall(session, path)
-                if known is not None:
-                    self._known.put(key, known)
+            asks = self._lasting is not None and (known is None or session.shared)
+            if asks and self._lasting and (told := self._lasting.recall(session, path)):
+                known = told if known is None else replace(told, older=known.older)
+                self._known.put(key, known)
         return known
 
     def shown(

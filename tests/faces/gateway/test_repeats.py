@@ -202,3 +202,15 @@ def test_through_kills_of_workers_everything_is_done_once(tmp_path: Path):
         assert lines == [*map(str, range(count)), "end"]
     finally:
         assert running.end() == 0
+
+
+def test_what_a_session_knows_of_a_file_goes_with_it_to_another_worker(gateway, other, base):
+    file = base / "root" / "known.txt"
+    file.write_text("a\nb\n")
+    here, there = gateway.opened(), other.client()
+    there.session = here.session
+    here.call("read_file", path="known.txt")
+    file.write_text("a\nb\ntheirs\n")
+    written = there.call("write_file", id_=90, path="known.txt", content="mine\nb\n")
+    assert written.result["isError"] is False
+    assert file.read_text() == "mine\nb\ntheirs\n"

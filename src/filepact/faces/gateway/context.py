@@ -139,10 +139,12 @@ class RequestContext:
         change = self._repeated.change if self._repeated else ""
         acting = replace(actor, user=user)
         if self.session is not None:
-            return Session(self.session.id, acting, f"gateway {self.session.id}", change=change)
+            return Session(
+                *(self.session.id, acting, f"gateway {self.session.id}"), change=change, shared=True
+            )
         # Without sessions all that a user's program does is one, but for what its host tells apart.
         lasting = _lasting(self.caller, actor)
-        return Session(lasting, acting, f"gateway {user} {actor}", change=change)
+        return Session(lasting, acting, f"gateway {user} {actor}", change=change, shared=True)
 
 
 def _lasting(caller: UserContext, actor: Actor) -> str:
