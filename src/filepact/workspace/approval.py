@@ -245,17 +245,38 @@ class Approvals:
         Raises:
             InvalidParamsError: There are no such hunks, or it goes back, which is done as a whole.
         """
+        proposal = self._divisible(change_id)
+        every = {one.number for one in self.hunks(proposal, fine=fine)}
+        if every == {*accept} and not {*reject} and not approval.reason:
+            return self.approve(proposal.id, approval, to_agent=False), None
+        if every == {*reject} and not {*accept}:
+            self.reject(proposal.id, approval)
+            return None, None
+        done, waits = self.divide(change_id, approval, accept=accept, reject=reject, fine=fine)
+        if done is None:
+            return None, waits
+        return self.approve(done, approval, to_agent=False), waits
+
+    def divide(
+        self,
+        change_id: str,
+        approval: Approval,
+        *,
+        accept: Collection[int] = (),
+        reject: Collection[int] = (),
+        fine: bool = False,
+    ) -> tuple[ChangeId | None, ChangeId | None]:
+        """Divide a proposal as `decide` does, and do nothing yet.
+
+        Returns:
+            The ids of what was accepted, and of what is left; None for nothing.
+        """
         from filepact.workspace.hunks import choose_hunks  # noqa: PLC0415 - as above
 
         proposal = self._divisible(change_id)
         every = {one.number for one in self.hunks(proposal, fine=fine)}
         versions = self._writer.versions()
         part = choose_hunks(proposal.changes, versions, accept, reject, fine=fine)
-        if every == {*accept} and not approval.reason:
-            return self.approve(proposal.id, approval, to_agent=False), None
-        if every == {*reject}:
-            self.reject(proposal.id, approval)
-            return None, None
         done = self._like(proposal, part.accepted) if part.accepted else None
         rest = self._like(proposal, part.rest) if part.rest else None
         told = [
@@ -275,10 +296,7 @@ class Approvals:
             rest=kept[1] if len(kept) > 1 else None,
             decided=_with_reason(approval, f"of {len(every)} hunks {', '.join(told)}"),
         )
-        waits = None if rest is None else rest.id
-        if done is None:
-            return None, waits
-        return self.approve(done.id, approval, to_agent=False), waits
+        return None if done is None else done.id, None if rest is None else rest.id
 
     def edit(
         self, change_id: str, texts: Mapping[WorkspacePath, str], approval: Approval

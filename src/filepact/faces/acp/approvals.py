@@ -19,7 +19,7 @@ from filepact.errors import FilepactError, NotFoundError, ProposalChangedError, 
 from filepact.text.confusables import readable, visible
 from filepact.text.diff import cut_diff, unified
 from filepact.text.lines import middle_of
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
 from filepact.workspace.receipt import ENCODING, Receipt
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ _ALLOW: Final = "filepact-allow"
 _FILE: Final = "filepact-allow-file"
 _SESSION: Final = "filepact-allow-session"
 _REJECT: Final = "filepact-reject"
+_ONLY: Final = "filepact-only-"
+_MOST_ONLY: Final = 5  # files of a change of which each can be allowed alone
 
 LATER: Final = "filepact-later"
 """The option with which a person leaves a change waiting."""
@@ -327,6 +329,8 @@ class ApprovalRequest:
         self._rounds = _ROUNDS
         self._proposal: Proposal | None = None
         self._options: list[Message] = []
+        self._parts: dict[str, tuple[str, tuple[int, ...]]] = {}
+        self._part: tuple[str, tuple[int, ...]] | None = None
         self.change = change
         self.receipt: Receipt | None = None
         self.done = False
@@ -359,6 +363,15 @@ class ApprovalRequest:
         )
         policy = self._workspace.guard.policy
         self._options = self._grants.options(proposal, policy, whole=shown.whole)
+        self._parts = self._by_file(proposal) if shown.whole else {}
+        self._options[-1:-1] = [
+            {
+                "optionId": option,
+                "name": f"Allow only {name}; the other files wait",
+                "kind": "allow_once",
+            }
+            for option, (name, _) in self._parts.items()
+        ]
         call = {
             "toolCallId": self.call_id,
             "title": f"{self._prefix}: {shown.title}" if self._prefix else shown.title,
@@ -371,9 +384,22 @@ class ApprovalRequest:
 
     def understand(self, option: object) -> bool | None:
         """Whether a chosen option allows the change; None for none, or for deciding later."""
+        self._part = self._parts.get(option) if isinstance(option, str) else None
         return self._proposal is not None and self._grants.receive(
             self._proposal, option, self._options
         )
+
+    def _by_file(self, proposal: Proposal) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """The files that can be allowed alone, by their options, with the numbers of their hunks."""
+        files: dict[WorkspacePath, list[int]] = {}
+        for hunk in self._workspace.approving.hunks(proposal):
+            files.setdefault(hunk.path, []).append(hunk.number)
+        if not 1 < len(files) <= _MOST_ONLY:
+            return {}
+        return {
+            f"{_ONLY}{number}": (visible(path.path), tuple(hunks))
+            for number, (path, hunks) in enumerate(files.items(), start=1)
+        }
 
     def carry_out(
         self, *, allowed: bool, approve: Callable[[str, Approval], Receipt] | None = None
@@ -398,7 +424,9 @@ class ApprovalRequest:
         try:
             if approve is None:
                 approve = partial(self._workspace.approve, to_agent=True)
+            note = self._divide()
             self.receipt = approve(self.change, self._person)
+            self.receipt = replace(self.receipt, notes=(*self.receipt.notes, *note))
             self.done = True
         except ProposalChangedError as changed:
             proposal = self._workspace.proposal(str(changed.details["proposal"]))
@@ -408,6 +436,18 @@ class ApprovalRequest:
             )
             self.change = proposal.id
             self._rounds -= 1
+
+    def _divide(self) -> tuple[str, ...]:
+        """Have what was allowed alone stand for itself, and the rest wait; what the agent is told of it."""
+        if self._part is None:
+            return ()
+        approving, (name, numbers) = self._workspace.approving, self._part
+        approving.check_unmoved(self.change)
+        self._part = None
+        done, rest = approving.divide(self.change, self._person, accept=numbers)
+        if done is not None:
+            self.change = done
+        return (f"The person has allowed only {name}; what is left waits as {rest}.",)
 
     def withdraw(self, by: Actor, reason: str) -> None:
         """Refuse the change because nobody waits for the answer any more."""
