@@ -356,6 +356,7 @@ class ApprovalRequest:
             NoChangeError: The change waits no more.
         """
         self._proposal = proposal = self._workspace.proposal(self.change)
+        self._part = None
         if self._grants.cover(proposal):
             return None
         shown = exhibit(
