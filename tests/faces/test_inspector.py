@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.faces.gateway.running import RunningGateway
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -100,3 +102,36 @@ def test_it_calls_every_tool_and_sees_a_failure_as_one(
             *("--tool-args-json", json.dumps(arguments)),
         )
         assert done.returncode == code, (tool, done.stdout, done.stderr)
+
+
+@pytest.mark.slow(after=1)
+@pytest.mark.parametrize("era", ERAS)
+def test_it_works_through_a_gateway(
+    programs: Programs, root: Path, tmp_path: Path, era: str
+) -> None:
+    running = RunningGateway(tmp_path, [str(root)])
+    try:
+        config = tmp_path / "config.json"
+        server = {"type": "streamable-http", "url": f"http://{running.address}/mcp"}
+        config.write_text(json.dumps({"mcpServers": {"filepact": server}}))
+        arguments = {"path": "a.txt", "old_string": "two", "new_string": "2"}
+        done = subprocess.run(
+            [
+                *programs.command(
+                    "@modelcontextprotocol/inspector", "clients/launcher/build/index.js"
+                ),
+                *("--cli", "--config", str(config), "--server", "filepact", "--protocol-era", era),
+                *("--method", "tools/call", "--tool-name", "edit_file"),
+                *("--tool-args-json", json.dumps(arguments)),
+            ],
+            env=programs.environment(tmp_path / "home") | {"MCP_INSPECTOR_SECRET_STORE": "memory"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, (done.stdout, done.stderr)
+        assert (root / "a.txt").read_text() == "one\n2\n"
+    finally:
+        assert running.end() == 0

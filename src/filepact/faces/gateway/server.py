@@ -89,6 +89,11 @@ class _Protocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.app_state = {"filepact.transport": transport}
+        # An answer has two parts, and the second one must not wait until the first is acknowledged:
+        # the event loop sees to that only for sockets that name their protocol, which ours do not.
+        with suppress(OSError):
+            connected = transport.get_extra_info("socket")
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
         self.metrics.add("filepact_gateway_connections")
         # Who connects and asks for nothing, or never comes to the end of its headers, is cut off.
