@@ -436,3 +436,14 @@ def test_changed_words_are_marked_whatever_their_colour(page: Page, session: Ses
 def test_a_very_long_hunk_is_not_coloured(page: Page, session: Session) -> None:
     place = propose(page, session, "long.py", "return 1\n" * 1_500)
     assert '<span class="keyword">' not in page.get(place).text
+
+
+def test_who_only_looks_for_news_does_not_take_what_the_next_page_is_to_say(
+    page: Page, session: Session
+) -> None:
+    place = propose(page, session)
+    secret = page.get(place).secret
+    page.post(place, {"secret": secret, "do": "reject:1,2,3"})
+    assert page.get("/?part=1").said == ""
+    assert "rejected" in page.get("/").said
+    assert page.get("/").said == ""

@@ -91,7 +91,9 @@ class ReviewHandler:
             return self._act(session, parts, form)
         match parts:
             case []:
-                return self._html(inbox_page(self._context(session)))
+                # A page that only looks for news does not take what the next one is to say.
+                tells = query.get("part") != "1"
+                return self._html(inbox_page(self._context(session, tells=tells)))
             case ["wait"]:
                 return self._wait(query)
             case ["p", change]:
@@ -155,9 +157,11 @@ class ReviewHandler:
     def _html(self, page: Element, code: int = 200) -> PageAnswer:
         return PageAnswer(page.encode("utf-8", "backslashreplace"), code)
 
-    def _context(self, session: PageSession) -> PageContext:
+    def _context(self, session: PageSession, *, tells: bool = True) -> PageContext:
         entries = self._review.waiting()
-        said, session.said[:] = tuple(session.said), []
+        said = tuple(session.said) if tells else ()
+        if tells:
+            session.said.clear()
         return PageContext(
             session.secret,
             self._version(entries),

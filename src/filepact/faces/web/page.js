@@ -99,7 +99,7 @@ const parsed = (text) => new DOMParser().parseFromString(text, "text/html");
 
 // The list beside the page is kept as it is; the page itself stays as the person sees it, for that is what they decide about.
 const refresh = async () => {
-  const answer = await fetch("/");
+  const answer = await fetch("/?part=1");
   if (!answer.ok) return;
   const now = parsed(await answer.text());
   for (const selector of kind === "inbox" ? ["#side", "#count", "main"] : ["#side", "#count"]) {
