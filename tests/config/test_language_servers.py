@@ -235,3 +235,25 @@ def test_servers_with_a_risk_are_for_agents_only_where_they_are_trusted() -> Non
     assert "rust-analyzer" not in by_name
     agents, people = names("[servers.clangd]\ntrusted = true\n")
     assert "clangd" in agents
+
+
+def test_everything_that_is_wrong_with_a_file_is_found_at_once() -> None:
+    text = (
+        "[servers.basedpyright]\nenabledd = false\n"
+        '[servers.mine]\ncommand = "mine"\nfiles = {"*.py" = "python"}\n'
+        "[diagnostics]\nbudgt = 1\nmodee = 'x'\n"
+        "[guard]\nlandlock = 'perhaps'\n"
+        "[encodings]\n'*.txt' = 'nope'\n'*.md' = 'utf-8'\n'*.log' = 5\n"
+        "[[deny]]\npaths = 5\n"
+    )
+    found = find_problems(text, SettingsSource("person", FILE))
+    assert [(one.line, one.key) for one in found if one.line < 15] == [
+        (2, "servers.basedpyright.enabledd"),
+        (4, "servers.mine.command"),
+        (7, "diagnostics.budgt"),
+        (8, "diagnostics.modee"),
+        (10, "guard.landlock"),
+        (12, 'encodings."*.txt"'),
+        (14, 'encodings."*.log"'),
+    ]
+    assert any(one.key.startswith("deny") for one in found)

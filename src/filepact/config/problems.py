@@ -1,7 +1,7 @@
 """Problems of settings files: what is wrong, in which file, on which line, with which key.
 
-What is wrong with rules is collected, so that all of it can be said at once; any other wrong setting
-is refused at once.
+What is wrong with rules is collected, so that all of it can be said at once.  Any other wrong setting
+is refused at once, and `policy lint` reads the rest again without it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ from filepact.values import dataclass, late_regex
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Key", "ProblemList", "SettingsProblem", "TomlPositions", "no_toml", "refusal", "refuse"]
+__all__ = [
+    "Key",
+    "ProblemList",
+    "SettingsProblem",
+    "TomlPositions",
+    "key_text",
+    "no_toml",
+    "refusal",
+    "refuse",
+]
 
 _WHERE = late_regex(r"at line (\d+)")
 

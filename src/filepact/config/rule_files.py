@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import copy
+from typing import TYPE_CHECKING, Any, Final
 
 from filepact.config.language_servers import KEYS as DIAGNOSING_KEYS
 from filepact.config.layers import RuleSet, SettingsSource
-from filepact.config.problems import ProblemList, SettingsProblem, no_toml, refuse
+from filepact.config.problems import ProblemList, SettingsProblem, key_text, no_toml, refuse
 from filepact.config.rules import RULE_KEYS, read_rules
 from filepact.config.settings import OTHER_KEYS, read_others
 from filepact.errors import InvalidParamsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    from filepact.config.problems import Key
 
 __all__ = ["find_problems", "read_expecting", "read_project", "read_source"]
+
+_MOST: Final = 200
+"""Problems of one file that are looked for, but for those of its rules."""
 
 
 def read_source(text: str, source: SettingsSource) -> RuleSet:
@@ -98,12 +104,54 @@ def _check_keys(tables: Iterable[str], source: SettingsSource, problems: Problem
 def _other_problems(
     text: str, tables: dict[str, Any], source: SettingsSource
 ) -> list[SettingsProblem]:
-    """The first problem of the settings that are no rules."""
-    others = {key: tables[key] for key in OTHER_KEYS[source.layer] if key in tables}
-    try:
-        read_others(others, text, source.name, source.layer)
-    except InvalidParamsError as error:
-        line, key = int(str(error.details["line"])), str(error.details["key"])
-        said = error.message.removeprefix(f"{source.name}, line {line}, {key}: ")
-        return [SettingsProblem(source.name, line, key, said)]
-    return []
+    """All that is wrong with the settings that are no rules.
+
+    Reading them ends at the first problem.  So what is wrong is taken out, and the rest is read again.
+    """
+    others = copy.deepcopy({key: tables[key] for key in OTHER_KEYS[source.layer] if key in tables})
+    found: list[SettingsProblem] = []
+    removed: list[Key] = []
+    for _ in range(_MOST):
+        try:
+            read_others(others, text, source.name, source.layer)
+        except InvalidParamsError as error:
+            line, key = int(str(error.details["line"])), str(error.details["key"])
+            known = {key_text(one): one for one in (*_keys(others), *removed)}
+            # A key that is missing is no key: the table that lacks it is taken out.
+            above = (key[:at] for at in range(len(key), 0, -1))
+            wrong = next((known[one] for one in above if one in known), ())
+            # That a table lacks what was taken out of it is no problem of the file.
+            if not any(one[: len(wrong)] == wrong for one in removed):
+                said = error.message.removeprefix(f"{source.name}, line {line}, {key}: ")
+                found.append(SettingsProblem(source.name, line, key, said))
+            while wrong and wrong in removed:
+                wrong = wrong[:-1]
+            if not wrong:
+                break
+            removed.append(wrong)
+            _take_out(others, wrong)
+        else:
+            break
+    return found
+
+
+def _keys(table: object, above: Key = ()) -> Iterator[Key]:
+    """Every key of a table, and of the tables in it."""
+    parts: Iterable[tuple[str | int, object]] = ()
+    if isinstance(table, dict):
+        parts = table.items()
+    elif isinstance(table, list):
+        parts = enumerate(table)
+    for part, value in parts:
+        yield (*above, part)
+        yield from _keys(value, (*above, part))
+
+
+def _take_out(table: Any, key: Key) -> None:
+    *above, last = key
+    for part in above:
+        table = table[part]
+    if isinstance(last, int):
+        table[last] = {}  # so that the numbers of those behind it stay
+    else:
+        del table[last]

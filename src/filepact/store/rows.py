@@ -589,5 +589,5 @@ def only(found: tuple[_Change, ...], change_id: str, what: str) -> _Change:
 def missing(change_id: str, what: str) -> NotFoundError:
     return NotFoundError(
         f"there is no {what} {change_id!r}",
-        hint="`filepact log` shows operations, `filepact status` what waits.",
+        hint="`filepact log` shows operations, `filepact pending` what waits.",
     )

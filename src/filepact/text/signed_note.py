@@ -12,7 +12,7 @@ import json
 from contextlib import suppress
 from typing import Final
 
-__all__ = ["can_sign", "new_key", "read_note", "sign", "split_notes", "verifier"]
+__all__ = ["can_sign", "check_verifier", "new_key", "read_note", "sign", "split_notes", "verifier"]
 
 _ED25519: Final = b"\x01"
 _MARK: Final = "\u2014 "
@@ -81,6 +81,15 @@ def read_note(note: str, verifier_key: str) -> str:
             raise ValueError("the signature is not of this text") from None
         return text
     raise ValueError("it is not signed by this key")
+
+
+def check_verifier(verifier_key: str) -> None:
+    """Refuse what is no verifier key.
+
+    Raises:
+        ValueError: It is none, or it is damaged.
+    """
+    _verifier_parts(verifier_key)
 
 
 def _verifier_parts(verifier_key: str) -> tuple[str, bytes, bytes]:

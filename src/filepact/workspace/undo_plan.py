@@ -212,7 +212,7 @@ def plan_selection(
     taken = effective(store, chosen)
     if not taken:
         raise NoChangeError(
-            "nothing of that is in force, so there is nothing to take back",
+            "there is nothing to undo: no such change is in force",
             hint="`filepact log --turns` shows what was done, and what is undone already.",
         )
     return _plan(taken, chosen, places, store)

@@ -18,7 +18,7 @@ from filepact.faces.cli.context import opened
 from filepact.faces.cli.render import count, size
 from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText, plain
 from filepact.faces.cli.turns import time_named
-from filepact.text.signed_note import can_sign, split_notes
+from filepact.text.signed_note import can_sign, check_verifier, split_notes
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -42,6 +42,14 @@ def verify(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             "the package that checks signatures is not installed: cryptography",
             hint="Install filepact with its extra: pip install 'filepact[sign]'.",
         )
+    for key in arguments.key or ():
+        try:
+            check_verifier(key)
+        except ValueError as error:
+            raise InvalidParamsError(
+                f"--key: {error}",
+                hint="`filepact audit verify` prints the keys that the log names.",
+            ) from None
     folder = state_folder(arguments.state)
     log = open_audit(folder)
     if log is None and not heads:
@@ -241,7 +249,7 @@ def _text(name: str) -> str:
         return Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidParamsError(
-            f"{name}: cannot be read ({error})",
+            f"{name}: cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8'})",
             hint="Name the file that signed heads were written to.",
         ) from None
 

@@ -313,8 +313,8 @@ def _check_selection(arguments: Namespace) -> None:
     several = arguments.all or arguments.session is not None
     if bool(arguments.operation) == several:
         raise InvalidParamsError(
-            "name changes, or all of them, or those of a session",
-            hint=f"`filepact {arguments.command} ID...`, or --all, or --session S.",
+            f"`filepact {arguments.command}` needs ID, --all or --session S",
+            hint="`filepact pending` lists what waits, with its ids.",
         )
     if arguments.hunks is not None and (several or len(arguments.operation) != 1):
         raise InvalidParamsError("--hunks goes with one ID", hint="Name it, and leave --all out.")

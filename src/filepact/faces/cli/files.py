@@ -16,6 +16,7 @@ from filepact.errors import (
 from filepact.faces.cli.context import here, opened, person
 from filepact.faces.cli.render import answer_receipt
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, plain, remark
+from filepact.faces.cli.wording import fitted
 from filepact.text.page import PAGE
 from filepact.tools.engine import SERVER_TOOLS
 from filepact.tools.registry import ContentAnswer
@@ -37,10 +38,11 @@ __all__ = ["edit", "find", "grep", "mkdir", "mv", "patch", "read", "rm", "tree",
 _PLACES = ("path", "directory", "to")
 
 
-def read(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
+def read(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Print a file."""
     return _look(
         arguments,
+        screen,
         "read_file",
         path=arguments.path,
         encoding="base64" if arguments.base64 else "utf-8",
@@ -52,10 +54,11 @@ def read(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     )
 
 
-def find(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
+def find(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """List files by a glob."""
     return _look(
         arguments,
+        screen,
         "search_files",
         pattern=arguments.pattern,
         directory=arguments.directory,
@@ -63,10 +66,11 @@ def find(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     )
 
 
-def grep(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
+def grep(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Print matching lines."""
     return _look(
         arguments,
+        screen,
         "grep",
         pattern=arguments.pattern,
         path=arguments.path,
@@ -80,10 +84,11 @@ def grep(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     )
 
 
-def tree(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
+def tree(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Draw a folder."""
     return _look(
         arguments,
+        screen,
         "directory_tree",
         path=arguments.path,
         depth=arguments.depth,
@@ -136,7 +141,9 @@ def patch(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         screen,
         "patch_apply",
         path=arguments.path,
-        patch=_text_of(arguments.file or "-"),
+        patch=_text_of(
+            arguments.file or "-", "the patch is read from the terminal (--file FILE names one)"
+        ),
         reverse=arguments.reverse,
     )
 
@@ -160,7 +167,9 @@ def _manage(arguments: Namespace, screen: Terminal, action: str, **sent: object)
     return _change(arguments, screen, "manage_files", action=action, path=arguments.path, **sent)
 
 
-def _look(arguments: Namespace, name: str, *, page: int = PAGE, **sent: object) -> CommandAnswer:
+def _look(
+    arguments: Namespace, screen: Terminal, name: str, *, page: int = PAGE, **sent: object
+) -> CommandAnswer:
     """Call a reading tool."""
     with opened(arguments) as workspace:
         session, values = person(), _with_places(workspace, sent)
@@ -169,11 +178,13 @@ def _look(arguments: Namespace, name: str, *, page: int = PAGE, **sent: object) 
             answer = _tool(name).run(noting, values)
     found = noting.found
     text = _printed(answer) if isinstance(answer, ContentAnswer) else str(answer)
+    body, line_end, foot = text.rpartition("\n")
+    shown = f"{body}{line_end}{fitted(foot, screen.columns)}" if foot.startswith("[") else text
     facts: dict[str, object] = {"text": text}
     if found is not None:
         facts = asdict(found) | facts
     nothing = isinstance(found, NameSearchResult | TextSearchResult) and not found.total
-    return CommandAnswer(plain(f"{text}\n"), facts, NOTHING if nothing else DONE)
+    return CommandAnswer(plain(f"{shown}\n"), facts, NOTHING if nothing else DONE)
 
 
 def _printed(blob: ContentAnswer) -> str:
@@ -230,18 +241,23 @@ def _with_places(workspace: Workspace, sent: dict[str, Any]) -> dict[str, Any]:
 def _either(text: str | None, file: str | None, option: str) -> str:
     """A text that was given on the command line, or as a file."""
     if (text is None) == (file is None):
-        raise InvalidParamsError(f"give either {option} or {option}-file")
+        raise InvalidParamsError(
+            f"`filepact edit` needs {option} or {option}-file, and not both",
+            hint="filepact edit FILE --old 'what is there' --new 'what is wanted'",
+        )
     return text if text is not None else _text_of(file or "")
 
 
-def _text_of(name: str) -> str:
+def _text_of(name: str, doing: str = "reading from the terminal") -> str:
     """The text of a file of the person's, every character as it is; ``-`` is standard input."""
     if name == "-" and sys.stdin.isatty():
-        remark("filepact: reading from the terminal; end with Ctrl-D on a line of its own\n")
+        remark(f"filepact: {doing}; end with Ctrl-D on a line of its own\n")
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except FileNotFoundError as error:
-        raise NotFoundError(f"{name}: no such file") from error
+        raise NotFoundError(
+            f"{name}: no such file", hint="The name counts from the folder that you are in."
+        ) from error
     except OSError as error:
         raise ReadFailedError(f"{name}: {error.strerror}") from error
     try:

@@ -77,8 +77,12 @@ def log(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         )
         spans, known = listed(workspace, operations, screen)
     return CommandAnswer(
-        tuple(spans) or plain("Nothing was done here yet.\n"), {"operations": known}, long=True
+        tuple(spans) or plain(_nothing(arguments.path)), {"operations": known}, long=True
     )
+
+
+def _nothing(path: str | None) -> str:
+    return "Nothing was done here yet.\n" if path is None else f"No operations on {path}.\n"
 
 
 def _log_asked(arguments: Namespace) -> CommandAnswer:
@@ -183,7 +187,7 @@ def restore(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     if (arguments.name is None) == (arguments.before is None):
         raise InvalidParamsError(
             "name a checkpoint, or with --before an operation",
-            hint="`filepact checkpoints` lists the ones, `filepact log` the others.",
+            hint="`filepact checkpoints` lists checkpoints, `filepact log` operations.",
         )
     with opened(arguments) as workspace:
         session = decider(arguments, screen)

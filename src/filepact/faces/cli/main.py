@@ -178,37 +178,14 @@ def _explain_misuse(misuse: CommandError, *, json: bool) -> int:
     return USAGE
 
 
-_IN_COMMANDS = {
-    "createDirs: true": "--create-dirs",
-    "create_dir of manage_files": "`filepact mkdir`",
-    "manage_files": "`filepact mv` or `filepact rm`",
-    "directory_tree": "`filepact tree`",
-    "search_files": "`filepact find`",
-    "read_file": "`filepact read`",
-    "write_file": "`filepact write`",
-    "edit_file": "`filepact edit`",
-    "patch_apply": "`filepact patch`",
-    "expected_revision": "--expect",
-    "replace_all": "--all",
-    "old_string": "--old",
-    "new_string": "--new",
-}
-"""What tools and their parameters are called on the command line."""
-
-
-def _for_people(hint: str) -> str:
-    """A hint in the words of the command line, where it is in those of an agent's tools."""
-    for words, ours in _IN_COMMANDS.items():
-        hint = hint.replace(words, ours)
-    return hint
-
-
 def _explain(error: FilepactError, screen: Terminal) -> int:
-    error.hint = _for_people(error.hint)
+    from filepact.faces.cli.wording import hint_for_people, message_for_people  # noqa: PLC0415 - for errors
+
+    error.hint = hint_for_people(error)
     if screen.json:
         screen.object(_facts(error))
     else:
-        first, *others = error.message.split("\n")
+        first, *others = message_for_people(error).split("\n")
         lines = [f"filepact: {first} [{error.code}]", *others, *filter(None, [error.hint])]
         remark("\n".join(lines) + "\n")
     return NOTHING if isinstance(error, NoChangeError) else FAILED

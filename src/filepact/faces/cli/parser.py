@@ -104,7 +104,7 @@ class CommandParser(argparse.ArgumentParser):
         """Raise what is wrong, in other words than argparse has for it."""
         _, missing, names = message.partition("the following arguments are required: ")
         if missing:
-            message = f"`{self.prog}` needs {names}"
+            message = f"`{self.prog}` needs {names.upper() if names.islower() else names}"
         message = message.removeprefix("argument ").replace(
             ": invalid number value: ", ": not a number: "
         )
@@ -142,6 +142,13 @@ class CommandParser(argparse.ArgumentParser):
                 meant(str(value), known, f"`{self.prog} {{}}`")
                 or f"`{self.prog} --help` lists the commands.",
             )
+        if action.choices is not None and value not in action.choices:
+            options = [str(one) for one in action.choices]
+            name = "/".join(action.option_strings) or str(action.metavar or action.dest).upper()
+            raise CommandError(
+                f"{name} cannot be {value!r}; it is one of {', '.join(options)}",
+                meant(str(value), options, "{}") or f"See `{self.prog} --help`.",
+            )
         super()._check_value(action, value)
 
 
@@ -155,7 +162,7 @@ def meant(word: str, known: Iterable[str], form: str) -> str:
     """
     import difflib  # noqa: PLC0415 - only for what was mistyped
 
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.65)
     return f"Did you mean {form.format(*near)}?" if near else ""
 
 

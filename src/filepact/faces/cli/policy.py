@@ -14,6 +14,7 @@ from filepact.domain.policy import ACTIONS, WRITES
 from filepact.faces.cli.context import find_context, here, opened
 from filepact.faces.cli.render import count
 from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText
+from filepact.faces.cli.wording import fitted
 from filepact.workspace.documents import PROJECT_FILE
 
 if TYPE_CHECKING:
@@ -30,8 +31,15 @@ __all__ = ["QUESTIONS", "answers", "explain", "lint", "show", "test"]
 _STYLES: dict[Verdict, Style] = {"deny": "bad", "ask": "warn", "allow": "good"}
 _SAID: dict[Verdict, str] = {
     "deny": "denied",
-    "ask": "asked about: a person has to approve it",
+    "ask": "allowed once you have approved it",
     "allow": "allowed",
+}
+_DOING: dict[Action, str] = {
+    "read": "reading it",
+    "list": "listing it",
+    "write": "writing it",
+    "create": "creating it",
+    "delete": "deleting it",
 }
 QUESTIONS: dict[str, tuple[frozenset[Action], bool]] = {
     "read": (frozenset({"read"}), True),
@@ -82,15 +90,11 @@ def show(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
         for name, _by in found.keep:
             spans.append(TerminalText(f"{source.name} keeps \u201c{name}\u201d for everybody.\n"))
     if not read:
-        spans.append(
-            TerminalText("No file of rules is here; only the built-in rules are in force.\n")
-        )
+        spans.append(TerminalText("No rule files found; only the built-in rules apply.\n"))
         spans.append(TerminalText(f"Yours would be {settings_file(arguments.config)}\n", "dim"))
     if not arguments.built_in:
         spans.append(
-            TerminalText(
-                f"{len(BUILT_IN)} built-in rules are in force as well: --built-in\n", "dim"
-            )
+            TerminalText(f"{len(BUILT_IN)} built-in rules apply: --built-in lists them.\n", "dim")
         )
     return CommandAnswer(
         tuple(spans),
@@ -157,7 +161,7 @@ def rule_facts(rule: Rule) -> dict[str, object]:
 # -- lint and test --------------------------------------------------------------------------
 
 
-def lint(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
+def lint(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Everything that is wrong in the files."""
     files = [named_file(arguments.file)] if arguments.file else list(_files(arguments))
     problems: list[SettingsProblem] = [
@@ -165,11 +169,13 @@ def lint(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     ]
     spans: list[TerminalText] = []
     for one in problems:
-        spans += [
-            TerminalText(f"{one.file}:{one.line}: ", "title"),
-            TerminalText(f"{one.key}: " if one.key else ""),
-        ]
-        spans.append(TerminalText(f"{one.message}\n"))
+        where = f"{one.file}:{one.line}:"
+        said = fitted(f"{one.key}: {one.message}" if one.key else one.message, screen.columns)
+        # A line is broken behind the place, and never in it.
+        gap = (
+            "\n" if screen.columns is not None and len(f"{where} {said}") > screen.columns else " "
+        )
+        spans += [TerminalText(f"{where}{gap}", "title"), TerminalText(f"{said}\n")]
     checked = count(len(files), "file")
     groups: list[tuple[Rule, ...]] = []
     if problems:
@@ -299,7 +305,7 @@ def explain(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     advice = _advice(found, arguments.config)
     who = f" by {found.agent}" if found.agent else ""
     spans = [
-        TerminalText(f"{found.path}: to {found.action}{who} is "),
+        TerminalText(f"{found.path}: {_DOING[found.action]}{who} is "),
         TerminalText(f"{_SAID[found.verdict]}\n", _STYLES[found.verdict]),
     ]
     for name, value in _reasons(found):

@@ -21,6 +21,7 @@ from filepact.domain.operation import (
 from filepact.errors import FilepactError
 from filepact.faces.cli.context import login_name
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
+from filepact.faces.cli.wording import fitted, waiting_for_people
 from filepact.text.confusables import readable, visible
 from filepact.text.diff import pair_lines, refine
 from filepact.text.diff_lines import COMPARED, classify, split_lines
@@ -572,11 +573,14 @@ def answer_receipt(receipt: Receipt, screen: Terminal) -> CommandAnswer:
     head, _, notes = said.partition("\n")
     head, names, rest = head.partition(" Operation ")
     style = _RECEIPT_STYLES.get(receipt.status, "dim")
+    if receipt.status == "pending":
+        head = waiting_for_people(head)
     spans = [TerminalText(f"{head}\n", style)]
     if names:  # on a line of its own, which no terminal wraps
         spans.append(TerminalText(f"Operation {rest}\n", "dim"))
     if notes:
         spans.append(TerminalText(f"{notes}\n", "dim"))
+    spans = [TerminalText(fitted(span.text, screen.columns), span.style) for span in spans]
     if receipt.status == "pending":
         spans.append(TerminalText(HOW_TO_DECIDE, "dim"))
     return CommandAnswer(

@@ -105,6 +105,10 @@ def plain(text: str) -> tuple[TerminalText, ...]:
 def remark(text: str) -> None:
     """Write to standard error, where a terminal is protected like standard output's."""
     screen = Terminal(sys.stderr.buffer, terminal=sys.stderr.isatty(), colour=False, json=False)
+    if screen.columns is not None:
+        from filepact.faces.cli.wording import fitted  # noqa: PLC0415 - a pipe needs no width
+
+        text = fitted(text, screen.columns)
     screen.write(plain(text))
 
 

@@ -21,6 +21,7 @@ from filepact.faces.cli.history import agrees, at_terminal
 from filepact.faces.cli.programs import Programs
 from filepact.faces.cli.render import CheckResult, count
 from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText, plain
+from filepact.faces.cli.wording import fitted
 from filepact.lsp.diagnostics import Severity
 from filepact.lsp.spec import is_within
 from filepact.values import dataclass, replace
@@ -399,24 +400,26 @@ def diagnostics(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         )
         semantics = open_semantic_workspace(workspace, pool, settings.diagnosing)
         if semantics is None:
-            return _nothing("no language server is installed")
+            return _nothing("no language server is installed", screen)
         with closing(semantics):
             session = person()
             paths = _chosen(workspace, arguments.paths, session, semantics)
             if not paths:
-                return _nothing("no language server that is installed knows any of these files")
+                return _nothing("no installed language server knows any of these files", screen)
             reports = _ask(semantics, paths, session, arguments.seconds, screen)
     differing = {one.name for one in settings.servers if one.only_new}
     listing = [one for one in reports if one.server not in differing]
     if not listing:
-        return _nothing("what knows these files tells only what a change adds")
+        return _nothing("what knows these files tells only what a change adds", screen)
     return _answer(workspace, listing, arguments.severity)
 
 
-def _nothing(said: str) -> CommandAnswer:
-    hint = "`filepact doctor` lists those that are known, and how to install them."
+def _nothing(said: str, screen: Terminal) -> CommandAnswer:
+    hint = "`filepact doctor --all` lists those that are known, and how to install them."
     facts = {"diagnostics": [], "unanswered": [], "files": 0, "message": said}
-    return CommandAnswer((TerminalText(f"{said}; {hint}\n"),), facts, NOTHING)
+    return CommandAnswer(
+        (TerminalText(fitted(f"{said}; {hint}\n", screen.columns)),), facts, NOTHING
+    )
 
 
 def _chosen(
@@ -428,7 +431,8 @@ def _chosen(
     for name in [here(workspace, one) for one in named] or [root.path for root in guard.roots]:
         location = guard.find(name, "read", agent=agent)
         if location.place.kind == "missing":
-            raise NotFoundError(f"{name}: no such file or folder", path=name)
+            hint = "`filepact tree` shows what is there."
+            raise NotFoundError(f"{name}: no such file or folder", hint=hint, path=name)
         if location.place.kind != "directory":
             found[location.path.absolute] = None
             continue

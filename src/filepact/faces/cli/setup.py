@@ -38,6 +38,7 @@ from filepact.faces.cli.hosts import (
     hook_words,
     own_command,
 )
+from filepact.faces.cli.parser import meant
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
 from filepact.text.settings_edit import OWN, read_settings_text
 from filepact.values import dataclass, replace
@@ -113,7 +114,8 @@ def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         if name not in known:
             raise InvalidParamsError(
                 f"no agent or editor is known as {name!r}",
-                hint=f"Known are: {', '.join(known)}; and acp, for editors that start agents.",
+                hint=meant(name, known, "`filepact setup {}`")
+                or f"Known are: {', '.join(known)}; and acp, for editors that start agents.",
             )
     if arguments.write and arguments.dry_run:
         raise InvalidParamsError("--write and --dry-run contradict each other")
@@ -126,6 +128,11 @@ def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     context = find_context(arguments)
     project = Path(os.path.normpath(Path(context.roots[0]).expanduser().absolute()))
     if not names:
+        if arguments.write or arguments.remove:
+            raise InvalidParamsError(
+                "name the agent or editor whose settings are meant",
+                hint="`filepact setup` lists them.",
+            )
         return _overview(project)
     entry = _Entry(own_command(), entry_options(arguments, context.state), project)
     check_lasting(entry.command)
@@ -328,6 +335,7 @@ def _answer(
     written: bool,
 ) -> CommandAnswer:
     from filepact.faces.cli.render import show_diff  # noqa: PLC0415 - not for the overview
+    from filepact.faces.cli.wording import cut_in_middle  # noqa: PLC0415 - the same
     from filepact.text.diff import unified  # noqa: PLC0415 - the same
 
     changing = [one for one in files if one.changes]
@@ -342,7 +350,8 @@ def _answer(
     }
     spans: list[TerminalText] = []
     for diff in diffs.values():
-        spans += [*show_diff(diff, screen), TerminalText("\n")]
+        # To be looked at, and not to be applied: a pipe has the lines as they are.
+        spans += [*show_diff(cut_in_middle(diff, screen.columns), screen), TerminalText("\n")]
     notes = _notes(chosen, guards)
     if not changing:
         what = "nothing of filepact is in" if arguments.remove else "already as wanted:"

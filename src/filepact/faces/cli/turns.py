@@ -60,7 +60,7 @@ def time_named(text: str, now: float) -> float:
         found = _named(said, text.strip(), now)
     if found is None or found > now:
         raise InvalidParamsError(
-            f"{text!r} lies ahead" if found is not None else f"{text!r} is no time",
+            f"{text!r} lies ahead" if found is not None else f"{text!r} is not a time",
             hint="Say how long ago (10m, 1h30m, 2 days), today, yesterday, 14:30, or a date such as "
             "2026-01-31 or 2026-01-31T14:30.",
         )
