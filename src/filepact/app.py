@@ -217,14 +217,12 @@ def open_workspace(
 
     Args:
         roots: Folders that may be used, the working folder first; absolute or relative to the present one.
-        state_dir: The state folder, made when missing, never inside a root; None takes the
-            person's.
+        state_dir: The state folder, made when missing, never inside a root; None takes the person's.
         mode: Whether changes that the rules allow are done or wait for a person.
         settings: The rules of people, the encodings of files, and how far the guard goes.  None
             reads the person's and the administrator's files; ``Settings()`` has nothing in it.
             The built-in rules and those of each root's own ``.filepact.toml`` count either way.
-        home: The person's home folder: hard links to the secrets in it are known as such.  None
-            for the one of whoever runs this.
+        home: The person's home folder: hard links to the secrets in it are known as such.  None for whoever runs this.
         resolver: How names are resolved beneath a root; for tests.
         landlock: Whether this process gives up, for good, all files but these folders and what
             Python needs: ``auto`` where the system can do that and no other thread runs yet,
@@ -261,14 +259,18 @@ def open_workspace(
             from filepact.store.databases import open_database  # noqa: PLC0415 - few have one
 
             store = open_database(settings.store, state.name)
-        if landlock != "off":
+        joining = None
+        if any(state.is_checkout(root.path) for root in opened):
+            import filepact.sharing  # noqa: PLC0415 - few folders are
+
+            joining = filepact.sharing.prepared(state, opened)
+        if landlock != "off":  # before the journal and the roots are looked into
             if secrets is not None:
                 secrets.learn()
-            # Before the journal and the roots are looked into.
             from filepact.fs.sandbox import confine  # noqa: PLC0415 - only servers need it
 
             most_watches()  # what the system says of it is not within reach later
-            confine(landlock, opened, state.path, network=store is None)
+            confine(landlock, opened, state.path, network=store is None and joining is None)
         in_force = settings.rules
         for root in opened:
             in_force = in_force.narrowed(_project_rules(root))
@@ -293,10 +295,8 @@ def open_workspace(
         if store is not None:
             store.close()
         raise
-    if any(state.is_checkout(root.path) for root in opened):
-        import filepact.sharing  # noqa: PLC0415 - few folders are
-
-        filepact.sharing.join(workspace, state)
+    if joining is not None:
+        joining(workspace)
     return workspace
 
 

@@ -21,7 +21,7 @@ from filepact.workspace.journal import new_id
 from filepact.workspace.shared import FolderFiles, SharedRoot, SharedStatus, SyncResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from filepact.domain.manifest import FileState, ManifestEntry
     from filepact.fs.state import StateFolder
@@ -35,6 +35,7 @@ __all__ = [
     "SharedPlace",
     "begin_checkout",
     "join",
+    "prepared",
     "shared_status",
     "sync_checkout",
 ]
@@ -228,6 +229,21 @@ def join(
     shared = SharedRoot(place.workspace, index, root, state.locks, note)
     workspace.join(shared)
     return shared
+
+
+def prepared(state: StateFolder, roots: Iterable[Root]) -> Callable[[Workspace], SharedRoot]:
+    """Open the place of the checkout among some roots, while certificates and settings are within reach.
+
+    Returns:
+        What has a workspace of these roots follow it.
+    """
+    places: dict[str, SharedPlace] = {}
+    for root in roots:
+        if state.is_checkout(root.path):
+            index = CheckoutIndex(state.checkout(root.path))
+            index.load()
+            places[index.url] = SharedPlace(index.url)
+    return lambda workspace: join(workspace, state, places.__getitem__)
 
 
 def shared_status(workspace: Workspace) -> tuple[str, SharedStatus]:
