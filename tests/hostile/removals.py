@@ -93,6 +93,10 @@ def checks() -> Iterator[Check]:
                 yield Check(module, node.lineno, node.end_lineno or node.lineno, text)
 
 
+PLUGINS = ("-p", "xdist", "-p", "timeout")
+"""Those that the project's settings name; all that are installed take longer to load than most tests do."""
+
+
 def without(check: Check, copy: Path) -> None:
     """Take a check out of a copy of the source."""
     path = copy / check.module
@@ -113,10 +117,15 @@ def notices(check: Check, copy: Path) -> str:
             done = subprocess.run(
                 [
                     *(sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p"),
-                    *("no:cacheprovider", "-m", "not slow", "--timeout=60", *tests),
+                    *("no:cacheprovider", *PLUGINS, "-m", "not slow", "--timeout=60", *tests),
                 ],
                 cwd=REPOSITORY,
-                env=os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
+                env=os.environ
+                | {
+                    "PYTHONPATH": str(copy),
+                    "PYTHONDONTWRITEBYTECODE": "1",
+                    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+                },
                 capture_output=True,
                 text=True,
                 check=False,
@@ -141,7 +150,8 @@ def survivors(folder: Path, *, part: int = 0, parts: int = 1) -> tuple[int, list
     tried = list(checks())[part::parts]
     copies = [folder / f"copy{number}" for number in range(2)]
     for copy in copies:
-        shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        # With what is compiled: all but the one module is as it was.
+        shutil.copytree(SOURCE, copy)
 
     def work(number: int) -> list[Check]:
         return [check for check in tried[number::2] if not notices(check, copies[number])]

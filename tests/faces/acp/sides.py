@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SILENT", "AgentSide", "ClientSide", "ProxySide", "Refused", "Screen", "Side"]
 
-PATIENCE = 0.3
+PATIENCE = 1.5
 SILENT = object()
 """What a hook answers for no answer at all."""
 
