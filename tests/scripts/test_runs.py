@@ -160,9 +160,7 @@ class Project:
             process = subprocess.Popen(
                 [sys.executable, SCRIPTS / "measured.py", "-n", "2", "-p", "no:cacheprovider", "."],
                 cwd=self.folder,
-                # All that is installed beside us takes several times as long to load.
-                env=os.environ
-                | {"PYTHONPATH": str(self.folder), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+                env=environment(self.folder),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -181,6 +179,13 @@ class Project:
         with self.start() as process:
             said, _ = process.communicate()
         return process.returncode, said
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """That of a run that nobody has started from within another."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    # All that is installed beside us takes several times as long to load.
+    return ours | {"PYTHONPATH": str(folder), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 @pytest.fixture
