@@ -388,15 +388,16 @@ def test_a_commit_whose_answer_is_lost_is_done_exactly_once(
     assert store.last_seq() == 1
 
 
-def test_a_commit_of_which_the_server_knows_nothing_is_told_as_that(
+def test_a_commit_of_which_nobody_can_be_asked_is_told_as_that(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def commit(connection: Any, line: Any) -> None:
         end_connections()
+        store._server._url = "postgresql://ada@/x?host=/nonexistent"
+        store._server._patience = 0.1
         connection.execute("SELECT 1").fetchall()
 
     monkeypatch.setattr(postgres_connection, "commit", commit)
-    monkeypatch.setattr(postgres_connection, "ASKED", "SELECT NULL, %s::text")
     assert code(lambda: do(store, None, b"1")) == "STORE_UNSURE"
 
 

@@ -8,6 +8,7 @@ pooler may give every transaction another one.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -50,6 +51,7 @@ PATIENCE: Final = 15.0
 _LONGEST_NAP: Final = 0.25
 _CONNECTIONS: Final = 8
 _BATCH: Final = 256
+_GATHERING: Final = 0.002
 _LEASE: Final = 30.0
 
 _HEAD: Final = (
@@ -64,11 +66,18 @@ _HEAD: Final = (
 _HOLD: Final = (
     "WITH held AS (UPDATE workspace SET version = version + 1"
     " WHERE number = current_setting('filepact.workspace')::bigint RETURNING version)"
-    " SELECT pg_current_xact_id()::text, set_config('filepact.version', version::text, true)"
+    " SELECT set_config('filepact.version', version::text, true)"
     " FROM held"
 )
-ASKED: Final = "SELECT pg_xact_status(%s::xid8)"
-"""What became of a transaction; None where the server does not know."""
+_TRY: Final = (
+    "INSERT INTO attempt (process, number) VALUES (%s, %s)"
+    " ON CONFLICT (process) DO UPDATE SET number = excluded.number, done = now()"
+)
+_WAIT: Final = (
+    "SELECT 1 FROM workspace WHERE number = current_setting('filepact.workspace')::bigint"
+    " FOR UPDATE"
+)
+_TOLD: Final = "SELECT number FROM attempt WHERE process = %s"
 _LEASED: Final = (
     "SELECT token, set_config('filepact.token', token::text, true) FROM lease WHERE holder = %s"
 )
@@ -107,7 +116,8 @@ class _Unit:
         self.durable = durable
         self.together = together
         self.given = given
-        self.done = False
+        self.leads = False
+        self.told = threading.Event()
         self.answer: Any = None
         self.error: BaseException | None = None
 
@@ -151,7 +161,10 @@ class PostgresDatabase:
         self._idle: list[psycopg.Connection[Any]] = []
         self._guard = threading.Lock()
         self._room = threading.BoundedSemaphore(_CONNECTIONS)
-        self._turn = threading.Lock()
+        self._led = False
+        self._process = os.urandom(16).hex()
+        self._attempts = 0
+        self._crowd = 0
         self._waiting: list[_Unit] = []
         self.waiting = 0
         self._closed = False
@@ -285,18 +298,54 @@ class PostgresDatabase:
         with self._guard:
             self._waiting.append(unit)
             self.waiting += 1
+            unit.leads, self._led = not self._led, True
         try:
-            with self._turn:
-                while not unit.done:
-                    with self._guard:
-                        batch, self._waiting = self._waiting[:_BATCH], self._waiting[_BATCH:]
-                    self._do(batch)
+            if not unit.leads:
+                unit.told.wait()
+            if unit.leads:
+                self._lead()
+        except BaseException:
+            self._withdraw(unit)
+            raise
         finally:
             with self._guard:
                 self.waiting -= 1
         if unit.error is not None:
             raise unit.error
         return cast("_Answer", unit.answer)
+
+    def _lead(self) -> None:
+        """Do what waits, one's own first, and have the next that waits go on."""
+        if self._crowd > 1:
+            # Those who have just been answered come again at once; one message for all is cheaper.
+            end = time.monotonic() + _GATHERING
+            while len(self._waiting) < self._crowd and time.monotonic() < end:
+                time.sleep(_GATHERING / 4)
+        with self._guard:
+            batch, self._waiting = self._waiting[:_BATCH], self._waiting[_BATCH:]
+        self._crowd = len(batch)
+        try:
+            self._do(batch)
+        finally:
+            with self._guard:
+                self._hand_on()
+            for unit in batch:
+                unit.told.set()
+
+    def _hand_on(self) -> None:
+        """Have the first that waits lead, if any does."""
+        self._led = bool(self._waiting)
+        if self._led:
+            self._waiting[0].leads = True
+            self._waiting[0].told.set()
+
+    def _withdraw(self, unit: _Unit) -> None:
+        """Take back what its thread does not wait for any more, if nobody has begun with it."""
+        with self._guard:
+            if unit in self._waiting:
+                self._waiting.remove(unit)
+                if unit.leads:
+                    self._hand_on()
 
     def _do(self, batch: list[_Unit]) -> None:
         """Do what waits in one transaction, and give everyone an answer or an error."""
@@ -317,15 +366,12 @@ class PostgresDatabase:
             for unit in batch:
                 unit.error = unit.error or error
             raise
-        finally:
-            for unit in batch:
-                unit.done = True
 
     def _attempt(self, batch: list[_Unit]) -> None:
         for unit in batch:
             unit.answer, unit.error = None, None
         committing = renews = False
-        transaction = ""
+        self._attempts = number = self._attempts + 1
         token, now = 0, time.monotonic()
         try:
             with self._lent() as connection, _ended(connection), connection.pipeline() as line:
@@ -340,7 +386,7 @@ class PostgresDatabase:
                 rows = held.fetchall()
                 if not rows:
                     raise StateFailedError("the workspace is no longer in the database")
-                transaction = rows[0][0]
+                connection.execute(_TRY, (self._process, number))
                 token = self._check_lease(leased.fetchall())
                 self._work(PostgresTransaction(connection), batch)
                 if all(unit.error for unit in batch):
@@ -350,7 +396,7 @@ class PostgresDatabase:
                 commit(connection, line)
         except psycopg.Error as error:
             if committing and is_passing(error):
-                self._find_out(transaction)
+                self._find_out(number)
             else:
                 raise
         self.token = token
@@ -404,33 +450,35 @@ class PostgresDatabase:
                     unit.answer = answer
         return alone
 
-    def _find_out(self, transaction: str) -> None:
+    def _find_out(self, number: int) -> None:
         """Whether a transaction was committed whose end was not heard.
+
+        Its number among those of this process says so, and not the server's own: after a crash that
+        may be given to another one.
 
         Raises:
             _LostError: It was not; it may be tried again.
             StoreUnsureError: That cannot be told.
         """
 
-        def ask() -> str:
-            with self._lent() as connection:
-                status = connection.execute(ASKED, (transaction,)).fetchall()[0][0]
-            if status == "in progress":
-                # The server has not noticed yet that its client is gone.
-                raise _LostError(_unsure())
-            return str(status)
+        def ask() -> bool:
+            with self._lent() as connection, _ended(connection):
+                self._set_up(connection, "BEGIN")
+                # Whoever holds this may be that transaction itself, which is ended then.
+                connection.execute(_WAIT)
+                rows = connection.execute(_TOLD, (self._process,)).fetchall()
+                connection.execute("COMMIT")
+            return bool(rows) and rows[0][0] == number
 
         self._forget()
         try:
-            status = self._again(ask)
+            committed = self._again(ask)
         except FilepactError as error:
             raise _unsure() from error
-        if status == "aborted":
+        if not committed:
             raise _LostError(
                 StoreUnreachableError("the database of the journal did not commit a change")
             )
-        if status != "committed":
-            raise _unsure()
 
     # -- the rest -----------------------------------------------------------------------------
 

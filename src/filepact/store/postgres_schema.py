@@ -63,6 +63,14 @@ CREATE TABLE lease (
     expires timestamptz NOT NULL
 ) WITH (fillfactor = 70);
 
+-- The last transaction of each process that wrote, by its own count: whose end was not heard is
+-- looked up here.
+CREATE TABLE attempt (
+    process text COLLATE "C" PRIMARY KEY,
+    number bigint NOT NULL,
+    done timestamptz NOT NULL DEFAULT now()
+) WITH (fillfactor = 70);
+
 CREATE TABLE reader (
     workspace bigint NOT NULL REFERENCES workspace (number),
     name text COLLATE "C" NOT NULL,
@@ -481,6 +489,7 @@ def make_partitions(connection: Connection[Any], now: datetime | None = None) ->
         now: The present time.
     """
     connection.execute(_LOCK)
+    connection.execute("DELETE FROM attempt WHERE done < now() - interval '7 days'")
     now = now or connection.execute("SELECT now()").fetchall()[0][0].astimezone(UTC)
     found = connection.execute("SELECT value FROM setting WHERE name = 'partition'").fetchall()
     width = found[0][0] if found else "month"
