@@ -45,5 +45,5 @@ if __name__ == "__main__":
         folder, path
     )
     if sys.argv.pop(1) == "off":
-        sandbox.confine = lambda *_: None
+        sandbox.confine = lambda *_, **__: None
     sys.exit(run())

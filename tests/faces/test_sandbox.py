@@ -181,8 +181,8 @@ RESTRICT = sandbox.restrict
 WALLS: dict[str, dict[str, Any]] = {
     "whole": {},
     "missing": {"landlock_abi": lambda: 0},
-    "leaking": {"restrict": lambda _grants: None},
-    "too tight": {"restrict": lambda _grants: RESTRICT([])},
+    "leaking": {"restrict": lambda _grants, **_: None},
+    "too tight": {"restrict": lambda _grants, **_: RESTRICT([])},
 }
 
 

@@ -386,9 +386,9 @@ def test_a_trial_notices_a_wall_that_leaks_or_blocks(
     opened: Root, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     restrict = sandbox.restrict
-    monkeypatch.setattr(sandbox, "restrict", lambda _grants: None)
+    monkeypatch.setattr(sandbox, "restrict", lambda _grants, **_: None)
     assert try_sandbox([opened], state) == "leaks"
-    monkeypatch.setattr(sandbox, "restrict", lambda _grants: restrict([]))
+    monkeypatch.setattr(sandbox, "restrict", lambda _grants, **_: restrict([]))
     assert try_sandbox([opened], state) == "blocks"
 
 
@@ -404,9 +404,9 @@ def test_a_trial_tells_leaks_from_blocks(
     opened: Root, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     restrict = sandbox.restrict
-    monkeypatch.setattr(sandbox, "restrict", lambda _grants: None)
+    monkeypatch.setattr(sandbox, "restrict", lambda _grants, **_: None)
     assert in_thread(lambda: sandbox._look_around([opened], state)) == 1
-    monkeypatch.setattr(sandbox, "restrict", lambda _grants: restrict([]))
+    monkeypatch.setattr(sandbox, "restrict", lambda _grants, **_: restrict([]))
     assert in_thread(lambda: sandbox._look_around([opened], state)) == 2
 
 
