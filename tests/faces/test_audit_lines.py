@@ -55,7 +55,7 @@ def told(record: dict[str, Any]) -> tuple[Any, ...]:
         case "outcome":
             return event, record["state"]
         case "decided":
-            return event, record["verdict"], record["by"]["kind"]
+            return event, record["verdict"], record["by"]
         case _:
             return (event,)
 
@@ -92,7 +92,11 @@ def test_the_proxy_writes_down_each_thing_once_and_in_order(tmp_path: Path) -> N
         assert rig.read("a.txt")["result"]
         assert rig.write("a.txt", "two\n")["result"] == {}
         assert "error" in rig.read(".env")
-        assert "error" in rig.write(".env", "KEY=PLANTED2\n")
+        wanted = rig.begin_write(".env", "KEY=PLANTED2\n")
+        asked = rig.editor.request("session/request_permission")
+        refused = {"outcome": "selected", "optionId": "filepact-reject"}
+        rig.editor.answer(asked, {"outcome": refused})
+        assert "error" in rig.agent.answer_to(wanted)
         assert rig.write("b.txt", "new\n")["result"] == {}
         assert "error" in rig.read("gone.txt")
     read, write = "fs/read_text_file", "fs/write_text_file"
@@ -108,8 +112,9 @@ def test_the_proxy_writes_down_each_thing_once_and_in_order(tmp_path: Path) -> N
         call(write, "a.txt", "OK"),
         ("refused", "far", ".env", "project secrets"),
         call(read, ".env", "PATH_BLOCKED"),
-        call(write, ".env", "PATH_BLOCKED"),
-        ("refused", "far", ".env", "project secrets"),
+        ("proposed", "far", write, [(".env", sha("KEY=PLANTED\n"), sha("KEY=PLANTED2\n"))]),
+        call(write, ".env", "OK"),  # It waits, for the person.
+        ("decided", "rejected", "editor"),
         ("intent", "far", write, [("b.txt", None, sha("new\n"))]),
         ("outcome", "applied"),
         call(write, "b.txt", "OK"),
