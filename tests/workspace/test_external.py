@@ -526,7 +526,7 @@ from filepact.app import open_workspace
 from filepact.domain.protected import AGENT_LOGS
 from filepact.domain.document import WorkspacePath
 from filepact.domain.operation import Actor, Session
-from filepact.store import sqlite
+from filepact.store import sql
 
 root, state, where = sys.argv[1:]
 workspace = open_workspace([root], state_dir=state)
@@ -537,7 +537,7 @@ def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 if where == "inside":
-    sqlite.insert_changes = die
+    sql.insert_changes = die
 workspace.external.detect(Session("s", Actor("agent", "a")))
 die()
 """
