@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 
-from filepact.store import postgres_connection, postgres_schema  # noqa: E402
+from filepact.store import postgres_connection, postgres_schema, postgres_together  # noqa: E402
 from filepact.store.postgres import PostgresStore  # noqa: E402
 from filepact.store.postgres_connection import migrate_database  # noqa: E402
-from filepact.store.postgres_words import open_connection  # noqa: E402
+from filepact.store.postgres_words import open_connection, told  # noqa: E402
 
 NUMBERS = itertools.count()
 
@@ -458,7 +458,7 @@ def test_what_a_killed_process_was_told_is_in_the_journal() -> None:
     assert len(finished) + len(open_still) <= len(told) + 2
 
 
-@pytest.mark.slow
+@pytest.mark.slow(measured=True)
 def test_a_server_that_crashes_loses_nothing_and_nothing_is_done_twice() -> None:
     one = Server(server().binaries, fsync="on")
     try:
@@ -479,3 +479,94 @@ def test_a_server_that_crashes_loses_nothing_and_nothing_is_done_twice() -> None
         assert len(set(finished)) == len(finished) <= len(told) + 1
     finally:
         one.remove()
+
+
+# -- what is told, and what is begun and ended together ---------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("state", "wanted"),
+    [
+        ("57014", "TIMEOUT"),
+        ("53100", "STORE_FULL"),
+        ("25006", "STORE_READ_ONLY"),
+        ("42P01", "STORE_SCHEMA"),
+        ("28P01", "STATE_ERROR"),
+        ("08006", "STORE_UNREACHABLE"),
+        ("40001", "STORE_UNREACHABLE"),
+        ("23505", "STATE_ERROR"),
+    ],
+)
+def test_each_error_of_the_database_has_a_code_of_ours(state: str, wanted: str) -> None:
+    assert told(psycopg.errors.lookup(state)("x")).code == wanted
+
+
+def test_a_password_of_an_earlier_connection_is_used_again() -> None:
+    with open_connection(server().url, "not needed here") as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def together(rows: list[tuple[Any, ...]], *changes: Any, given: dict[str, bytes]) -> Any:
+    kept = postgres_together._Contents(rows)
+    try:
+        return kept.sides(changes, given), len(kept.fresh)
+    except (LookupError, ValueError) as error:
+        return type(error), len(kept.fresh)
+
+
+def test_contents_that_cannot_be_begun_together_leave_nothing_behind() -> None:
+    one, two = change("a", None, b"one\n"), change("a", b"one\n", b"two\n")
+    old, new = contents(b"one\n"), contents(b"two\n")
+    (name,) = old
+    assert together([], one, given=old) == ([(None, -1)], 1)
+    assert together([], one, one, given=old) == ([(None, -1), (None, -1)], 1)
+    assert together([(name, 7, 0, "row")], two, given=old | new) == ([(7, -1)], 1)
+    assert together([(name, 7, 9_999, "row")], two, given=old | new) == ([(7, -1)], 1)
+    assert together([(name, 7, 0, "row")], two, given=new) == (LookupError, 0)
+    assert together([(name, 0, 0, "gone")], two, given=old | new) == (LookupError, 0)
+    assert together([], one, two, given=old) == (ValueError, 0)
+    assert together([], change("a", b"one\n", None), given=old) == ([(-1, None)], 1)
+
+
+def test_folders_alone_and_kept_contents_are_begun(store: PostgresStore) -> None:
+    do(store, None, b"one\n", path="a")
+    again = operation(change("b", None, b"one\n"))
+    assert store.begin(again, {}).seq == 2
+    folders = operation(directories=((ROOT, "new"), (OTHER, "deep/new")))
+    assert store.begin(folders, {}).directories == folders.directories
+    with pytest.raises(ValueError, match="not given"):
+        store.begin(operation(change("c", None, b"never given\n")), {})
+    assert code(lambda: store.begin(again, {}))
+    assert code(lambda: store.finish(operation().id, state="applied")) == "NOT_FOUND"
+
+
+class Rows:
+    """A transaction that answers every question with the same rows."""
+
+    def __init__(self, *rows: tuple[Any, ...]) -> None:
+        self.answer = list(rows)
+
+    def ask(self, *_question: object) -> Rows:
+        return self
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        return self.answer
+
+
+def test_what_cannot_be_done_together_is_left_to_be_done_alone() -> None:
+    alone: Any = postgres_together.ALONE
+    one = operation(change("a", None, b"one\n"))
+    nothing: Any = Rows()
+    assert postgres_together.begin_together(nothing, [(one, {}), (one, {})]) == [alone, alone]
+    found: Any = Rows(
+        ("c1", 1, "intended", "change", False),
+        ("c2", 2, "intended", "change", True),
+        ("c3", 3, "applied", "change", False),
+        ("c4", 4, "intended", "change", False),
+    )
+    given: list[Any] = [(name, "applied", "") for name in ("c1", "c2", "c3", "c4", "c4", "c5")]
+    done, fenced, *others, missing = postgres_together.finish_together(found, given)
+    assert done is None
+    assert (fenced.code, missing.code) == ("STORE_FENCED", "NOT_FOUND")
+    assert others == [alone] * 3
+    assert postgres_together.finish_together(found, given[2:3]) == [alone]
