@@ -13,7 +13,7 @@ from filepact.errors import SharedDamagedError
 from filepact.values import late_regex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 __all__ = [
     "MOST_FILES",
@@ -81,6 +81,14 @@ class SharedHead(Protocol):
     @property
     def change(self) -> str:
         """The id of the change that made it."""
+
+    @property
+    def parent(self) -> str:
+        """The id of the change before it; empty for the first."""
+
+    @property
+    def by(self) -> str:
+        """Who made it, for people."""
 
 
 class SharedFiles(Protocol):
@@ -178,12 +186,11 @@ def check_path(path: object) -> str:
     return path
 
 
-def check_names(paths: Iterable[str], all_paths: Mapping[str, object]) -> None:
+def check_names(paths: Collection[str]) -> None:
     """Check that no file lies in another.
 
     Args:
-        paths: Those that are looked at.
-        all_paths: All that there are.
+        paths: All that there are, quick to look in.
 
     Raises:
         SharedDamagedError: A path is both a file and a folder.
@@ -192,7 +199,7 @@ def check_names(paths: Iterable[str], all_paths: Mapping[str, object]) -> None:
     for path in paths:
         above = path.rpartition("/")[0]
         while above and above not in known:
-            if above in all_paths:
+            if above in paths:
                 raise SharedDamagedError(
                     f"the shared workspace has a file that is a folder as well: {above[:200]!r}"
                 )

@@ -184,7 +184,7 @@ class BucketWorkspace:
                 found.pop(path, None)
             else:
                 found[path] = entry
-        check_names(found, found)
+        check_names(found)
         with self._lock:
             self._shards = kept
             self._files = (version, found)
@@ -254,11 +254,8 @@ class BucketWorkspace:
         agrees: Callable[[str, FileState | None], bool],
     ) -> Head:
         placed: dict[str, ManifestEntry] = {}
-        tag, unsure, failures = (
-            "",
-            "",
-            0,
-        )  # the state of the head that an exchange without an answer was for
+        tag, failures = "", 0
+        unsure = ""  # the state of the head that an exchange without an answer was for
         for number in range(_TRIES):
             self._pause(number)
             try:
@@ -350,7 +347,8 @@ class BucketWorkspace:
         after = {path: one for path, one in files.items() if path not in edits} | made
         if len(after) > MOST_FILES:
             raise TooLargeError(f"a shared workspace has at most {MOST_FILES:,} files")
-        _check_room([path for path in made if path not in files], after)
+        if any(path not in files for path in made):
+            _check_room(after)
         delta, shards = {**head.delta, **edits}, head.shards
         if len(delta) > _MOST_DELTA:
             shards, delta = self._folded(head, after, delta, change, attempt), {}
@@ -450,21 +448,16 @@ def _check(wanted: Mapping[str, FileState | None]) -> None:
             )
 
 
-def _check_room(new: list[str], after: Mapping[str, ManifestEntry]) -> None:
-    """Check that no new file is where a folder is, or lies in a file."""
-    inside = tuple(f"{path}/" for path in new)
+def _check_room(after: Mapping[str, ManifestEntry]) -> None:
+    """Check that no file is where a folder is, or lies in a file."""
     try:
-        if new:
-            check_names(new, after)
-        taken = any(path.startswith(inside) for path in after) if inside else False
+        check_names(after)
     except SharedDamagedError:
-        taken = True
-    if taken:
         raise SharedConflictError(
             "a new file has the name of a folder, or lies in what is a file by now",
             hint="Nothing was changed. Look at what others made there, and choose another name.",
             outcome="not_applied",
-        )
+        ) from None
 
 
 def _gone() -> NotFoundError:

@@ -109,7 +109,7 @@ class Approvals:
         """As `Workspace.approve`."""
         proposal = self._find(change_id)
         reader = proposal.session if to_agent else None
-        with self._fitting.locked(proposal.changes):
+        with self._fitting.locked(proposal.changes.paths):
             shown, done = self._carry_out(proposal, approval, reader)
         return done_receipt(done, shown)
 
@@ -166,7 +166,7 @@ class Approvals:
             ProposalChangedError: What fits the files now waits under another id.
         """
         proposal = self._find(change_id)
-        with self._fitting.locked(proposal.changes):
+        with self._fitting.locked(proposal.changes.paths):
             self._unmoved(proposal, None)
 
     def hunks(self, proposal: Proposal, *, fine: bool = False) -> tuple[ProposalHunk, ...]:

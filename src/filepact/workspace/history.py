@@ -158,7 +158,7 @@ class UndoExecutor:
                 conflicts[change.path] = error
         plan = plan.without(conflicts)
         self._guard.check_together(plan.changes, agent=session.agent)
-        with self._fitting.locked(plan.changes):
+        with self._fitting.locked(plan.changes.paths):
             steps = (plan.changes, *plan.earlier)
             try:
                 hides = self._writer.hides(reader)

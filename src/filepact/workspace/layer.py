@@ -223,7 +223,7 @@ class LayerCommitter:
         judged = self._judge(session, changes, found)
         if not judged:
             return
-        with self._fitting.locked(ChangeSet(tuple(one for one, _ in judged))):
+        with self._fitting.locked(one.path for one, _ in judged):
             sorted_ = self._fit(judged, found, mode)
             if sorted_.done:
                 yield self._write(session, tool, sorted_, found)

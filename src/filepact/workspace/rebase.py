@@ -35,7 +35,7 @@ from filepact.workspace.documents import DocumentCache
 from filepact.workspace.receipt import states
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from filepact.fs.locks import FileLocks
     from filepact.workspace.documents import Documents
@@ -85,11 +85,10 @@ class Rebase:
         self._locks = locks
 
     @contextmanager
-    def locked(self, changes: ChangeSet) -> Iterator[None]:
-        """Hold the locks of a change set's files."""
+    def locked(self, paths: Iterable[WorkspacePath]) -> Iterator[None]:
+        """Hold the locks of some files."""
         keys = {
-            self._guard.root_of(path.root).place(path.path, follow=False).lock_key
-            for path in changes.paths
+            self._guard.root_of(path.root).place(path.path, follow=False).lock_key for path in paths
         }
         with self._locks.hold(keys):
             yield

@@ -235,7 +235,7 @@ class SharedRoot:
                 return brought, stuck  # Another process of this machine is further already.
             files = self._shared.files(head)
             for group in _groups(_differing(index.files, files), files):
-                conflicts = self._apply(head, group, files, theirs)
+                conflicts = self._apply(group, theirs)
                 brought += [path for path in group if path not in conflicts]
                 stuck += conflicts
             index.note({}, (head.number, head.change))
@@ -245,54 +245,48 @@ class SharedRoot:
             self._note(head.number)
         return brought, stuck
 
-    def _apply(
-        self,
-        head: SharedHead,
-        paths: list[str],
-        files: Mapping[str, ManifestEntry],
-        theirs: frozenset[str],
-    ) -> list[str]:
+    def _apply(self, paths: list[str], theirs: frozenset[str]) -> list[str]:
         """Do what others did to some files; those where it does not fit."""
         if self._fitting is None or self._writer is None:
             raise StateFailedError("the checkout is not open")
-        places = {
-            entry.content: entry
-            for path in paths
-            for entry in (self._index.files.get(path), files.get(path))
-            if entry is not None
-        }
-        wanted = [files[path] for path in paths if path in files]
-        held = {entry.content: data for entry, data in self._shared.contents(wanted)}
+        with self._fitting.locked(WorkspacePath(self._root.path, path) for path in paths):
+            # A change of ours may have been published since a version was asked for, and older ones do not have
+            # it.  While the files are locked none is: what is newest now has all of ours.
+            self._index.load()
+            head = self._shared.newest()
+            files = self._shared.files(head)
+            places = {
+                entry.content: entry
+                for path in paths
+                for entry in (self._index.files.get(path), files.get(path))
+                if entry is not None
+            }
+            wanted = [files[path] for path in paths if path in files]
+            held = {entry.content: data for entry, data in self._shared.contents(wanted)}
 
-        def content(name: str) -> bytes:
-            if name not in held:
-                held[name] = self._shared.content(places[name])
-            return held[name]
+            def content(name: str) -> bytes:
+                if name not in held:
+                    held[name] = self._shared.content(places[name])
+                return held[name]
 
-        changes = ChangeSet(
-            tuple(
+            changes = tuple(
                 FileChange(WorkspacePath(self._root.path, path), before, after)
                 for path in paths
                 for before in (self._before(path, held, theirs),)
                 for after in (_revision(files.get(path)),)
                 if before != after
             )
-        )
-        conflicts: Conflicts = {}
-        by = getattr(head, "by", "")
-        session = Session(f"shared-{head.change}", Actor("program", "shared workspace", by))
-        with self._fitting.locked(changes):
-            self._write(session, head, changes, paths, content, conflicts)
+            conflicts: Conflicts = {}
+            if changes:
+                self._write(head, ChangeSet(changes), content, conflicts)
             stuck = {path.path for path in conflicts}
             self._index.note({path: files.get(path) for path in paths if path not in stuck})
         return [path.path for path in conflicts]
 
     def _write(
         self,
-        session: Session,
         head: SharedHead,
         changes: ChangeSet,
-        paths: list[str],
         content: Callable[[str], bytes],
         conflicts: Conflicts,
     ) -> None:
@@ -302,9 +296,10 @@ class SharedRoot:
             fitted = self._fitting.fit(
                 changes, self._writer.hides(None), content=content, conflicts=conflicts
             )
-            several = f"{len(paths):,} files" if len(paths) > 1 else paths[0]
+            paths = fitted.changes.paths
+            several = f"{len(paths):,} files" if len(paths) > 1 else paths[0].path
             proposal = new_proposal(
-                session,
+                Session(f"shared-{head.change}", Actor("program", "shared workspace", head.by)),
                 FROM_ELSEWHERE,
                 f"bring {several} from version {head.number}",
                 fitted.changes,
@@ -378,7 +373,7 @@ class SharedRoot:
         # What is not remembered is found to be the same later.
         with suppress(StateFailedError):
             self._index.note({path: files.get(path) for path in wanted})
-        if getattr(head, "parent", "") == self._at and self._at:
+        if self._at and head.parent == self._at:
             self._at = head.change
 
     # -- for a person ------------------------------------------------------------------------
