@@ -52,7 +52,7 @@ def test_a_head_is_read_as_it_was_written() -> None:
         told(workspace="W"), told(shards=[]), told(shards=[["shards/c0001-0", HASH, 1]] * 3),
         told(shards=[["shards/c0001-0", HASH, 10**9]]), told(shards=[["packs/c0001-0", HASH, 1]]),
         told(shards=[["shards/../head", HASH, 1]]), told(shards=[["shards/c0001-0", "x", 1]]), told(shards=[[1, 2]]),
-        told(latest=["c0001"] * 600), told(latest=[1]), told(latest=5), told(delta=[]), told(at="now"),
+        told(latest=["c0001"] * 600), told(latest=[1]), told(latest=5), told(delta=[]), told(at="now"), told(at=10**400), told(at=float("nan")), told(by="\ud800"), told(by=5),
     ],
 )  # fmt: skip
 def test_what_is_no_head_is_refused(data: bytes) -> None:

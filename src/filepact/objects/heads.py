@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.compression import compress, decompress
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
 __all__ = [
     "HEAD",
     "LATEST",
+    "MISTOLD",
     "SHARDS",
     "Head",
     "ManifestPage",
     "read_head",
     "read_shard",
+    "read_time",
     "shard_count",
     "shard_of",
     "shown_head",
@@ -48,6 +51,11 @@ _ID: Final = late_regex(r"[a-z0-9]{4,64}")
 _OBJECT: Final = late_regex(r"[a-z0-9]{4,64}-[0-9]{1,9}")
 _HASH: Final = late_regex(r"[0-9a-f]{64}")
 _MODES: Final = 0o777
+_LONGEST_NAME: Final = 200
+MISTOLD: Final = (
+    *(ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError),
+)
+"""What is raised where JSON that others wrote is not what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +159,14 @@ def read_head(data: bytes, tag: str) -> Head:
             number=_whole(told["number"], 1 << 62),
             change=_matching(_ID, told["change"]),
             parent=_matching(_ID, told["parent"]) if told["parent"] else "",
-            by=str(told["by"])[:200],
-            at=float(told["at"]),
+            by=_text(told["by"]),
+            at=read_time(told["at"]),
             shards=shards,
             delta=_entries(told["delta"]),
             latest=tuple(_matching(_ID, one) for one in told["latest"]),
             tag=tag,
         )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except MISTOLD as error:
         raise _no_head(f"it cannot be understood ({type(error).__name__})") from None
     count = len(shards)
     if count & (count - 1) or count > _MOST_SHARDS or not count:
@@ -175,7 +183,7 @@ def read_shard(data: bytes, name: ManifestPage) -> dict[str, ManifestEntry]:
     try:
         told = json.loads(_unpacked(data).decode())
         entries = _entries(told)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except MISTOLD:
         raise SharedDamagedError(
             f"a part of the manifest cannot be understood: {name.name}"
         ) from None
@@ -250,6 +258,20 @@ def _whole(told: Any, most: int) -> int:
     if type(told) is not int or not 0 <= told <= most:
         raise ValueError("no number")
     return told
+
+
+def _text(told: Any) -> str:
+    if not isinstance(told, str):
+        raise TypeError("no text")
+    told.encode()  # A half of a character is in no journal.
+    return told[:_LONGEST_NAME]
+
+
+def read_time(told: Any) -> float:
+    """A time, in seconds; raises one of `MISTOLD` for what is none."""
+    if not isfinite(told):
+        raise ValueError("no time")
+    return float(told)
 
 
 def _no_head(why: str) -> SharedDamagedError:

@@ -123,18 +123,12 @@ class BucketWorkspace:
             return self._take(replace(head, tag=tag))
         raise _unknown(change)
 
-    def probe(self) -> None:
-        """Try whether the server keeps conditions; errors as `create`."""
-        probe(self._bucket)
-
     # -- looking -------------------------------------------------------------------------
 
     def newest(self) -> Head:
-        """The newest version.
+        """As of `SharedFiles`.
 
         Raises:
-            NotFoundError: There is no workspace here, or not any more.
-            ObjectStoreFailedError: The server cannot be asked.
             SharedDamagedError: What is here is no workspace.
         """
         known = self._newest
@@ -166,11 +160,7 @@ class BucketWorkspace:
             return head
 
     def files(self, version: Head) -> dict[str, ManifestEntry]:
-        """All files of a version; what it returns is not to be changed.
-
-        Raises:
-            SharedDamagedError: The manifest is not what filepact writes.
-        """
+        """As of `SharedFiles`; what it returns is not to be changed."""
         with self._lock:
             known = self._files
         if known is not None and known[0].change == version.change:
@@ -204,15 +194,11 @@ class BucketWorkspace:
         return read_shard(data, name)
 
     def content(self, entry: ManifestEntry) -> bytes:
-        """The bytes of a file, checked.
-
-        Raises:
-            SharedDamagedError: They are others, or not there.
-        """
+        """As of `SharedFiles`."""
         return self._packs.one(entry)
 
     def contents(self, entries: Iterable[ManifestEntry]) -> Iterator[tuple[ManifestEntry, bytes]]:
-        """The bytes of many files, each content once; errors as `content`."""
+        """As of `SharedFiles`."""
         return self._packs.all(entries)
 
     # -- changing ------------------------------------------------------------------------
@@ -225,21 +211,7 @@ class BucketWorkspace:
         contents: Callable[[str], bytes],
         agrees: Callable[[str, FileState | None], bool],
     ) -> Head:
-        """Make one new version in which all these files are so, or none.
-
-        Args:
-            change: An id that no other change has.
-            by: Who makes it, for people.
-            wanted: What each file is to be; None for no file.
-            contents: The bytes by their SHA-256.
-            agrees: Whether a file may go on from what the newest version has of it.
-
-        Raises:
-            SharedConflictError: A file is something else by now; nothing was changed.
-            SharedBusyError: Others were faster, again and again; nothing was changed.
-            OutcomeUnknownError: Whether it was done cannot be found out now.
-            ObjectStoreFailedError: The server refuses; nothing was changed.
-        """
+        """As of `SharedFiles`."""
         _check(wanted)
         with self._publishing:
             # One after the other here: threads of one process need not run a race for the head.

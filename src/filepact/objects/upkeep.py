@@ -9,11 +9,11 @@ again, so that nothing can come to name what is being removed.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from filepact.errors import FilepactError, InvalidParamsError
 from filepact.objects.bucket import UnknownItemError
-from filepact.objects.heads import SHARDS
+from filepact.objects.heads import MISTOLD, SHARDS, read_time
 from filepact.objects.packs import PACKS, write_packs
 from filepact.values import dataclass
 
@@ -35,6 +35,13 @@ _FORGOTTEN: Final = 30 * 86_400.0
 _SMALL: Final = 1 << 20
 _FEW: Final = 64
 """Small packs from which on they are made into large ones."""
+
+
+class _Mark(NamedTuple):
+    """What was found that nothing names: the version of then, and the server's time."""
+
+    number: int
+    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +109,6 @@ class BucketLifecycle:
         """Write down which version a checkout stands at, so that nothing of it is removed."""
         self._bucket.replace(f"{_CHECKOUTS}{name}", str(number).encode())
 
-    def forget(self, name: str) -> None:
-        """Remove what was written down of a checkout that is no more."""
-        self._bucket.delete(f"{_CHECKOUTS}{name}")
-
     def checkouts(self) -> tuple[CheckoutRecord, ...]:
         """All checkouts that left a note."""
         found = []
@@ -158,38 +161,29 @@ class BucketLifecycle:
             raise InvalidParamsError("an object cannot be kept for less than no time")
         packed = self._pack(change, by)
         head = self._workspace.newest()
-        objects = [
-            one for prefix in (PACKS, SHARDS) for one in self._bucket.list(prefix)
-        ]  # after the head: what is newer than it is only younger, and is only marked
+        # After the head: what is newer than it has no mark yet, and only gets one.
+        objects = [one for prefix in (PACKS, SHARDS) for one in self._bucket.list(prefix)]
         named = self._named(head)
-        marks, was = self._marks(head)
+        marks = self._marks(head)
         now = self._now(head)
         lowest = self._lowest(now)
         removed = freed = held = 0
-        kept: dict[str, int] = {}
+        kept: dict[str, _Mark] = {}
         for one in objects:
             if one.name in named:
                 continue
-            since = marks.get(one.name)
-            if since is None:
-                kept[one.name] = head.number
-            elif lowest is not None and lowest < since:
-                kept[one.name], held = since, held + 1
-            elif now - was.get(one.name, now) < grace:
-                kept[one.name] = since
+            mark = marks.get(one.name)
+            if mark is None:
+                kept[one.name] = _Mark(head.number, now)
+            elif lowest is not None and lowest < mark.number:
+                kept[one.name], held = mark, held + 1
+            elif now - mark.at < grace:
+                kept[one.name] = mark
             else:
                 self._bucket.delete(one.name)
                 removed, freed = removed + 1, freed + one.size
-        since_when = {name: was.get(name, now) for name in kept}
-        self._bucket.replace(
-            _MARKS,
-            json.dumps(
-                {
-                    "workspace": head.workspace,
-                    "marks": {name: [number, since_when[name]] for name, number in kept.items()},
-                }
-            ).encode(),
-        )
+        told = {"workspace": head.workspace, "marks": kept}
+        self._bucket.replace(_MARKS, json.dumps(told).encode())
         return BucketPruneResult(removed, freed, len(kept), held, packed)
 
     def _named(self, head: Head) -> set[str]:
@@ -203,24 +197,18 @@ class BucketLifecycle:
         found = [one.written for one in self._bucket.list("probe/") if one.name == name]
         return max(found, default=0.0)
 
-    def _marks(self, head: Head) -> tuple[dict[str, int], dict[str, float]]:
-        """What earlier rounds found that nothing names: the versions, and the server's times."""
+    def _marks(self, head: Head) -> dict[str, _Mark]:
+        """What earlier rounds found; nothing for a note that cannot be understood, which is made anew."""
         try:
             told: Any = json.loads(self._bucket.get(_MARKS)[0].decode())
             if told["workspace"] != head.workspace:
-                return {}, {}
-            marks = {str(name): (int(one[0]), float(one[1])) for name, one in told["marks"].items()}
-        except UnknownItemError:
-            return {}, {}
-        except (ValueError, TypeError, KeyError, AttributeError, IndexError):
-            return (
-                {},
-                {},
-            )  # Nothing is removed for a note that cannot be understood: it is made anew.
-        return (
-            {name: one[0] for name, one in marks.items()},
-            {name: one[1] for name, one in marks.items()},
-        )
+                return {}
+            return {
+                name: _Mark(int(number), read_time(at))
+                for name, (number, at) in told["marks"].items()
+            }
+        except (UnknownItemError, *MISTOLD):
+            return {}
 
     def _lowest(self, now: float) -> int | None:
         """The oldest version that a checkout stands at; None for no checkout."""
