@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from filepact.store.postgres_upkeep import StoreDatabase
     from filepact.tools.registry import Level, Tier, Toolset
     from filepact.workspace.buffers import Buffers
+    from filepact.workspace.shared import SharedRoot
     from filepact.workspace.workspace import Mode
 
     Locate = Callable[[str], str | None]
@@ -242,7 +243,7 @@ def open_workspace(
     settings = read_settings() if settings is None else settings
     home = home or home_folder()
     opened: list[Root] = []
-    store: PostgresStore | None = None
+    store: SqliteStore | PostgresStore | None = None
     secrets = None if home is None else _secrets_in(home)
     try:
         for path in roots:
@@ -259,18 +260,18 @@ def open_workspace(
             from filepact.store.databases import open_database  # noqa: PLC0415 - few have one
 
             store = open_database(settings.store, state.name)
-        joining = None
-        if any(state.is_checkout(root.path) for root in opened):
-            import filepact.sharing  # noqa: PLC0415 - few folders are
+        shared: SharedRoot | None = None
+        if checkouts := [root for root in opened if state.is_checkout(root.path)]:
+            from filepact.sharing import open_checkout  # noqa: PLC0415 - few folders are
 
-            joining = filepact.sharing.prepared(state, opened)
+            shared = open_checkout(state, checkouts)
         if landlock != "off":  # before the journal and the roots are looked into
             if secrets is not None:
                 secrets.learn()
             from filepact.fs.sandbox import confine  # noqa: PLC0415 - only servers need it
 
             most_watches()  # what the system says of it is not within reach later
-            confine(landlock, opened, state.path, network=store is None and joining is None)
+            confine(landlock, opened, state.path, network=store is None and shared is None)
         in_force = settings.rules
         for root in opened:
             in_force = in_force.narrowed(_project_rules(root))
@@ -278,9 +279,10 @@ def open_workspace(
         guard = Guard(
             opened, given=[str(path) for path in roots], policy=policy, net=settings.guard.content
         )
-        workspace = Workspace(
+        store = store or SqliteStore(state.database, locked_by=locked_by)
+        return Workspace(
             guard,
-            store or SqliteStore(state.database, locked_by=locked_by),
+            store,
             state,
             mode=mode,
             encodings=EncodingSettings(guard, settings.encodings),
@@ -288,6 +290,7 @@ def open_workspace(
             lasting=KnownTextWriter(SqliteKnownTexts(state.known), state.locks),
             limits=settings.limits,
             audit=audit_log(auditing, state.audit, policy, user, outside),
+            shared=shared,
         )
     except BaseException:
         for root in opened:
@@ -295,9 +298,6 @@ def open_workspace(
         if store is not None:
             store.close()
         raise
-    if joining is not None:
-        joining(workspace)
-    return workspace
 
 
 def open_observed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import (
@@ -21,11 +22,10 @@ from filepact.workspace.journal import new_id
 from filepact.workspace.shared import FolderFiles, SharedRoot, SharedStatus, SyncResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from filepact.domain.manifest import FileState, ManifestEntry
     from filepact.fs.state import StateFolder
-    from filepact.objects.bucket import Bucket
     from filepact.objects.heads import Head
     from filepact.workspace.workspace import Workspace
 
@@ -34,8 +34,7 @@ __all__ = [
     "LoadResult",
     "SharedPlace",
     "begin_checkout",
-    "join",
-    "prepared",
+    "open_checkout",
     "shared_status",
     "sync_checkout",
 ]
@@ -63,12 +62,10 @@ class SharedPlace:
 
     Args:
         url: The place.
-        bucket: The same as it is opened; None opens it.
     """
 
-    def __init__(self, url: str, bucket: Bucket | None = None) -> None:
-        self.url = url
-        bucket = open_bucket(url) if bucket is None else bucket
+    def __init__(self, url: str) -> None:
+        bucket = open_bucket(url)
         self.workspace = BucketWorkspace(bucket)
         self.lifecycle = BucketLifecycle(self.workspace, bucket)
 
@@ -124,12 +121,12 @@ class SharedPlace:
             SharedConflictError: A file of the folder is another.
         """
         head = self.workspace.newest()
-        files = self.workspace.files(head)
         with Root.open(folder) as root:
-            self._write(root, files)
-        return head, files
+            return head, self.fill(root, head)
 
-    def _write(self, root: Root, files: Mapping[str, ManifestEntry]) -> None:
+    def fill(self, root: Root, head: Head) -> Mapping[str, ManifestEntry]:
+        """Write the files of a version into a folder; errors as `write_out`."""
+        files = self.workspace.files(head)
         there = dict(FolderFiles(root, files).states())
         other = [
             path for path, one in there.items() if path not in files or files[path].state != one
@@ -152,18 +149,16 @@ class SharedPlace:
                     root.make_directories(above)
                     made.add(above)
                 root.replace(path, data, mode=files[path].mode, expected=None, token=new_id())
+        return files
 
 
-def begin_checkout(
-    url: str, folder: str, state_dir: str, place: SharedPlace | None = None
-) -> tuple[int, int]:
+def begin_checkout(url: str, folder: str, state_dir: str) -> tuple[int, int]:
     """Check a shared workspace out into a folder, which is a root like any other then.
 
     Args:
         url: The shared workspace.
         folder: The folder: empty, or one in which this was begun before.
         state_dir: The state folder, in which the checkout remembers itself.
-        place: The shared workspace as it is opened; None opens it.
 
     Returns:
         The version, and how many files it has.
@@ -172,8 +167,8 @@ def begin_checkout(
         InvalidParamsError: The folder is a checkout already.
         SharedConflictError: It has other files.
     """
-    place = place or SharedPlace(url)
-    place.workspace.newest()
+    place = SharedPlace(url)
+    head = place.workspace.newest()
     with Root.open(folder) as root:
         state = open_state(state_dir, [root.path])
         index = CheckoutIndex(state.checkout(root.path))
@@ -185,73 +180,47 @@ def begin_checkout(
                     hint="`filepact workspace sync` brings it up to date.",
                 )
         else:
-            index.begin(url, f"{new_id()}")
-        place.lifecycle.note(index.name, place.workspace.newest().number)
-        head, files = place.write_out(folder)
+            index.begin(url, new_id())
+        place.lifecycle.note(index.name, head.number)
+        files = place.fill(root, head)
         index.note(files, (head.number, head.change))
         return head.number, len(files)
 
 
-def _open_index(state: StateFolder, workspace: Workspace) -> tuple[CheckoutIndex, Root]:
-    """The index of the root that is a checkout."""
-    found = [root for root in workspace.guard.roots if state.is_checkout(root.path)]
-    if len(found) != 1:
-        raise InvalidParamsError(
-            "no folder here is a checkout of a shared workspace"
-            if not found
-            else "two folders of one workspace are checkouts",
-            hint="Name one checkout: `filepact workspace checkout URL DIR` makes one.",
-        )
-    index = CheckoutIndex(state.checkout(found[0].path))
-    index.load()
-    return index, found[0]
-
-
-def join(
-    workspace: Workspace, state: StateFolder, opening: Callable[[str], SharedPlace] = SharedPlace
-) -> SharedRoot:
-    """Have the checkout among the roots of a workspace follow its shared workspace.
+def open_checkout(state: StateFolder, roots: Iterable[Root]) -> SharedRoot:
+    """Open the checkout among the roots of a workspace, while certificates and settings are within reach.
 
     Args:
-        workspace: The workspace.
-        state: Its state folder.
-        opening: Opens the place.
+        state: The state folder of the workspace.
+        roots: Those of them that are checkouts.
+
+    Raises:
+        InvalidParamsError: There are several.
     """
-    index, root = _open_index(state, workspace)
-    place = opening(index.url)
+    root, *others = roots
+    if others:
+        raise InvalidParamsError(
+            "two folders of one workspace are checkouts", hint="Name one of them alone."
+        )
+    index = CheckoutIndex(state.checkout(root.path))
+    index.load()
+    place = SharedPlace(index.url)
 
     def note(number: int) -> None:
-        try:
+        # Without it upkeep keeps more than it has to, and nothing else.
+        with suppress(ObjectStoreFailedError):
             place.lifecycle.note(index.name, number)
-        except ObjectStoreFailedError:
-            return  # Upkeep then keeps more than it has to, and nothing else.
 
-    shared = SharedRoot(place.workspace, index, root, state.locks, note)
-    workspace.join(shared)
-    return shared
+    return SharedRoot(place.workspace, index, root, state.locks, note)
 
 
-def prepared(state: StateFolder, roots: Iterable[Root]) -> Callable[[Workspace], SharedRoot]:
-    """Open the place of the checkout among some roots, while certificates and settings are within reach.
+def shared_status(workspace: Workspace) -> SharedStatus:
+    """How the checkout among the roots differs from its place.
 
-    Returns:
-        What has a workspace of these roots follow it.
+    Raises:
+        InvalidParamsError: There is none.
     """
-    places: dict[str, SharedPlace] = {}
-    for root in roots:
-        if state.is_checkout(root.path):
-            index = CheckoutIndex(state.checkout(root.path))
-            index.load()
-            places[index.url] = SharedPlace(index.url)
-    return lambda workspace: join(workspace, state, places.__getitem__)
-
-
-def shared_status(workspace: Workspace) -> tuple[str, SharedStatus]:
-    """The place of a checkout, and how it differs from that."""
-    state = open_state(workspace.state_folder)
-    shared = join(workspace, state)
-    index, _ = _open_index(state, workspace)
-    return index.url, shared.status()
+    return _checkout_of(workspace).status()
 
 
 def sync_checkout(
@@ -260,4 +229,13 @@ def sync_checkout(
     """Bring and send; see `SharedRoot.sync`."""
     if ours and theirs:
         raise InvalidParamsError("a file cannot become both what it is here and what it is there")
-    return join(workspace, open_state(workspace.state_folder)).sync(by, ours=ours, theirs=theirs)
+    return _checkout_of(workspace).sync(by, ours=ours, theirs=theirs)
+
+
+def _checkout_of(workspace: Workspace) -> SharedRoot:
+    if workspace.shared is None:
+        raise InvalidParamsError(
+            "no folder here is a checkout of a shared workspace",
+            hint="`filepact workspace checkout URL DIR` makes one.",
+        )
+    return workspace.shared

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from hashlib import sha256
@@ -23,7 +24,6 @@ from filepact.errors import (
 )
 from filepact.fs.checkout_index import CheckoutIndex
 from filepact.fs.root import Root
-from filepact.fs.state import open_state
 from filepact.objects.bucket import over
 from filepact.tools.registry import CallContext
 from filepact.workspace.shared import FolderFiles, SharedRoot
@@ -249,7 +249,7 @@ def test_sync_sends_what_any_program_changed_as_one_version(shared: Place) -> No
     (one.folder / ".git").mkdir()
     (one.folder / ".git/config").write_text("not sent")
     (one.folder / "link").symlink_to("n.txt")
-    _, status = sharing.shared_status(one.workspace)
+    status = sharing.shared_status(one.workspace)
     assert status.ours == (".gitignore", "a.txt", "n.txt", "run")
     done = one.sync()
     assert set(done.sent) == {".gitignore", "a.txt", "n.txt", "run"}
@@ -491,8 +491,7 @@ def test_an_index_outlives_lines_that_were_cut_off(tmp_path: Path) -> None:
     path.write_bytes(b"{}\n")
     with pytest.raises(StateFailedError):
         CheckoutIndex(str(path)).load()
-    index.remove()
-    index.remove()
+    path.unlink()
     with pytest.raises(StateFailedError):
         index.note({})
 
@@ -519,7 +518,24 @@ def test_a_folder_that_is_no_checkout_is_told_so(tmp_path: Path) -> None:
         ) as workspace,
         pytest.raises(InvalidParamsError),
     ):
-        sharing.join(workspace, open_state(str(tmp_path / "s")))
+        sharing.shared_status(workspace)
+
+
+def test_two_checkouts_are_not_one_workspace_and_nothing_stays_open(
+    shared: Place, tmp_path: Path
+) -> None:
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+        sharing.begin_checkout(URL, str(folder), str(tmp_path / "both"))
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(InvalidParamsError):
+        open_workspace(
+            [str(folder) for folder in folders],
+            state_dir=str(tmp_path / "both"),
+            settings=Settings(),
+        )
+    assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
 # -- histories ---------------------------------------------------------------------------------------------

@@ -65,11 +65,6 @@ class CheckoutIndex:
         self.url, self.name, self.number, self.change, self.files = url, name, 0, "", {}
         self._rewrite()
 
-    def remove(self) -> None:
-        """Remove it: the folder is no checkout any more."""
-        with suppress(FileNotFoundError):
-            os.unlink(self._path)
-
     def load(self) -> None:
         """Read what was written since this was last called.
 

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from filepact.fs.checkout_index import CheckoutIndex
     from filepact.fs.locks import FileLocks
     from filepact.fs.root import Root
-    from filepact.workspace.rebase import Conflicts, Rebase
+    from filepact.workspace.commit import Committer
+    from filepact.workspace.rebase import Conflicts, Rebase, RebaseResult
     from filepact.workspace.writer import ChangeWriter
 
 __all__ = ["FolderFiles", "SharedRoot", "SharedStatus", "SyncResult", "file_state"]
@@ -59,6 +60,7 @@ class SharedStatus:
     """How a folder differs from what it came from, and that from the newest version.
 
     Attributes:
+        url: The place of the shared workspace.
         number: The version that the folder was brought to.
         newest: The newest version.
         ours: Files that were changed here and are not in the shared workspace.
@@ -66,6 +68,7 @@ class SharedStatus:
         left_out: What a shared workspace cannot have, with the reason.
     """
 
+    url: str
     number: int
     newest: int
     ours: tuple[str, ...]
@@ -198,12 +201,12 @@ class SharedRoot:
         self._note = note
         self._own: set[str] = set()
         self._at = ""
-        self._fitting: Rebase | None = None
-        self._writer: ChangeWriter | None = None
+        self._parts: tuple[Rebase, ChangeWriter] | None = None
 
-    def bind(self, *, fitting: Rebase, writer: ChangeWriter) -> None:
-        """Take the parts of the workspace that the root is in."""
-        self._fitting, self._writer = fitting, writer
+    def bind(self, committer: Committer, *, fitting: Rebase, writer: ChangeWriter) -> None:
+        """Take the parts of the workspace that the root is in, and publish every change that it commits."""
+        self._parts = fitting, writer
+        committer.publish, committer.shares = self.publish, True
 
     # -- before a call ---------------------------------------------------------------------
 
@@ -247,9 +250,10 @@ class SharedRoot:
 
     def _apply(self, paths: list[str], theirs: frozenset[str]) -> list[str]:
         """Do what others did to some files; those where it does not fit."""
-        if self._fitting is None or self._writer is None:
+        if self._parts is None:
             raise StateFailedError("the checkout is not open")
-        with self._fitting.locked(WorkspacePath(self._root.path, path) for path in paths):
+        fitting, writer = self._parts
+        with fitting.locked(WorkspacePath(self._root.path, path) for path in paths):
             # A change of ours may have been published since a version was asked for, and older ones do not have
             # it.  While the files are locked none is: what is newest now has all of ours.
             self._index.load()
@@ -278,36 +282,30 @@ class SharedRoot:
             )
             conflicts: Conflicts = {}
             if changes:
-                self._write(head, ChangeSet(changes), content, conflicts)
+                with suppress(NoChangeError):
+                    fitted = fitting.fit(
+                        *(ChangeSet(changes), writer.hides(None)),
+                        content=content,
+                        conflicts=conflicts,
+                    )
+                    self._write(head, fitted, writer)
             stuck = {path.path for path in conflicts}
             self._index.note({path: files.get(path) for path in paths if path not in stuck})
         return [path.path for path in conflicts]
 
-    def _write(
-        self,
-        head: SharedHead,
-        changes: ChangeSet,
-        content: Callable[[str], bytes],
-        conflicts: Conflicts,
-    ) -> None:
-        if self._fitting is None or self._writer is None:
-            raise StateFailedError("the checkout is not open")
-        with suppress(NoChangeError):
-            fitted = self._fitting.fit(
-                changes, self._writer.hides(None), content=content, conflicts=conflicts
-            )
-            paths = fitted.changes.paths
-            several = f"{len(paths):,} files" if len(paths) > 1 else paths[0].path
-            proposal = new_proposal(
-                Session(f"shared-{head.change}", Actor("program", "shared workspace", head.by)),
-                FROM_ELSEWHERE,
-                f"bring {several} from version {head.number}",
-                fitted.changes,
-            )
-            self._own.add(proposal.id)
-            versions = self._writer.versions(fitted.contents.__getitem__)
-            shown = self._writer.shown(fitted.changes, versions, None)
-            self._writer.write(proposal, fitted, shown, versions)
+    def _write(self, head: SharedHead, fitted: RebaseResult, writer: ChangeWriter) -> None:
+        paths = fitted.changes.paths
+        several = f"{len(paths):,} files" if len(paths) > 1 else paths[0].path
+        proposal = new_proposal(
+            Session(f"shared-{head.change}", Actor("program", "shared workspace", head.by)),
+            FROM_ELSEWHERE,
+            f"bring {several} from version {head.number}",
+            fitted.changes,
+        )
+        self._own.add(proposal.id)
+        versions = writer.versions(fitted.contents.__getitem__)
+        shown = writer.shown(fitted.changes, versions, None)
+        writer.write(proposal, fitted, shown, versions)
 
     def _before(self, path: str, held: dict[str, bytes], theirs: frozenset[str]) -> Revision | None:
         """What a change of others starts from: what the file came from, or what it is."""
@@ -386,6 +384,7 @@ class SharedRoot:
         folder = FolderFiles(self._root, base)
         here = dict(folder.states())
         return SharedStatus(
+            self._index.url,
             self._index.number,
             head.number,
             tuple(_differing(base, here)),

@@ -94,6 +94,7 @@ class Workspace:
         lasting: What sessions know beyond the end of the process; None keeps nothing.
         limits: How much may wait for a person, and for how long.
         audit: The audit log; closed with the workspace.  None for none.
+        shared: The root that is a checkout: each call begins with its newest version, each change makes one.
     """
 
     def __init__(  # noqa: PLR0913 - the parts that it puts together
@@ -108,10 +109,12 @@ class Workspace:
         lasting: KnownTextWriter | None = None,
         limits: ProposalLimits = ProposalLimits(),  # noqa: B008 - frozen
         audit: AuditLog | None = None,
+        shared: SharedRoot | None = None,
     ) -> None:
         self.guard = guard
         self.mode = mode
         self.audit = audit
+        self.shared = shared
         self._store = store = store if audit is None else audited(store, audit)
         self._state = state
         self._seen = KnownTextCache(lasting=lasting)
@@ -143,6 +146,9 @@ class Workspace:
         self._making = threading.Lock()
         self.recovery = Recovery(store, state, guard.root_of, self.show, self.approving.renew)
         self._mend = partial(self.recovery.mend, self._committer)
+        if shared is not None:
+            shared.bind(self._committer, fitting=self._fitting, writer=self._writer)
+            self._mend = partial(self._mend, shared.refresh)
         self.recovered = self.recovery.run()
 
     def __enter__(self) -> Self:
@@ -194,12 +200,6 @@ class Workspace:
     def show(self, path: WorkspacePath) -> str:
         """A path as people and agents see it."""
         return self.guard.show(path.root, path.path)
-
-    def join(self, shared: SharedRoot) -> None:
-        """Have a root follow a shared workspace: each call begins with its newest version, each change is one."""
-        shared.bind(fitting=self._fitting, writer=self._writer)
-        self._committer.publish, self._committer.shares = shared.publish, True
-        self._mend = partial(self.recovery.mend, self._committer, shared.refresh)
 
     @property
     def state_folder(self) -> str:

@@ -80,14 +80,14 @@ def status(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     from filepact.sharing import shared_status  # noqa: PLC0415 - as above
 
     with opened(arguments) as workspace:
-        url, found = shared_status(workspace)
+        found = shared_status(workspace)
     lines = [
-        f"{url}: version {found.newest}, this folder is at {found.number}",
+        f"{found.url}: version {found.newest}, this folder is at {found.number}",
         *_listed("changed here", found.ours),
         *_listed("changed there", found.theirs),
         *_listed("left out", found.left_out),
     ]
-    return _said("\n".join(lines), {"url": url, **asdict(found)})
+    return _said("\n".join(lines), asdict(found))
 
 
 def export(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
