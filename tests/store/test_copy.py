@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import os
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import apsw
 import pytest
 
 from filepact.domain.operation import Actor, Approval, Checkpoint, Session, StoreOptions
 from filepact.domain.permission_log import LoggedFile, PermissionRecord
+from filepact.domain.session_approval import SessionApproval
 from filepact.errors import FilepactError
 from filepact.store.sqlite import SqliteStore
 from tests.postgres import server
@@ -27,8 +30,6 @@ from tests.store.making import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from filepact.store.sql import SqlStore
 
 pytest.importorskip("psycopg", reason="psycopg is not installed")
@@ -38,6 +39,7 @@ from filepact.store.postgres import PostgresStore
 from filepact.store.postgres_upkeep import StoreDatabase
 
 NUMBERS = itertools.count()
+VERSION_1 = Path(__file__).with_name("version_1.sql")
 
 
 @pytest.fixture
@@ -76,6 +78,13 @@ def fill(store: SqlStore) -> None:
     done = store.begin(operation(change("p", None, b"p"), id=waits.id, approved_by="ada"), {})
     store.finish(done.id, state="applied")
     store.add_checkpoint(Checkpoint("here", ROOT, 3, 1.5))
+    for number in range(2):
+        store.add_session_approval(
+            SessionApproval(
+                *(f"g{number}", chat, OTHER, "*.txt", ("ask",), waits.id, 1.0, "ada", 9.0)
+            )
+        )
+    store.revoke_session_approval("g1", 2.0)
     for how in ("read", "asked"):
         store.note(
             PermissionRecord(
@@ -96,6 +105,7 @@ def everything(store: SqlStore) -> list[object]:
         store.checkpoints(ROOT),
         store.questions(limit=None),
         store.questions(limit=None, reads=True),
+        store.session_approvals(),
         set(store.roots()),
         store.sessions(Session("other", Actor("agent", "na\udcefve"), conversation="c1")),
         store.last_seq(),
@@ -139,6 +149,7 @@ def test_a_copy_that_was_cut_off_is_gone_on_with(
         fill(store)
         before = everything(store)
     monkeypatch.setattr(postgres_upkeep, "_BATCH", 2)
+    monkeypatch.setattr(postgres_upkeep, "_HELD", 1_000)
 
     def cut(said: str) -> None:
         if said.startswith("4 operations"):
@@ -175,6 +186,27 @@ def test_another_journal_in_the_same_place_is_not_mixed_with(
             upkeep.copy()
         assert caught.value.code == "INVALID_PARAMS"
         assert store.operations() == (other,)
+
+
+def test_a_copy_that_is_another_change_in_the_end_is_told(
+    path: Path, options: StoreOptions, upkeep: StoreDatabase
+) -> None:
+    same = new_id()
+    with closing(SqliteStore(str(path))) as store:
+        do(store, None, b"1", id=same)
+    with closing(opened(options)) as store:
+        do(store, None, b"2", id=same)
+    with pytest.raises(FilepactError) as caught:
+        upkeep.copy()
+    assert caught.value.code == "STATE_ERROR"
+
+
+def test_a_journal_of_an_earlier_version_is_not_copied(path: Path, upkeep: StoreDatabase) -> None:
+    with closing(apsw.Connection(str(path))) as database:
+        database.execute(VERSION_1.read_text())
+    with pytest.raises(FilepactError) as caught:
+        upkeep.copy()
+    assert caught.value.code == "STATE_ERROR"
 
 
 def test_nothing_to_copy_is_told(upkeep: StoreDatabase) -> None:

@@ -270,3 +270,41 @@ def test_a_journal_without_a_log_beside_it_is_salvaged(filled: Path) -> None:
     assert not filled.with_name(f"{filled.name}-wal").exists()
     salvage(str(filled))
     assert check_journal(str(filled)).sound
+
+
+def test_a_page_that_is_damaged_under_a_sound_log_is_read_from_the_log(path: Path) -> None:
+    store = SqliteStore(str(path))
+    for number in range(10):
+        do(store, None, noise(number), path=f"f{number}")
+    store._database.shorten_log()
+    do(store, None, b"last", path="last")
+    files = {one: path.with_name(path.name + one) for one in ("", "-wal")}
+    before = {one: file.read_bytes() for one, file in files.items()}
+    store.close()
+    for one, file in files.items():
+        file.write_bytes(before[one])
+    overwrite(path, before[""].index(noise(7)[100:200]), b"!")
+    result = salvage(str(path))
+    assert (result.operations, len(result.lost)) == (11, 1)
+    store = SqliteStore(str(path))
+    assert readable(store) == {"last", *(f"f{number}" for number in range(10) if number != 7)}
+    store.close()
+
+
+def test_who_did_what_and_where_is_kept_when_their_names_are_lost(path: Path) -> None:
+    store = SqliteStore(str(path))
+    done = do(store, None, b"1")
+    store.close()
+    database = apsw.Connection(str(path))
+    database.execute("PRAGMA foreign_keys = OFF")
+    database.execute("DELETE FROM session")
+    database.execute("DELETE FROM root")
+    database.close()
+    assert not check_journal(str(path)).sound
+    salvage(str(path))
+    assert check_journal(str(path)).sound
+    store = SqliteStore(str(path))
+    [found] = store.operations()
+    assert (found.id, found.session.actor.name) == (done.id, "unknown")
+    assert found.changes.changes[0].path.path == "a.txt"
+    store.close()

@@ -9,8 +9,9 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,9 +24,12 @@ from tests.store.making import OTHER, ROOT, change, contents, do, operation, pro
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from filepact.domain.operation import Operation
+
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 
 from filepact.store import postgres_connection, postgres_schema, postgres_together  # noqa: E402
+from filepact.store.content import LONGEST_CHAIN  # noqa: E402
 from filepact.store.postgres import PostgresStore  # noqa: E402
 from filepact.store.postgres_connection import migrate_database  # noqa: E402
 from filepact.store.postgres_words import open_connection, told  # noqa: E402
@@ -43,8 +47,14 @@ def store_of(workspace: str, holder: str = "", **given: Any) -> PostgresStore:
 
 
 @pytest.fixture
-def store() -> Iterator[PostgresStore]:
-    with closing(store_of(fresh())) as opened:
+def name() -> str:
+    """That of the workspace."""
+    return fresh()
+
+
+@pytest.fixture
+def store(name: str) -> Iterator[PostgresStore]:
+    with closing(store_of(name)) as opened:
         yield opened
 
 
@@ -272,6 +282,172 @@ def wait_for(store: PostgresStore, count: int) -> None:
     """Until so many wait to write, those counted that somebody is trying to do."""
     while store.waiting < count:
         threading.Event().wait(0.005)
+
+
+def at_once(store: PostgresStore, name: str, *works: Callable[[], object]) -> list[Any]:
+    """What each of some changes comes to that wait for their turn together, after another one."""
+    found: list[Any] = [None] * len(works)
+
+    def run(at: int) -> None:
+        try:
+            found[at] = works[at]()
+        except BaseException as error:  # noqa: BLE001 - it is what is looked at
+            found[at] = error
+
+    threads = [threading.Thread(target=wrote(store, lambda _tx: None))]
+    threads += [threading.Thread(target=run, args=(at,)) for at in range(len(works))]
+    with blocked(name):
+        for count, one in enumerate(threads, 1):
+            one.start()
+            wait_for(store, count)
+    for one in threads:
+        one.join()
+    return found
+
+
+def wrote(store: PostgresStore, work: Callable[[Any], object]) -> Callable[[], object]:
+    """A change of the database."""
+    return lambda: store._server.write(work, durable=True)
+
+
+def refused(tx: Any) -> object:
+    """What the database does not take."""
+    return tx.all("SELECT 1 / 0")
+
+
+def mistaken(_tx: Any) -> object:
+    raise LookupError("a mistake")
+
+
+class Stopped(BaseException):
+    """What a signal has a thread end with."""
+
+
+def stopped(*_given: object) -> object:
+    raise Stopped
+
+
+def test_what_the_database_does_not_take_stops_no_other_change(
+    store: PostgresStore, name: str
+) -> None:
+    waits, data = proposal(change("p", None, b"p")), contents(b"p", b"1")
+    refusal, none, mistake, begun = at_once(
+        store,
+        name,
+        wrote(store, refused),
+        lambda: store.propose(waits, data),
+        wrote(store, mistaken),
+        lambda: store.begin(operation(change("a", None, b"1")), data),
+    )
+    assert (refusal.code, none, type(mistake)) == ("STATE_ERROR", None, LookupError)
+    assert store.proposal(waits.id).state == "proposed"
+    assert store.unfinished() == (begun,)
+
+
+def test_a_mistake_in_one_change_leaves_nothing_of_those_with_it_and_all_are_told(
+    store: PostgresStore, name: str
+) -> None:
+    one = operation(change("a", None, b"1"))
+    begin = partial(store.begin, one, contents(b"1"))
+    found = at_once(store, name, begin, wrote(store, mistaken))
+    assert [*map(type, found)] == [LookupError] * 2
+    assert store.unfinished() == ()
+    assert begin().seq == 1
+
+
+def test_who_is_stopped_with_changes_of_others_to_do_tells_them_that_they_are_not_done(
+    store: PostgresStore, name: str
+) -> None:
+    one = operation(change("a", None, b"1"))
+    begin = partial(store.begin, one, contents(b"1"))
+    found = at_once(store, name, wrote(store, refused), wrote(store, stopped), begin)
+    assert [*map(type, found)] == [Stopped] * 3
+    assert store.unfinished() == ()
+    assert begin().seq == 1
+
+
+@pytest.fixture
+def stop() -> Iterator[Callable[[], None]]:
+    """Stops the main thread, wherever it is."""
+    before = signal.signal(signal.SIGUSR1, stopped)
+    yield lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+    signal.signal(signal.SIGUSR1, before)
+
+
+def test_who_is_stopped_while_it_waits_for_its_turn_has_done_nothing(
+    store: PostgresStore, name: str, stop: Callable[[], None]
+) -> None:
+    def stop_second() -> None:
+        wait_for(store, 2)
+        stop()
+
+    with ThreadPoolExecutor(2) as pool:
+        with blocked(name):
+            first = pool.submit(do, store, None, b"1")
+            wait_for(store, 1)
+            pool.submit(stop_second)
+            with pytest.raises(Stopped):
+                do(store, None, b"2")
+        done = first.result()
+    assert store.operations() == (done,)
+
+
+def test_who_is_stopped_before_it_has_begun_leaves_the_lead_to_the_next(
+    store: PostgresStore, stop: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It waits for many that never come.
+    monkeypatch.setattr(postgres_connection, "_GATHERING", 600.0)
+    store._server._crowd = 100
+
+    def stop_first() -> None:
+        wait_for(store, 2)
+        store._server._crowd = 0
+        stop()
+
+    def follow() -> Operation:
+        wait_for(store, 1)
+        return do(store, None, b"1")
+
+    with ThreadPoolExecutor(2) as pool:
+        second = pool.submit(follow)
+        pool.submit(stop_first)
+        with pytest.raises(Stopped):
+            do(store, None, b"2")
+        done = second.result()
+    assert store.operations() == (done,)
+
+
+def test_what_has_no_new_contents_or_no_files_is_done_together_as_well(
+    store: PostgresStore, name: str
+) -> None:
+    do(store, None, b"1", path="a")
+    chat = Session("s2", Actor("agent", "b", ""), conversation="c")
+    folders = [operation(directories=((ROOT, one),), session=chat) for one in ("x", "y")]
+    copies = [operation(change(one, None, b"1")) for one in ("b", "c")]
+    for some in (folders, copies):
+        begun = at_once(store, name, *(partial(store.begin, one, {}) for one in some))
+        found = [store.operation(one.id) for one in some]
+        assert [one.seq for one in found] == [one.seq for one in begun]
+        assert [one.changes for one in found] == [one.changes for one in some]
+        assert [one.directories for one in found] == [one.directories for one in some]
+    assert store.sessions(chat) == {"s2"}
+
+
+def test_a_workspace_that_is_gone_from_the_database_takes_nothing(
+    store: PostgresStore, name: str
+) -> None:
+    asked("filepact", "DELETE FROM workspace WHERE name = %s", name)
+    assert code(lambda: do(store, None, b"1")) == "STATE_ERROR"
+
+
+def test_who_finds_all_connections_in_use_for_too_long_is_told(store: PostgresStore) -> None:
+    store._server._patience = 0.05
+    with ExitStack() as stack:
+        for _ in range(postgres_connection._CONNECTIONS):
+            stack.enter_context(store._server._lent())
+        assert code(store.last_seq) == "TIMEOUT"
+    store._server._patience = 15.0
+    assert store.last_seq() == 0
 
 
 def test_events_are_told_in_the_order_of_their_transactions_and_none_is_missed() -> None:
@@ -522,6 +698,10 @@ def test_contents_that_cannot_be_begun_together_leave_nothing_behind() -> None:
     assert together([], one, one, given=old) == ([(None, -1), (None, -1)], 1)
     assert together([(name, 7, 0, "row")], two, given=old | new) == ([(7, -1)], 1)
     assert together([(name, 7, 9_999, "row")], two, given=old | new) == ([(7, -1)], 1)
+    long = b"".join(b"%d\n" % number for number in range(9_000))
+    grown = change("a", long, long + b"more\n")
+    row, given = (*contents(long), 7, LONGEST_CHAIN, "row"), contents(long, long + b"more\n")
+    assert together([row], grown, given=given) == ([(7, -1)], 1)
     assert together([(name, 7, 0, "row")], two, given=new) == (LookupError, 0)
     assert together([(name, 0, 0, "gone")], two, given=old | new) == (LookupError, 0)
     assert together([], one, two, given=old) == (ValueError, 0)

@@ -295,11 +295,11 @@ class PostgresDatabase:
             given: What it needs for this one.
         """
         unit = _Unit(work, durable, together, given)
-        with self._guard:
-            self._waiting.append(unit)
-            self.waiting += 1
-            unit.leads, self._led = not self._led, True
         try:
+            with self._guard:
+                self.waiting += 1
+                self._waiting.append(unit)
+                unit.leads, self._led = not self._led, True
             if not unit.leads:
                 unit.told.wait()
             if unit.leads:
@@ -354,8 +354,7 @@ class PostgresDatabase:
         except FilepactError as error:
             if len(batch) > 1 and type(error) in (StateFailedError, StoreFullError):
                 # One that the database does not take must not stop the others.
-                for unit in batch:
-                    self._do([unit])
+                self._do_each(batch)
                 return
             for unit in batch:
                 # Each thread raises one of its own.
@@ -365,7 +364,18 @@ class PostgresDatabase:
         except BaseException as error:
             for unit in batch:
                 unit.error = unit.error or error
-            raise
+            if not isinstance(error, Exception):
+                raise
+
+    def _do_each(self, batch: list[_Unit]) -> None:
+        """Do one after the other; what is left when this thread is stopped fails for that."""
+        for at, unit in enumerate(batch):
+            try:
+                self._do([unit])
+            except BaseException as stopped:
+                for other in batch[at + 1 :]:
+                    other.error = stopped
+                raise
 
     def _attempt(self, batch: list[_Unit]) -> None:
         for unit in batch:
