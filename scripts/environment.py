@@ -86,7 +86,8 @@ def _wanted() -> dict[str, str]:
     for one in distributions(PROJECT):
         declared.update(f"{one.relative_to(PROJECT)}\0".encode())
         declared.update((one / "pyproject.toml").read_bytes())
-        for source in sorted(one.glob("native/*")):
+        # The build hook there is imported by what installs, and leaves a folder of compiled modules.
+        for source in sorted(one.glob("native/*.[chp]*")):
             declared.update(source.read_bytes())
     return {
         "python": f"{'.'.join(map(str, sys.version_info[:3]))} for {PROJECT}",

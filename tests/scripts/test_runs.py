@@ -58,6 +58,23 @@ def test_everything_and_a_part_of_it_are_not_asked_for_at_once():
     assert subprocess.run(asked, check=False, capture_output=True).returncode == 1
 
 
+def test_an_environment_stays_good_when_python_has_compiled_what_builds_the_library(
+    script, tmp_path, monkeypatch
+):
+    environment = script.environment
+    (tmp_path / "pyproject.toml").write_text("")
+    source = tmp_path / "native" / "files.c"
+    source.parent.mkdir()
+    source.write_text("int one;")
+    monkeypatch.setattr(environment, "PROJECT", tmp_path)
+    before = environment._wanted()
+    (tmp_path / "native" / "__pycache__").mkdir()
+    (tmp_path / "native" / "__pycache__" / "build_hook.pyc").write_bytes(b"")
+    assert environment._wanted() == before
+    source.write_text("int two;")
+    assert environment._wanted() != before
+
+
 CORE = """
 def sign(number):
     if number < 0:
