@@ -12,6 +12,7 @@ from filepact.errors import (
     SharedConflictError,
 )
 from filepact.fs.checkout_index import CheckoutIndex
+from filepact.fs.git_repository import CommitRecord, GitFolder
 from filepact.fs.root import Root
 from filepact.fs.state import open_state
 from filepact.objects.bucket import open_bucket
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from filepact.domain.manifest import FileState, ManifestEntry
+    from filepact.fs.git_repository import GitRevision
     from filepact.fs.state import StateFolder
     from filepact.objects.heads import Head
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
     "GRACE",
+    "CommitResult",
     "LoadResult",
     "SharedPlace",
     "begin_checkout",
@@ -48,13 +51,32 @@ class LoadResult:
 
     Attributes:
         number: The version that has it.
-        files: Files of the folder.
+        files: Files of the folder, or of the commit.
         left_out: What a shared workspace cannot have, with the reason.
+        commit: The commit that they are of; empty for a folder.
     """
 
     number: int
     files: int
     left_out: tuple[str, ...]
+    commit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitResult:
+    """What was exported to a Git repository.
+
+    Attributes:
+        number: The version.
+        files: How many files it has.
+        commit: The commit that the branch is at.
+        made: Whether it was made now; a branch that holds the version already stays as it is.
+    """
+
+    number: int
+    files: int
+    commit: str
+    made: bool
 
 
 class SharedPlace:
@@ -65,6 +87,7 @@ class SharedPlace:
     """
 
     def __init__(self, url: str) -> None:
+        self.url = url
         bucket = open_bucket(url)
         self.workspace = BucketWorkspace(bucket)
         self.lifecycle = BucketLifecycle(self.workspace, bucket)
@@ -102,17 +125,39 @@ class SharedPlace:
             SharedConflictError: There are such files.
         """
         with Root.open(folder) as root:
-            files = FolderFiles(root)
-            wanted: dict[str, FileState | None] = dict(files.states())
-            where = {one.content: path for path, one in wanted.items() if one is not None}
+            return self._take(FolderFiles(root), by, replace=replace)
 
-            def agrees(path: str, there: FileState | None) -> bool:
-                return replace or there is None or there == wanted[path]
+    def take_revision(
+        self, repository: str, revision: str, by: str, *, replace: bool = False
+    ) -> LoadResult:
+        """Import the files of a commit as one new version; a work tree is not looked at.
 
-            head = self.workspace.publish(
-                new_id(), by, wanted, lambda name: files.content(where[name], name), agrees
-            )
-            return LoadResult(head.number, len(wanted), tuple(files.left_out))
+        Args:
+            repository: The folder of a Git repository.
+            revision: A branch, a tag or a commit of it.
+            by: Who does it.
+            replace: Whether files that are there with other bytes are replaced.
+
+        Raises:
+            InvalidParamsError: There is no repository.
+            NotFoundError: It has no such commit.
+            SharedConflictError: There are such files.
+        """
+        with GitFolder(repository).revision(revision) as files:
+            done = self._take(files, by, replace=replace)
+            return LoadResult(done.number, done.files, done.left_out, files.commit)
+
+    def _take(self, files: FolderFiles | GitRevision, by: str, *, replace: bool) -> LoadResult:
+        wanted: dict[str, FileState | None] = dict(files.states())
+        where = {one.content: path for path, one in wanted.items() if one is not None}
+
+        def agrees(path: str, there: FileState | None) -> bool:
+            return replace or there is None or there == wanted[path]
+
+        head = self.workspace.publish(
+            new_id(), by, wanted, lambda name: files.content(where[name], name), agrees
+        )
+        return LoadResult(head.number, len(wanted), tuple(files.left_out))
 
     def write_out(self, folder: str) -> tuple[Head, Mapping[str, ManifestEntry]]:
         """Export the newest version into a folder that is empty, or in which some of it is already.
@@ -123,6 +168,34 @@ class SharedPlace:
         head = self.workspace.newest()
         with Root.open(folder) as root:
             return head, self.fill(root, head)
+
+    def commit(self, repository: str, branch: str) -> CommitResult:
+        """Export the newest version as a commit on a branch of a Git repository, whose work tree is left alone.
+
+        Args:
+            repository: Its folder.
+            branch: The branch, which is made where there is none.
+
+        Raises:
+            InvalidParamsError: There is no repository, or the branch is in use in a work tree.
+            SharedConflictError: Somebody else moved the branch meanwhile.
+            WriteFailedError: Git cannot write.
+        """
+        git = GitFolder(repository)
+        head = self.workspace.newest()
+        files = self.workspace.files(head)
+        says = (
+            f"Version {head.number} of {self.url}\n\n"
+            f"Filepact-Version: {head.number}\nFilepact-Change: {head.change}\n"
+        )
+        entries = {entry.content: entry for entry in files.values()}
+        commit, made = git.write(
+            branch,
+            CommitRecord(head.by, int(head.at), says),
+            {path: (entry.content, entry.mode) for path, entry in files.items()},
+            ((one.content, data) for one, data in self.workspace.contents(entries.values())),
+        )
+        return CommitResult(head.number, len(files), commit, made)
 
     def fill(self, root: Root, head: Head) -> Mapping[str, ManifestEntry]:
         """Write the files of a version into a folder; errors as `write_out`."""

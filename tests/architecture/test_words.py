@@ -81,6 +81,7 @@ PROPER = {
     *("acp", "conductor", "sdk"),  # the Agent Client Protocol and its package
     "elicitation",  # the Model Context Protocol
     "telemetry",  # OpenTelemetry
+    "git",
     *("framework", "global", "using", "roslyn", "toolchain", "xml"),  # C# and MSBuild
     *("config", "glob", "toml", "work"),  # EditorConfig, TOML; Git's work tree
     *("action", "code", "formatting", "reference", "rename", "symbol"),  # LSP

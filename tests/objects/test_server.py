@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -289,6 +291,13 @@ def test_the_command_from_a_folder_to_a_folder(
     assert run("sync", *root)["sent"] == ["b.txt"]
     run("export", place, tmp_path / "out")
     assert (tmp_path / "out/b.txt").read_text() == "two\n"
+    if shutil.which("git") is not None:
+        subprocess.run(["git", "init", "-q", "--bare", tmp_path / "bare"], check=True)
+        made = run("export", place, tmp_path / "bare", "--branch", "main")
+        assert (made["files"], made["made"]) == (2, True)
+        assert run("export", place, tmp_path / "bare", "--branch", "main")["made"] is False
+        again = run("import", place, tmp_path / "bare", "--revision", "main")
+        assert (again["files"], again["commit"]) == (2, made["commit"])
     assert run("check", place)["damaged"] == []
     assert run("gc", place)["removed"] == 0
     direct.replace("packs/" + next(direct.list("packs/")).name.rpartition("/")[2], b"?")

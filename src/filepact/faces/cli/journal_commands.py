@@ -450,12 +450,14 @@ def _add_sharing(group: CommandGroup) -> None:
     add = below.add(
         "import",
         "sharing:import_",
-        "take the files of a folder into a shared workspace, as one change",
+        "take the files of a folder or of a Git commit into a shared workspace, as one change",
         "filepact workspace import s3://team/project ~/project",
-        "What ignore files name stays out, and so do links and Git's own folder.",
+        "What ignore files name stays out of a folder, and so do links and Git's own folder. Of a commit all files are taken, but for links and "
+        "submodules; the work tree is not looked at, and no hook is run.",
     )
     add("url", metavar="URL", help=_URL)
-    add("directory", metavar="DIR", help="the folder")
+    add("directory", metavar="DIR", help="the folder, or that of the repository")
+    add("--revision", metavar="REV", help="take this branch, tag or commit of the repository")
     add(
         "--replace",
         action="store_true",
@@ -495,12 +497,13 @@ def _add_sharing(group: CommandGroup) -> None:
     add = below.add(
         "export",
         "sharing:export",
-        "write the newest version into an empty folder",
+        "write the newest version into an empty folder, or as a commit into a Git repository",
         "filepact workspace export s3://team/project /srv/project",
-        "The folder is no checkout.",
+        "The folder is no checkout. A commit goes on top of the branch, and no work tree is touched.",
     )
     add("url", metavar="URL", help=_URL)
-    add("directory", metavar="DIR", help="the folder, which is there and empty")
+    add("directory", metavar="DIR", help="the folder, which is there and empty, or a repository")
+    add("--branch", metavar="NAME", help="commit to this branch of the repository")
     add = below.add(
         "check",
         "sharing:check",

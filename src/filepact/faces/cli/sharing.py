@@ -39,12 +39,16 @@ def create(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
 
 
 def import_(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
-    """Take a folder in."""
+    """Take a folder or a commit in."""
     from filepact.sharing import SharedPlace  # noqa: PLC0415 - as above
 
-    place = SharedPlace(arguments.url)
-    done = place.take_in(arguments.directory, login_name(), replace=arguments.replace)
-    text = f"Version {done.number} has {count(done.files, 'file')} of the folder."
+    place, by, replace = SharedPlace(arguments.url), login_name(), arguments.replace
+    if arguments.revision is None:
+        done = place.take_in(arguments.directory, by, replace=replace)
+    else:
+        done = place.take_revision(arguments.directory, arguments.revision, by, replace=replace)
+    source = f"commit {done.commit[:12]}" if done.commit else "the folder"
+    text = f"Version {done.number} has {count(done.files, 'file')} of {source}."
     return _said(text, asdict(done), left_out=done.left_out)
 
 
@@ -91,9 +95,17 @@ def status(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
 
 
 def export(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
-    """Write the newest version into a folder."""
+    """Write the newest version into a folder, or as a commit."""
     from filepact.sharing import SharedPlace  # noqa: PLC0415 - as above
 
+    if arguments.branch is not None:
+        done = SharedPlace(arguments.url).commit(arguments.directory, arguments.branch)
+        what = f"commit {done.commit[:12]} of {arguments.branch}"
+        if done.made:
+            text = f"Wrote version {done.number}, {count(done.files, 'file')}, as {what}."
+        else:
+            text = f"Nothing to write: {what} holds version {done.number} already."
+        return _said(text, asdict(done))
     head, files = SharedPlace(arguments.url).write_out(arguments.directory)
     text = f"Wrote version {head.number}, {count(len(files), 'file')}."
     return _said(text, {"number": head.number, "files": len(files)})
