@@ -47,6 +47,12 @@ _REFUSED: Final = (
     "no pg_hba.conf entry",
     "permission denied for database",
 )
+_UNTRUSTED: Final = (
+    "root certificate file",
+    "certificate verify failed",
+    "does not match host name",
+    "server does not support SSL",
+)
 _NO_TABLES: Final = ("42P01", "42703", "42883", "3F000", "42704")
 
 # It would write of lost connections to wherever a server's log goes; we tell of them.
@@ -87,6 +93,11 @@ def told(error: psycopg.Error) -> FilepactError:
         return _unmigrated(state)
     if state.startswith("28") or state == "3D000":
         return _no_login()
+    if _by_statement(error):
+        return StateFailedError(
+            "the pooler before the journal's database pools by statement, and a change takes a transaction",
+            hint="Nothing was changed. Have it pool by transaction (pool_mode = transaction), or by session.",
+        )
     if state in _AGAIN or state in _AWAY or state.startswith("08") or not state:
         return StoreUnreachableError(
             f"the database of the journal does not answer ({state or type(error).__name__})",
@@ -125,9 +136,16 @@ def _unmigrated(state: str = "") -> StoreSchemaError:
     )
 
 
+def _by_statement(error: psycopg.Error) -> bool:
+    """Whether a pooler refuses transactions, which it says with the code of many faults that pass."""
+    return error.sqlstate == "08P01" and "statement pooling" in str(error)
+
+
 def is_passing(error: psycopg.Error) -> bool:
     """Whether it may be gone in a moment, and nothing came of what was sent."""
     state = error.sqlstate or ""
+    if _by_statement(error):
+        return False
     return state in _AGAIN or state in _AWAY or state.startswith("08") or not state
 
 
@@ -167,8 +185,15 @@ def open_connection(url: str, password: str | None = None) -> psycopg.Connection
             **(defaults | options), autocommit=True, prepare_threshold=None
         )
     except psycopg.OperationalError as error:
-        # What refuses a login comes without its code.
-        if any(one in str(error) for one in _REFUSED):
+        # What refuses a login comes without its code, and so does what libpq itself refuses.
+        said = str(error)
+        if any(one in said for one in _UNTRUSTED):
+            raise StateFailedError(
+                "the server of the journal's database is not the one that the address asks for: its certificate is"
+                " missing, for another name, or signed by somebody who is not trusted",
+                hint="Nothing was sent. Look at sslmode, sslrootcert and the host in the address.",
+            ) from None
+        if any(one in said for one in _REFUSED):
             raise _no_login() from None
         raise
     connection.adapters.register_loader("numeric", _WholeNumbers)
