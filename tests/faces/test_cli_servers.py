@@ -125,6 +125,10 @@ def test_the_way_in_which_c_sharp_is_judged_is_told(cli: CommandLine, settings: 
     off = "".join(f"[servers.{name}]\nenabled = false\n" for name in ours)
     settings.write_text(off)
     assert checks(cli)["C#"]["level"] == "none"
+    # Nobody wants to hear of a language that is not spoken here.
+    assert "C#" not in cli("doctor").out
+    (cli.root / "a.cs").write_text("class A {}\n")
+    assert "C#" in cli("doctor").out
     settings.write_text(off.replace("[servers.csharp-syntax]\nenabled = false\n", ""))
     found = checks(cli)["C#"]
     assert found["level"] == "none" or "form of each file" in found["said"]

@@ -71,8 +71,8 @@ def test_the_hook_of_an_agent_is_run_and_answers(cli: CommandLine, name: str) ->
     settings.write_text("[hooks]\nidle = 1\n")
     for guard in ("own-tools", "only-filepact", "record"):
         cli("setup", name, "--write", "--guard", guard, "--unattended")
-        assert level(cli, name) == "ok"
-    # That it answers is no proof that the agent's program calls it.
+        # That it answers is no proof that the agent's program calls it, where that wants trust first.
+        assert level(cli, name) == ("ok" if name == "opencode" else "none")
     found = check_agents(cli.root, ("--state", str(cli.state)))
     assert [one.facts["heard"] for one in found if one.name == f"agent {name}"] == [None]
 
@@ -94,3 +94,14 @@ def test_when_an_agents_program_has_called_its_hook_is_told(cli: CommandLine) ->
         found = check_agents(cli.root, ("--state", str(cli.state)))
         (heard,) = (one.facts["heard"] for one in found if one.name == "agent claude")
     assert isinstance(heard, float)
+    assert level(cli, "claude") == "ok"
+
+
+def test_an_agent_that_has_not_called_its_hook_yet_is_named_at_the_end(cli: CommandLine) -> None:
+    cli("setup", "codex", "--write", "--unattended")
+    settings = Path(os.environ["XDG_CONFIG_HOME"], "filepact", "filepact.toml")
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text("[hooks]\nidle = 1\n")
+    done = cli("doctor")
+    assert done.code == 0
+    assert "codex" in done.out.splitlines()[-1]

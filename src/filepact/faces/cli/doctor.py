@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from filepact.config.settings import GuardSettings, Settings
     from filepact.faces.cli.hosts import HostEvents
+    from filepact.faces.cli.render import Level
     from filepact.faces.cli.screen import Style, Terminal
     from filepact.workspace.workspace import Workspace
 
@@ -79,7 +80,7 @@ _EXTRAS = {
     "objects": ("obstore", "shared workspaces"),
     "postgres": ("psycopg", "the journal in a database"),
 }
-_UNREMARKABLE = {("extras", "none"), ("extras", "ok")}
+_UNREMARKABLE = {("extras", "none"), ("extras", "ok"), ("C#", "none")}
 # Where two names cannot be exchanged in one step, or a lock is only a wish.
 _WEAK_FILE_SYSTEMS = ("9p", "afs", "ceph", "cifs", "fuse", "nfs", "smb", "vboxsf", "virtiofs")
 _REMAINS = ".filepact-"
@@ -125,11 +126,10 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             spans.append(TerminalText(f"     {_wrapped(one.next, screen.columns)}\n", "dim"))
     failed = sum(one.level == "fail" for one in found)
     warned = sum(one.level == "warn" for one in found)
-    spans.append(
-        TerminalText(
-            f"\n{failed} failed, {warned} to look at.\n" if failed or warned else "\nAll is well.\n"
-        )
-    )
+    end = f"{failed} failed, {warned} to look at." if failed or warned else "All is well."
+    if waiting := [one.name.removeprefix("agent ") for one in found if one.facts.get("waits")]:
+        end += f" Not seen at work yet: {', '.join(waiting)}."
+    spans.append(TerminalText(f"\n{_wrapped(end, screen.columns)}\n"))
     return CommandAnswer(
         tuple(spans),
         {
@@ -163,11 +163,15 @@ def in_short(found: Sequence[CheckResult]) -> Iterator[CheckResult]:
             if one is packages[0]:
                 said = ", ".join(f"{each.name} {each.message}" for each in packages)
                 yield CheckResult("packages", "ok", said)
-        elif one not in absent and (one.name, one.level) not in _UNREMARKABLE:
+        elif one not in absent and not _unremarkable(one):
             yield one
     if absent:
         said = f"{len(absent)} more known, for languages without a file here"
         yield CheckResult("servers", "none", said, "`filepact doctor --all` lists them.")
+
+
+def _unremarkable(one: CheckResult) -> bool:
+    return (one.name, one.level) in _UNREMARKABLE and not one.facts.get("here")
 
 
 def check_programs() -> Iterator[CheckResult]:
@@ -239,14 +243,16 @@ def check_agents(root: Path, options: Sequence[str]) -> Iterator[CheckResult]:
                 wrong = "is not found: no filepact is on the PATH"
             said = f"{host.title}: {one.said}, and its hook {wrong or 'answers'}"
             heard = None if wrong else _heard(host.name, project, options)
-            if not wrong:
-                passed = f"last called {age(heard, time.time())} ago" if heard else "not called yet"
-                said += f"; {passed}"
-            trust = "" if heard else host.trust
-            after = f"filepact setup {host.name} --write" if wrong else trust
-            yield CheckResult(
-                name, "warn" if wrong else "ok", said, after, {**facts, "heard": heard}
-            )
+            level: Level = "warn" if wrong else "ok"
+            after = f"filepact setup {host.name} --write" if wrong else ""
+            if heard:
+                said += f"; last called {age(heard, time.time())} ago"
+            elif not wrong:
+                # That it answers us is no proof that the agent's program calls it.
+                said += f"; {host.title} has not called it here yet"
+                level, after = ("none" if host.trust else "ok"), host.trust
+            waits = level == "none"
+            yield CheckResult(name, level, said, after, {**facts, "heard": heard, "waits": waits})
         elif connected:
             yield CheckResult(name, "ok", f"{host.title}: {one.said}", host.trust, facts)
 

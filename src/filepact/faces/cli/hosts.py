@@ -274,7 +274,7 @@ HOSTS: Final = (
                 "toml",
             ),
         ),
-        trust="Codex does not run a new hook before you trust it: start codex and type /hooks.",
+        trust="Codex runs no new hook before you trust it: start codex, type /hooks and press t.",
     ),
     Host(
         name="gemini",

@@ -104,10 +104,11 @@ def check_servers(
     chosen = settings.agents_servers(trust, confines=confines_servers(settings))
     allowed = {one.name: one for one in chosen if one.allowed_in(folder)}
     trusted = [allowed[one.name] for one in present if one.name in allowed]
-    yield _csharp(trusted, programs)
     names = _names(workspace)
     # One name of each kind: servers go by endings, and some by whole names.
     kinds = {name.rpartition("/")[2].rpartition(".")[2]: name for _, name in names}
+    judged = _csharp(trusted, programs)
+    yield replace(judged, facts={**judged.facts, "here": "cs" in kinds})
     for server in servers:
         place = programs.place(server)
         if place is None:

@@ -201,7 +201,7 @@ class _Tour:
 
     def _trespass(self, agent: TourAgent) -> None:
         for title, path, verdict in (
-            ("Reach for a file outside", "../../../etc/passwd", "Outside the folder: refused."),
+            ("Reach for a file outside", "../../../etc/hosts", "Outside the folder: refused."),
             ("Reach for a secret inside", ".env", "Inside, but protected by its name: refused."),
         ):
             self._call(
