@@ -118,10 +118,9 @@ ALLOWED: dict[str, dict[str, str]] = {
         ("os._exit", "os.read", "os.write", "socket."), "standard input and output"
     ),
     "faces.acp.proxy.peers": {"os.write": "a pipe"},
-    "faces.web.server": {"socket.": "its own loopback socket"},
     "faces.gateway.metrics": {"mmap.": "memory that the gateway's own processes share, of no file"},
     "faces.gateway.server": {
-        "socket.": "the sockets that it listens at, and pairs between its own processes",
+        "socket.": "pairs between its own processes",
         **dict.fromkeys(
             (
                 *("os._exit", "os.close", "os.fork", "os.kill", "os.pipe", "os.read"),
@@ -130,7 +129,6 @@ ALLOWED: dict[str, dict[str, str]] = {
             "its own workers, and the pipe by which signals wake it",
         ),
     },
-    "faces.cli.chat": {"socket.": "the same, taken before a server confines itself"},
     "faces.cli.audit": {"pathlib.": "a file of signed heads that a person names"},
     "faces.cli.acp": {
         "pathlib.": "folders and programs that a person names; names only",
@@ -267,13 +265,16 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     "store.postgres_upkeep": {"pathlib.": STATE},
     "store.sqlite": {"pathlib.": STATE},
-    "wire.pipes": dict.fromkeys(
-        (
-            *("fcntl.", "os.close", "os.dup", "os.dup2", "os.open", "os.read", "os.write"),
-            *("os.pwritev", "os.RWF_NOWAIT"),
+    "wire.pipes": {
+        "socket.": "where clients of a gateway, and browsers, are waited for",
+        **dict.fromkeys(
+            (
+                *("fcntl.", "os.close", "os.dup", "os.dup2", "os.open", "os.read", "os.write"),
+                *("os.pwritev", "os.RWF_NOWAIT"),
+            ),
+            "standard input and output, kept from everybody else",
         ),
-        "standard input and output, kept from everybody else",
-    ),
+    },
 }
 
 

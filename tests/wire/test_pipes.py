@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.wire.pipes import MessagePipes
+from filepact.wire.pipes import MessagePipes, listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,3 +133,21 @@ def test_who_works_in_the_reading_thread_does_not_keep_others_from_being_read(la
     pipes.close()
     for descriptor in (source, reading, writing):
         os.close(descriptor)
+
+
+def test_a_connection_sends_at_once_what_it_is_given() -> None:
+    async def ask() -> int:
+        found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        async def came(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            connected = writer.get_extra_info("socket")
+            found.set_result(connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        listening = listen("127.0.0.1", 0)
+        async with await asyncio.start_server(came, sock=listening):
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            writer.close()
+            return await found
+
+    assert asyncio.run(ask()) == 1

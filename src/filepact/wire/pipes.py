@@ -2,6 +2,8 @@
 
 Standard input and output are moved aside first, so that neither a stray print nor a child process
 can put a byte between the messages, or take one.
+
+Where clients come over a network, the socket at which they are waited for.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import sys
 import threading
 import time
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MessagePipes",
+    "listen",
     "read_some",
     "standard_pipes",
     "stopped_by_signals",
@@ -39,6 +43,20 @@ _WIDE = 1 << 20
 _LONG = 0.03  # seconds after which another thread reads on
 _LOOKS = 20  # how often it is looked for that in vain before nobody looks any more
 _LAST_WRITE = 2.0  # seconds for a client that is slow to take the last answers
+
+
+def listen(host: str, port: int, *, backlog: int = 64) -> socket.socket:
+    """A socket that listens at an address, whose connections send at once what they are given.
+
+    The event loop sees to that for sockets that name their protocol, and those that Python makes by itself do not.
+    Otherwise the second part of an answer waits until the first one is acknowledged.
+
+    Raises:
+        OSError: That cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.create_server((host, port), family=family, backlog=backlog)
+    return socket.socket(made.family, made.type, socket.IPPROTO_TCP, fileno=made.detach())
 
 
 @contextmanager

@@ -120,6 +120,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Location", f"{asked['redirect_uri']}?{back}")
             self.send_header("Content-Length", "0")
             self.end_headers()
+        elif parts.path == "/deep":
+            self._bytes(b"[" * 500_000)
         else:
             self._json({}, 404)
 
@@ -146,7 +148,9 @@ class _Handler(BaseHTTPRequestHandler):
         )
 
     def _json(self, said: Any, status: int = 200) -> None:
-        data = json.dumps(said).encode()
+        self._bytes(json.dumps(said).encode(), status)
+
+    def _bytes(self, data: bytes, status: int = 200) -> None:
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))

@@ -234,6 +234,12 @@ def test_clocks_may_differ_a_little(guarded, issuer):
     assert asked(guarded, issuer.token(resource(guarded), exp=int(time.time()) - 5)).status == 200
 
 
+@pytest.mark.parametrize("scope", [5, True, [5], {"files": 1}, None])
+def test_scopes_that_are_no_scopes_allow_nothing(guarded, issuer, scope):
+    answer = asked(guarded, issuer.token(resource(guarded), scope=scope))
+    assert (answer.status, answer.code) == (403, "FORBIDDEN")
+
+
 @pytest.mark.parametrize("header", ["", "Basic YTpi", "Bearer", "Bearer "])
 def test_only_bearer_tokens_are_looked_at(guarded, header):
     answer = guarded.client(authorization=header).open()
@@ -369,6 +375,10 @@ METADATA = {"issuer": "https://a.example/x", "jwks_uri": "https://a.example/keys
         METADATA | {"issuer": "https://b.example"},
         METADATA | {"jwks_uri": "http://a.example/keys"},
         METADATA | {"jwks_uri": "file:///etc/passwd"},
+        METADATA | {"jwks_uri": "http://127.0.0.1/keys"},
+        METADATA | {"jwks_uri": 5},
+        METADATA | {"jwks_uri": None},
+        METADATA | {"jwks_uri": ["https://a.example/keys"]},
         {"issuer": METADATA["issuer"]},
         [],
         None,
@@ -387,7 +397,7 @@ def test_an_issuer_that_says_something_else_of_itself_is_not_believed(metadata):
     with pytest.raises(StateFailedError):
         asyncio.run(reader.read(token, "here"))
     assert fetched[0] == "https://a.example/.well-known/oauth-authorization-server/x"
-    assert "https://a.example/keys" not in fetched
+    assert all("/.well-known/" in one for one in fetched)
 
 
 def test_keys_that_cannot_sign_are_left_out():
@@ -426,6 +436,11 @@ def test_nothing_but_json_is_fetched(gateway):
         fetch_json(f"http://{gateway.health}/metrics")
 
 
+def test_json_that_is_deeper_than_it_can_be_read_is_none(issuer):
+    with pytest.raises(ValueError):
+        fetch_json(f"{issuer.url}/deep")
+
+
 # -- whose address it is ---------------------------------------------------------------------------
 
 
@@ -453,5 +468,15 @@ def test_only_a_loopback_address_is_served_to_everybody(tmp_path: Path):
         ["serve", str(tmp_path / "root"), "--listen", "0.0.0.0:0", "--state", str(tmp_path / "s")],
         capture_output=True,
     )
+    assert done.returncode == 1
+    assert b"INVALID_PARAMS" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1:²", "127.0.0.1:65536", "127.0.0.1", "127.0.0.1:" + "9" * 5_000]
+)
+def test_what_is_no_address_is_told(tmp_path: Path, address: str):
+    words = ["serve", str(tmp_path), "--listen", address, "--state", str(tmp_path / "s")]
+    done = run(words, capture_output=True)
     assert done.returncode == 1
     assert b"INVALID_PARAMS" in done.stderr

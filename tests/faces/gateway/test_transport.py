@@ -224,4 +224,8 @@ def test_health_and_metrics_are_told_at_an_address_of_their_own(gateway):
     gateway.opened()
     assert gateway.metric("filepact_gateway_sessions_total") == before + 1
     assert gateway.watched("/mcp").status == 404
+    other = gateway.client()
+    other.address = gateway.health
+    refused = other.send("POST", path="/healthz")
+    assert (refused.status, refused.headers["allow"]) == (405, "GET")
     assert gateway.client().send("GET", path="/metrics").status == 404

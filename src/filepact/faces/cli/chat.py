@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
@@ -13,9 +12,11 @@ from filepact.faces.cli.context import person
 from filepact.faces.mcp.elicitation import ElicitationReview
 from filepact.text.confusables import visible
 from filepact.values import replace
+from filepact.wire.pipes import listen
 from filepact.workspace.review import Review
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
     from contextlib import ExitStack
 
@@ -44,7 +45,7 @@ class ElicitationContext:
         packages = ("starlette", "uvicorn")
         if settings.elicitation != "form" and all(find_spec(one) for one in packages):
             # What is inside the sandbox can take no port any more.
-            self._page = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            self._page = stack.enter_context(listen("127.0.0.1", 0))
 
     def chat(self, workspace: Workspace) -> ElicitationReview:
         """What puts the changes of a workspace that wait to them."""

@@ -257,7 +257,7 @@ def _address(text: str, option: str) -> tuple[str, int]:
     """
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not (colon and host and port.isdigit() and int(port) <= 65_535):
+    if not (colon and host and port.isascii() and port.isdecimal() and int(port[:6]) <= 65_535):
         raise InvalidParamsError(
             f"{option} {text}: that is no address",
             hint="Give it as HOST:PORT, such as 127.0.0.1:8750.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError
-from filepact.faces.gateway.repeats import RequestHistory, RequestRecord
+from filepact.faces.gateway.repeats import RequestHistory, RequestName, RequestRecord
 from filepact.faces.gateway.requests import REFUSED
 from filepact.faces.mcp.protocol import ProtocolContext
 from filepact.faces.mcp.server import ClientConnection
@@ -61,7 +61,7 @@ class RequestContext:
         session: Of the era of handshakes; None for none.
         modern: Whether it is of the other era.
         repeats: Recognises requests that are sent again.
-        key: What this one is known by; empty where it cannot come again.
+        key: What this one is known by; None where it cannot come again.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class RequestContext:
         *,
         modern: bool,
         repeats: RequestHistory | None,
-        key: str,
+        key: RequestName | None,
     ) -> None:
         self._repeats, self._key = repeats, key
         self._repeated: RequestRecord | None = None
@@ -103,7 +103,7 @@ class RequestContext:
     def answered_before(self) -> Message | None:
         """The answer, if the request came before and was carried out; in a thread."""
         params = self.message.get("params")
-        if self._repeats is None or not self._key or not isinstance(params, dict):
+        if self._repeats is None or self._key is None or not isinstance(params, dict):
             return None
         tools = self.caller.served.tools.toolbox()
         try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from filepact.faces.mcp.server import ClientConnection
     from filepact.wire.messages import Message, RequestId
 
-__all__ = ["GatewayCall", "ResponseWriter"]
+__all__ = ["GatewayCall", "ResponseWriter", "answer_events"]
 
 _log = late_logger(__name__)
 
@@ -165,22 +165,11 @@ class ResponseWriter:
             self._abort()
 
     async def whole(self, answer: HttpAnswer) -> None:
-        headers = [
-            (b"content-type", answer.media.encode()),
-            (b"content-length", str(len(answer.body)).encode()),
-            (b"cache-control", b"no-store"),
-            (b"x-content-type-options", b"nosniff"),
-        ]
-        headers += [
-            (key.lower().encode(), value.encode("latin-1", "replace"))
-            for key, value in answer.headers.items()
-        ]
+        """Send an answer that is there at once."""
         self._count(answer.status)
         self.begun = True
-        await self._send(
-            {"type": "http.response.start", "status": answer.status, "headers": headers}
-        )
-        await self._send({"type": "http.response.body", "body": answer.body})
+        for event in answer_events(answer):
+            await self._send(event)
         self._look_later(len(answer.body))
 
     async def stream(self, data: bytes, *, last: bool = False) -> None:
@@ -208,6 +197,24 @@ class ResponseWriter:
         self._metrics.add("filepact_gateway_sent_bytes_total", by=sent)
         if self._transport is not None and self._transport.get_write_buffer_size():
             asyncio.get_running_loop().call_later(self._patience, self._abort_stuck)
+
+
+def answer_events(answer: HttpAnswer) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The events of ASGI by which an answer is sent."""
+    headers = [
+        (b"content-type", answer.media.encode()),
+        (b"content-length", str(len(answer.body)).encode()),
+        (b"cache-control", b"no-store"),
+        (b"x-content-type-options", b"nosniff"),
+    ]
+    headers += [
+        (key.lower().encode(), value.encode("latin-1", "replace"))
+        for key, value in answer.headers.items()
+    ]
+    return (
+        {"type": "http.response.start", "status": answer.status, "headers": headers},
+        {"type": "http.response.body", "body": answer.body},
+    )
 
 
 class _Watched:

@@ -20,6 +20,7 @@ from filepact.errors import (
 )
 from filepact.faces.gateway.context import RequestContext
 from filepact.faces.gateway.exchange import GatewayCall, ResponseWriter
+from filepact.faces.gateway.repeats import RequestName
 from filepact.faces.gateway.requests import (
     HEADER_MISMATCH,
     REFUSED,
@@ -191,8 +192,7 @@ class GatewayHandler:
     async def _body(self, request: HttpRequest, receive: Receive, out: ResponseWriter) -> bytes:
         most = self._options.body
         said = request.get("content-length")
-        size = int(said) if said.isdigit() else 0
-        if size > most:
+        if said.isascii() and said.isdecimal() and int(said) > most:
             raise _too_large(most)
         parts: list[bytes] = []
         size, more = 0, True
@@ -228,7 +228,9 @@ class GatewayHandler:
         wanted = request_id(message)
         version = request.get(_VERSION)
         if _is_modern(message, version):
-            return await self._modern(request, caller, message, len(body), receive, out)
+            return _refused_modern(request, message) or await self._converse(
+                *(request, caller, message, None, len(body)), receive, out, modern=True
+            )
         if version and version not in HANDSHAKE_VERSIONS:
             known = [*HANDSHAKE_VERSIONS, MODERN_VERSION]
             said = ErrorResponse(-32022, "Unsupported protocol version", wanted)
@@ -243,47 +245,30 @@ class GatewayHandler:
             if session is not None and message.get("method") == "notifications/cancelled":
                 self._cancel(session.id, message)
             return HttpAnswer(202)
-        try:
-            over = self._limits.begin(session.id if session else "", caller.user, len(body))
-        except FilepactError as error:
-            return refusal(error, wanted)
-        try:
-            talk = self._talk(request, caller, message, session, modern=False)
-            await self._converse(request, talk, receive, out)
-        finally:
-            over()
-        return None
+        return await self._converse(
+            *(request, caller, message, session, len(body)), receive, out, modern=False
+        )
 
-    async def _modern(
+    async def _converse(
         self,
         request: HttpRequest,
         caller: UserContext,
         message: Message,
+        session: GatewaySession | None,
         size: int,
         receive: Receive,
         out: ResponseWriter,
+        *,
+        modern: bool,
     ) -> HttpAnswer | None:
-        wanted = request_id(message)
-        if "method" not in message:
-            return wire_refusal(ErrorResponse(INVALID_REQUEST, "answers are not taken", None))
-        if wanted is None:
-            # No notification means anything here: what is not wanted any more is cancelled by leaving.
-            return HttpAnswer(202)
-        if message["method"] == "initialize":
-            said = ErrorResponse(
-                METHOD_NOT_FOUND, "there are no handshakes in this version", wanted
-            )
-            return wire_refusal(said)
-        differs = header_mismatch(request, message)
-        if differs:
-            return wire_refusal(ErrorResponse(HEADER_MISMATCH, differs, wanted))
+        """Carry a request out and send what comes of it, within the limits; else why it is refused."""
         try:
-            over = self._limits.begin("", caller.user, size)
+            talk = self._talk(request, caller, message, session, modern=modern)
+            over = self._limits.begin(session.id if session else "", caller.user, size)
         except FilepactError as error:
-            return refusal(error, wanted)
+            return refusal(error, message["id"])
         try:
-            talk = self._talk(request, caller, message, None, modern=True)
-            await self._converse(request, talk, receive, out)
+            await self._carry_out(request, talk, receive, out)
         finally:
             over()
         return None
@@ -297,20 +282,19 @@ class GatewayHandler:
         *,
         modern: bool,
     ) -> RequestContext:
-        key = ""
+        key: RequestName | None = None
         if message["method"] == "tools/call" and self._repeats is not None:
             sent = request.get("idempotency-key")
             whose = (caller.user, caller.realm)
             name = session.id if session else ""
-            key = self._repeats.key_of(sent, name, message["id"], whose)
+            key = RequestName.of(sent, name, message["id"], whose)
         return RequestContext(
             caller, message, session, modern=modern, repeats=self._repeats, key=key
         )
 
-    async def _converse(
+    async def _carry_out(
         self, request: HttpRequest, talk: RequestContext, receive: Receive, out: ResponseWriter
     ) -> None:
-        """Carry a request out, and send what comes of it."""
         loop = asyncio.get_running_loop()
         exchange = GatewayCall(
             loop, talk.connection, talk.message, before=talk.answered_before, after=talk.answer
@@ -350,7 +334,6 @@ class GatewayHandler:
         """Send messages as they come; JSON where the first one is the answer, else a stream."""
         watch: asyncio.Task[None] | None = None
         streams = request.accepts("text/event-stream")
-        waited = 0.0
         try:
             while True:
                 try:
@@ -359,7 +342,6 @@ class GatewayHandler:
                     if watch is None:
                         watch = asyncio.create_task(_watch(receive, exchange, modern=talk.modern))
                         continue
-                    waited += _SILENT
                     if streams:
                         await out.stream(b": still at work\r\n\r\n")
                     continue
@@ -436,6 +418,21 @@ async def _watch(receive: Receive, exchange: GatewayCall, *, modern: bool) -> No
         pass
     # Where there are sessions, who loses a connection has not said that the answer is not wanted.
     (exchange.cancel if modern else exchange.abandon)()
+
+
+def _refused_modern(request: HttpRequest, message: Message) -> HttpAnswer | None:
+    """The answer to a message of the era without handshakes that is not carried out; None for one that is."""
+    wanted = request_id(message)
+    if "method" not in message:
+        return wire_refusal(ErrorResponse(INVALID_REQUEST, "answers are not taken", None))
+    if wanted is None:
+        # No notification means anything here: what is not wanted any more is cancelled by leaving.
+        return HttpAnswer(202)
+    if message["method"] == "initialize":
+        said = "there are no handshakes in this version"
+        return wire_refusal(ErrorResponse(METHOD_NOT_FOUND, said, wanted))
+    differs = header_mismatch(request, message)
+    return wire_refusal(ErrorResponse(HEADER_MISMATCH, differs, wanted)) if differs else None
 
 
 def _event(message: Message) -> bytes:

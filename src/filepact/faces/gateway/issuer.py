@@ -133,12 +133,6 @@ class TokenIssuer:
             raise _wrong(f"its {self._user_claim} names nobody")
         return UserClaims(user, _scopes(claims), claims)
 
-    async def ready(self) -> bool:
-        """Whether keys are known, or can be had."""
-        with suppress(StateFailedError):
-            await self._refresh()
-        return bool(self._keys)
-
     # -- keys ---------------------------------------------------------------------------------
 
     async def _key(self, named: object, algorithm: str) -> jwt.PyJWK:
@@ -171,7 +165,9 @@ class TokenIssuer:
                     self._keys = await asyncio.to_thread(self._ask)
                     self._had = now
                 except (OSError, ValueError, HTTPException, LookupError, TypeError) as error:
-                    _log.warning("the issuer's keys cannot be had: %s", type(error).__name__)
+                    # What it says may be the issuer's own words.
+                    said = (type(error).__name__, str(error))
+                    _log.warning("the issuer's keys cannot be had: %s %a", *said)
             if self._had is None or now - self._had > _KEPT:
                 raise StateFailedError(
                     "the issuer does not tell its keys, so nobody can be let in",
@@ -185,10 +181,13 @@ class TokenIssuer:
             if metadata is None:
                 continue
             if metadata["issuer"] != self.issuer:
-                raise ValueError(address)
+                raise ValueError(f"{address} is about another issuer")
             where = metadata["jwks_uri"]
+            scheme = urlsplit(self.issuer).scheme
+            if not isinstance(where, str) or not where.startswith(f"{scheme}:"):
+                raise ValueError(f"{address} names no address of keys that is like its own")
             if not is_safe_url(where.partition("?")[0]):
-                raise ValueError(address)
+                raise ValueError(f"{address} names an address of keys that is not safe")
             return _keys(self._fetch(where), self._algorithms)
         raise LookupError(self.issuer)
 
@@ -232,7 +231,8 @@ def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
     told = claims.get("scope", claims.get("scp", ()))
     if isinstance(told, str):
         return frozenset(told.split())
-    return frozenset(one for one in told if isinstance(one, str)) if told else frozenset()
+    found = told if isinstance(told, list) else ()
+    return frozenset(one for one in found if isinstance(one, str))
 
 
 def _wrong(why: str) -> UnauthorizedError:
@@ -270,7 +270,9 @@ def fetch_json(address: str) -> Any:
         while part := response.read1(65_536):
             data += part
             if len(data) > _ANSWER or time.monotonic() > until:
-                raise ValueError(address)
+                raise ValueError(f"{address} answers too much, or too slowly")
         return json.loads(data)
+    except RecursionError:
+        raise ValueError(f"{address} answers in more depth than JSON needs") from None
     finally:
         connection.close()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 from hmac import digest
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from filepact.domain.deadline import Deadline
 from filepact.errors import InvalidParamsError, OtherRequestError, TimedOutError
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Session
     from filepact.tools.registry import Toolset
+    from filepact.wire.messages import RequestId
 
-__all__ = ["RequestHistory", "RequestRecord", "RequestStore"]
+__all__ = ["RequestHistory", "RequestName", "RequestRecord", "RequestStore"]
 
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _LONGEST: Final = 255
@@ -43,6 +44,51 @@ class RequestStore(Protocol):
 
     def release(self, request: str, /) -> None:
         """Nothing was done for it: it may come again."""
+
+
+class RequestName(NamedTuple):
+    """What a request is known by that can come again.
+
+    Attributes:
+        kind: Whether its client sent a key, or it has only the id that it has in its session.
+        whose: The user and the realm, or the session.
+        name: The key, or the id.
+    """
+
+    kind: Literal["key", "id"]
+    whose: tuple[str, ...]
+    name: RequestId
+
+    @classmethod
+    def of(
+        cls, sent: str, session: str, wanted: RequestId, whose: tuple[str, str]
+    ) -> RequestName | None:
+        """The key of a request; None where it cannot come again.
+
+        Args:
+            sent: The key that the client sent; empty for none.
+            session: Its session; empty where there are none.
+            wanted: The request's own id.
+            whose: The user and the realm.
+
+        Raises:
+            InvalidParamsError: The client's key is none.
+        """
+        if len(sent) > _LONGEST or not sent.isprintable():
+            raise InvalidParamsError(
+                f"an Idempotency-Key has up to {_LONGEST} characters, all of them visible"
+            )
+        if sent:
+            return cls("key", whose, sent)
+        return cls("id", (session,), wanted) if session else None
+
+    def digest(self, asked: str) -> str:
+        """The same, as it is kept, for a request that asks for this."""
+        facts = repr((self.kind, *self.whose, self.name))
+        if self.kind == "id":
+            # An id that a client uses for another request by mistake is no repetition.
+            facts = f"{facts} {asked}"
+        return sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,29 +120,8 @@ class RequestHistory:
         self._store = store
         self._secret = secret
 
-    @staticmethod
-    def key_of(sent: str, session: str, wanted: object, whose: tuple[str, str]) -> str:
-        """What a request is known by; empty where it cannot come again.
-
-        Args:
-            sent: The key that the client sent; empty for none.
-            session: Its session; empty where there are none.
-            wanted: The request's own id.
-            whose: The user and the realm.
-
-        Raises:
-            InvalidParamsError: The client's key is none.
-        """
-        if len(sent) > _LONGEST or not sent.isprintable():
-            raise InvalidParamsError(
-                f"an Idempotency-Key has up to {_LONGEST} characters, all of them visible"
-            )
-        if sent:
-            return repr(("key", *whose, sent))
-        return repr(("id", session, wanted)) if session else ""
-
     def begin(
-        self, key: str, tools: Toolset, called: Mapping[str, Any], session: Session
+        self, known: RequestName, tools: Toolset, called: Mapping[str, Any], session: Session
     ) -> RequestRecord | dict[str, Any] | None:
         """Note a request before it is carried out.
 
@@ -114,10 +139,7 @@ class RequestHistory:
             return None
         facts = json.dumps([name, called.get("arguments")], sort_keys=True)
         asked = sha256(facts.encode()).hexdigest()
-        if key.startswith("('id'"):
-            # An id that a client uses for another request by mistake is no repetition.
-            key = f"{key} {asked}"
-        key = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+        key = known.digest(asked)
         before = self._store.claim(key, asked)
         if before is not None:
             if before[0] != asked:

@@ -17,8 +17,10 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from filepact.errors import FilepactError, InvalidParamsError
+from filepact.faces.gateway.exchange import answer_events
 from filepact.faces.gateway.requests import HttpAnswer, HttpRequest
 from filepact.values import dataclass, late_logger
+from filepact.wire import pipes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -66,9 +68,8 @@ def listen(address: tuple[str, int]) -> socket.socket:
         InvalidParamsError: That cannot be had.
     """
     host, port = address
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        made = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        made = pipes.listen(host, port, backlog=_BACKLOG)
     except OSError as error:
         raise InvalidParamsError(
             f"nothing can be served at {host}:{port} ({error.strerror or error})",
@@ -89,11 +90,6 @@ class _Protocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.app_state = {"filepact.transport": transport}
-        # An answer has two parts, and the second one must not wait until the first is acknowledged:
-        # the event loop sees to that only for sockets that name their protocol, which ours do not.
-        with suppress(OSError):
-            connected = transport.get_extra_info("socket")
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
         self.metrics.add("filepact_gateway_connections")
         # Who connects and asks for nothing, or never comes to the end of its headers, is cut off.
@@ -119,14 +115,8 @@ class _Health:
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        answer = self._answer(HttpRequest.of(scope))
-        headers = [
-            (b"content-type", answer.media.encode()),
-            (b"content-length", str(len(answer.body)).encode()),
-            (b"cache-control", b"no-store"),
-        ]
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        await send({"type": "http.response.body", "body": answer.body})
+        for event in answer_events(self._answer(HttpRequest.of(scope))):
+            await send(event)
 
     def _answer(self, request: HttpRequest) -> HttpAnswer:
         if request.method not in ("GET", "HEAD"):

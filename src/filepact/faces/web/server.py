@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from contextlib import suppress
 from pkgutil import get_data
 from typing import TYPE_CHECKING, Final
@@ -18,8 +17,10 @@ from filepact.errors import FilepactError, NoChangeError, NotFoundError
 from filepact.faces.web.access import HEADERS, PageAccess, PageRequest, PageSession
 from filepact.faces.web.elements import document, tag
 from filepact.faces.web.handler import PageAnswer, ReviewHandler
+from filepact.wire.pipes import listen
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Mapping
     from threading import Event
 
@@ -135,7 +136,7 @@ def _plainly(code: int, text: str) -> PageAnswer:
 async def _body(request: Request) -> bytes | None:
     """What was sent; None where that is too much."""
     said = request.headers.get("content-length", "0")
-    if not said.isdigit() or int(said) > _MOST:
+    if not (said.isascii() and said.isdecimal()) or int(said) > _MOST:
         return None
     parts: list[bytes] = []
     size = 0
@@ -176,7 +177,7 @@ def serve(review: Review, *, port: int, told: Callable[[str], None], ended: Even
     Raises:
         OSError: The port is in use.
     """
-    listening = socket.create_server((_ADDRESS, port))
+    listening = listen(_ADDRESS, port)
     access = PageAccess(addresses(listening))
     told(access.link())
     serve_at(listening, access, review, ended)
