@@ -119,6 +119,14 @@ def test_the_tour_needs_no_package_for_the_protocol(run: Run) -> None:
     assert json.loads(run("tour", "--json").stdout)["ok"] is True
 
 
+def test_a_gateway_names_the_extra_that_it_needs(run: Run) -> None:
+    refused = run("serve", ".", "--json")
+    assert refused.returncode == 1
+    error = json.loads(refused.stdout)["error"]
+    assert error["code"] == "INVALID_PARAMS"
+    assert "filepact[serve]" in error["hint"]
+
+
 @pytest.mark.parametrize("words", [["review"], ["review", "--web"]])
 def test_a_review_that_needs_an_extra_names_it(run: Run, words: list[str]) -> None:
     refused = run(*words, "--json")

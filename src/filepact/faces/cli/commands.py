@@ -66,6 +66,7 @@ def _add_serving(group: CommandGroup) -> None:
         "filepact serve ~/project --listen 127.0.0.1:8750",
         "MCP over Streamable HTTP at /mcp, in both protocol eras; the table serve of the settings has the rest. "
         "Needs the extra serve. SIGTERM ends it when the calls in flight are done.",
+        extra="serve",
     )
     add(
         "roots",

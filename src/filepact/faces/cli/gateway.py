@@ -12,11 +12,29 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from filepact import VERSION
-from filepact.config.person import read_tokens
+from filepact.app import open_toolbox, open_workspace
+from filepact.config.person import read_settings, read_tokens, state_folder
 from filepact.config.serving import GatewaySettings, RealmAccess
 from filepact.errors import InvalidParamsError, StateFailedError
 from filepact.faces.cli.screen import CommandAnswer, plain, remark
 from filepact.faces.cli.serve import instructions
+from filepact.faces.gateway.guard import OpenGatewayGuard, TokenGatewayGuard
+from filepact.faces.gateway.handler import GatewayHandler, GatewayOptions
+from filepact.faces.gateway.issuer import TokenIssuer
+from filepact.faces.gateway.limits import LimitChecks
+from filepact.faces.gateway.metrics import Metrics
+from filepact.faces.gateway.realms import Realms
+from filepact.faces.gateway.repeats import RequestHistory
+from filepact.faces.gateway.requests import RequestChecks
+from filepact.faces.gateway.server import (
+    GatewaySockets,
+    GatewayWorker,
+    WorkerPipes,
+    listen,
+    run_workers,
+)
+from filepact.faces.gateway.tokens import SessionTokens
+from filepact.serving import open_gateway_store
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -24,9 +42,6 @@ if TYPE_CHECKING:
     from filepact.config.settings import Settings
     from filepact.faces.cli.screen import Terminal
     from filepact.faces.gateway.handler import GatewayGuard
-    from filepact.faces.gateway.metrics import Metrics
-    from filepact.faces.gateway.realms import Realms
-    from filepact.faces.gateway.server import GatewaySockets, WorkerPipes
     from filepact.tools.registry import Toolset
     from filepact.workspace.workspace import Mode, Workspace
 
@@ -37,21 +52,6 @@ def serve(arguments: Namespace, _screen: Terminal) -> CommandAnswer | None:
     """Serve folders over HTTP until this process is told to end."""
     if arguments.new_token:
         return _new_token(arguments.new_token)
-    try:
-        from filepact.faces.gateway.metrics import Metrics  # noqa: PLC0415 - an extra
-        from filepact.faces.gateway.server import (  # noqa: PLC0415 - as this
-            GatewaySockets,
-            WorkerPipes,
-            listen,
-            run_workers,
-        )
-    except ImportError as error:
-        raise InvalidParamsError(
-            f"the gateway needs a package that is not installed ({error.name})",
-            hint="Install filepact[serve].",
-        ) from None
-    from filepact.config.person import read_settings  # noqa: PLC0415 - with the rest
-
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="filepact: %(levelname)s: %(message)s"
     )
@@ -99,15 +99,6 @@ def _work(
     links: WorkerPipes | None,
 ) -> None:
     """One worker, from its start to its end."""
-    from filepact.config.person import state_folder  # noqa: PLC0415 - the same
-    from filepact.faces.gateway import handler as handlers  # noqa: PLC0415 - an extra
-    from filepact.faces.gateway.limits import LimitChecks  # noqa: PLC0415 - the same
-    from filepact.faces.gateway.repeats import RequestHistory  # noqa: PLC0415 - the same
-    from filepact.faces.gateway.requests import RequestChecks  # noqa: PLC0415 - the same
-    from filepact.faces.gateway.server import GatewayWorker  # noqa: PLC0415 - the same
-    from filepact.faces.gateway.tokens import SessionTokens  # noqa: PLC0415 - the same
-    from filepact.serving import open_gateway_store  # noqa: PLC0415 - loads the database
-
     with ExitStack() as stack:
         state = state_folder(arguments.state)
         realms = _realms(arguments, settings, chosen, state)
@@ -128,13 +119,13 @@ def _work(
             if links is not None:
                 links.tell(metrics.worker, session, wanted)
 
-        endpoint = handlers.GatewayHandler(
+        endpoint = GatewayHandler(
             _guard(realms, _access(arguments), chosen, f"http://{_joined(host, port)}"),
             checks,
             sessions,
             LimitChecks(chosen.limits),
             metrics,
-            handlers.GatewayOptions(chosen.megabytes * 1_000_000, chosen.patience, chosen.threads),
+            GatewayOptions(chosen.megabytes * 1_000_000, chosen.patience, chosen.threads),
             ended=store.end,
             cancelled=cancelled,
             repeats=RequestHistory(store, store.secret("changes", os.urandom(32))),
@@ -154,9 +145,6 @@ def _work(
 def _realms(
     arguments: Namespace, settings: Settings, chosen: GatewaySettings, state: str
 ) -> Realms:
-    from filepact.app import open_toolbox, open_workspace  # noqa: PLC0415 - loads the database
-    from filepact.faces.gateway.realms import Realms  # noqa: PLC0415 - an extra
-
     roots = dict(chosen.realms)
     if arguments.roots:
         roots[""] = tuple(arguments.roots)
@@ -189,12 +177,6 @@ def _guard(
     realms: Realms, access: RealmAccess, chosen: GatewaySettings, address: str
 ) -> GatewayGuard:
     """Who may ask."""
-    from filepact.faces.gateway.guard import (  # noqa: PLC0415 - an extra
-        OpenGatewayGuard,
-        TokenGatewayGuard,
-    )
-    from filepact.faces.gateway.issuer import TokenIssuer  # noqa: PLC0415 - the same
-
     if not chosen.knows_users:
         return OpenGatewayGuard(realms, access)
     issuer = None

@@ -205,6 +205,7 @@ def _add_reviewing(group: CommandGroup) -> None:
         "On the whole screen where `filepact[review]` is installed, else line by line. New proposals appear by "
         "themselves, and those whose files others change say so. Press ? for the keys. "
         "With --web: prints a link that works once, for one browser on this computer; Ctrl-C ends it.",
+        extra="web",
     )
     add(
         "--plain",

@@ -76,9 +76,10 @@ def _run(words: list[str]) -> int:
     except (BrokenPipeError, KeyboardInterrupt, SystemExit):
         raise
     except Exception as error:
-        if os.environ.get("FILEPACT_DEBUG"):
+        missing = _missing(error, arguments)
+        if missing is None and os.environ.get("FILEPACT_DEBUG"):
             raise
-        return _explain(_internal(error), screen)
+        return _explain(missing or _internal(error), screen)
     if answer is None:
         return DONE
     screen.answer(answer)
@@ -200,6 +201,19 @@ def _facts(error: FilepactError) -> dict[str, object]:
             "details": error.details,
         }
     }
+
+
+def _missing(error: Exception, arguments: Namespace) -> FilepactError | None:
+    """That the extra is not installed which a command needs; None if something else is wrong."""
+    extra = getattr(arguments, "extra", "")
+    if not extra or not isinstance(error, ModuleNotFoundError):
+        return None
+    if (error.name or "").partition(".")[0] == "filepact":
+        return None
+    return InvalidParamsError(
+        f"`filepact {arguments.command}` needs a package that is not installed: {error.name}",
+        hint=f"pip install 'filepact[{extra}]'",
+    )
 
 
 def _internal(error: Exception) -> FilepactError:

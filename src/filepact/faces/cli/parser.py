@@ -181,7 +181,7 @@ class CommandGroup:
     only: frozenset[str] | None = None
 
     def add(
-        self, name: str, does: str, short: str, example: str, more: str = ""
+        self, name: str, does: str, short: str, example: str, more: str = "", *, extra: str = ""
     ) -> Callable[..., Any]:
         """Add a command; the answer adds its arguments.
 
@@ -191,6 +191,7 @@ class CommandGroup:
             short: What it does, one line for the list of commands.
             example: One way to call it.
             more: Further sentences for its own help.
+            extra: What has to be installed with filepact for it; empty for nothing.
         """
         if not self._wants(name):
             return _pass_over
@@ -204,7 +205,7 @@ class CommandGroup:
             formatter_class=_HelpFormatter,
             allow_abbrev=False,
         )
-        parser.set_defaults(does=does)
+        parser.set_defaults(does=does, extra=extra)
         return parser.add_argument
 
     def hand_on(self, name: str, does: str, short: str, more: str) -> None:

@@ -75,17 +75,12 @@ def _in_browser(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Serve the page until that is interrupted.
 
     Raises:
-        InvalidParamsError: The packages that serve it are missing, or the port is in use.
+        InvalidParamsError: The port is in use.
         UnattendedError: No person is there who could open it.
     """
     session = decider(arguments, screen)
-    try:
-        from filepact.faces.web.server import serve  # noqa: PLC0415 - only this needs it
-    except ImportError as error:
-        raise InvalidParamsError(
-            f"a package that serves the page is missing: {error.name}",
-            hint="Install filepact with its extra: pip install 'filepact[web]'.",
-        ) from error
+    from filepact.faces.web.server import serve  # noqa: PLC0415 - an extra
+
     how = f"in a browser, served {session.actor.version}"
     session = replace(session, actor=replace(session.actor, version=how))
 
