@@ -24,6 +24,7 @@ __all__ = ["Fault", "FaultProxy", "ObjectServer", "program"]
 
 _KEY, _SECRET = "tests", "only-for-tests"
 _PATIENCE = 60.0
+_SLOW = 0.5
 
 
 def program() -> str | None:
@@ -62,7 +63,9 @@ class ObjectServer:
         command = [
             *(found, "server", "-dir", self._folder, "-ip=127.0.0.1", "-ip.bind=127.0.0.1"),
             *(f"-{name}={port}" for name, port in zip(names, ports, strict=True)),
-            *("-filer", "-s3", f"-s3.config={settings}", "-s3.port.iceberg=0", "-volume.max=8"),
+            *("-filer", "-s3", f"-s3.config={settings}", "-volume.max=8"),
+            # Else each would listen at the same port as well, so that no two could run at once.
+            *("-s3.port.iceberg=0", "-s3.port.lance=0"),
             *("-master.volumeSizeLimitMB=64", "-master.volumePreallocate=false"),
         ]
         with Path(self._folder, "log").open("wb") as log:
@@ -120,7 +123,7 @@ class Fault:
         method: Of HTTP.
         ends: How the path ends.
         kind: A status that is answered instead; ``lost`` forwards it and gives no answer; ``unsent`` does not forward it;
-            ``held`` forwards it when `go` is set.
+            ``held`` forwards it when `go` is set, ``slow`` after a while; ``half`` breaks off within the answer, ``wrong`` answers other bytes.
     """
 
     def __init__(self, method: str, ends: str, kind: int | str) -> None:
@@ -197,6 +200,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if kind == "held" and fault is not None:
             fault.go.wait(_PATIENCE)
+        if kind == "slow":
+            threading.Event().wait(_SLOW)
         behind = http.client.HTTPConnection("127.0.0.1", self.behind, timeout=_PATIENCE)
         try:
             behind.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
@@ -210,14 +215,18 @@ class _Handler(BaseHTTPRequestHandler):
         if kind == "lost":
             self._cut()
             return
-        self._answer(answer.status, answer.getheaders(), data)
+        if kind == "wrong":
+            data = bytes(one ^ 1 for one in data)
+        self._answer(answer.status, answer.getheaders(), data, half=kind == "half")
 
     def _cut(self) -> None:
         self.close_connection = True
         with suppress(OSError):
             self.connection.shutdown(socket.SHUT_RDWR)
 
-    def _answer(self, status: int, headers: list[tuple[str, str]], data: bytes) -> None:
+    def _answer(
+        self, status: int, headers: list[tuple[str, str]], data: bytes, *, half: bool = False
+    ) -> None:
         self.send_response_only(status)
         known = {name.lower(): value for name, value in headers}
         for name, value in headers:
@@ -227,7 +236,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", size or str(len(data)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(data)
+            self.wfile.write(data[: len(data) // 2] if half else data)
+        if half:
+            self._cut()
 
     do_GET = do_PUT = do_DELETE = do_HEAD = do_POST = _do  # noqa: N815 - names of the library
 

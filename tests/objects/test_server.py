@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.errors import (
+    FilepactError,
     InvalidParamsError,
     ObjectStoreFailedError,
     ObjectStoreUnsafeError,
@@ -159,6 +160,75 @@ def test_a_read_is_asked_again(
     here.put({"a": b"1"})
     proxy.faults.append(Fault("GET", "head", kind))
     assert Shared(through).read() == {"a": b"1"}
+
+
+# What a server may answer to every request of a kind; what that comes to, and how often it was asked.
+READ, AGAIN = "OBJECT_STORE_ERROR", 4
+ANSWERS: dict[tuple[str, str], dict[int | str, tuple[str, int]]] = {
+    ("GET", "/head"): {
+        **dict.fromkeys((403, 409, 412), (READ, 1)),
+        404: ("NOT_FOUND", 1),
+        **dict.fromkeys((429, 500, 503, "unsent", "lost", "half"), (READ, AGAIN)),
+        "wrong": ("SHARED_DAMAGED", 1),
+        "slow": ("done", 1),
+    },
+    ("GET", "-0"): {403: (READ, 1), 404: ("SHARED_DAMAGED", 1), "wrong": ("SHARED_DAMAGED", 1)},
+    ("PUT", "/head"): {
+        403: (READ, 1),
+        # The head is another again and again, as far as anybody can tell.
+        **dict.fromkeys((404, 409, 412), ("SHARED_BUSY", 24)),
+        # It may have been done, and nobody says so: asked until the head would show it.
+        **dict.fromkeys((429, 500, 503, "unsent"), ("OUTCOME_UNKNOWN", 7)),
+        # Done, and found to be when the head is asked for.
+        **dict.fromkeys(("lost", "half", "wrong", "slow"), ("done", 1)),
+    },
+    ("PUT", "-0"): {
+        403: (READ, 1),
+        **dict.fromkeys((404, 409, 429, 500, 503, "unsent", "lost"), (READ, 5)),
+        "slow": ("done", 1),
+    },
+}
+ROWS = [(*place, kind, *told) for place, row in ANSWERS.items() for kind, told in row.items()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "ends", "kind", "told", "times"), ROWS)
+def test_each_answer_of_a_server_has_a_code_and_is_asked_for_again_or_not(
+    direct: Bucket,
+    through: Bucket,
+    proxy: FaultProxy,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    ends: str,
+    kind: int | str,
+    told: str,
+    times: int,
+) -> None:
+    monkeypatch.setattr("filepact.objects.bucket._FIRST_WAIT", 0)
+    here, side = Shared(direct), Shared(through)
+    here.workspace.create(name(), "tests")
+    here.put({"a": b"1"})
+    if method == "PUT":
+        assert side.read() == {"a": b"1"}
+    proxy.every = lambda asked, path: kind if asked == method and path.endswith(ends) else None
+    proxy.seen.clear()
+    said, outcome = "done", None
+    try:
+        if method == "PUT":
+            side.put({"a": b"2"})
+        else:
+            assert side.read() == {"a": b"1"}
+    except FilepactError as error:
+        said, outcome = error.code, error.details.get("outcome")
+    tried = sum(asked == method and path.endswith(ends) for asked, path in proxy.seen)
+    assert (said, tried) == (told, times)
+    if method == "PUT" and said != "done":
+        assert outcome == ("unknown" if said == "OUTCOME_UNKNOWN" else "not_applied")
+    # Whoever was told that nothing was changed, or that nobody knows, can rely on it.
+    assert here.again().read() == {"a": b"2" if method == "PUT" and told == "done" else b"1"}
+    proxy.every = lambda _asked, _path: None
+    assert side.put({"a": b"3"}).number == here.again().workspace.newest().number
+    assert here.again().read() == {"a": b"3"}
 
 
 def test_a_slow_exchange_that_comes_too_late_changes_nothing(
