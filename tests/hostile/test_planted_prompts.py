@@ -14,6 +14,7 @@ from filepact.errors import FilepactError
 from filepact.faces.mcp.calls import ElicitationConnection
 from filepact.faces.mcp.elicitation import ElicitationReview
 from filepact.faces.web.access import PageRequest, PageSession
+from filepact.faces.web.app import ReviewFrame
 from filepact.faces.web.handler import ReviewHandler
 from filepact.tools.registry import CallContext
 from filepact.workspace.guard import Guard
@@ -38,8 +39,9 @@ class Person:
         self.review = Review(workspace, Session("p", PERSON.actor))
         self.chat = ElicitationReview(lambda _name: self.review, frozenset({"form"}), 20)
         self.toolbox = open_toolbox(workspace, own=True)
+        self.frame = ReviewFrame(lambda _session: self.review, self.chat)
         self.heard: list[str] = []
-        self.asked = 0
+        self.asked = self.hidden = 0
 
     def call(
         self, session: Session, meanwhile: Callable[[], object], tool: str, **given: Any
@@ -58,6 +60,16 @@ class Person:
             *(outcome, channel, session), tool=tool, arguments=given, cancelled=lambda: False
         )
         self.heard.append(f"{done}")
+        # What the frame in the chat of the agent's program is handed of it, and of what waits in its place.
+        change = (outcome.receipt or {}).get("operation")
+        shown = self.frame.call(
+            *(channel, session),
+            tool="review_show",
+            arguments={"change": change},
+            cancelled=lambda: False,
+        )
+        self.heard.append(f"{shown}")
+        self.hidden += "may not see" in f"{shown}"
 
     def look_around(self) -> None:
         """What stands in lists and logs, without any one proposal being opened."""
@@ -79,8 +91,8 @@ class Person:
                 self.heard.append(error.code)
 
 
-def ask_about(folder: Path, forms: Sequence[Form]) -> tuple[list[str], int]:
-    """What of the secrets was seen, and how often the person was asked."""
+def ask_about(folder: Path, forms: Sequence[Form]) -> tuple[list[str], int, int]:
+    """What of the secrets was seen, how often the person was asked, and how often a frame hid a change."""
     planted = make(folder, forms)
     root = planted[0].root
     with closing(
@@ -95,7 +107,7 @@ def ask_about(folder: Path, forms: Sequence[Form]) -> tuple[list[str], int]:
         person.look_around()
         person.decide()
         person.look_around()
-        return seen_in("".join(person.heard), planted), person.asked
+        return seen_in("".join(person.heard), planted), person.asked, person.hidden
 
 
 def _try_all(person: Person, session: Session, one: Planted) -> None:
@@ -124,9 +136,10 @@ def test_planted_secrets_are_in_no_prompt_notice_list_or_log(
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    seen, asked = ask_about(tmp_path, forms)
+    seen, asked, hidden = ask_about(tmp_path, forms)
     assert seen == []
     assert asked >= len(forms)
+    assert hidden
     written = capfd.readouterr()
     logged = f"{caplog.text}{written.out}{written.err}"
     assert seen_in(logged, make(tmp_path / "again", forms)) == []
@@ -136,5 +149,5 @@ def test_a_prompt_that_does_not_ask_whether_its_author_may_see_it_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Guard, "hides", lambda *_arguments, **_words: False)
-    seen, _ = ask_about(tmp_path, FORMS[:1])
+    seen, *_ = ask_about(tmp_path, FORMS[:1])
     assert "text" in {line.partition(" ")[0] for line in seen}

@@ -127,12 +127,14 @@ class ServerSettings:
         timeout: Seconds that one call may take.
         elicitation: How a person may be asked in their chat about what waits.
         patience: Seconds that a call waits for what they say there.
+        app: Whether their chat is given the frame of the review, where it shows such.
     """
 
     page: int | None = None
     timeout: float = DEFAULT_SECONDS
     elicitation: Literal["off", "form", "url", "both"] = "off"
     patience: float = 50.0
+    app: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,14 +361,16 @@ def _guarding(table: Any, text: str, name: str) -> GuardSettings:
 
 
 def _serving(table: Any, text: str, name: str) -> ServerSettings:
-    chosen = _table(table, ("mcp",), (*_SERVING, "elicitation"), text, name)
+    chosen = _table(table, ("mcp",), (*_SERVING, "elicitation", "app"), text, name)
     elicitation = chosen.get("elicitation", "off")
     if elicitation not in _ELICITATION:
         known = ", ".join(_ELICITATION)
         raise refusal(text, name, ("mcp", "elicitation"), f"has to be one of {known}")
-    numbers = {key: value for key, value in chosen.items() if key != "elicitation"}
+    if type(app := chosen.get("app", True)) is not bool:
+        raise refusal(text, name, ("mcp", "app"), "has to be true or false")
+    numbers = {key: value for key, value in chosen.items() if key in _SERVING}
     numbers = _numbers(numbers, "mcp", _SERVING, text, name)
-    return ServerSettings(**numbers, elicitation=elicitation)
+    return ServerSettings(**numbers, elicitation=elicitation, app=app)
 
 
 def _numbers(

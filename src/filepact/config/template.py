@@ -66,6 +66,9 @@ KEYS: Final = (
         *("mcp", "patience", "50", "seconds that a call waits for what you say there"),
         _between(1, 3_600, "number"),
     ),
+    SettingInfo(
+        "mcp", "app", "true", "show the review within your chat, where it shows apps", _SWITCH
+    ),
     SettingInfo("acp", "answer_own", "true", "answer for the proxy's own reading tools", _SWITCH),
     SettingInfo(
         "hooks", "idle", "600", "seconds until their process ends", _between(1, 86_400, "number")

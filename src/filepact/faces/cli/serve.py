@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 from contextlib import ExitStack
-from functools import partial
+from functools import cache, partial
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from filepact.config.settings import Settings
     from filepact.domain.operation import Actor
     from filepact.faces.cli.screen import Terminal
-    from filepact.faces.mcp.calls import ElicitationHandler
+    from filepact.faces.mcp.calls import FrameHandler
+    from filepact.faces.mcp.elicitation import ElicitationReview
     from filepact.lsp.spec import ServerSpec
     from filepact.semantic.service import SemanticWorkspace
     from filepact.tools.registry import ToolEngine, Toolset
@@ -154,6 +155,8 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             gc.enable()
             return tools
 
+        asking = chat and chat(workspace)
+        framed = settings.server.app and not (only_looks or of_solution)
         # Said before any tool is loaded, so not read off them.
         if of_solution:
             said = solution_instructions(workspace, solution, changes=not only_looks)
@@ -169,11 +172,25 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             # The paths of a solution count from its own folder, wherever the client works.
             narrow=partial(workspace.guard.narrow, moves=not of_solution),
             page=settings.server.page,
-            chat=chat and chat(workspace),
+            chat=asking,
+            app=_app(workspace, asking) if framed else None,
         )
 
 
-def _chat(settings: Settings, stack: ExitStack) -> Callable[[Workspace], ElicitationHandler] | None:
+def _app(workspace: Workspace, chat: ElicitationReview | None) -> Callable[[], FrameHandler]:
+    """Makes the review as a frame in the person's chat, once a client shows such."""
+
+    @cache
+    def made() -> FrameHandler:
+        from filepact.faces.web.app import ReviewFrame  # noqa: PLC0415 - as said
+        from filepact.workspace.review import Review  # noqa: PLC0415 - as said
+
+        return ReviewFrame(partial(Review, workspace), chat)
+
+    return made
+
+
+def _chat(settings: Settings, stack: ExitStack) -> Callable[[Workspace], ElicitationReview] | None:
     """What puts changes that wait to the person in their chat, as they have set; None for nobody."""
     if settings.server.elicitation == "off":
         return None

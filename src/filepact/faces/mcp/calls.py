@@ -12,6 +12,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from filepact.faces.mcp.app import APP_TOOLS
 from filepact.faces.mcp.clients import conversation_in, page_for, turn_and_call
 from filepact.faces.mcp.protocol import QUESTION_ID
 from filepact.faces.mcp.results import call_result, describe_tool
@@ -38,6 +39,7 @@ __all__ = [
     "ElicitationConnection",
     "ElicitationHandler",
     "ElicitationRequest",
+    "FrameHandler",
     "ToolCache",
     "ToolExecutor",
     "throttled",
@@ -110,6 +112,7 @@ class ElicitationConnection:
         told: Sends the client a notification.
         state: Of a call that comes again.
         answers: What it comes again with.
+        apps: Whether the client shows the frame of the review, which makes calls of its own.
     """
 
     modes: frozenset[str]
@@ -117,6 +120,7 @@ class ElicitationConnection:
     told: Callable[..., None] = lambda _method, **_params: None
     state: str | None = None
     answers: Mapping[str, object] | None = None
+    apps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +163,25 @@ class ElicitationHandler(Protocol):
         cancelled: Callable[[], bool],
     ) -> CallResult:
         """The answer to a call that comes again with what the person said."""
+
+
+class FrameHandler(Protocol):
+    """Answers the calls that the frame of the review makes."""
+
+    def call(
+        self,
+        channel: ElicitationConnection,
+        session: Session,
+        /,
+        *,
+        tool: str,
+        arguments: object,
+        cancelled: Callable[[], bool],
+    ) -> CallResult | ElicitationRequest:
+        """The answer to a call of the frame's."""
+
+    def document(self) -> str:
+        """The HTML of the frame."""
 
 
 class ClientQuestions:
@@ -232,6 +255,10 @@ class ToolCache:
         """The tools as the protocol lists them."""
         return [describe_tool(tool) for tool in self.toolbox().tools]
 
+    def leaving(self) -> frozenset[str]:
+        """The names of the tools whose changes may be left waiting."""
+        return frozenset(one.name for one in self.toolbox().tools if one.port == "draft")
+
 
 class ToolExecutor:
     """Carries out calls; used from several threads at once.
@@ -243,6 +270,7 @@ class ToolExecutor:
         within: Goes before every name of a conversation that a host tells: two users of a gateway may
             tell the same.
         chat: Puts what waits to the person; None where that is not wanted.
+        app: Makes what answers the calls of the review's frame; None where there is none.
     """
 
     def __init__(
@@ -254,9 +282,11 @@ class ToolExecutor:
         page: int | None = None,
         within: str = "",
         chat: ElicitationHandler | None = None,
+        app: Callable[[], FrameHandler] | None = None,
     ) -> None:
         self._within = within
         self._chat = chat
+        self._app = app
         self._tools = tools
         self._session_factory = session_factory
         self._sessions: dict[Actor, Session] = {}
@@ -299,6 +329,8 @@ class ToolExecutor:
                 if chat is None:
                     return ErrorResponse(INVALID_PARAMS, "there is no such request state")
                 return chat.resume(channel, call.session, **about)
+            if self._app is not None and channel is not None and channel.apps and name in APP_TOOLS:
+                return self._app().call(channel, call.session, **about)
             outcome = toolbox.call(name, arguments, call)
             if chat is None or channel is None:
                 return outcome
@@ -481,7 +513,8 @@ class CallExecutor:
     def _channel(self, asked: ToolRequest) -> ElicitationConnection:
         ask, told = self._questions.ask, self._questions.told
         return ElicitationConnection(
-            *(asked.modes, None if asked.modern else ask, told), asked.state, asked.answers
+            *(asked.modes, None if asked.modern else ask, told),
+            *(asked.state, asked.answers, asked.apps),
         )
 
     def _reporter(self, call: _RunningCall) -> Callable[[int, str], None]:

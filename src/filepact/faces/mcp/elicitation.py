@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.domain.operation import who
 from filepact.domain.permission_log import shorten
-from filepact.errors import FilepactError, NoChangeError, UserDeniedError
+from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, UserDeniedError
 from filepact.faces.mcp.calls import ElicitationRequest
 from filepact.text.confusables import readable, visible
 from filepact.tools.answers import CallResult
@@ -45,6 +45,7 @@ _AUTHOR: Final = 80
 _OPEN: Final = 4  # questions that calls wait for at once; there are more threads for calls
 _KEPT: Final = 32  # questions of the modern era whose answers may still come
 _ASKED: Final = 1_000
+_AGAIN: Final = 3  # more questions about one change, at the wish of a frame
 _LOOK: Final = 0.2
 _KEY: Final = "filepact"
 _NUMBERS: Final = re.compile(r"\d{1,6}(?:\s*-\s*\d{1,6})?(?:\s*,\s*\d{1,6}(?:\s*-\s*\d{1,6})?)*")
@@ -60,6 +61,7 @@ class _Question:
         until: When it is too late to answer.
         call: Whose call it belongs to: the session, the tool and its arguments.
         outcome: What the call answers if nobody decides.
+        framed: Whether a frame has wished for it: what is said then is not said to the agent.
     """
 
     mode: ElicitationMode
@@ -68,6 +70,7 @@ class _Question:
     until: float
     call: tuple[str, str, object]
     outcome: CallResult
+    framed: bool = False
 
 
 class ElicitationReview:
@@ -93,7 +96,7 @@ class ElicitationReview:
         self._link = link
         self._room = BoundedSemaphore(_OPEN)
         self._lock = Lock()
-        self._asked: OrderedDict[str, None] = OrderedDict()
+        self._asked: OrderedDict[str, int] = OrderedDict()
         self._open: OrderedDict[str, _Question] = OrderedDict()
 
     # -- asking ---------------------------------------------------------------------------
@@ -123,27 +126,87 @@ class ElicitationReview:
             return outcome
         call = (session.id, tool, arguments)
         try:
-            return self._asked_about(change, outcome, channel, session, call, cancelled)
+            review = self._review(session.actor.name)
+            question = None
+            with suppress(FilepactError):  # somebody was faster
+                if channel.modes & self._modes and self._room_for(change, 1):
+                    question = self._question(review, change, channel, outcome, call)
+            if question is None:
+                return outcome
+            return self._put(question, review, channel, session, cancelled)
         except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
             # What the tool has done is told, whatever goes wrong here.
             _log.exception("the person could not be asked")
             return outcome
 
-    def _asked_about(
+    def may_ask(self, item: ReviewItem, channel: ElicitationConnection, *, whole: bool) -> bool:
+        """Whether the person can be asked about a change, of which its author may see all, at a client."""
+        with self._lock:
+            if self._asked.get(item.entry.id, 0) > _AGAIN:
+                return False
+        modes = channel.modes & self._modes
+        return "url" in modes or ("form" in modes and whole and _fits(_message(item)))
+
+    def ask_again(
         self,
         change: str,
-        outcome: CallResult,
+        marked: str,
         channel: ElicitationConnection,
         session: Session,
-        call: tuple[str, str, object],
+        *,
+        tool: str,
+        arguments: object,
         cancelled: Callable[[], bool],
     ) -> CallResult | ElicitationRequest:
+        """Ask about a change that waits, as the person wishes in a frame; a few times at most.
+
+        Args:
+            change: The change.
+            marked: The hunks that are filled in where only some are to be done; empty for all.
+            channel: The way to the person.
+            session: Whose call it is.
+            tool: What was called.
+            arguments: With which.
+            cancelled: Whether nobody waits for the answer any more.
+
+        Raises:
+            FilepactError: It waits no more, or nobody can be asked about it.
+        """
+        outcome = CallResult(
+            f"{change} waits for a person.", receipt={"operation": change, "status": "pending"}
+        )
+        call = (session.id, tool, arguments)
         review = self._review(session.actor.name)
         question = None
-        with suppress(FilepactError):  # somebody was faster
-            question = self._question(review, change, channel, outcome, call)
+        if self._room_for(change, 1 + _AGAIN):
+            question = self._question(review, change, channel, outcome, call, marked)
         if question is None:
-            return outcome
+            raise InvalidParamsError(
+                "the person cannot be asked about this here, or was asked often enough",
+                hint="They decide with `filepact review`.",
+            )
+        return self._put(replace(question, framed=True), review, channel, session, cancelled)
+
+    def _room_for(self, change: str, most: int) -> bool:
+        """Count a question: by sending the same again nobody is worn down."""
+        with self._lock:
+            before = self._asked.get(change, 0)
+            if before >= most:
+                return False
+            self._asked[change] = before + 1
+            while len(self._asked) > _ASKED:
+                self._asked.popitem(last=False)
+            return True
+
+    def _put(
+        self,
+        question: _Question,
+        review: Review,
+        channel: ElicitationConnection,
+        session: Session,
+        cancelled: Callable[[], bool],
+    ) -> CallResult | ElicitationRequest:
+        change, outcome = question.item.entry.id, question.outcome
         if channel.ask is None:
             return self._later(question)
         if not self._room.acquire(blocking=False):
@@ -199,22 +262,16 @@ class ElicitationReview:
         channel: ElicitationConnection,
         outcome: CallResult,
         call: tuple[str, str, object],
+        marked: str = "",
     ) -> _Question | None:
-        """How the person is asked; None where they are not: not so, or not again."""
+        """How the person is asked; None where they cannot be."""
         modes = channel.modes & self._modes
         if not modes:
             return None
-        with self._lock:
-            if change in self._asked:
-                return None  # by sending the same again nobody is worn down
-            self._asked[change] = None
-            while len(self._asked) > _ASKED:
-                self._asked.popitem(last=False)
         item = review.item(change)
         message = _message(item)
-        fits = len(message) <= _LONGEST and message.count("\n") <= _LINES
-        if "form" in modes and fits and review.shows_author_all(item):
-            params: Message = {"message": message, "requestedSchema": _schema(item)}
+        if "form" in modes and _fits(message) and review.shows_author_all(item):
+            params: Message = {"message": message, "requestedSchema": _schema(item, marked)}
             return _Question("form", item, params, self._until, call, outcome)
         if "url" not in modes or self._link is None:
             return None
@@ -250,7 +307,7 @@ class ElicitationReview:
                 _wait_for(review, change, question.until, cancelled)
             if review.workspace.proposal(change).state == "proposed":
                 return _undecided(question.outcome)
-            return _told(question.outcome, review, session, change)
+            return _told(question, review, session)
         choice = _choice(question.item, answer) if accepted and answer is not None else None
         if choice is None or cancelled() or time.monotonic() > question.until:
             return _undecided(question.outcome)
@@ -261,7 +318,7 @@ class ElicitationReview:
             # Its words are for the person: they may tell what others have written.
             said = f"The person was asked in the chat, and nothing came of it ({error.code})."
             return replace(question.outcome, text=f"{said}\n{question.outcome.text}")
-        return _told(question.outcome, review, session, change, result)
+        return _told(question, review, session, result)
 
 
 def _waiting(outcome: CallResult) -> str:
@@ -299,7 +356,12 @@ def _message(item: ReviewItem) -> str:
     )
 
 
-def _schema(item: ReviewItem) -> Message:
+def _fits(message: str) -> bool:
+    """Whether a person can be expected to look at all of it in a dialog."""
+    return len(message) <= _LONGEST and message.count("\n") <= _LINES
+
+
+def _schema(item: ReviewItem, marked: str = "") -> Message:
     fields: Message = {
         "decision": {
             "type": "string",
@@ -321,6 +383,9 @@ def _schema(item: ReviewItem) -> Message:
             "description": "Only these, such as 1, 3-5; the others wait on. Empty for all",
             "maxLength": 200,
         }
+        if _numbers(marked, [one.number for one in item.hunks]) and marked.strip():
+            # What is to be done stays open all the same: a frame is no person.
+            fields["hunks"]["default"] = marked.strip()
     return {"type": "object", "properties": fields, "required": ["decision"]}
 
 
@@ -379,33 +444,34 @@ def _undecided(outcome: CallResult) -> CallResult:
 
 
 def _told(
-    outcome: CallResult,
-    review: Review,
-    session: Session,
-    change: str,
-    result: ReviewResult | None = None,
+    question: _Question, review: Review, session: Session, result: ReviewResult | None = None
 ) -> CallResult:
     """The answer to a call about whose change somebody has decided."""
-    workspace = review.workspace
+    workspace, outcome, change = review.workspace, question.outcome, question.item.entry.id
     proposal = workspace.proposal(change)
     about = {change, workspace.newest(change).id}
+    receipt = {**(outcome.receipt or {})}
     if result is not None and result.waits is not None:
         about.add(result.waits)
+        if question.framed:
+            receipt["waits"] = result.waits
     news = [one for one in workspace.events(session) if one.key in about]
     said = " ".join(one.text for one in news)
-    receipt = {**(outcome.receipt or {})}
     done = result.receipt if result is not None else None
     operation = (done.operation if done is not None else None) or (
         change if proposal.state == "committed" else None
     )
-    sent = partial(_both, outcome.on_sent, partial(workspace.acknowledge, session, news))
+    heard = () if question.framed else news  # what a frame is told the agent has yet to hear
+    sent = partial(_both, outcome.on_sent, partial(workspace.acknowledge, session, heard))
     if operation is not None:
         receipt |= {"operation": operation, "status": "applied"}
         text = f"{said} Operation {operation}; undo with `filepact undo {operation}`."
         diff = outcome.text.partition("\n")[2]
         text = f"{text}\n{diff}" if diff and proposal.state == "committed" else text
         return replace(outcome, text=text, receipt=receipt, on_sent=sent)
-    if proposal.state == "rejected":
+    if question.framed:
+        receipt["status"] = "pending" if proposal.state == "superseded" else proposal.state
+    elif proposal.state == "rejected":
         error = UserDeniedError(said or f"{change} was rejected by a person", hint="")
         return CallResult(
             error.report(), failed=True, code=error.code, events=outcome.events, on_sent=sent

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.domain.operation import Actor
+from filepact.faces.mcp.app import shows_apps
 from filepact.faces.mcp.results import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
@@ -17,7 +18,7 @@ from filepact.faces.mcp.results import (
     VERSION_KEY,
     elicitation_modes,
 )
-from filepact.values import dataclass, field
+from filepact.values import dataclass, field, replace
 from filepact.wire.messages import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -77,6 +78,7 @@ class ToolRequest:
         modes: In which ways the client asks its person.
         state: Of a call that comes again with what the person said; None for another.
         answers: What they said.
+        apps: Whether the client shows apps.
     """
 
     id: RequestId
@@ -89,6 +91,7 @@ class ToolRequest:
     modes: frozenset[str] = frozenset()
     state: str | None = None
     answers: Mapping[str, object] = field(default_factory=dict, compare=False)
+    apps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +166,7 @@ class ServerProtocol:
         self._greeted = False
         self._actor = actor_named(None)
         self._modes: frozenset[str] = frozenset()
+        self._apps = False
         self._has_folders = False
         self._asked = 0
         opening = None if before is None else before.opening
@@ -201,16 +205,23 @@ class ServerProtocol:
             return self._greet(wanted, params)
         if _has_envelope(params):
             return _refused(wanted, INVALID_REQUEST, _OTHER_ERA)
-        if method not in _SERVED:
+        if method not in _SERVED and not (self._apps and method in _RESOURCES):
             return _unknown(wanted, method)
         if method == "ping":
             return _answer(wanted, {}) if _is_ping(params) else _malformed(wanted)
         # Before the handshake nothing else is served.
-        if not (self._greeted and _SERVED[method](params)):
+        shape = _RESOURCES.get(method) or _SERVED[method]
+        if not (self._greeted and shape(params)):
             return _malformed(wanted)
         if method == "tools/call":
-            return _carry_out(wanted, params, self._actor, self._modes, modern=False)
-        return _answer(wanted, self._facts.listed())
+            call = _carry_out(wanted, params, self._actor, self._modes, modern=False)
+            return replace(call, apps=self._apps)
+        if method == "tools/list":
+            return _answer(wanted, self._facts.listed(apps=self._apps))
+        found = self._facts.resource(method, params.get("uri", ""))
+        if found is None:
+            return _refused(wanted, _NO_RESOURCE, "Resource not found")
+        return _answer(wanted, found)
 
     def _greet(self, wanted: RequestId, params: dict[str, Any]) -> Step:
         if not _is_handshake(params):
@@ -219,7 +230,8 @@ class ServerProtocol:
         capabilities = params["capabilities"]
         self._has_folders = self._asks_folders and capabilities.get("roots") is not None
         self._actor = actor_named(params["clientInfo"])
-        result = self._facts.initialized(params["protocolVersion"])
+        self._apps = self._facts.has_app and shows_apps(capabilities)
+        result = self._facts.initialized(params["protocolVersion"], apps=self._apps)
         self._modes = elicitation_modes(capabilities, result["protocolVersion"])
         return _answer(wanted, result)
 
@@ -231,17 +243,24 @@ class ServerProtocol:
         meta = params["_meta"]
         if meta[VERSION_KEY] != MODERN_VERSION:
             return _wrong_version(wanted, "Unsupported protocol version", meta[VERSION_KEY])
-        if method not in _SERVED_MODERN:
+        apps = self._facts.has_app and shows_apps(meta[CAPABILITIES_KEY])
+        shape = _SERVED_MODERN.get(method) or (_RESOURCES.get(method) if apps else None)
+        if shape is None:
             return _unknown(wanted, method)
-        if not (_is_modern_meta(params) and _SERVED_MODERN[method](params)):
+        if not (_is_modern_meta(params) and shape(params)):
             return _malformed(wanted)
         if method == "tools/call":
             modes = elicitation_modes(meta[CAPABILITIES_KEY], MODERN_VERSION)
             actor = actor_named(meta.get(CLIENT_KEY))
-            return _carry_out(wanted, params, actor, modes, modern=True)
+            return replace(_carry_out(wanted, params, actor, modes, modern=True), apps=apps)
         if method == "tools/list":
-            return _answer(wanted, self._facts.listed_modern())
-        return _answer(wanted, self._facts.discovered())
+            return _answer(wanted, self._facts.listed_modern(apps=apps))
+        if method == "server/discover":
+            return _answer(wanted, self._facts.discovered(apps=apps))
+        found = self._facts.resource(method, params.get("uri", ""))
+        if found is None:
+            return _refused(wanted, INVALID_PARAMS, "Resource not found")
+        return _answer(wanted, self._facts.cached(found))
 
     # -- notifications --------------------------------------------------------------------
 
@@ -484,6 +503,20 @@ _capabilities: Final = _with(
     ),
 )
 
+
+def _is_resource_request(params: dict[str, Any]) -> bool:
+    """Whether these are parameters of ``resources/read``."""
+    return isinstance(params.get("uri"), str) and _meta(params.get("_meta"))
+
+
+_NO_RESOURCE: Final = -32002
+"""The protocol's own number for it, before 2026-07-28."""
+
+_RESOURCES: Final = {
+    "resources/list": _is_list_request,
+    "resources/templates/list": _is_list_request,
+    "resources/read": _is_resource_request,
+}
 _SERVED: Final = {"ping": _is_ping, "tools/list": _is_list_request, "tools/call": _is_call}
 _SERVED_MODERN: Final = {
     "server/discover": lambda _params: True,

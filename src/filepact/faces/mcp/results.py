@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from filepact.faces.mcp.app import app_capabilities, app_resource, app_tools
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -98,6 +100,8 @@ class ServerInfo:
         version: The program's version.
         instructions: What an agent should know before its first call.
         tools: Gives the tools as the protocol lists them.
+        leaving: Gives the names of those whose changes may be left waiting.
+        app: Makes the HTML of the frame of the review; None where there is none.
     """
 
     def __init__(
@@ -107,36 +111,54 @@ class ServerInfo:
         version: str,
         instructions: str,
         tools: Callable[[], Sequence[dict[str, Any]]],
+        leaving: Callable[[], frozenset[str]] = frozenset,
+        app: Callable[[], str] | None = None,
     ) -> None:
+        self._leaving = leaving
+        self._app = app
         self.name = name
         self.version = version
         self.instructions = instructions
         self.tools = tools
         self._server = {"name": name, "version": version}
 
-    def initialized(self, asked: str) -> dict[str, Any]:
+    @property
+    def has_app(self) -> bool:
+        """Whether there is a frame of the review, for clients that show such."""
+        return self._app is not None
+
+    def initialized(self, asked: str, *, apps: bool = False) -> dict[str, Any]:
         """The answer to ``initialize``, for the protocol version that the client asked for."""
         return {
             "protocolVersion": asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
-            "capabilities": _CAPABILITIES,
+            "capabilities": app_capabilities(_CAPABILITIES) if apps else _CAPABILITIES,
             "serverInfo": self._server,
             "instructions": self.instructions,
         }
 
-    def listed(self) -> dict[str, Any]:
+    def listed(self, *, apps: bool = False) -> dict[str, Any]:
         """The answer to ``tools/list`` in the handshake era."""
-        return {"tools": self.tools()}
+        tools = self.tools()
+        return {"tools": app_tools(tools, self._leaving()) if apps else tools}
 
-    def listed_modern(self) -> dict[str, Any]:
+    def listed_modern(self, *, apps: bool = False) -> dict[str, Any]:
         """The answer to ``tools/list`` in the modern era."""
-        return self.modern({"tools": self.tools(), "ttlMs": 0, "cacheScope": "private"})
+        return self.cached(self.listed(apps=apps))
 
-    def discovered(self) -> dict[str, Any]:
+    def resource(self, method: str, wanted: str) -> dict[str, Any] | None:
+        """The answer to a request about resources in the handshake era; None where there is no such."""
+        return None if self._app is None else app_resource(method, wanted, self._app)
+
+    def cached(self, result: dict[str, Any]) -> dict[str, Any]:
+        """A result as the modern era has what a client may keep: for no time at all."""
+        return self.modern({**result, "ttlMs": 0, "cacheScope": "private"})
+
+    def discovered(self, *, apps: bool = False) -> dict[str, Any]:
         """The answer to ``server/discover``."""
         return self.modern(
             {
                 "supportedVersions": [MODERN_VERSION],
-                "capabilities": _CAPABILITIES,
+                "capabilities": app_capabilities(_CAPABILITIES) if apps else _CAPABILITIES,
                 "instructions": self.instructions,
                 "ttlMs": 0,
                 "cacheScope": "private",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from filepact.domain.operation import Actor, Session
-    from filepact.faces.mcp.calls import ElicitationHandler
+    from filepact.faces.mcp.calls import ElicitationHandler, FrameHandler
     from filepact.tools.registry import Toolset
     from filepact.wire.messages import Message, RequestId
 
@@ -61,6 +61,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
     page: int | None = None,
     pipes: tuple[int, int] | None = None,
     chat: ElicitationHandler | None = None,
+    app: Callable[[], FrameHandler] | None = None,
 ) -> None:
     """Serve one client until it closes its end or the process gets SIGTERM or SIGINT.
 
@@ -79,6 +80,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
         page: What one answer may take, in bytes as UTF-8; None for what is known of the client.
         pipes: Descriptors to read from and write to; standard input and output if None.
         chat: Puts what waits to the person in their chat; None where that is not wanted.
+        app: Makes the review as a frame in their chat, for clients that show such; None for none.
 
     Raises:
         ValueError: The instructions are too long.
@@ -86,7 +88,14 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
     if len(instructions) > INSTRUCTIONS_LIMIT:
         raise ValueError(f"instructions of {len(instructions)} characters are too long")
     tools = ToolCache(open_tools)
-    facts = ServerInfo(name=name, version=version, instructions=instructions, tools=tools.described)
+    facts = ServerInfo(
+        name=name,
+        version=version,
+        instructions=instructions,
+        tools=tools.described,
+        leaving=tools.leaving,
+        app=None if app is None else lambda: app().document(),
+    )
     over: SimpleQueue[bool] = SimpleQueue()  # which a signal's handler may use at any moment
     with ExitStack() as stack:
         source, sink = pipes or stack.enter_context(standard_pipes())
@@ -102,6 +111,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
             page=page,
             alone=wire.run_alone,
             chat=chat,
+            app=app,
         )
 
         def ended() -> None:
@@ -182,6 +192,7 @@ class ClientConnection:
         alone: Callable[[Callable[[], None]], bool] | None = None,
         before: ProtocolContext | None = None,
         chat: ElicitationHandler | None = None,
+        app: Callable[[], FrameHandler] | None = None,
     ) -> None:
         self._send = send
         self._questions = ClientQuestions(send)
@@ -194,6 +205,7 @@ class ClientConnection:
             page=page,
             within="" if before is None else before.within,
             chat=chat,
+            app=app,
         )
         self._executor = CallExecutor(service, facts, send, alone, self._questions)
 

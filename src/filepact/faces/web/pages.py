@@ -38,9 +38,18 @@ if TYPE_CHECKING:
     from filepact.workspace.hunks import ProposalHunk
     from filepact.workspace.review import ReviewFile, ReviewGroup, ReviewItem
 
-__all__ = ["ReviewPages", "edit_page", "grants_page", "inbox_page", "proposal_page", "turn_page"]
+__all__ = [
+    "STATUS",
+    "ReviewPages",
+    "edit_page",
+    "grants_page",
+    "inbox_page",
+    "kind_of",
+    "proposal_page",
+    "turn_page",
+]
 
-_STATUS: Final = {
+STATUS: Final = {
     "moved": "Others have changed these files since, elsewhere: what fits them now is shown before it is done.",
     "stale": "Others have changed the same lines since: this finds no place any more.",
 }
@@ -61,14 +70,15 @@ class ReviewPages:
     Args:
         item: The proposal.
         seen: The numbers of the pages that were shown before, from 1 on.
+        most: Lines of one page.
     """
 
-    def __init__(self, item: ReviewItem, seen: set[int]) -> None:
+    def __init__(self, item: ReviewItem, seen: set[int], most: int = MOST_LINES) -> None:
         self.item = item
         self.seen = seen
         self._hunks = {hunk.number: hunk for hunk in item.hunks}
         lines = {number: len(split_lines(one.diff)) for number, one in self._hunks.items()}
-        self._pages = list(_divide(lines))
+        self._pages = list(_divide(lines, most))
         self._cut = {number for number, one in self._hunks.items() if is_wide(one.diff)}
         self._split: tuple[int, list[str]] = (0, [])
 
@@ -123,15 +133,15 @@ class ReviewPages:
         return drawn(head + "".join(some))[1:]
 
 
-def _divide(lines: dict[int, int]) -> Iterator[list[_Slice]]:
+def _divide(lines: dict[int, int], most: int) -> Iterator[list[_Slice]]:
     page: list[_Slice] = []
-    room = MOST_LINES
+    room = most
     for number, count in lines.items():
         start = 0
         while start < count or (count == 0 and start == 0):
             if room <= 0 or (page and start == 0 and count > room):
                 yield page
-                page, room = [], MOST_LINES
+                page, room = [], most
             stop = min(count, start + room)
             page.append(_Slice(number, start, stop))
             room -= max(1, stop - start)
@@ -323,7 +333,7 @@ def _about(context: PageContext, item: ReviewItem) -> Element:
         (
             tag("h1", proposal.summary),
             tag("p", *_facts(proposal, added, removed), class_="facts"),
-            tag("p", _STATUS[item.entry.status], class_="warn") if item.entry.moved else Element(),
+            tag("p", STATUS[item.entry.status], class_="warn") if item.entry.moved else Element(),
             *_moved(item),
             tag("ul", *rules, class_="rules", aria_label="Why it waits") if rules else Element(),
             tag("p", *tools, class_="tools"),
@@ -421,7 +431,7 @@ def _file(
     head = tag(
         "summary",
         tag("b", file.shown, class_="path"),
-        tag("small", _kind(file)),
+        tag("small", kind_of(file)),
         tag("b", f"+{added:,}", class_="plus"),
         tag("b", Element(f"&minus;{removed:,}"), class_="minus"),
     )
@@ -441,7 +451,8 @@ def _file(
     )
 
 
-def _kind(file: ReviewFile) -> str:
+def kind_of(file: ReviewFile) -> str:
+    """What becomes of a file; empty where its text changes."""
     kind = file.hunks[0].kind
     names = {"create": "new file", "delete": "removed", "rename": "another name", "modify": ""}
     return names[kind]
