@@ -108,6 +108,47 @@ def test_a_server_answers_before_it_loads_what_nobody_has_asked_for(
     assert not NEVER_FOR_READING.intersection(last)
 
 
+MOST_FOR_A_COMMAND = {
+    "log": 110,
+    "status": 110,
+    "pending": 112,
+    "undo --unattended": 114,
+    "setup claude": 116,
+}
+"""Modules of ours that a command with the journal, or the settings of agents, loads in all."""
+
+MOST_BESIDE = 140
+"""Modules of anybody else's that each of them loads, Python's own among them."""
+
+
+@pytest.mark.parametrize("command", MOST_FOR_A_COMMAND)
+def test_a_command_loads_what_it_needs_and_no_more(
+    tmp_path: Path, variables: dict[str, str], command: str
+) -> None:
+    root, report = tmp_path / "root", tmp_path / "imports"
+    root.mkdir()
+    program = [sys.executable, "-X", "importtime", "-m", "filepact"]
+    with report.open("ab") as errors:
+        for words in (["write", "a.txt", "--content", "a"], command.split()):
+            errors.truncate(0)
+            done = subprocess.run(
+                [*program, *words],
+                cwd=root,
+                env=variables,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                check=False,
+            )
+            assert done.returncode in (0, 3)
+    modules = loaded(report)
+    lines = report.read_text().splitlines()
+    everything = {line.rpartition("|")[2].strip() for line in lines if "|" in line}
+    assert "app" in modules
+    assert not NEVER_FOR_READING.intersection(everything)
+    assert len(modules) <= MOST_FOR_A_COMMAND[command], sorted(modules)
+    assert len(everything) - len(modules) <= MOST_BESIDE, sorted(everything)
+
+
 @pytest.mark.parametrize(
     ("words", "most"), [(["--help"], 10), (["undo", "--help"], 10), (["--version"], 10)]
 )
