@@ -95,6 +95,33 @@ def test_processes_that_are_killed_while_they_append_leave_a_whole_log(folder: P
     assert found.records >= 6
 
 
+@pytest.mark.parametrize("written", ["all", "half", "nothing"])
+def test_a_process_that_dies_when_it_has_begun_a_file_leaves_a_whole_log(
+    folder: Path, written: str
+) -> None:
+    log = AuditFile(str(folder), 1_000)
+    add(log)
+    while (folder / "000000000001.jsonl").stat().st_size <= 1_000:
+        add(log)
+    note = (folder / "head").read_bytes()
+    first = add(log)
+    log.close()
+    begun = folder / f"{first:012d}.jsonl"
+    record = begun.read_bytes()
+    # As if it had died before the note was written.
+    begun.write_bytes({"all": record, "half": record[:40], "nothing": b""}[written])
+    (folder / "head").write_bytes(note)
+    log = AuditFile(str(folder), 1_000)
+    last = add(log)
+    found = check(log)
+    log.close()
+    whole = [line for line in begun.read_bytes().splitlines() if line.endswith(b"}")]
+    before = {"all": ["read"], "half": ["torn"], "nothing": []}[written]
+    assert [json.loads(line)["event"] for line in whole] == [*before, "read"]
+    assert (found.records, found.last) == (last, last)
+    assert not found.problems
+
+
 def test_a_record_for_which_there_is_no_room_is_not_there_in_part(
     log: AuditFile, folder: Path
 ) -> None:
