@@ -755,6 +755,31 @@ def test_stamps_are_enough_to_see_a_change_and_contents_come_later(root, outside
     assert looked.unkept == ("b.txt",)
 
 
+def test_a_file_that_another_thread_is_reading_is_waited_for(root, outside, session, monkeypatch):
+    (root / "a.txt").write_text("before\n")
+    outside.snapshot(contents=False)
+    [(path, _)] = outside._unread
+    real, reading, written = outside._files.read, threading.Event(), threading.Event()
+
+    def read_late(*file, limit):
+        reading.set()
+        # Whoever does not wait for us has written it by then.
+        written.wait(0.3)
+        return real(*file, limit=limit)
+
+    monkeypatch.setattr(outside._files, "read", read_late)
+    reader = threading.Thread(target=outside.read_contents)
+    reader.start()
+    reading.wait()
+    outside.read_first({path})
+    (root / "a.txt").write_text("after\n")
+    written.set()
+    reader.join()
+    looked = outside.detect(session)
+    assert told(looked) == {("a.txt", "modify")}
+    assert looked.unkept == ()
+
+
 def test_reading_contents_goes_on_where_it_was_left(root, outside):
     for number in range(4):
         (root / f"{number}.txt").write_text("one\n")

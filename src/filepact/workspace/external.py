@@ -150,6 +150,8 @@ class ExternalChanges:
         self._lock = threading.RLock()
         self._files = KnownFiles(guard, limits or KnownFileLimits())
         self._unread: list[tuple[WorkspacePath, Stamp]] = []
+        self._in_hand: list[WorkspacePath] = []
+        self._has_read = threading.Condition(self._lock)
         self._seq = 0
         self._applied: dict[ChangeId, int] = {}
         self._missed: list[tuple[FileState, FileChange]] = []
@@ -273,20 +275,31 @@ class ExternalChanges:
                 if cancelled():
                     return False
                 path, stamp = self._unread.pop()
-            state = self._files.read(path, stamp, limit=self._files.limits.file)
-            with self._lock:
-                now = self._files.get(path)
-                if state is not None and now is not None and now.stamp == state.stamp:
-                    self._files.put(path, state)
+                self._in_hand.append(path)
+            state = None
+            try:
+                state = self._files.read(path, stamp, limit=self._files.limits.file)
+            finally:
+                with self._lock:
+                    now = self._files.get(path)
+                    if state is not None and now is not None and now.stamp == state.stamp:
+                        self._files.put(path, state)
+                    self._in_hand.remove(path)
+                    self._has_read.notify_all()
         return True
 
     def read_first(self, paths: Collection[WorkspacePath]) -> None:
-        """Read the contents of some files of a snapshot before those of the others."""
+        """Read the contents of some files of a snapshot before those of the others.
+
+        Another thread may have one of them in hand: that is waited for.
+        """
         with self._lock:
             self._unread.sort(key=lambda one: one[0] in paths)
             ahead = sum(path in paths for path, _ in self._unread)
         some = count()
         self.read_contents(cancelled=lambda: next(some) >= ahead)
+        with self._has_read:
+            self._has_read.wait_for(lambda: not any(one in paths for one in self._in_hand))
 
     def known(self, path: WorkspacePath) -> tuple[Stamp, Revision | None, bytes | None] | None:
         """A file as the snapshot has it: its stamp, its state if it was read, its bytes if kept."""
