@@ -193,6 +193,25 @@ def test_a_question_that_is_open_when_its_turn_is_cancelled_is_answered_for_the_
     assert [(one.outcome, one.why) for one in found.verdicts] == [("passed", "")]
 
 
+class Cancels(Waits):
+    """Cancels the turn in which a file is read."""
+
+    def on_connect(self, connection):
+        super().on_connect(connection)
+        self.agent = connection
+
+    async def read_text_file(self, path, session_id, **more):
+        await self.agent.cancel(session_id)
+        return await super().read_text_file(path, session_id, **more)
+
+
+def test_a_question_that_comes_when_its_turn_is_cancelled_already_is_put_to_nobody(tmp_path):
+    client = Cancels(state_dir=str(tmp_path / "state"))
+    script = [(READ, {"path": str(tmp_path / "work" / "a.txt")}), ask(toolCallId="t")]
+    _, answer = talk(tmp_path, client, prompt=script)["answers"]
+    assert answer["result"] == {"outcome": {"outcome": "cancelled"}}
+
+
 class Own(ClientFileSystem):
     """Has an ``on_connect`` of its own, which leaves out ours."""
 

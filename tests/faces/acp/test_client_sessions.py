@@ -489,6 +489,37 @@ def test_a_client_that_hangs_up_while_a_person_is_asked_leaves_nothing_behind(tm
 # -- order ------------------------------------------------------------------------------
 
 
+def test_a_client_that_hangs_up_while_a_file_is_read_does_not_wait_to_answer(tmp_path, monkeypatch):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "a.txt").write_text("x")
+    real, reading, hung_up = files_module.excerpt, threading.Event(), threading.Event()
+
+    def read_late(*asked):
+        reading.set()
+        hung_up.wait()
+        return real(*asked)
+
+    monkeypatch.setattr(files_module, "excerpt", read_late)
+    tasks = []
+
+    async def watch():
+        while not any(one.cancelling() for one in asyncio.all_tasks()):  # noqa: ASYNC110 - the package's tasks
+            await asyncio.sleep(0.01)
+        hung_up.set()
+
+    async def leave(agent, session_id):
+        prompt = agent.prompt(prompt=[text_block("go")], session_id=session_id)
+        tasks.append(asyncio.ensure_future(asyncio.wait_for(prompt, None)))
+        await asyncio.to_thread(reading.wait)
+        tasks.append(asyncio.create_task(watch()))
+
+    script = [(READ, {"path": str(tmp_path / "work" / "a.txt")})]
+    assert talk(tmp_path, files_in(tmp_path), play=leave, prompt=script) is None
+    prompt, watcher = tasks
+    assert isinstance(prompt.exception(), ConnectionError)
+    assert watcher.done()
+
+
 def test_writes_of_one_file_are_done_in_the_order_in_which_they_were_sent(tmp_path):
     work = tmp_path / "work"
     work.mkdir()

@@ -269,11 +269,11 @@ class ClientFileSystem:
         bound = self._sessions.get(params.get("sessionId"))
         if bound is None:
             return await ask(params)
-        try:
-            return await wait_registered(bound.waiting, self._permit(bound, params, ask))
-        except ScopeCancelledError:
-            # The protocol wants every open question answered when its turn is cancelled.
-            return {"outcome": {"outcome": "cancelled"}}
+        with suppress(ScopeCancelledError):
+            # What is open when a turn is cancelled is answered, and what comes after that as well.
+            if not bound.cancelled:
+                return await wait_registered(bound.waiting, self._permit(bound, params, ask))
+        return {"outcome": {"outcome": "cancelled"}}
 
     async def _permit(
         self,

@@ -280,18 +280,19 @@ class _Incoming:
         number = params.number if isinstance(params, _Numbered) else None
         if number is not None:
             self._running[number] = task
+        waiting = asyncio.current_task()
         try:
             return await task
         except asyncio.CancelledError:
-            waiting = asyncio.current_task()
-            if waiting is not None and waiting.cancelling():
-                raise
             raise RequestError(
                 CANCELLED, "The request was cancelled.", {"errorKind": "cancelled"}
             ) from None
         finally:
             if self._running.get(number) is task:
                 del self._running[number]
+            if waiting is not None and waiting.cancelling():
+                # The connection is closed, and the package would wait for ever to send an answer.
+                raise asyncio.CancelledError
 
     async def _hear(self, method: str, params: Any) -> None:
         if method == _UPDATE and isinstance(params, dict):
