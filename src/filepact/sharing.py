@@ -154,7 +154,7 @@ class SharedPlace:
         def agrees(path: str, there: FileState | None) -> bool:
             return replace or there is None or there == wanted[path]
 
-        head = self.workspace.publish(
+        head, _ = self.workspace.publish(
             new_id(), by, wanted, lambda name: files.content(where[name], name), agrees
         )
         return LoadResult(head.number, len(wanted), tuple(files.left_out))

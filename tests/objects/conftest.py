@@ -48,9 +48,10 @@ class Shared:
             path: None if one is None else FileState(sha256(one).hexdigest(), len(one), 0o644)
             for path, one in files.items()
         }
-        return self.workspace.publish(
+        head, _ = self.workspace.publish(
             change or name(), "tests", wanted, contents.__getitem__, agrees
         )
+        return head
 
     def read(self) -> dict[str, bytes]:
         files = self.workspace.files(self.workspace.newest())

@@ -11,6 +11,7 @@ import pytest
 from filepact.domain.manifest import FileState
 from filepact.errors import (
     InvalidParamsError,
+    NoChangeError,
     NotFoundError,
     ObjectStoreFailedError,
     OutcomeUnknownError,
@@ -20,7 +21,7 @@ from filepact.errors import (
     TooLargeError,
 )
 from filepact.objects.bucket import StaleItemError, UnknownResultError
-from filepact.objects.heads import HEAD
+from filepact.objects.heads import HEAD, LATEST
 from filepact.objects.packs import LARGEST_CONTENT
 from filepact.objects.repository import BucketWorkspace
 from tests.objects.conftest import Shared, name
@@ -81,8 +82,54 @@ def test_a_change_whose_file_is_another_by_now_is_refused_as_a_whole(shared: Sha
 def test_the_same_change_twice_is_one_version(shared: Shared) -> None:
     shared.put({"a": b"1"}, change="csame00000")
     shared.put({"a": b"2"})
-    shared.again().put({"a": b"1"}, change="csame00000")
+    # The second might have been made of something else, so it is not told that it was done.
+    with pytest.raises(NoChangeError):
+        shared.again().put({"a": b"1"}, change="csame00000")
     assert shared.read() == {"a": b"2"}
+
+
+def test_however_long_ago_a_change_was_made_it_is_known(shared: Shared) -> None:
+    first = name()
+    shared.put({"a": b"0"}, change=first)
+    for number in range(3 * LATEST):
+        head = shared.put({"a": b"%d" % number})
+    assert first not in head.latest
+    assert len(head.latest) <= 2 * LATEST
+    other = shared.again().workspace
+    assert other.made(first)
+    assert not other.made("cnever0000")
+    shared.bucket.replace(head.earlier, b"[]")
+    with pytest.raises(SharedDamagedError):
+        other.made(first)
+    shared.bucket.delete(head.earlier)
+    with pytest.raises(SharedDamagedError):
+        other.made(first)
+
+
+def test_what_was_sent_by_one_that_is_gone_is_not_done_after_it_was_said_not_to_be(
+    shared: Shared,
+) -> None:
+    shared.put({"a": b"1"})
+    head = shared.workspace.newest()
+    assert not shared.again().workspace.made("cgone00000")
+    assert shared.workspace.newest().tag == head.tag
+    assert not shared.again().workspace.made("cgone00000", fence=name())
+    with pytest.raises(StaleItemError):
+        # The server had it in its queue.
+        shared.bucket.swap(HEAD, b"of the one that is gone", head.tag)
+    assert shared.read() == {"a": b"1"}
+
+
+def test_a_request_is_done_once_by_whatever_machine(shared: Shared) -> None:
+    content = sha256(b"x").hexdigest()
+    wanted: dict[str, FileState | None] = {"a": FileState(content, 1, 0o644)}
+    told = (wanted, lambda _name: b"x", lambda *_: True)
+    shared.workspace.publish(name(), "one", *told, "casked0000")
+    shared.put({"a": b"y"})
+    with pytest.raises(NoChangeError):
+        shared.again().workspace.publish(name(), "other", *told, "casked0000")
+    assert shared.workspace.made("casked0000")
+    assert shared.read() == {"a": b"y"}
 
 
 def test_many_files_are_named_in_shards_and_few_changes_in_the_head(shared: Shared) -> None:

@@ -24,7 +24,7 @@ from filepact.errors import (
 )
 from filepact.fs.checkout_index import CheckoutIndex
 from filepact.fs.root import Root
-from filepact.objects.bucket import over
+from filepact.objects.bucket import UnknownResultError, over
 from filepact.tools.registry import CallContext
 from filepact.workspace.shared import FolderFiles, SharedRoot
 
@@ -46,6 +46,7 @@ class Failing:
         self.bucket = bucket
         self.down: set[str] = set()
         self.before: dict[str, Callable[[], None]] = {}
+        self.act: dict[str, Callable[..., Any]] = {}
 
     def __getattr__(self, name: str) -> Any:
         if name in self.down:
@@ -53,7 +54,7 @@ class Failing:
         act = self.before.pop(name, None)
         if act is not None:
             act()
-        return getattr(self.bucket, name)
+        return self.act.get(name) or getattr(self.bucket, name)
 
 
 class Side:
@@ -71,6 +72,12 @@ class Side:
     def call(self, tool: str, session: str = "s", **arguments: Any) -> str:
         context = CallContext(session=Session(session, Actor("agent", "tester")))
         return open_toolbox(self.workspace).call(tool, arguments, context).text
+
+    def asked(self, path: str, old: str, new: str, **of: str) -> Any:
+        """An edit for a request that has an id."""
+        context = CallContext(session=Session("s", Actor("agent", "tester"), **of))
+        arguments = {"path": path, "old_string": old, "new_string": new}
+        return open_toolbox(self.workspace).call("edit_file", arguments, context)
 
     def read(self, path: str) -> str:
         return self.call("read_file", path=path)
@@ -365,13 +372,94 @@ def test_cut_off_at_any_point_a_change_is_there_or_not_and_the_folder_follows(
         patched.setattr(target, die)
         with pytest.raises(KilledError):
             one.edit("a.txt", "one", "ONE")
-    one.workspace = one.open()  # another process, after the first is gone
+    # What somebody adds just beside it must not keep the folder from following.
     there = "ONE" in other.read("a.txt")
     assert there == (point != "uploaded")
+    assert "Done" in other.edit("a.txt", "two\n", "beside\n2\n")
+    one.workspace = one.open()  # another process, after the first is gone
     assert ("ONE" in one.read("a.txt")) == there
     assert one.files() == other.files()
-    assert "Done" in one.edit("a.txt", "two", "TWO")
-    assert "TWO" in other.read("a.txt")
+    assert "Done" in one.edit("a.txt", "three", "THREE")
+    assert "THREE" in other.read("a.txt")
+    # The journal says of it what is so: whoever is asked once more does it once more, or does not.
+    assert states(one, "edit_file") == ["applied", "applied" if there else "rolled_back"]
+
+
+def states(side: Side, tool: str) -> list[str]:
+    """How the operations of a tool have ended, newest first."""
+    return [found.state for found in side.workspace.log(limit=20) if found.tool == tool]
+
+
+def test_cut_off_while_what_others_did_is_brought_the_folder_follows(
+    shared: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = shared.checkout(), shared.checkout()
+
+    def die(*_: object, **__: object) -> None:
+        raise KilledError
+
+    other.edit("a.txt", "one\n", "one\nmore\n")
+    with monkeypatch.context() as patched:
+        # All is done, but what the file came from by now is not noted.
+        patched.setattr(SharedRoot, "_noted", die)
+        with pytest.raises(KilledError):
+            one.read("a.txt")
+    other.edit("a.txt", "more\n", "yet more\nmore\n")
+    one.workspace = one.open()
+    assert "yet more" in one.read("a.txt")
+    assert one.files() == other.files()
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_what_nobody_can_tell_of_is_told_when_the_server_answers_again(
+    shared: Place, done: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = shared.checkout(), shared.checkout()
+    one.read("a.txt")
+    really, silent = shared.bucket.bucket.swap, True
+
+    def swap(name: str, data: bytes, tag: str) -> str:
+        if not silent:
+            return really(name, data, tag)
+        if done:
+            really(name, data, tag)
+        shared.bucket.down |= {"get", "get_other"}
+        raise UnknownResultError("no answer")
+
+    shared.bucket.act = {"swap": swap}
+    monkeypatch.setattr("filepact.objects.repository._UNSURE_TRIES", 2)
+    assert "OUTCOME_UNKNOWN" in one.edit("a.txt", "one", "ONE")
+    assert "OBJECT_STORE_ERROR" in one.read("a.txt")
+    silent = False
+    shared.bucket.down.clear()
+    assert ("ONE" in one.read("a.txt")) == done
+    assert states(one, "edit_file") == ["applied" if done else "rolled_back"]
+    assert ("ONE" in other.read("a.txt")) == done
+    assert one.files() == other.files()
+
+
+def test_a_change_under_a_given_id_is_made_anew_where_another_was_faster(shared: Place) -> None:
+    one, other = shared.checkout(), shared.checkout()
+    one.read("a.txt")
+    shared.bucket.before["swap"] = lambda: other.edit("a.txt", "seven", "SEVEN")
+    asked = one.asked("a.txt", "one", "ONE", change="cfirst0000", request="cfirst0000")
+    assert "Done" in asked.text
+    assert states(one, "edit_file") == ["applied", "rolled_back"]
+    assert "ONE" in other.read("a.txt")
+
+
+def test_what_was_asked_for_at_another_machine_is_not_done_twice(shared: Place) -> None:
+    one, other = shared.checkout(), shared.checkout()
+    change = {"change": "casked0000", "request": "casked0000"}
+    assert "Done" in one.asked("a.txt", "one\n", "one\nmore\n", **change).text
+    again = other.asked("a.txt", "one\n", "one\nmore\n", **change)
+    assert again.code == "NO_CHANGE"
+    assert other.files()["a.txt"].count(b"more") == 1
+    context = CallContext(session=Session("s", PERSON.actor, **change))
+    found = open_toolbox(other.workspace).done_before(context, "casked0000")
+    assert "another machine" in found.text  # type: ignore[union-attr]
+    other.read("a.txt")
+    assert one.files() == other.files()
 
 
 def test_a_folder_that_refuses_what_is_published_says_so_and_follows(
@@ -387,6 +475,7 @@ def test_a_folder_that_refuses_what_is_published_says_so_and_follows(
         answer = one.edit("a.txt", "one", "ONE")
     assert "WRITE_ERROR" in answer
     assert "shared workspace has the change" in answer
+    assert states(one, "edit_file") == ["applied"]
     assert "ONE" in other.read("a.txt")
     assert "ONE" in one.read("a.txt")
 
@@ -494,6 +583,28 @@ def test_an_index_outlives_lines_that_were_cut_off(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(StateFailedError):
         index.note({})
+
+
+def test_an_index_that_another_process_writes_anew_loses_nothing(tmp_path: Path) -> None:
+    path = str(tmp_path / "x.jsonl")
+    CheckoutIndex(path).begin(URL, "one")
+    entry = ("ab" * 32, 1, 0o644, "packs/c0000-0", 0, 1)
+
+    def write(number: int) -> None:
+        index = CheckoutIndex(path)
+        for turn in range(600):
+            index.note({f"{number}-{turn % 3}": entry}, (turn, "c"))  # type: ignore[dict-item]
+        index.note({f"{number}-last": entry})  # type: ignore[dict-item]
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    index = CheckoutIndex(path)
+    index.load()
+    assert {f"{number}-last" for number in range(4)} <= set(index.files)
+    assert len(index.files) == 16
 
 
 def test_an_index_that_cannot_be_written_is_said(tmp_path: Path) -> None:

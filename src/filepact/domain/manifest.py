@@ -126,7 +126,8 @@ class SharedFiles(Protocol):
         wanted: Mapping[str, FileState | None],
         contents: Callable[[str], bytes],
         agrees: Callable[[str, FileState | None], bool],
-    ) -> SharedHead:
+        request: str = "",
+    ) -> tuple[SharedHead, Mapping[str, ManifestEntry | None]]:
         """Make one new version in which all these files are so, or none.
 
         Args:
@@ -135,12 +136,30 @@ class SharedFiles(Protocol):
             wanted: What each file is to be; None for no file.
             contents: The bytes by their SHA-256.
             agrees: Whether a file may go on from what the newest version has of it.
+            request: What it is made for, by an id that is the same wherever that is asked for; empty for nothing.
+
+        Returns:
+            A version that has the change, or one after it, and what each of the files was made.
 
         Raises:
+            NoChangeError: What is asked for was done before, for another machine; nothing was changed.
             SharedConflictError: A file is something else by now; nothing was changed.
             SharedBusyError: Others were faster, again and again; nothing was changed.
             OutcomeUnknownError: Whether it was done cannot be found out now.
             ObjectStoreFailedError: The server refuses; nothing was changed.
+        """
+
+    def made(self, change: str, *, fence: str = "") -> bool:
+        """Whether a change was made, or one for this request, however long ago.
+
+        Args:
+            change: The id.
+            fence: An id that no other change has: where this one was not made, a version of that name is, which changes
+                nothing.  What a writer has sent that is gone, and the server has not done yet, can never be done then.
+
+        Raises:
+            SharedBusyError: Others were faster, again and again.
+            ObjectStoreFailedError: The server cannot be asked.
         """
 
 

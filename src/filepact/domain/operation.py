@@ -6,6 +6,7 @@ A proposal and the operation that it becomes carry the same id: what was shown i
 from __future__ import annotations
 
 import time
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Literal, NewType
 
 from filepact.errors import NoChangeError, ProposalExpiredError
@@ -45,6 +46,7 @@ __all__ = [
     "StoreOptions",
     "StoreResult",
     "StoreStatus",
+    "following",
     "moment",
     "who",
 ]
@@ -132,6 +134,8 @@ class Session:
             empty where the host does not tell.
         change: The id of the change that is made just now; empty for a new one.  What is asked for
             twice under one id is done once.
+        request: What the change is made for, by an id that is the same at every machine that is asked for it;
+            empty for nothing.
         shared: Whether several processes may act for it at once, so that what it knows of files is looked
             up each time.
     """
@@ -142,12 +146,20 @@ class Session:
     turn: str = field(default="", compare=False)
     call: str = field(default="", compare=False)
     change: str = field(default="", compare=False)
+    request: str = field(default="", compare=False)
     shared: bool = field(default=False, compare=False)
 
     @property
     def agent(self) -> str:
         """The name that rules know the agent by; empty for a person."""
         return self.actor.name if self.actor.kind == "agent" else ""
+
+
+def following(change: str) -> str:
+    """The id of the next try to make a change, where the journal knows this one as taken back."""
+    digits = "0123456789abcdefghjkmnpqrstvwxyz"
+    made = sha256(change.encode()).digest()
+    return "c" + "".join(digits[byte % 32] for byte in made[:10])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ is new in both is found to be the same.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from contextlib import suppress
@@ -38,6 +39,7 @@ class CheckoutIndex:
         number: The version up to which the files were brought.
         change: The id of the change that made it; empty for none yet.
         files: From what each file came.
+        coming: What files were going to be made, of which nobody has noted yet whether they were.
     """
 
     def __init__(self, path: str) -> None:
@@ -51,6 +53,7 @@ class CheckoutIndex:
         self.number = 0
         self.change = ""
         self.files: dict[str, ManifestEntry] = {}
+        self.coming: dict[str, ManifestEntry | None] = {}
 
     def exists(self) -> bool:
         """Whether there is one."""
@@ -62,7 +65,8 @@ class CheckoutIndex:
         Raises:
             StateFailedError: It cannot be written.
         """
-        self.url, self.name, self.number, self.change, self.files = url, name, 0, "", {}
+        self.url, self.name, self.number, self.change = url, name, 0, ""
+        self.files, self.coming = {}, {}
         self._rewrite()
 
     def load(self) -> None:
@@ -80,7 +84,7 @@ class CheckoutIndex:
                 found = os.fstat(stream.fileno())
                 if (found.st_dev, found.st_ino) != self._identity or found.st_size < self._read:
                     self._identity = (found.st_dev, found.st_ino)
-                    self._read, self._lines, self.files = 0, 0, {}
+                    self._read, self._lines, self.files, self.coming = 0, 0, {}, {}
                 if found.st_size == self._read:
                     return
                 stream.seek(self._read)
@@ -105,7 +109,10 @@ class CheckoutIndex:
         if "at" in told:
             number, change = told["at"]
             self.number, self.change = int(number), str(change)
+        for path, entry in told.get("coming", {}).items():
+            self.coming[path] = None if entry is None else ManifestEntry(*entry)
         for path, entry in told.get("files", {}).items():
+            self.coming.pop(path, None)
             if entry is None:
                 self.files.pop(path, None)
             else:
@@ -115,37 +122,60 @@ class CheckoutIndex:
         self,
         files: Mapping[str, ManifestEntry | None],
         at: tuple[int, str] | None = None,
+        *,
+        coming: Mapping[str, ManifestEntry | None] | None = None,
     ) -> None:
         """Remember from what files come by now, None for none, and up to which version.
+
+        Args:
+            files: From what they come.
+            at: The version.
+            coming: What files are going to be made.
 
         Raises:
             StateFailedError: It cannot be written; what is remembered is older then, which is safe.
         """
         told: dict[str, object] = {"files": files} if files else {}
+        if coming:
+            told["coming"] = coming
         if at is not None:
             told["at"] = at
         with self._lock:
             self._append(told)
 
     def _append(self, told: dict[str, object]) -> None:
-        self._load()
-        if self._lines > 2 * len(self.files) + _SLACK:
-            self._take(told)
-            self._rewrite()
-            return
         # It begins with a line's end: what a crash cut off is a line of its own then.
         line = f"\n{json.dumps(told, separators=(',', ':'))}\n".encode()
+        descriptor = -1
         try:
+            descriptor = self._locked()
+            self._load()
+            if self._lines > 2 * len(self.files) + _SLACK:
+                self._take(told)
+                self._rewrite()
+                return
+            os.write(descriptor, line)
+        except OSError as error:
+            raise _unwritable(error) from None
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._load()
+
+    def _locked(self) -> int:
+        """The log, open and locked: a line in one that has just been written anew elsewhere would be lost."""
+        while True:
             descriptor = os.open(
                 self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
             )
             try:
-                os.write(descriptor, line)
-            finally:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if os.path.samestat(os.fstat(descriptor), os.stat(self._path)):
+                    return descriptor
+            except BaseException:
                 os.close(descriptor)
-        except OSError as error:
-            raise _unwritable(error) from None
-        self._load()
+                raise
+            os.close(descriptor)
 
     def _rewrite(self) -> None:
         lines: list[dict[str, object]] = [
@@ -155,6 +185,8 @@ class CheckoutIndex:
         lines += [
             {"files": dict(items[begin : begin + 100])} for begin in range(0, len(items), 100)
         ]
+        if self.coming:
+            lines.append({"coming": self.coming})
         data = b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
         temporary = f"{self._path}.{os.getpid()}"
         try:

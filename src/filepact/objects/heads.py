@@ -3,7 +3,7 @@
 The head is the one object that changes: it names the shards, and has the latest changes in itself, so that a change of few
 files writes one pack and the head.  When there are too many of those, they go into the shards that they belong to.
 
-Every id of a change is in the head's list of the latest for as long as somebody may still wonder whether it was done.
+Every id of a change stays: the latest in the head, those before them in pages, each of which names the one before it.
 """
 
 from __future__ import annotations
@@ -27,21 +27,26 @@ __all__ = [
     "HEAD",
     "LATEST",
     "MISTOLD",
+    "PAGES",
     "SHARDS",
     "Head",
     "ManifestPage",
     "read_head",
+    "read_page",
     "read_shard",
     "read_time",
     "shard_count",
     "shard_of",
     "shown_head",
+    "shown_page",
     "shown_shard",
 ]
 
 HEAD: Final = "head"
 SHARDS: Final = "shards/"
+PAGES: Final = "changes/"
 LATEST: Final = 256
+"""Ids of changes that a page has, and the head at least; it has up to twice as many."""
 _FORM: Final = "filepact workspace 1"
 _LARGEST_HEAD: Final = 1 << 20
 _LARGEST_SHARD: Final = 64 << 20
@@ -80,7 +85,8 @@ class Head:
         at: When, by that machine's clock, in seconds; for people.
         shards: Where the files are named, by the beginning of a hash of the path.
         delta: What differs from that; None for a file that is not there any more.
-        latest: The ids of the latest changes, this one first.
+        latest: The ids of the latest changes, this one first, and of the requests that they were made for.
+        earlier: The page with the ids before them; empty for none.
         tag: What the server calls this state of the object.
     """
 
@@ -93,6 +99,7 @@ class Head:
     shards: tuple[ManifestPage, ...]
     delta: Mapping[str, ManifestEntry | None]
     latest: tuple[str, ...]
+    earlier: str = ""
     tag: str = field(default="", compare=False)
 
 
@@ -120,6 +127,7 @@ def shown_head(head: Head) -> bytes:
             "shards": [[one.name, one.content, one.files] for one in head.shards],
             "delta": _shown(head.delta),
             "latest": head.latest,
+            "earlier": head.earlier,
         },
         ensure_ascii=False,
         separators=(",", ":"),
@@ -164,6 +172,7 @@ def read_head(data: bytes, tag: str) -> Head:
             shards=shards,
             delta=_entries(told["delta"]),
             latest=tuple(_matching(_ID, one) for one in told["latest"]),
+            earlier=_page(told.get("earlier", "")),
             tag=tag,
         )
     except MISTOLD as error:
@@ -191,6 +200,33 @@ def read_shard(data: bytes, name: ManifestPage) -> dict[str, ManifestEntry]:
     if len(found) != len(entries) or len(found) != name.files:
         raise SharedDamagedError(f"a part of the manifest names too many files: {name.name}")
     return found
+
+
+def shown_page(changes: tuple[str, ...], earlier: str) -> bytes:
+    """A page of ids of changes, newest first, as it is stored."""
+    return json.dumps({"changes": changes, "earlier": earlier}, separators=(",", ":")).encode()
+
+
+def read_page(data: bytes, name: str) -> tuple[frozenset[str], str]:
+    """The ids of a page, and the page before it; errors as `read_head`."""
+    try:
+        told = json.loads(data.decode())
+        changes = frozenset(_matching(_ID, one) for one in told["changes"])
+        return changes, _page(told["earlier"])
+    except MISTOLD:
+        raise SharedDamagedError(
+            f"a page of the changes of the shared workspace cannot be understood: {name}"
+        ) from None
+
+
+def _page(told: Any) -> str:
+    """The name of a page; empty for none."""
+    if told == "":
+        return ""
+    if not isinstance(told, str) or not told.startswith(PAGES):
+        raise ValueError("no page")
+    _matching(_OBJECT, told.removeprefix(PAGES))
+    return told
 
 
 def _unpacked(data: bytes) -> bytes:

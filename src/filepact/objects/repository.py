@@ -4,7 +4,7 @@ A change writes what its files hold first, under names that nobody else uses, an
 the change was made from.  So all files of a change are there at once or not at all, and a writer that is killed at any point has
 left either its change or some bytes that nothing names.
 
-An exchange without an answer is looked for: each head names the latest changes.  While the head is as before, the same exchange is
+An exchange without an answer is looked for: each head names the latest changes, and the pages with those before.  While the head is as before, the same exchange is
 tried again, and only one of the two can ever be done, since each names the state that it replaces.
 """
 
@@ -19,6 +19,7 @@ from filepact.domain.document import content_id
 from filepact.domain.manifest import MOST_FILES, ManifestEntry, check_names, check_path
 from filepact.errors import (
     InvalidParamsError,
+    NoChangeError,
     NotFoundError,
     ObjectStoreFailedError,
     OutcomeUnknownError,
@@ -37,14 +38,17 @@ from filepact.objects.bucket import (
 from filepact.objects.heads import (
     HEAD,
     LATEST,
+    PAGES,
     SHARDS,
     Head,
     ManifestPage,
     read_head,
+    read_page,
     read_shard,
     shard_count,
     shard_of,
     shown_head,
+    shown_page,
     shown_shard,
 )
 from filepact.objects.packs import LARGEST_CONTENT, PackReader, write_packs
@@ -187,10 +191,7 @@ class BucketWorkspace:
         try:
             data, _ = self._bucket.get(name.name)
         except UnknownItemError:
-            raise SharedDamagedError(
-                f"a part of the manifest is not there: {name.name}",
-                hint="Was something removed that filepact did not remove?",
-            ) from None
+            raise _missing(name.name) from None
         return read_shard(data, name)
 
     def content(self, entry: ManifestEntry) -> bytes:
@@ -210,12 +211,13 @@ class BucketWorkspace:
         wanted: Mapping[str, FileState | None],
         contents: Callable[[str], bytes],
         agrees: Callable[[str, FileState | None], bool],
-    ) -> Head:
+        request: str = "",
+    ) -> tuple[Head, Mapping[str, ManifestEntry | None]]:
         """As of `SharedFiles`."""
         _check(wanted)
         with self._publishing:
             # One after the other here: threads of one process need not run a race for the head.
-            return self._publish(change, by, wanted, contents, agrees)
+            return self._publish(change, by, wanted, contents, agrees, request or change)
 
     def _publish(
         self,
@@ -224,16 +226,21 @@ class BucketWorkspace:
         wanted: Mapping[str, FileState | None],
         contents: Callable[[str], bytes],
         agrees: Callable[[str, FileState | None], bool],
-    ) -> Head:
+        request: str,
+    ) -> tuple[Head, Mapping[str, ManifestEntry | None]]:
         placed: dict[str, ManifestEntry] = {}
+        made: dict[str, ManifestEntry | None] = {}  # by the latest exchange
+        ids = tuple(dict.fromkeys((change, request)))
         tag, failures = "", 0
         unsure = ""  # the state of the head that an exchange without an answer was for
         for number in range(_TRIES):
             self._pause(number)
             try:
                 head = self.newest()
-                if change in head.latest:
-                    return head
+                if unsure and self._has(head, change):
+                    return head, made
+                if not set(ids).isdisjoint(head.latest):
+                    raise _made_already(change)
                 tag = head.tag
                 if tag != unsure:
                     unsure = ""  # The head is another, and not ours: so ours can never be done.
@@ -243,9 +250,10 @@ class BucketWorkspace:
                     if not agrees(path, None if there is None else there.state):
                         raise _conflict(path, head)
                 edits = self._edits(change, wanted, contents, files, placed)
+                made = {path: files.get(path) for path in wanted} | edits
                 if not edits:
-                    return head
-                return self._exchange(head, files, edits, change, by, attempt=number)
+                    return head, made
+                return self._exchange(head, files, edits, ids, by, attempt=number), made
             except StaleItemError:
                 continue
             except UnknownResultError:
@@ -258,11 +266,7 @@ class BucketWorkspace:
                 break
         if unsure:
             raise _unknown(change)
-        raise SharedBusyError(
-            "others changed the shared workspace each time that this was tried",
-            hint="Nothing was changed. Try again.",
-            outcome="not_applied",
-        )
+        raise _busy()
 
     def _pause(self, number: int) -> None:
         """Wait before a further try, each time longer and never as long as others."""
@@ -310,11 +314,12 @@ class BucketWorkspace:
         head: Head,
         files: Mapping[str, ManifestEntry],
         edits: Mapping[str, ManifestEntry | None],
-        change: str,
+        ids: tuple[str, ...],
         by: str,
         attempt: int = 0,
     ) -> Head:
         """Exchange the head for one with some edits; raises StaleItemError or UnknownResultError."""
+        change = ids[0]
         made = {path: one for path, one in edits.items() if one is not None}
         after = {path: one for path, one in files.items() if path not in edits} | made
         if len(after) > MOST_FILES:
@@ -324,6 +329,11 @@ class BucketWorkspace:
         delta, shards = {**head.delta, **edits}, head.shards
         if len(delta) > _MOST_DELTA:
             shards, delta = self._folded(head, after, delta, change, attempt), {}
+        latest, earlier = (*ids, *head.latest), head.earlier
+        if len(latest) > 2 * LATEST:
+            page = f"{PAGES}{change}-{attempt}"
+            put_new(self._bucket, page, shown_page(latest[LATEST:], earlier))
+            latest, earlier = latest[:LATEST], page
         following = Head(
             workspace=head.workspace,
             number=head.number + 1,
@@ -333,7 +343,8 @@ class BucketWorkspace:
             at=round(time.time(), 3),
             shards=shards,
             delta=delta,
-            latest=(change, *head.latest)[:LATEST],
+            latest=latest,
+            earlier=earlier,
         )
         tag = self._bucket.swap(HEAD, shown_head(following), head.tag)
         following = self._take(replace(following, tag=tag))
@@ -341,6 +352,37 @@ class BucketWorkspace:
             if self._newest == following:
                 self._files = (following, after)
         return following
+
+    def made(self, change: str, *, fence: str = "") -> bool:
+        """As of `SharedFiles`."""
+        for number in range(_TRIES):
+            self._pause(number)
+            head = self.newest()
+            if self._has(head, change):
+                return True
+            if not fence:
+                return False
+            try:
+                self._exchange(head, self.files(head), {}, (fence,), "", attempt=number)
+            except (StaleItemError, UnknownResultError):
+                continue
+            return False
+        raise _busy()
+
+    def _has(self, head: Head, change: str) -> bool:
+        """Whether a change is among those that led to a version."""
+        if change in head.latest:
+            return True
+        page = head.earlier
+        while page:
+            try:
+                changes, before = read_page(self._bucket.get(page)[0], page)
+            except UnknownItemError:
+                raise _missing(page) from None
+            if change in changes:
+                return True
+            page = before
+        return False
 
     def _folded(
         self,
@@ -397,7 +439,7 @@ class BucketWorkspace:
                 if one.content in places
             }
             try:
-                return self._exchange(head, files, edits, change, by, attempt=number)
+                return self._exchange(head, files, edits, (change,), by, attempt=number)
             except (StaleItemError, UnknownResultError):
                 continue
         return None
@@ -445,6 +487,29 @@ def _conflict(path: str, head: Head) -> SharedConflictError:
         f"{path}: was changed elsewhere meanwhile, at the latest by {head.by} (version {head.number})",
         hint="Nothing was changed. Read the file again, and make the change on what it holds now.",
         path=path,
+        outcome="not_applied",
+    )
+
+
+def _missing(name: str) -> SharedDamagedError:
+    return SharedDamagedError(
+        f"a part of the manifest is not there: {name}",
+        hint="Was something removed that filepact did not remove?",
+    )
+
+
+def _busy() -> SharedBusyError:
+    return SharedBusyError(
+        "others changed the shared workspace each time that this was tried",
+        hint="Nothing was changed. Try again.",
+        outcome="not_applied",
+    )
+
+
+def _made_already(change: str) -> NoChangeError:
+    return NoChangeError(
+        f"{change} was made already, by another machine that was asked for the same",
+        hint="Read the files: they have it.",
         outcome="not_applied",
     )
 

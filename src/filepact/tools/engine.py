@@ -119,9 +119,12 @@ class EngineEvents:
         if self._workspace.audit is not None:
             self._workspace.audit.hold()
 
-    def done_before(self, call: CallContext, change: str) -> CallResult | TakenBack | None:
+    def done_before(
+        self, call: CallContext, change: str, *, settle: bool
+    ) -> CallResult | TakenBack | None:
         """The answer to what was done, or waits, under the id of a change; None for nothing."""
         found: Operation | Proposal
+        shared, request = self._workspace.shared, call.session.request
         try:
             found = self._workspace.operation(change)
             while found.state == "intended":
@@ -132,11 +135,15 @@ class EngineEvents:
                 if found.state == "intended":
                     time.sleep(_LOOK)
             if found.state == "rolled_back":
+                if request and shared is not None and shared.made(request, settle=settle):
+                    return CallResult(f"Done at another machine. {_REPEATED}")
                 return "taken back"
         except NotFoundError:
             try:
                 found = self._workspace.proposal(change)
             except NotFoundError:
+                if request and shared is not None and shared.made(request, settle=settle):
+                    return CallResult(f"Done at another machine. {_REPEATED}")
                 return None
         try:
             receipt = self._workspace.receipt(found)

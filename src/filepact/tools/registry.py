@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, get_args
 
 from filepact.domain.deadline import Deadline
+from filepact.domain.operation import following
 from filepact.errors import FilepactError, SharedConflictError
 from filepact.tools.answers import (
     CallContext,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from filepact.workspace.pending import SessionEvent
 
 __all__ = [
+    "TRIES",
     "CallContext",
     "CallResult",
     "ContentAnswer",
@@ -64,8 +66,8 @@ _PORTS: dict[str, Kind] = {
     "draft": "writes",
     "past": "writes",
 }
-_AGAIN: Final = 16
-"""Times that a call is made anew where somebody else changed its file of a shared workspace first."""
+TRIES: Final = 17
+"""Times that a call is made where somebody else changed its file of a shared workspace first."""
 _NAMING: Final = ("path", "filePath", "directory")
 _LEVELS: tuple[Level, ...] = get_args(Level)
 _TIERS: tuple[Tier, ...] = get_args(Tier)
@@ -112,8 +114,15 @@ class ToolEngine(Protocol):
     def acknowledge(self, call: CallContext, news: Sequence[SessionEvent], /) -> None:
         """An answer that told these was sent."""
 
-    def done_before(self, call: CallContext, change: str, /) -> CallResult | TakenBack | None:
+    def done_before(
+        self, call: CallContext, change: str, /, *, settle: bool
+    ) -> CallResult | TakenBack | None:
         """The answer to what was done under the id of a change, which a request makes again.
+
+        Args:
+            call: The request; its session names what the change is made for.
+            change: The id.
+            settle: Whether what another machine that is gone has begun for it is not to be done any more.
 
         Returns:
             None where nothing was begun under it.
@@ -329,9 +338,11 @@ class Toolset:
             outcome = replace(outcome, on_lost=partial(self._own_events.add, call.session.id, said))
         return outcome
 
-    def done_before(self, call: CallContext, change: str) -> CallResult | TakenBack | None:
+    def done_before(
+        self, call: CallContext, change: str, *, settle: bool = False
+    ) -> CallResult | TakenBack | None:
         """As of `ToolEngine`."""
-        found = self._engine.done_before(call, change)
+        found = self._engine.done_before(call, change, settle=settle)
         return _printable(found) if isinstance(found, CallResult) else found
 
     def _events(self, called: Tool, call: CallContext) -> tuple[SessionEvent, ...]:
@@ -354,11 +365,15 @@ class Toolset:
     ) -> CallResult:
         """Check the arguments, and have the tool work on its port; anew where others were faster."""
         values = called.parameters.check(arguments)
-        for _ in range(_AGAIN):
+        for _ in range(TRIES - 1):
             # What was refused had changed nothing, and each time begins with what the others made.
             with suppress(SharedConflictError):
                 return self._try_out(called, values, call)
             call.deadline.check()
+            if call.session.change:
+                # The journal takes an id once, and has this one as taken back.
+                another = following(call.session.change)
+                call = replace(call, session=replace(call.session, change=another))
         return self._try_out(called, values, call)
 
     def _try_out(self, called: Tool, values: Mapping[str, Any], call: CallContext) -> CallResult:

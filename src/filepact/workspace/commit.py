@@ -20,7 +20,12 @@ from typing import TYPE_CHECKING
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER, Revision
 from filepact.domain.operation import ChangeId
-from filepact.errors import FilepactError, StateFailedError, WriteFailedError
+from filepact.errors import (
+    FilepactError,
+    OutcomeUnknownError,
+    StateFailedError,
+    WriteFailedError,
+)
 from filepact.values import dataclass, replace
 from filepact.workspace.displaced_files import DisplacedFiles
 from filepact.workspace.journal import new_id
@@ -167,8 +172,14 @@ class Committer:
             unsure = self._sync(parts)
             if published is not None:
                 published()
+        except OutcomeUnknownError:
+            # Only the shared workspace can tell whether this was done, and it does not answer.
+            self.cut_off = True
+            _close(parts)
+            raise
         except FilepactError as error:
-            self._take_back(begun, parts, made, mark, contents, error)
+            end: OperationState = "rolled_back" if published is None else "applied"
+            self._take_back(begun, parts, made, mark, contents, error, end)
             if published is not None:
                 raise _only_elsewhere(error) from None
             raise
@@ -365,6 +376,7 @@ class Committer:
         mark: _Part | None,
         contents: Mapping[str, bytes],
         cause: FilepactError,
+        end: OperationState,
     ) -> None:
         """Return the files that were already changed to what they were before.
 
@@ -396,7 +408,7 @@ class Committer:
             self._remove_folder(change)
         remove_folders(operation, self._root_of)
         if not kept:
-            self._tell(OperationResult(operation.id, "rolled_back", cause.message))
+            self._tell(OperationResult(operation.id, end, cause.message))
             cause.details["outcome"] = "not_applied"
             return
         names = ", ".join(self._show(change.path) for change in kept)

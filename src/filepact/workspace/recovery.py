@@ -25,6 +25,9 @@ another program's text    any               as for nothing; the text is kept in 
 4. Else, somebody has changed all its files that are not as before, and nobody can tell whether they
    held the change then.  Nothing is touched, and the log says so; undo takes out what it can.
 
+In a checkout of a shared workspace all this only tells what to do with the files here.  Whether an operation was done
+says the shared workspace: nothing is done here before it is done there.
+
 On a file system that makes a later rename durable before an earlier one, a power cut may leave a
 removal undone in an operation that is completed by 2.  It was not answered then; the log names the
 file.
@@ -38,7 +41,12 @@ from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.change import ChangeSet
 from filepact.domain.document import FOLDER, LINK, Revision, content_id
-from filepact.errors import FilepactError, TooLargeError
+from filepact.errors import (
+    FilepactError,
+    ObjectStoreFailedError,
+    SharedBusyError,
+    TooLargeError,
+)
 from filepact.fs.atomic import LARGEST, UNFINISHED
 from filepact.text.edit import merge
 from filepact.values import dataclass
@@ -116,6 +124,10 @@ class Recovery:
         root_of: The open root of a path.
         show: How a path is shown.
         in_part: Told of an operation of which a part is done.
+
+    Attributes:
+        published: Whether an operation is in the shared workspace that a root is a checkout of; None for one that has
+            no place there.
     """
 
     def __init__(
@@ -131,6 +143,8 @@ class Recovery:
         self._root_of = root_of
         self._show = show
         self._in_part = in_part
+        self._owing = False
+        self.published: Callable[[Operation], bool | None] = lambda _operation: None
 
     def run(self) -> tuple[Operation, ...]:
         """Settle what can be settled here, and remove what the latest operations have left.
@@ -143,6 +157,7 @@ class Recovery:
             nothing of it is there, so that it can be done anew.
         """
         settled: list[Operation] = []
+        self._owing = False
         for operation in self._store.unfinished():
             try:
                 keys = {
@@ -160,9 +175,13 @@ class Recovery:
                 # It may have been finished between the listing and the lock.
                 fresh = self._store.operation(operation.id)
                 if fresh.state == "intended":
-                    # What cannot be looked at or told now is left as it is, for the next start.
-                    with suppress(FilepactError):
+                    try:
                         settled.append(self._settle(fresh))
+                    except (ObjectStoreFailedError, SharedBusyError):
+                        self._owing = True  # until it can be asked
+                    except FilepactError:
+                        # What cannot be looked at or told now is left as it is, for the next start.
+                        continue
         self._sweep({operation.id for operation in settled})
         for operation in settled:
             if operation.state == "interrupted":
@@ -182,14 +201,21 @@ class Recovery:
                 told = self._store.operation(end.operation)
                 if told.state == "interrupted":
                     self._in_part(told)
-        if committer.cut_off:
+        if committer.cut_off or self._owing:
             committer.cut_off = False
             self.run()
         then()
 
     def _settle(self, operation: Operation) -> Operation:
+        there = self.published(operation)
+        if there is False:
+            # Nothing is exchanged here before it is there.
+            notes = self._clear_away(operation)
+            return self._end(operation, "rolled_back", ["cut off and not done", *notes])
         left = self._leftovers(operation)
         traces, mark = self._traces(operation, left)
+        if there:
+            return self._follow(operation, traces, left)
         files = [one for one in traces if FOLDER not in (one.change.before, one.change.after)]
         if mark or any(one.not_done for one in files):
             return self._take_back(operation, traces)
@@ -319,6 +345,21 @@ class Recovery:
             return settled
         notes = self._clear_away(operation)
         return self._end(operation, "rolled_back", ["cut off by a crash and taken back", *notes])
+
+    def _follow(
+        self, operation: Operation, traces: list[_Trace], left: list[_Leftover]
+    ) -> Operation:
+        """End what is done in the shared workspace: the folder takes from there what it does not have."""
+        if any(one.not_done for one in traces):
+            for one in traces:
+                if one.done:
+                    with suppress(FilepactError):
+                        self._bring_back(
+                            one, f"{operation.id}-{len(operation.changes.changes) + 1}"
+                        )
+            left = self._leftovers(operation)
+        notes = self._clear(operation, left)
+        return self._end(operation, "applied", ["cut off; the shared workspace has it", *notes])
 
     def _clear_away(self, operation: Operation) -> list[str]:
         """Remove what an operation that was taken back has made; what the log is to say of it."""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from filepact.fs.root import Root
     from filepact.workspace.commit import Committer
     from filepact.workspace.rebase import Conflicts, Rebase, RebaseResult
+    from filepact.workspace.recovery import Recovery
     from filepact.workspace.writer import ChangeWriter
 
 __all__ = ["FolderFiles", "SharedRoot", "SharedStatus", "SyncResult", "file_state"]
@@ -203,10 +204,18 @@ class SharedRoot:
         self._at = ""
         self._parts: tuple[Rebase, ChangeWriter] | None = None
 
-    def bind(self, committer: Committer, *, fitting: Rebase, writer: ChangeWriter) -> None:
+    def bind(
+        self,
+        committer: Committer,
+        recovery: Recovery,
+        *,
+        fitting: Rebase,
+        writer: ChangeWriter,
+    ) -> None:
         """Take the parts of the workspace that the root is in, and publish every change that it commits."""
         self._parts = fitting, writer
         committer.publish, committer.shares = self.publish, True
+        recovery.published = self.published
 
     # -- before a call ---------------------------------------------------------------------
 
@@ -237,7 +246,8 @@ class SharedRoot:
             if head.number < index.number:
                 return brought, stuck  # Another process of this machine is further already.
             files = self._shared.files(head)
-            for group in _groups(_differing(index.files, files), files):
+            paths = sorted({*_differing(index.files, files), *index.coming})
+            for group in _groups(paths, files):
                 conflicts = self._apply(group, theirs)
                 brought += [path for path in group if path not in conflicts]
                 stuck += conflicts
@@ -257,6 +267,8 @@ class SharedRoot:
             # A change of ours may have been published since a version was asked for, and older ones do not have
             # it.  While the files are locked none is: what is newest now has all of ours.
             self._index.load()
+            if arrived := self._arrived(paths):
+                self._index.note(arrived)
             head = self._shared.newest()
             files = self._shared.files(head)
             places = {
@@ -282,6 +294,7 @@ class SharedRoot:
             )
             conflicts: Conflicts = {}
             if changes:
+                self._index.note({}, coming={path: files.get(path) for path in paths})
                 with suppress(NoChangeError):
                     fitted = fitting.fit(
                         *(ChangeSet(changes), writer.hides(None)),
@@ -290,8 +303,26 @@ class SharedRoot:
                     )
                     self._write(head, fitted, writer)
             stuck = {path.path for path in conflicts}
-            self._index.note({path: files.get(path) for path in paths if path not in stuck})
+            self._noted({path: files.get(path) for path in paths if path not in stuck})
         return [path.path for path in conflicts]
+
+    def _noted(self, came: Mapping[str, ManifestEntry | None]) -> None:
+        self._index.note(came)
+
+    def _arrived(self, paths: Iterable[str]) -> dict[str, ManifestEntry | None]:
+        """From what those files come whose change was cut off before that was noted; their locks are held."""
+        came: dict[str, ManifestEntry | None] = {}
+        for path in paths:
+            if path in self._index.coming:
+                before, after = self._index.files.get(path), self._index.coming[path]
+                came[path] = after if self._now(path) == _plain(after) else before
+        return came
+
+    def _now(self, path: str) -> tuple[str, int] | None:
+        if self._root.place(path, follow=False).kind != "file":
+            return None
+        found = self._root.read(path, limit=LARGEST, follow=False)
+        return _plain(file_state(found.data, found.mode))
 
     def _write(self, head: SharedHead, fitted: RebaseResult, writer: ChangeWriter) -> None:
         paths = fitted.changes.paths
@@ -361,18 +392,41 @@ class SharedRoot:
             base = came.get(path)
             return now in (before[path], None if base is None else (base.content, base.mode))
 
-        head = self._shared.publish(
-            operation.id, str(operation.session.actor), wanted, contents.__getitem__, agrees
+        head, made = self._shared.publish(
+            *(operation.id, str(operation.session.actor), wanted, contents.__getitem__, agrees),
+            operation.session.request,
         )
-        return lambda: self._published(head, wanted)
+        # Whatever cuts this off, what the files hold tells from which state they came.
+        with suppress(StateFailedError):
+            self._index.note({}, coming=made)
+        return lambda: self._published(head, made)
 
-    def _published(self, head: SharedHead, wanted: Mapping[str, FileState | None]) -> None:
-        files = self._shared.files(head)
+    def _published(self, head: SharedHead, made: Mapping[str, ManifestEntry | None]) -> None:
         # What is not remembered is found to be the same later.
         with suppress(StateFailedError):
-            self._index.note({path: files.get(path) for path in wanted})
+            self._index.note(made)
         if self._at and head.parent == self._at:
             self._at = head.change
+
+    def published(self, operation: Operation) -> bool | None:
+        """Whether an operation that was cut off is in the shared workspace; where it is not, it never will be.
+
+        Returns:
+            None for one that has no place there.
+        """
+        ours = any(path.root == self._root.path for path in operation.changes.paths)
+        if not ours or operation.tool == FROM_ELSEWHERE:
+            return None
+        return self._shared.made(operation.id, fence=new_id())
+
+    def made(self, request: str, *, settle: bool) -> bool:
+        """Whether something was made for a request, by whatever machine.
+
+        Args:
+            request: Its id.
+            settle: Whether what a machine that is gone has sent for it is not to be done any more.
+        """
+        return self._shared.made(request, fence=new_id() if settle else "")
 
     # -- for a person ------------------------------------------------------------------------
 
@@ -440,10 +494,10 @@ class SharedRoot:
             known = base.get(path)
             return there == (None if known is None else known.state)
 
-        head = self._shared.publish(
+        head, made = self._shared.publish(
             new_id(), by, wanted, lambda name: folder.content(where[name], name), agrees
         )
-        self._published(head, wanted)
+        self._published(head, made)
         return paths, folder.left_out, head.number
 
 

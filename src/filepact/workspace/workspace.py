@@ -147,7 +147,8 @@ class Workspace:
         self.recovery = Recovery(store, state, guard.root_of, self.show, self.approving.renew)
         self._mend = partial(self.recovery.mend, self._committer)
         if shared is not None:
-            shared.bind(self._committer, fitting=self._fitting, writer=self._writer)
+            parts = self._committer, self.recovery
+            shared.bind(*parts, fitting=self._fitting, writer=self._writer)
             self._mend = partial(self._mend, shared.refresh)
         self.recovered = self.recovery.run()
 

@@ -136,15 +136,21 @@ class RequestContext:
 
     def _named(self, actor: Actor) -> Session:
         user = self.caller.user
-        change = self._repeated.change if self._repeated else ""
+        change, request = "", ""
+        if self._repeated is not None:
+            change, request = self._repeated.change, self._repeated.first
         acting = replace(actor, user=user)
         if self.session is not None:
             return Session(
-                *(self.session.id, acting, f"gateway {self.session.id}"), change=change, shared=True
+                *(self.session.id, acting, f"gateway {self.session.id}"),
+                change=change,
+                request=request,
+                shared=True,
             )
         # Without sessions all that a user's program does is one, but for what its host tells apart.
         lasting = _lasting(self.caller, actor)
-        return Session(lasting, acting, f"gateway {user} {actor}", change=change, shared=True)
+        within = f"gateway {user} {actor}"
+        return Session(lasting, acting, within, change=change, request=request, shared=True)
 
 
 def _lasting(caller: UserContext, actor: Actor) -> str:

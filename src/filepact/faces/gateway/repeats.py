@@ -13,10 +13,17 @@ from hmac import digest
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from filepact.domain.deadline import Deadline
-from filepact.errors import InvalidParamsError, OtherRequestError, TimedOutError
+from filepact.domain.operation import following
+from filepact.errors import (
+    FilepactError,
+    InvalidParamsError,
+    OtherRequestError,
+    TimedOutError,
+)
 from filepact.faces.mcp.results import RECEIPT_KEY, call_result
 from filepact.tools.answers import CallContext
-from filepact.values import dataclass
+from filepact.tools.registry import TRIES
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +36,7 @@ __all__ = ["RequestHistory", "RequestName", "RequestRecord", "RequestStore"]
 
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _LONGEST: Final = 255
-_ATTEMPTS: Final = 50
+_ATTEMPTS: Final = 400
 _SECONDS: Final = 25.0  # that another worker is waited for, which carries the same request out
 
 
@@ -100,12 +107,14 @@ class RequestRecord:
         asked: What is asked for, in short.
         fresh: Whether nobody has come with it before.
         change: The id of the change that it makes.
+        first: That of the first try, which is the same at every machine.
     """
 
     key: str
     asked: str
     fresh: bool
     change: str
+    first: str
 
 
 class RequestHistory:
@@ -149,38 +158,64 @@ class RequestHistory:
                 )
             if before[1] is not None:
                 return dict(before[1])
-        for attempt in range(_ATTEMPTS):
-            change = self._change(key, attempt)
-            done = self._done(tools, change, session)
+        first = change = self._change(key)
+        # Of what nobody has asked for before, nobody else can have begun anything.
+        asking = replace(session, request="" if before is None else first)
+        for _ in range(_ATTEMPTS):
+            done = self._done(tools, change, asking, settle=True)
             if done is None:
-                return RequestRecord(key, asked, before is None, change)
+                return RequestRecord(key, asked, before is None, change, first)
             if done:
                 self._store.keep(key, done)
                 return done
+            change = following(change)
         raise TimedOutError("this request was taken back too often", hint="Take a new key.")
 
     def end(
         self, repeated: RequestRecord, result: Mapping[str, Any], tools: Toolset, session: Session
     ) -> Mapping[str, Any]:
         """Note what came of a request; the answer to send."""
-        receipt = result.get("_meta", {}).get(RECEIPT_KEY, {})
-        if receipt.get("operation") != repeated.change:
+        made = result.get("_meta", {}).get(RECEIPT_KEY, {}).get("operation")
+        if made not in _tries(repeated.change):
             # Another worker may have carried it out meanwhile, so that there was nothing left to do.
-            result = self._done(tools, repeated.change, session) or result
+            asking = replace(session, request=repeated.first)
+            try:
+                result = self._found(tools, repeated.change, asking) or result
+            except FilepactError:
+                # What became of it is looked up when it comes again.
+                return result
         if result.get("isError") is False:
             self._store.keep(repeated.key, result)
         elif repeated.fresh:
             self._store.release(repeated.key)
         return result
 
-    def _done(self, tools: Toolset, change: str, session: Session) -> dict[str, Any] | None:
+    def _found(self, tools: Toolset, change: str, session: Session) -> dict[str, Any] | None:
+        """The answer to what was done in one of the tries of a call; None or empty for nothing."""
+        for one in _tries(change):
+            done = self._done(tools, one, session, settle=False)
+            if done != {}:
+                return done
+        return None
+
+    def _done(
+        self, tools: Toolset, change: str, session: Session, *, settle: bool
+    ) -> dict[str, Any] | None:
         """The answer to what was done under an id; empty for what was taken back, None for nothing."""
         call = CallContext(session, deadline=Deadline(_SECONDS))
-        found = tools.done_before(call, change)
+        found = tools.done_before(call, change, settle=settle)
         if found is None:
             return None
         return {} if found == "taken back" else call_result(found)
 
-    def _change(self, key: str, attempt: int) -> str:
-        made = digest(self._secret, f"{key} {attempt}".encode(), "sha256")
+    def _change(self, key: str) -> str:
+        made = digest(self._secret, key.encode(), "sha256")
         return "c" + "".join(_ALPHABET[byte % 32] for byte in made[:10])
+
+
+def _tries(change: str) -> list[str]:
+    """The ids under which a call may have made a change, beginning with one."""
+    found = [change]
+    while len(found) < TRIES:
+        found.append(following(found[-1]))
+    return found
