@@ -238,6 +238,12 @@ def test_a_systems_log_is_told_signed_heads_which_can_be_checked(
         (tmp_path / "log").unlink()
         with pytest.raises(StateFailedError):
             workspace.audit.sign()
+        # So is one that was not there for a while.
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as later:
+            later.bind(str(tmp_path / "log"))
+            later.settimeout(30)
+            third = workspace.audit.sign()
+            assert split_notes(later.recv(65_536).decode()) == [third]
     (record,) = (
         json.loads(one)
         for one in (tmp_path / "state/audit/000000000001.jsonl").read_text().splitlines()

@@ -74,18 +74,31 @@ class StateFolder:
         """The name of this folder among all that use a database; made when it is asked for first.
 
         Raises:
-            StateFailedError: It cannot be written down.
+            StateFailedError: It cannot be read, or not be written down.
         """
-        found = read_note(self.path, NAME).decode("ascii", "replace")
+        found = self._name()
         if not found:
             # Whoever is second to make it finds that of the first.
-            with suppress(FileExistsError):
-                _write_new(
-                    os.path.join(self.path, NAME),
-                    f"{os.uname().nodename} {os.urandom(8).hex()}".encode("ascii", "replace"),
-                )
-            found = read_note(self.path, NAME).decode("ascii", "replace")
-        return found
+            with self.locks.hold({NAME}):
+                found = self._name()
+                if not found:
+                    found = f"{os.uname().nodename} {os.urandom(8).hex()}".encode(
+                        "ascii", "replace"
+                    )
+                    write_note(self.path, NAME, found)
+        return found.decode("ascii", "replace")
+
+    def _name(self) -> bytes:
+        """The name as it is written down, and nothing where none is: a name that cannot be read must stay."""
+        try:
+            return _read(os.path.join(self.path, NAME))
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            raise StateFailedError(
+                f"the name of the state folder cannot be read ({error.strerror})",
+                hint=f"Make {NAME} in it readable; without it a database does not know this journal.",
+            ) from None
 
     @property
     def known(self) -> str:
@@ -280,7 +293,10 @@ class _Syslog:
         said = f"<{_SYSLOG_PRIORITY}>filepact[{os.getpid()}]: audit head {told}"
         try:
             self._socket.send(said.encode())
-        except ConnectionError:  # it was started anew
+        except OSError as error:
+            if not isinstance(error, ConnectionError) and error.errno != errno.ENOTCONN:
+                raise
+            # It was started anew, or was not there the last time.
             self._socket.connect(self._path)
             self._socket.send(said.encode())
 
@@ -344,12 +360,14 @@ def _holds(outer: str, inner: str) -> bool:
 def read_note(folder: str, name: str) -> bytes:
     """A small file of the state folder; nothing where it is not there or cannot be read."""
     try:
-        descriptor = os.open(
-            os.path.join(folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        )
+        return _read(os.path.join(folder, name))
     except OSError:
         return b""
-    with os.fdopen(descriptor, "rb") as stream:
+
+
+def _read(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as stream:
         return stream.read(_LONGEST_NOTE)
 
 
