@@ -143,7 +143,7 @@ _EXITS = """\
 | --- | --- |
 | 0 | done |
 | 1 | refused or failed; the answer says why |
-| 2 | the command line is wrong |
+| 2 | the command line, or a settings file, is wrong |
 | 3 | nothing was found, or there was nothing to do |
 | 130 | interrupted |
 """

@@ -51,13 +51,13 @@ def test_a_signed_head_that_was_kept_shows_a_log_that_was_cut_off(
     assert cli.json("audit", "verify", "--heads", str(kept))["heads"] == 1
     (key,) = cli.json("audit", "verify")["keys"]
     assert cli("audit", "verify", "--heads", str(kept), "--key", key).code == 0
-    assert cli("audit", "verify", "--key", key.replace("filepact", "another")).code == 1
+    assert cli("audit", "verify", "--key", key.replace("filepact", "another")).code == 2
     for file in (cli.state / "audit").iterdir():
         file.unlink()
     fill(cli, b"another\n")
     assert cli("audit", "verify").code == 0
     assert cli("audit", "verify", "--heads", str(kept)).code == 1
-    assert cli("audit", "verify", "--heads", str(tmp_path / "missing")).code == 1
+    assert cli("audit", "verify", "--heads", str(tmp_path / "missing")).code == 2
 
 
 def test_records_are_handed_on_as_they_are_and_as_ocsf_has_them(cli: CommandLine) -> None:

@@ -129,7 +129,7 @@ def test_a_wrong_file_takes_no_place_and_can_be_edited_again(tmp_path: Path) -> 
     file.write_text("[mcp]\ntimeout = 5\n")
     wrong = 'printf "[mcp]\\ntimeout = -1\\n" > "$1"'
     code, shown = edited(file, wrong, b"n\n")
-    assert (code, "[INVALID_PARAMS]" in shown) == (1, True)
+    assert (code, "[INVALID_PARAMS]" in shown) == (2, True)
     assert file.read_text() == "[mcp]\ntimeout = 5\n"
     again = f'if [ -e "$COUNT" ]; then printf "[mcp]\\ntimeout = 6\\n" > "$1"; else touch "$COUNT"; {wrong}; fi'
     code, shown = edited(file, again, b"y\n")
@@ -156,4 +156,4 @@ def test_nothing_changes_when_nothing_was_edited_or_the_editor_failed(
 
 
 def test_without_a_terminal_there_is_no_editing(cli: CommandLine) -> None:
-    assert cli.json("config", "edit", code=1)["error"]["code"] == "INVALID_PARAMS"
+    assert cli.json("config", "edit", code=2)["error"]["code"] == "INVALID_PARAMS"

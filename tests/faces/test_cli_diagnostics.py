@@ -147,7 +147,7 @@ def test_nothing_is_started_where_servers_are_switched_off(
     cli: CommandLine, settings: Path
 ) -> None:
     settings.write_text(f'diagnostics = "off"\n{table()}')
-    assert cli.json("diagnostics", "c.x", code=1)["error"]["code"] == "INVALID_PARAMS"
+    assert cli.json("diagnostics", "c.x", code=2)["error"]["code"] == "INVALID_PARAMS"
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "3601", "nan", "soon"])

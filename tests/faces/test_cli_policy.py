@@ -86,7 +86,7 @@ def test_what_is_kept_cannot_be_set_aside_and_nothing_starts(
     files.person.write_text('[[allow]]\npaths = ["t/*.pem"]\nlifts = ["key stores"]\n')
     assert explained(cli, "t/a.pem")["verdict"] == "allow"
     files.administrator.write_text('keep = ["key stores"]\n')
-    error = cli.json("explain", "t/a.pem", code=1)["error"]
+    error = cli.json("explain", "t/a.pem", code=2)["error"]
     assert error["code"] == "INVALID_PARAMS"
     assert error["details"] == {"file": str(files.person), "line": 3, "key": "allow[1].lifts[1]"}
     files.person.unlink()
@@ -135,7 +135,7 @@ def test_nothing_starts_with_a_wrong_file(
     path = getattr(files, layer)
     path.write_bytes(data)
     for words in (("read", "windows.txt"), ("log",), ("explain", "a")):
-        error = cli.json(*words, code=1)["error"]
+        error = cli.json(*words, code=2)["error"]
         assert error["code"] == "INVALID_PARAMS"
         assert error["details"] == {"file": str(path), **details}
 
@@ -146,26 +146,26 @@ def test_nothing_starts_with_a_file_that_is_none(
 ) -> None:
     path = getattr(files, layer)
     path.mkdir()
-    assert cli.json("log", code=1)["error"]["details"] == {"file": str(path)}
+    assert cli.json("log", code=2)["error"]["details"] == {"file": str(path)}
     path.rmdir()
     os.mkfifo(path)
-    assert cli.json("log", code=1)["error"]["details"] == {"file": str(path)}
+    assert cli.json("log", code=2)["error"]["details"] == {"file": str(path)}
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to this user")
 def test_nothing_starts_with_a_file_that_may_not_be_read(cli: CommandLine, files: Files) -> None:
     files.administrator.write_text("")
     files.administrator.chmod(0)
-    assert cli.json("log", code=1)["error"]["code"] == "INVALID_PARAMS"
+    assert cli.json("log", code=2)["error"]["code"] == "INVALID_PARAMS"
     files.administrator.parent.chmod(0)
-    assert cli.json("log", code=1)["error"]["code"] == "INVALID_PARAMS"
+    assert cli.json("log", code=2)["error"]["code"] == "INVALID_PARAMS"
     files.administrator.parent.chmod(0o700)
 
 
 def test_a_project_s_file_that_is_a_link_is_refused(cli: CommandLine, files: Files) -> None:
     (cli.root / "rules.toml").write_text("")
     files.project.symlink_to("rules.toml")
-    assert cli.json("log", code=1)["error"]["code"] == "INVALID_PARAMS"
+    assert cli.json("log", code=2)["error"]["code"] == "INVALID_PARAMS"
     files.project.unlink()
     files.project.symlink_to("../outside.toml")
     assert cli.json("log", code=1)["error"]["code"] == "PATH_BLOCKED"
@@ -176,7 +176,7 @@ def test_a_large_file_is_refused(cli: CommandLine, files: Files) -> None:
     assert cli.json("log", code=1)["error"]["code"] == "FILE_TOO_LARGE"
     files.project.unlink()
     files.person.write_text("#" * 1_100_000)
-    assert cli.json("log", code=1)["error"]["code"] == "INVALID_PARAMS"
+    assert cli.json("log", code=2)["error"]["code"] == "INVALID_PARAMS"
 
 
 def test_a_folder_above_is_not_taken_for_one_whose_rules_are_wrong(
@@ -187,7 +187,7 @@ def test_a_folder_above_is_not_taken_for_one_whose_rules_are_wrong(
     below = cli.root / "src"
     (below / ".filepact.toml").write_text("[[deny]]\n")
     monkeypatch.chdir(below)
-    assert cli.json("log", code=1)["error"]["code"] == "INVALID_PARAMS"
+    assert cli.json("log", code=2)["error"]["code"] == "INVALID_PARAMS"
     assert cli.json("policy", "lint", code=1)["problems"][0]["key"] == "deny[1]"
 
 
@@ -382,7 +382,7 @@ def test_lint_looks_at_a_file_that_is_not_in_force(
     project.write_text(text)
     assert cli("policy", "lint", str(mine)).code == 0
     assert cli.json("policy", "lint", str(project), code=1)["problems"][0]["key"] == "allow"
-    assert cli.json("policy", "lint", "missing", code=1)["error"]["code"] == "INVALID_PARAMS"
+    assert cli.json("policy", "lint", "missing", code=2)["error"]["code"] == "INVALID_PARAMS"
 
 
 def test_test_runs_what_is_expected_and_reports_each(cli: CommandLine, files: Files) -> None:
@@ -404,7 +404,7 @@ rule = "customers"
     assert len(known[1]["said"]) == 3
     assert "FAIL" in cli("policy", "test").out
     files.person.write_text("[[deny]]\n")
-    assert cli.json("policy", "test", code=1)["error"]["code"] == "INVALID_PARAMS"
+    assert cli.json("policy", "test", code=2)["error"]["code"] == "INVALID_PARAMS"
 
 
 # -- over the protocol ------------------------------------------------------------------------
@@ -493,7 +493,7 @@ def test_a_server_does_not_start_with_a_wrong_file(cli: CommandLine, files: File
         capture_output=True,
         check=False,
     )
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stdout == b""
     assert f"{files.project}, line 1".encode() in done.stderr
 

@@ -55,6 +55,6 @@ def test_what_is_mounted_is_used_if_a_person_says_so(cli: CommandLine, settings:
 
 def test_a_wrong_setting_stops_everything(cli: CommandLine, settings: Path) -> None:
     settings.write_text('[guard]\nlandlock = "yes"\n')
-    error = cli.json("status", code=1)["error"]
+    error = cli.json("status", code=2)["error"]
     assert error["code"] == "INVALID_PARAMS"
     assert (error["details"]["line"], error["details"]["key"]) == (2, "guard.landlock")

@@ -70,7 +70,7 @@ def test_an_option_goes_before_a_variable_and_that_before_the_usual_file(
 def test_a_file_that_was_named_has_to_be_there(cli: CommandLine, folder: Path) -> None:
     missing = str(folder.parent / "missing.toml")
     for words in (("read", "a.txt"), ("log",), ("status",), ("explain", "a"), ("policy", "show")):
-        error = cli.json(*words, "--config", missing, code=1)["error"]
+        error = cli.json(*words, "--config", missing, code=2)["error"]
         assert (error["code"], error["details"]) == ("INVALID_PARAMS", {"file": missing})
     assert [one["level"] for one in settings(cli, "--config", missing, code=1)] == ["fail"]
 

@@ -59,7 +59,7 @@ def test_a_journal_is_copied_in_and_back(
     monkeypatch.delenv("FILEPACT_STORE")
     cli("edit", "src/app.py", "--old", "80", "--new", "81")
     ids = [one["id"] for one in cli.json("log")["operations"]]
-    assert cli("store", "copy").code == 1
+    assert cli("store", "copy").code == 2
     monkeypatch.setenv("FILEPACT_STORE", named)
     assert cli.json("store", "copy")["operations"] == 1
     assert cli.json("store", "copy")["copied"] == 0
@@ -110,7 +110,7 @@ def test_an_address_that_is_wrong_is_refused_and_no_password_is_shown(
     monkeypatch.setenv("FILEPACT_STORE", url)
     for words in (("log",), ("store", "status")):
         said = cli(*words)
-        assert said.code == 1
+        assert said.code == 2
         assert "INVALID_PARAMS" in said.err
         assert "secret" not in said.err + said.out
 
@@ -126,7 +126,7 @@ def test_settings_of_a_store_are_read_strictly(
     monkeypatch.delenv("FILEPACT_STORE")
     monkeypatch.setenv("FILEPACT_CONFIG", str(settings))
     said = cli("store", "status")
-    assert said.code == 1
+    assert said.code == 2
     assert "filepact.toml, line 2" in said.err
 
 
@@ -135,7 +135,7 @@ def test_where_no_database_is_named_none_is_looked_after(
 ) -> None:
     monkeypatch.delenv("FILEPACT_STORE")
     said = cli("store", "status")
-    assert (said.code, "[store]" in said.err) == (1, True)
+    assert (said.code, "[store]" in said.err) == (2, True)
 
 
 def test_without_the_package_it_says_what_to_install(
@@ -143,7 +143,7 @@ def test_without_the_package_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     said = cli("log")
-    assert said.code == 1
+    assert said.code == 2
     assert "filepact[postgres]" in said.err
 
 

@@ -76,7 +76,7 @@ def test_a_program_gives_no_trust(cli: CommandLine, words: tuple[str, ...]) -> N
 @pytest.mark.usefixtures("risky")
 def test_what_needs_no_trust_gets_none(cli: CommandLine) -> None:
     for words in (("ruff",), ("nonsense",), ("--withdraw",)):
-        assert cli.json("trust", *words, code=1)["error"]["code"] == "INVALID_PARAMS"
+        assert cli.json("trust", *words, code=2)["error"]["code"] == "INVALID_PARAMS"
 
 
 @pytest.mark.usefixtures("risky")

@@ -107,7 +107,7 @@ def test_turns_are_listed_with_their_files_within_eighty_columns(cli: CommandLin
     assert newest["session"].startswith("cli-")
     undone = cli.json("log", "--turns", "--all")["turns"][1]
     assert (undone["files"], undone["undone"]) == ([], undone["operations"])
-    assert cli("log", "--turns", "a.txt").code == 1
+    assert cli("log", "--turns", "a.txt").code == 2
 
 
 def test_undo_takes_what_is_selected(cli: CommandLine) -> None:
@@ -149,7 +149,8 @@ def test_undo_takes_what_is_selected(cli: CommandLine) -> None:
 def test_what_selects_nothing_is_refused(
     cli: CommandLine, words: tuple[str, ...], code: str
 ) -> None:
-    answer = cli.json("undo", "--unattended", *words, code=3 if code == "NO_CHANGE" else 1)
+    status = {"NO_CHANGE": 3, "INVALID_PARAMS": 2}.get(code, 1)
+    answer = cli.json("undo", "--unattended", *words, code=status)
     assert answer["error"]["code"] == code
 
 
@@ -157,7 +158,7 @@ def test_a_word_that_is_an_id_and_a_file_has_to_be_told_apart(cli: CommandLine) 
     act(cli, ("", "a.txt", "1\n"))
     (name,) = (one["id"] for one in cli.json("log")["operations"])
     (cli.root / name).write_text("a file\n")
-    assert cli.json("undo", "--unattended", name, code=1)["error"]["code"] == "INVALID_PARAMS"
+    assert cli.json("undo", "--unattended", name, code=2)["error"]["code"] == "INVALID_PARAMS"
     assert cli.json("undo", "--unattended", name[:8])["status"] == "applied"
 
 
@@ -169,5 +170,5 @@ def test_restore_goes_to_before_an_operation(cli: CommandLine) -> None:
     assert not (cli.root / "b.txt").exists()
     for words in ((), ("name", "--before", second)):
         assert (
-            cli.json("restore", "--unattended", *words, code=1)["error"]["code"] == "INVALID_PARAMS"
+            cli.json("restore", "--unattended", *words, code=2)["error"]["code"] == "INVALID_PARAMS"
         )

@@ -104,7 +104,7 @@ def test_the_letter_with_which_all_ids_begin_decides_nothing(cli: CommandLine) -
     proposal = propose(cli, "one\n")
     for name in ("c", proposal[:3]):
         for command in ("approve", "reject"):
-            said = cli.json(command, "--unattended", name, code=1)
+            said = cli.json(command, "--unattended", name, code=2)
             assert said["error"]["code"] == "INVALID_PARAMS"
     assert [one["id"] for one in cli.json("pending")["pending"]] == [proposal]
 
@@ -227,7 +227,7 @@ def test_all_that_waits_is_refused_in_one_go_or_what_one_agent_wants_or_one_fold
 
     for wrong in ([], ["--all", ids["robot a.txt"]], [ids["robot a.txt"], "--agent", "robot"]):
         assert (
-            cli.json("reject", "--unattended", *wrong, code=1)["error"]["code"] == "INVALID_PARAMS"
+            cli.json("reject", "--unattended", *wrong, code=2)["error"]["code"] == "INVALID_PARAMS"
         )
     assert waiting() == set(ids.values())
     refused = cli.json("reject", "--unattended", "--all", "--agent", "robot", "--path", "sub")
@@ -286,19 +286,19 @@ def test_hunks_are_rejected_and_the_others_wait(cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (["approve", "ID", "--hunks", "4"], 1),
+        (["approve", "ID", "--hunks", "4"], 2),
         (["approve", "ID", "--hunks", "0"], 2),
         (["approve", "ID", "--hunks", "3-1"], 2),
         (["approve", "ID", "--hunks", "x"], 2),
         (["approve", "ID", "--hunks", "1-99999999"], 2),
-        (["approve", "ID", "--reject-others"], 1),
-        (["approve", "ID", "ID", "--hunks", "1"], 1),
-        (["approve", "--session", "s", "--hunks", "1"], 1),
-        (["approve", "ID", "--session", "s"], 1),
-        (["approve", "ID", "--agent", "robot"], 1),
+        (["approve", "ID", "--reject-others"], 2),
+        (["approve", "ID", "ID", "--hunks", "1"], 2),
+        (["approve", "--session", "s", "--hunks", "1"], 2),
+        (["approve", "ID", "--session", "s"], 2),
+        (["approve", "ID", "--agent", "robot"], 2),
         (["reject", "--session", "nobody"], 3),
-        (["reject", "ID", "--hunks", "1-4"], 1),
-        (["reject", "--all", "--hunks", "1"], 1),
+        (["reject", "ID", "--hunks", "1-4"], 2),
+        (["reject", "--all", "--hunks", "1"], 2),
     ],
 )
 def test_hunks_that_make_no_sense_are_refused_and_nothing_is_done(
@@ -372,7 +372,7 @@ def test_sessions_that_begin_alike_have_to_be_told_apart(cli: CommandLine) -> No
             with workspace.draft(session, "write_file") as draft:
                 draft.write(draft.open(name), "x\n")
                 workspace.submit(draft, "write")
-    said = cli.json("approve", "--session", "s", "--unattended", code=1)
+    said = cli.json("approve", "--session", "s", "--unattended", code=2)
     assert said["error"]["code"] == "INVALID_PARAMS"
     assert len(cli.json("pending")["pending"]) == 2
 
@@ -451,7 +451,7 @@ def test_the_desktop_is_told_the_names_of_files_where_that_is_set(
 
 def test_what_is_approved_in_advance_is_listed_and_revoked(cli: CommandLine) -> None:
     first = propose(cli, "one\n")
-    assert cli.json("approve", first, "--also", "src/**", "--unattended", code=1)["error"][
+    assert cli.json("approve", first, "--also", "src/**", "--unattended", code=2)["error"][
         "code"
     ] == ("INVALID_PARAMS")
     given = cli.json("approve", first, "--also", "*.txt", "--unattended")["grant"]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.faces.cli.doctor import check_agents
+from filepact.faces.cli.hosts import own_command
 
 if TYPE_CHECKING:
     from tests.faces.command_line import CommandLine
@@ -75,6 +76,21 @@ def test_the_hook_of_an_agent_is_run_and_answers(cli: CommandLine, name: str) ->
         assert level(cli, name) == ("ok" if name == "opencode" else "none")
     found = check_agents(cli.root, ("--state", str(cli.state)))
     assert [one.facts["heard"] for one in found if one.name == f"agent {name}"] == [None]
+
+
+def test_a_hook_that_is_named_by_the_path_is_run_and_answers(
+    cli: CommandLine, programs: Path
+) -> None:
+    settings = Path(os.environ["XDG_CONFIG_HOME"], "filepact", "filepact.toml")
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text("[hooks]\nidle = 1\n")
+    (programs / "filepact").symlink_to(own_command()[0])
+    cli("setup", "opencode", "--write", "--unattended")
+    plugin = cli.root / ".opencode" / "plugin" / "filepact.js"
+    assert '["filepact", "hook", "opencode"' in plugin.read_text()
+    assert level(cli, "opencode") == "ok"
+    (programs / "filepact").unlink()
+    assert level(cli, "opencode") == "warn"
 
 
 def test_when_an_agents_program_has_called_its_hook_is_told(cli: CommandLine) -> None:

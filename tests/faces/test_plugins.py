@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from filepact.faces.cli.hosts import HOSTS
 
 if TYPE_CHECKING:
     from tests.faces.command_line import CommandLine
+    from tests.node_programs import Programs
 
 PROJECT = Path(__file__).resolve().parents[2]
 PLUGINS = PROJECT / "plugins"
@@ -52,6 +54,44 @@ def test_the_plugin_of_opencode_is_the_one_that_setup_writes() -> None:
     text = (PLUGINS / "opencode" / "filepact.js").read_text()
     words = json.dumps(["filepact", "hook", "opencode"])
     assert text.splitlines()[1:] == wanted.replace("{hook}", words).splitlines()[1:]
+
+
+BOTH = """\
+import { Filepact as first } from "./first.js"
+import { Filepact as second } from "./second.js"
+const shown = []
+const client = { tui: { showToast: async ({ body }) => shown.push(body.message) } }
+const hooks = [await first({ client, directory: "." }), await second({ client, directory: "." })]
+for (const id of ["1", "2"]) {
+  const call = { tool: "read", sessionID: "s", callID: id, args: {} }
+  for (const one of hooks) await one["tool.execute.before"](call, { args: {} })
+  for (const one of hooks) await one["tool.execute.after"](call, { args: {} })
+}
+const idle = { type: "session.idle", properties: { sessionID: "s" } }
+await Promise.all(hooks.map((one) => one.event({ event: idle })))
+console.log(JSON.stringify(shown))
+"""
+
+
+def test_with_both_plugins_of_opencode_a_text_is_shown_once(
+    programs: Programs, tmp_path: Path
+) -> None:
+    text = (PLUGINS / "opencode" / "filepact.js").read_text()
+    for name in ("first.js", "second.js"):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "both.js").write_text(BOTH)
+    # There is no filepact on this path, which each event is told of.
+    done = subprocess.run(
+        [str(programs.node), str(tmp_path / "both.js")],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shown = json.loads(done.stdout)
+    assert len(shown) == 3
+    assert all("could not be started" in one for one in shown)
 
 
 def test_the_marketplace_of_claude_code_names_a_plugin_that_is_there() -> None:

@@ -38,6 +38,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     place = tmp_path / "home"
     place.mkdir()
     monkeypatch.setenv("HOME", str(place))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # without this filepact
     for name in ("CODEX_HOME", "COPILOT_HOME", "CLAUDE_CONFIG_DIR", "UV_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)
     yield place
@@ -68,7 +69,9 @@ def write(cli: CommandLine, *words: str, code: int = 0) -> Any:
 def refused(cli: CommandLine, *words: str) -> str:
     """The code with which it is refused, having left every file as it was."""
     before = held(cli.root)
-    error: str = write(cli, *words, code=1)["error"]["code"]
+    said = cli("setup", *words, "--unattended", "--json")
+    error: str = json.loads(said.out)["error"]["code"]
+    assert said.code == (2 if error == "INVALID_PARAMS" else 1)
     assert held(cli.root) == before
     return error
 
@@ -441,6 +444,37 @@ def test_a_plugin_calls_the_hook_of_this_command(cli: CommandLine) -> None:
     words = json.loads(found[1])
     assert words[: len(own_command()) + 3] == [*own_command(), "hook", "opencode", "--record"]
     assert '"tool.execute.before"' in text.partition("const EVENTS = ")[2].partition("\n")[0]
+
+
+@pytest.mark.parametrize("name", ["claude", "gemini", "opencode", "cursor", "vscode"])
+def test_a_file_that_a_team_shares_names_no_path_of_this_machine_where_the_shell_finds_filepact(
+    cli: CommandLine, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (host,) = (one for one in HOSTS if one.name == name)
+    shared = [one for one in host.files("own-tools" if host.hooks else None) if one.shared]
+    before = "\n".join(cli.json("setup", name)["notes"])
+    (tmp_path / "filepact").symlink_to(own_command()[0])
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    written = write(cli, name, "--write")
+    texts = [host_place(one.path, cli.root).read_text() for one in shared]
+    # This test has a state folder of its own, which is told to the entries.
+    texts = [text.replace(str(cli.state), "STATE") for text in texts]
+    paths = [text for text in texts if str(tmp_path) in text or own_command()[0] in text]
+    assert paths == ([] if host.terminal else texts)
+    assert shared[0].path in before
+    assert "--state" in "\n".join(written["notes"]) or not host.terminal
+
+
+def test_another_filepact_on_the_path_is_not_taken_for_this_one(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "filepact").write_text("#!/bin/sh\n")
+    (tmp_path / "filepact").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    write(cli, "claude", "--write")
+    entry = json.loads((cli.root / ".mcp.json").read_text())["mcpServers"]["filepact"]
+    assert entry["command"] == own_command()[0]
+    assert entry["args"][:2] == ["mcp", str(cli.root)]
 
 
 def test_a_server_for_all_projects_has_no_tools_where_the_state_lies_and_answers_all_the_same(

@@ -352,7 +352,7 @@ def test_the_command_from_a_folder_to_a_folder(
         (tmp_path / name_).mkdir()
     (tmp_path / "source/a.txt").write_text("one\n")
     run("create", place)
-    assert run("create", place, code=1)["error"]["code"] == "INVALID_PARAMS"
+    assert run("create", place, code=2)["error"]["code"] == "INVALID_PARAMS"
     assert run("import", place, tmp_path / "source")["files"] == 1
     assert run("checkout", place, tmp_path / "work")["number"] == 1
     (tmp_path / "work/b.txt").write_text("two\n")

@@ -468,7 +468,7 @@ def test_only_a_loopback_address_is_served_to_everybody(tmp_path: Path):
         ["serve", str(tmp_path / "root"), "--listen", "0.0.0.0:0", "--state", str(tmp_path / "s")],
         capture_output=True,
     )
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert b"INVALID_PARAMS" in done.stderr
 
 

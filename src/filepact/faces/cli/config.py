@@ -14,7 +14,7 @@ from filepact.config.person import read_settings, settings_file
 from filepact.config.settings import Settings, parse_settings
 from filepact.config.template import KEYS, json_schema, template
 from filepact.domain.operation import AuditOptions, StoreOptions
-from filepact.errors import InvalidParamsError, NoChangeError
+from filepact.errors import InvalidParamsError, NoChangeError, WriteFailedError
 from filepact.faces.cli.history import agrees
 from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain
 
@@ -79,7 +79,7 @@ def edit(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     try:
         while True:
             if subprocess.run([*command, str(copy)], check=False).returncode:  # noqa: S603 - the person's own
-                raise InvalidParamsError(
+                raise WriteFailedError(
                     f"{command[0]} ended with an error, so nothing was changed",
                     hint="Set EDITOR to an editor that waits until you are done.",
                 )

@@ -238,7 +238,7 @@ def check_agents(root: Path, options: Sequence[str]) -> Iterator[CheckResult]:
             yield CheckResult(name, "warn", said, after, facts)
         elif host.hooks and (one.hooks or one.plugin):
             words = hook_words(host, project, options)
-            wrong = _fire(words, one.hooks, host.hooks)
+            wrong = _fire(words, one.hooks, host.hooks, project)
             if not one.reachable:
                 wrong = "is not found: no filepact is on the PATH"
             said = f"{host.title}: {one.said}, and its hook {wrong or 'answers'}"
@@ -268,7 +268,7 @@ def _heard(agent: str, project: Path, options: Sequence[str]) -> float | None:
     return None
 
 
-def _fire(words: Sequence[str], lines: Sequence[str], hooks: HostEvents) -> str:
+def _fire(words: Sequence[str], lines: Sequence[str], hooks: HostEvents, project: Path) -> str:
     """Run the hook of an agent, as its program would; what is wrong with it, empty for nothing.
 
     What is run is what `setup` writes, and never a line of a file that agents may change.
@@ -284,7 +284,7 @@ def _fire(words: Sequence[str], lines: Sequence[str], hooks: HostEvents) -> str:
         "tool_use_id": "filepact-doctor",
         "tool_name": "Read",
         "tool_input": {"file_path": "filepact-doctor"},
-        "cwd": str(Path.cwd()),
+        "cwd": str(project),
     }
     # The call ends as well: one that goes on would be the author of what changes meanwhile.
     for event in (hooks.before[0], hooks.after[0]):
@@ -292,6 +292,7 @@ def _fire(words: Sequence[str], lines: Sequence[str], hooks: HostEvents) -> str:
             # Strict, so that what goes wrong is a refusal and not a remark.
             done = subprocess.run(  # noqa: S603 - this very program
                 [*ways[1], "--event", event],
+                cwd=project,
                 input=json.dumps({**call, "hook_event_name": event}).encode(),
                 capture_output=True,
                 timeout=_PATIENCE,

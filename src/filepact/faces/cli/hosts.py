@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HOSTS",
+    "NAMED",
     "Guarding",
     "Host",
     "HostEvents",
     "HostFile",
     "check_lasting",
+    "command_in",
     "entry_options",
     "hook_lines",
     "hook_words",
@@ -58,6 +60,11 @@ class HostFile:
     wants: Mapping[str, Any] | str
     kind: SettingsFormat | Literal["text"] = "json"
     others: tuple[str, ...] = ()
+
+    @property
+    def shared(self) -> bool:
+        """Whether a team keeps it in its repository."""
+        return not self.path.startswith("~") and ".local." not in self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +109,7 @@ class Host:
         server: Where it is told of the server.
         trust: What it still asks the person for; empty for nothing.
         inside: Whether it starts servers in the project's folder.
+        terminal: Whether it is started in a terminal, and so finds the programs of the shell.
         hooks: How it calls hooks; None where it has none that filepact knows.
         only: What takes its own tools away that write; empty where no file can.
         by_hand: How they are taken away where no file can.
@@ -115,6 +123,7 @@ class Host:
     server: HostFile
     trust: str = ""
     inside: bool = True
+    terminal: bool = False
     hooks: HostEvents | None = None
     only: tuple[HostFile, ...] = ()
     by_hand: str = ""
@@ -158,6 +167,8 @@ import { spawn } from "node:child_process"
 const HOOK = {hook}
 const EVENTS = {events}
 const turns = {}
+// One plugin may be installed for all projects and one for this: a text of both is shown once.
+const shown = (globalThis[Symbol.for("filepact.shown")] ??= new WeakMap())
 
 function ask(event, facts) {
   if (!EVENTS.includes(event)) return Promise.resolve({})
@@ -181,35 +192,37 @@ function ask(event, facts) {
 }
 
 export const Filepact = async ({ client, directory }) => {
-  async function tell(event, session, facts = {}) {
+  async function tell(of, event, session, facts = {}) {
     const said = await ask(event, {
       session_id: session ?? "",
       turn_id: turns[session] ?? "",
       cwd: directory,
       ...facts,
     })
-    if (said.message)
+    if (said.message && shown.get(of) !== said.message) {
+      shown.set(of, said.message)
       await client.tui?.showToast({ body: { message: said.message, variant: "warning" } }).catch(() => {})
+    }
     if (said.decision === "deny") throw new Error(said.reason)
   }
   return {
     event: async ({ event }) => {
       const about = event.properties
-      if (event.type === "session.created") await tell(event.type, about.info?.id)
-      if (event.type === "session.idle") await tell(event.type, about.sessionID)
+      if (event.type === "session.created") await tell(event, event.type, about.info?.id)
+      if (event.type === "session.idle") await tell(event, event.type, about.sessionID)
     },
     "chat.message": async (input, output) => {
       turns[input.sessionID] = output.message?.id ?? input.messageID
-      await tell("chat.message", input.sessionID)
+      await tell(input, "chat.message", input.sessionID)
     },
     "tool.execute.before": async (input, output) =>
-      tell("tool.execute.before", input.sessionID, {
+      tell(input, "tool.execute.before", input.sessionID, {
         tool: input.tool,
         tool_use_id: input.callID,
         args: output.args,
       }),
     "tool.execute.after": async (input) =>
-      tell("tool.execute.after", input.sessionID, {
+      tell(input, "tool.execute.after", input.sessionID, {
         tool: input.tool,
         tool_use_id: input.callID,
         args: input.args,
@@ -223,6 +236,7 @@ HOSTS: Final = (
         name="claude",
         title="Claude Code",
         programs=("claude",),
+        terminal=True,
         server=HostFile(".mcp.json", _SERVERS),
         hooks=HostEvents(
             # Not the shared settings of the project: the command is a path on this machine.
@@ -280,6 +294,7 @@ HOSTS: Final = (
         name="gemini",
         title="Gemini CLI",
         programs=("gemini",),
+        terminal=True,
         server=HostFile(".gemini/settings.json", _SERVERS),
         hooks=HostEvents(
             ".gemini/settings.json",
@@ -302,6 +317,7 @@ HOSTS: Final = (
         name="opencode",
         title="OpenCode",
         programs=("opencode",),
+        terminal=True,
         server=HostFile(
             "opencode.json",
             {
@@ -450,6 +466,9 @@ def host_place(path: str, project: Path) -> Path:
     return Path(path).expanduser() if path.startswith("~") else project / path
 
 
+NAMED: Final = ("filepact",)
+"""The command as it is written where a team reads it: no path of one machine."""
+
 _CACHES: Final = ("/.cache/", "/Library/Caches/", "/uv/archive-v0/", "/pipx/.cache/")
 _HOOK: Final = late_regex(
     r"filepact\S*\s(?:.*\s)?hook (?:claude|codex|gemini|copilot|cursor)(?:\s|$)"
@@ -488,6 +507,16 @@ def own_command() -> tuple[str, ...]:
     return (str(Path(found).absolute()),) if found else (sys.executable, "-P", "-m", "filepact")
 
 
+def command_in(host: Host, file: HostFile) -> tuple[str, ...]:
+    """The command that starts this installation from a file of a host.
+
+    In a file that a team shares it is a name, where the shell finds this installation by it.
+    """
+    own = own_command()
+    found = shutil.which("filepact") if host.terminal and file.shared else None
+    return NAMED if found and os.path.realpath(found) == os.path.realpath(own[0]) else own
+
+
 def check_lasting(command: Sequence[str]) -> None:
     """Refuse a program that the next clean-up of a cache takes away.
 
@@ -512,13 +541,16 @@ def hook_words(
 
     Args:
         host: The host.
-        project: The folder, which a hook for all projects finds by itself.
+        project: The folder, which a hook for all projects, or for all of a team, finds by itself.
         options: Of every command line for a host.
         guard: What they are for.
     """
     mode = {"own-tools": [], "only-filepact": ["--strict"], "record": ["--record"]}[guard]
-    where = [] if host.user_wide else ["--root", str(project)]
-    return [*own_command(), "hook", host.name, *mode, *where, *options]
+    command = own_command()
+    if host.hooks is not None:
+        command = command_in(host, host.hooks.wanted()[0])
+    where = [] if host.user_wide or command == NAMED else ["--root", str(project)]
+    return [*command, "hook", host.name, *mode, *where, *options]
 
 
 def entry_options(arguments: Namespace, state: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from filepact import VERSION
-from filepact.errors import FilepactError, InvalidParamsError, NoChangeError
+from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, SearchFailedError
 from filepact.faces.cli.commands import add_acp_commands, add_commands, add_file_commands
 from filepact.faces.cli.parser import OVERVIEW, CommandError, new_parser
 from filepact.faces.cli.screen import (
@@ -42,7 +42,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         argv: Its words without the program's name; None takes the process's own.
 
     Returns:
-        The exit code: 0 done, 1 refused or failed, 2 wrong usage, 3 nothing found or nothing to
+        The exit code: 0 done, 1 refused or failed, 2 wrong usage or settings, 3 nothing found or nothing to
         do, 130 interrupted.
     """
     words = sys.argv[1:] if argv is None else list(argv)
@@ -189,7 +189,10 @@ def _explain(error: FilepactError, screen: Terminal) -> int:
         first, *others = message_for_people(error).split("\n")
         lines = [f"filepact: {first} [{error.code}]", *others, *filter(None, [error.hint])]
         remark("\n".join(lines) + "\n")
-    return NOTHING if isinstance(error, NoChangeError) else FAILED
+    if isinstance(error, NoChangeError):
+        return NOTHING
+    # Both are what was typed, or stands in a settings file: to try again is no use.
+    return USAGE if isinstance(error, InvalidParamsError | SearchFailedError) else FAILED
 
 
 def _facts(error: FilepactError) -> dict[str, object]:

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from filepact.errors import InvalidParamsError
+from filepact.errors import InvalidParamsError, WriteFailedError
 
 __all__ = ["edit_text"]
 
@@ -43,5 +43,5 @@ def edit_text(text: str, name: str) -> str:
         file.chmod(0o600)
         status = subprocess.run([program, *words[1:], str(file)], check=False).returncode  # noqa: S603 - the person's own
         if status:
-            raise InvalidParamsError(f"the editor ended with {status}", hint="Nothing was changed.")
+            raise WriteFailedError(f"the editor ended with {status}", hint="Nothing was changed.")
         return file.read_bytes().decode("utf-8", "surrogateescape")

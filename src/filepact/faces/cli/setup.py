@@ -30,10 +30,12 @@ from filepact.faces.cli.host_files import (
 )
 from filepact.faces.cli.hosts import (
     HOSTS,
+    NAMED,
     Guarding,
     Host,
     HostFile,
     check_lasting,
+    command_in,
     entry_options,
     hook_words,
     own_command,
@@ -61,7 +63,7 @@ class _Entry:
     """How to start filepact from a host's files.
 
     Attributes:
-        command: The program and what always follows.
+        command: The program and what always follows, by its path.
         options: Of every command: which state and which settings.
         project: The folder.
     """
@@ -72,7 +74,9 @@ class _Entry:
 
     def filled(self, host: Host, file: HostFile, guard: Guarding, folders: Sequence[str]) -> Any:
         """What is wanted in a file, with this command in it."""
-        program, *rest = self.command
+        program, *rest = command = command_in(host, file)
+        if command == NAMED:
+            folders = ["."]
         hook = hook_words(host, self.project, self.options, guard)
         if isinstance(file.wants, str):
             return file.wants.replace("{hook}", json.dumps(hook))
@@ -352,7 +356,7 @@ def _answer(
     for diff in diffs.values():
         # To be looked at, and not to be applied: a pipe has the lines as they are.
         spans += [*show_diff(cut_in_middle(diff, screen.columns), screen), TerminalText("\n")]
-    notes = _notes(chosen, guards)
+    notes = _notes(chosen, guards, entry)
     if not changing:
         what = "nothing of filepact is in" if arguments.remove else "already as wanted:"
         spans.append(TerminalText(f"Nothing to do, {what} {_titles(chosen)}.\n"))
@@ -415,7 +419,7 @@ def _again(arguments: Namespace) -> str:
 
 
 def _notes(
-    chosen: Sequence[Host], guards: Mapping[str, Guarding | None]
+    chosen: Sequence[Host], guards: Mapping[str, Guarding | None], entry: _Entry
 ) -> list[tuple[str, Style]]:
     """What a person still has to know of each host."""
     notes: list[tuple[str, Style]] = []
@@ -423,6 +427,14 @@ def _notes(
         guard = guards[host.name]
         if host.trust:
             notes.append((host.trust, "plain"))
+        shared = [one for one in host.files(guard) if one.shared]
+        if any(entry.options or command_in(host, one) != NAMED for one in shared):
+            names = ", ".join(dict.fromkeys(one.path for one in shared))
+            said = f"Paths in {names} are those of this machine: do not commit them."
+            way = "Put filepact on your PATH and run this again for an entry that a team can share."
+            if entry.options:
+                way = "They come from --state, --config, or the variables for these."
+            notes.append((f"{said} {way}" if host.terminal else said, "plain"))
         if guard is None and host.tools:
             said = f"{host.title} keeps tools of its own that write, which are not guarded."
             by_hand = "--guard only-filepact takes them away." if host.only else host.by_hand
