@@ -19,6 +19,7 @@ __all__ = [
     "classify",
     "diff_lines",
     "first_lines",
+    "span_of",
     "split_lines",
 ]
 
@@ -80,6 +81,20 @@ def first_lines(head: str) -> tuple[int, int]:
     """The numbers of the first lines, before and after, that the head of a hunk tells."""
     found = _HUNK.match(head)
     return (int(found[1]), int(found[3])) if found else (0, 0)
+
+
+def span_of(hunk: str) -> tuple[range, range] | None:
+    """The numbers of the lines that a hunk shows, before and after; None for what has no head."""
+    found = _HUNK.match(hunk)
+    if found is None:
+        return None
+    numbers = [1 if one is None else int(one) for one in found.groups()]
+    # Of no lines the head names the one above.
+    starts = [first + (not count) for first, count in (numbers[:2], numbers[2:])]
+    return (
+        range(starts[0], starts[0] + numbers[1]),
+        range(starts[1], starts[1] + numbers[3]),
+    )
 
 
 def diff_lines(diff: str) -> tuple[DiffLine, ...]:

@@ -277,6 +277,11 @@ class Review:
         texts = self.workspace.texts(self.workspace.proposal(change_id))
         return next((one.after for one in texts if one.path == path), None)
 
+    def text_before(self, change_id: str, path: WorkspacePath) -> str | None:
+        """What a file held before, for the lines that no hunk shows; None where it is no text, or was none."""
+        texts = self.workspace.texts(self.workspace.proposal(change_id))
+        return next((one.before for one in texts if one.path == path), None)
+
     def _entry(self, proposal: Proposal) -> ReviewEntry | None:
         """A proposal as its files are now; None where somebody has decided about it just now."""
         try:

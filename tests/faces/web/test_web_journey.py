@@ -142,3 +142,29 @@ def test_a_review_by_keys_and_clicks_does_exactly_what_was_accepted(
     browser.key("l")
     ready(browser, "document.querySelector('svg rect')")
     assert not problems(browser)
+
+
+def test_unchanged_lines_are_unfolded_by_key_by_click_and_by_their_link(
+    browser: Browser, page: Page
+) -> None:
+    first = propose_all(page.review.workspace)[0]
+    browser.go(f"{page.link}&to={first}")
+    ready(browser, shows(first))
+    drawn = "document.querySelectorAll('#above2 tr').length"
+    count = int(browser.says("document.querySelector('#above2 a').innerText.match(/[0-9]+/)[0]"))
+    assert browser.says(drawn) == 0
+    browser.key("j")
+    browser.key("x")
+    browser.until(f"{drawn} === {count}")
+    # The person still is at the second hunk, and has chosen nothing.
+    assert browser.says("document.activeElement.id") == "h2"
+    browser.key("x")
+    browser.until(f"{drawn} === 0")
+    browser.click("#above3 a")
+    browser.until("document.querySelectorAll('#above3 tr').length > 0")
+    assert browser.says(drawn) == 0
+    # The link itself leads to a page with the lines in it.
+    address = browser.says("document.querySelector('#above2 a').href")
+    browser.send("Page.navigate", url=address)
+    browser.until(f"location.href === {address!r} && {drawn} === {count}")
+    assert not problems(browser)

@@ -447,3 +447,69 @@ def test_who_only_looks_for_news_does_not_take_what_the_next_page_is_to_say(
     assert page.get("/?part=1").said == ""
     assert "rejected" in page.get("/").said
     assert page.get("/").said == ""
+
+
+# -- unchanged lines ------------------------------------------------------------------------------
+
+FOLD = re.compile(r'<section class="fold" id="(\w+)"><a href="([^"]+)" rel="nofollow">([^<]*)</a>')
+
+
+def folds(page: Page, address: str) -> dict[str, tuple[str, str]]:
+    found = FOLD.findall(page.get(address).text)
+    return {name: (html.unescape(place).partition("#")[0], said) for name, place, said in found}
+
+
+def test_lines_between_hunks_are_folded_and_a_link_shows_them(page: Page, session: Session) -> None:
+    path = propose(page, session)
+    at = folds(page, path)
+    assert {name: said for name, (_, said) in at.items()} == {
+        "above2": "… 10 unchanged lines",
+        "above3": "… 11 unchanged lines",
+    }
+    shown = page.get(at["above2"][0]).text
+    for number in range(7, 17):
+        assert f'<td class="no">{number}</td><td class="no">{number}</td>' in shown
+        assert f">line {number}<" in shown
+    assert ">line 25<" not in shown
+    # Afterwards there is one line less; what is asked for stays asked for, until it is folded again.
+    both = folds(page, at["above2"][0])["above3"][0]
+    shown = page.get(both).text
+    assert '<td class="no">25</td><td class="no">24</td>' in shown
+    assert ">line 7<" in shown
+    after = folds(page, both)
+    assert after["above2"][1] == "fold 10 unchanged lines"
+    assert folds(page, after["above2"][0]) == folds(page, at["above3"][0])
+
+
+def test_every_line_of_a_file_can_be_seen_once(page: Page, session: Session) -> None:
+    new = OLD.replace("line 10\n", "tenth\nand more\n").replace("line 30\n", "")
+    for fine in ("", "&fine=1"):
+        path = f"{propose(page, session, 'b.txt', new)}?page=1{fine}"
+        names = ",".join(folds(page, path))
+        assert names == "above1,above2,below2"
+        texts = re.findall(r'<td class="text">([^<]*)<', page.get(f"{path}&open={names}").text)
+        assert sorted(one for one in texts if one in OLD) == sorted(OLD.splitlines())
+
+
+def test_nothing_is_folded_where_a_hunk_ends_with_its_file(page: Page, session: Session) -> None:
+    for number, new in enumerate((f"first\n{OLD}last\n", OLD.replace("line 39\n", ""), OLD[:-1])):
+        path = propose(page, session, "b.txt", new)
+        assert not [name for name in folds(page, path) if name.startswith("below")], number
+
+
+def test_what_is_asked_for_is_bounded_and_never_raw(
+    page: Page, session: Session, root: Path
+) -> None:
+    hostile = f"{HTML}\u202e\n" * 3_000
+    (root / "c.txt").write_text(f"first\n{hostile}last\n")
+    text = f"1st\n{(root / 'c.txt').read_text().partition(chr(10))[2]}".replace("last\n", "end\n")
+    path = propose(page, session, "c.txt", text)
+    shown = page.get(f"{path}?open=above2,below2,x,%3Cb%3E,above99,{'above2,' * 90}").text
+    assert "1,994 more are not shown here" in shown
+    texts = Texts()
+    texts.feed(shown)
+    assert "\u202e" not in shown
+    assert "img" not in texts.tags
+    assert shown.count("onerror=alert") < 1_100
+    for odd in ("above", "above0000000", "../x", "%3Cb%3E", "below-1"):
+        assert page.get(f"{path}?open={odd}").code == 200

@@ -10,28 +10,34 @@ from typing import TYPE_CHECKING, Final, Literal
 from filepact.domain.operation import moment, who
 from filepact.faces.web.elements import Element, document, join, tag
 from filepact.text.confusables import readable
-from filepact.text.diff_lines import beside, diff_lines, split_lines
+from filepact.text.diff_lines import beside, diff_lines, span_of, split_lines
 from filepact.text.syntax import highlight
 from filepact.values import dataclass
 from filepact.workspace.review import in_groups
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from filepact.domain.document import WorkspacePath
     from filepact.text.diff_lines import DiffLine
+    from filepact.workspace.hunks import ProposalHunk
     from filepact.workspace.review import ReviewEntry, ReviewGroup
 
 __all__ = [
     "MOST_LINES",
     "MOST_REASON",
     "SHORT",
+    "FoldedLines",
     "PageContext",
+    "Unfolded",
     "View",
     "age",
     "button_form",
     "diff_table",
     "dim",
     "drawn",
+    "fold",
+    "folded",
     "framed",
     "is_wide",
     "message_page",
@@ -49,6 +55,8 @@ MOST_REASON: Final = 2_000
 
 MOST_LINES: Final = 2_000  # of diffs on one page
 _COLOURED: Final = 1_000  # lines of a hunk that are coloured
+_CONTEXT: Final = 3  # lines around the changes of a hunk
+_UNFOLDED: Final = 1_000  # unchanged lines that are shown at one place
 _WIDE: Final = 4_000  # characters of one line
 _STEPS: Final = ((60, 1, "s"), (3_600, 60, "m"), (86_400, 3_600, "h"), (5_184_000, 86_400, "d"))
 SHORT: Final = {"moved": "moved", "stale": "no place"}
@@ -62,6 +70,7 @@ _KEYS: Final = (
     ("s", "split hunks, or join them"),
     ("v", "unified, or side by side"),
     ("f", "fold, unfold the file"),
+    ("x X", "unfold, fold the lines above the hunk, below it"),
     ("J K", "next, previous proposal"),
     ("g", "what waits"),
     ("t", "turn as a whole"),
@@ -317,6 +326,99 @@ def _half(line: DiffLine | None, side: Literal["old", "new"], file: str) -> Iter
     yield tag("td", str(number) if number else "", class_=f"no {kind or ''}".strip())
     text = _text(line, file)
     yield text if kind is None else Element(text.replace('class="text"', f'class="text {kind}"', 1))
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedLines:
+    """Unchanged lines between hunks, of which a page shows how many there are until they are asked for.
+
+    Attributes:
+        id: Names them in the page and in its address.
+        start: The number of the first one, before the change.
+        stop: Of the one after the last; 0 where they go to the end of the file.
+        shift: By how much their numbers are larger afterwards.
+    """
+
+    id: str
+    start: int
+    stop: int
+    shift: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unfolded:
+    """Lines between hunks that a page is to show.
+
+    Attributes:
+        names: Which.
+        text: What a file held before.
+    """
+
+    names: frozenset[str] = frozenset()
+    text: Callable[[WorkspacePath], str | None] = lambda _path: None
+
+
+def folded(hunks: Sequence[ProposalHunk], *, fine: bool) -> dict[str, FoldedLines]:
+    """The lines above each hunk of a file, and below the last, that no hunk shows."""
+    found: dict[str, FoldedLines] = {}
+    end, shift = 1, 0
+    for hunk in hunks:
+        spans = span_of(hunk.diff)
+        if spans is None:
+            return {}
+        old, new = spans
+        if old.start > end:
+            name = f"above{hunk.number}"
+            found[name] = FoldedLines(name, end, old.start, shift)
+        end, shift = old.stop, new.stop - old.stop
+    last = hunks[-1].diff[:-1].rsplit("\n", _CONTEXT)[1:] if hunks else [""]
+    # With less context than usual, or with a remark about its last line, the file ends there.
+    if not last[-1].startswith("\\") and (fine or all(one.startswith(" ") for one in last)):
+        name = f"below{hunks[-1].number}"
+        found[name] = FoldedLines(name, end, 0, shift)
+    return found
+
+
+def fold(
+    context: PageContext,
+    lines: FoldedLines,
+    place: str,
+    unfolded: Unfolded,
+    path: WorkspacePath,
+) -> Element:
+    """Lines that are folded, or were asked for, with the link that does the one or the other.
+
+    Args:
+        context: Of the page.
+        lines: Which.
+        place: The address of the page, to which names can be added.
+        unfolded: What was asked for.
+        path: The file.
+    """
+    count = lines.stop - lines.start
+    what = f"{count:,} unchanged line{'s' * (count != 1)}" if lines.stop else "the rest of the file"
+    names = ",".join(sorted(unfolded.names ^ {lines.id}))
+    address = f"{place}&open={names}#{lines.id}" if names else f"{place}#{lines.id}"
+    is_open = lines.id in unfolded.names
+    link = tag("a", f"{'fold' if is_open else '…'} {what}", href=address, rel="nofollow")
+    text = unfolded.text(path) if is_open else None
+    rows = _unfolded(lines, text, context.view, path.path) if is_open else Element()
+    return tag("section", link, rows, class_="fold", id=lines.id)
+
+
+def _unfolded(lines: FoldedLines, text: str | None, view: View, file: str) -> Element:
+    if text is None:
+        return tag("p", "They are not kept any more.", class_="dim")
+    every = split_lines(text)
+    some = every[lines.start - 1 : (lines.stop or len(every) + 1) - 1]
+    if not some:
+        return tag("p", "There are no more lines.", class_="dim")
+    if (left := len(some) - _UNFOLDED) > 0:
+        some = some[:_UNFOLDED]
+    head = f"@@ -{lines.start},{len(some)} +{lines.start + lines.shift},{len(some)} @@\n"
+    shown = drawn(head + "".join(f" {one}" for one in some))[1:]
+    more = tag("p", f"{left:,} more are not shown here.", class_="dim") if left > 0 else Element()
+    return join((diff_table(shown, view, file), more))
 
 
 def nothing_field() -> Element:

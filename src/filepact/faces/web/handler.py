@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import OrderedDict
+from functools import partial
 from hashlib import sha256
 from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Final
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.operation import Approval
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, NotFoundError
 from filepact.faces.web.elements import Element, tag
-from filepact.faces.web.frame import MOST_REASON, PageContext, framed, message_page
+from filepact.faces.web.frame import MOST_REASON, PageContext, Unfolded, framed, message_page
 from filepact.faces.web.pages import (
     ReviewPages,
     edit_page,
@@ -42,6 +44,7 @@ _LISTED: Final = 200
 _SEARCHED: Final = 2_000
 _TURN: Final = 20  # proposals of a turn on one page
 _HTML: Final = "text/html"
+_FOLD: Final = re.compile(r"(?:above|below)[0-9]{1,6}")
 
 _Fields = dict[str, str]
 
@@ -235,7 +238,10 @@ class ReviewHandler:
         number = _whole(query.get("page", "1"))
         if not 1 <= number <= pages.count:
             return self._missing(session)
-        return self._html(proposal_page(self._context(session), pages, number))
+        opened = frozenset(filter(_FOLD.fullmatch, query.get("open", "")[:_LISTED].split(",")))
+        text = partial(self._review.text_before, str(pages.item.entry.id))
+        unfolded = Unfolded(opened, text)
+        return self._html(proposal_page(self._context(session), pages, number, unfolded))
 
     def _decide(self, session: PageSession, change: str, form: Mapping[str, str]) -> PageAnswer:
         what, _, named = form.get("do", "").partition(":")

@@ -27,6 +27,7 @@ const part = () => current() ?? hunks()[0];
 const choose = (selector, place) =>
   press((place && one(selector, place)) ?? one(selector.replace(/^\.[a-z]+/, ".all"), proposal()));
 const go = (selector) => () => press(one(selector, proposal()) ?? one(selector));
+const unfolds = (fold) => fold?.matches(".fold") && one("a", fold);
 const beside = (by) => () => {
   const some = all("#side .entry");
   press(some[some.findIndex((entry) => entry.classList.contains("here")) + by]);
@@ -48,6 +49,8 @@ const keys = {
     const folded = part()?.closest("details");
     if (folded) folded.open = !folded.open;
   },
+  x: () => press(unfolds(part()?.previousElementSibling)),
+  X: () => press(unfolds(part()?.nextElementSibling)),
   J: beside(1),
   K: beside(-1),
   o: () => press(part()),
@@ -93,6 +96,19 @@ document.addEventListener("click", async (event) => {
   place.textContent = "…";
   const answer = await fetch(`${link.getAttribute("href")}?part=1`);
   place.replaceChildren(...parsed(await answer.text()).body.childNodes);
+});
+
+// Lines between hunks come into the page, which stays where it is; without this the link shows them as well.
+document.addEventListener("click", async (event) => {
+  const fold = event.target.closest(".fold > a")?.parentElement;
+  if (!fold || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const answer = await fetch(one("a", fold).getAttribute("href"));
+  const now = answer.ok && parsed(await answer.text()).getElementById(fold.id);
+  if (!now) return;
+  const had = fold.contains(document.activeElement);
+  fold.replaceWith(now);
+  if (had) one("a", now).focus();
 });
 
 const parsed = (text) => new DOMParser().parseFromString(text, "text/html");

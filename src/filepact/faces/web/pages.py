@@ -11,11 +11,14 @@ from filepact.faces.web.elements import Element, join, tag
 from filepact.faces.web.frame import (
     MOST_LINES,
     SHORT,
+    Unfolded,
     age,
     button_form,
     diff_table,
     dim,
     drawn,
+    fold,
+    folded,
     framed,
     is_wide,
     nothing_field,
@@ -107,6 +110,10 @@ class ReviewPages:
     def cut(self) -> frozenset[int]:
         """The hunks with lines that no page shows whole."""
         return frozenset(self._cut)
+
+    def ends(self, number: int, page: int) -> bool:
+        """Whether a hunk, of which a page shows some, ends on it."""
+        return all(one.number != number for one in (*self._pages, [])[page])
 
     def lines(self, page: int) -> dict[int, tuple[DiffLine, ...]]:
         """The lines of one page, by the numbers of their hunks; it counts as shown."""
@@ -220,10 +227,12 @@ def _group_form(context: PageContext, group: ReviewGroup, accept: Sequence[str])
 # -- a proposal ----------------------------------------------------------------------------------------
 
 
-def proposal_page(context: PageContext, pages: ReviewPages, page: int) -> Element:
+def proposal_page(
+    context: PageContext, pages: ReviewPages, page: int, unfolded: Unfolded
+) -> Element:
     """A proposal with its hunks, each with its buttons."""
     item = pages.item
-    body = _proposal(context, pages, page)
+    body = _proposal(context, pages, page, unfolded)
     return framed(context, item.entry.proposal.summary, body, kind="proposal")
 
 
@@ -253,7 +262,9 @@ def turn_page(
     return framed(context, "A turn", head, *bodies, *more, kind="turn")
 
 
-def _proposal(context: PageContext, pages: ReviewPages, page: int) -> Element:
+def _proposal(
+    context: PageContext, pages: ReviewPages, page: int, unfolded: Unfolded | None = None
+) -> Element:
     item = pages.item
     proposal = item.entry.proposal
     lines = pages.lines(page)
@@ -261,7 +272,7 @@ def _proposal(context: PageContext, pages: ReviewPages, page: int) -> Element:
     every = [hunk.number for hunk in item.hunks]
     divisible = item.divisible and len(every) > 1
     files = [
-        _file(context, pages, file, lines, parts=divisible)
+        _file(context, pages, page, file, lines, unfolded or Unfolded(), parts=divisible)
         for file in item.files
         if any(hunk.number in lines for hunk in file.hunks)
     ]
@@ -415,8 +426,10 @@ def _decision(numbers: Sequence[int], whole: frozenset[int], kind: str, what: st
 def _file(
     context: PageContext,
     pages: ReviewPages,
+    page: int,
     file: ReviewFile,
     lines: dict[int, tuple[DiffLine, ...]],
+    unfolded: Unfolded,
     *,
     parts: bool,
 ) -> Element:
@@ -439,13 +452,28 @@ def _file(
         _decision(numbers, whole, "file", "file") if several else Element(),
         edit if item.divisible and file.hunks[0].kind in ("create", "modify") else Element(),
     )
-    hunks = [
-        _hunk(context, hunk, lines[hunk.number], whole, total=pages.total, parts=parts)
-        for hunk in file.hunks
-        if hunk.number in lines
-    ]
+    folds = folded(file.hunks, fine=item.fine) if file.hunks[0].kind == "modify" else {}
+    place = f"/p/{item.entry.id}?page={page}{'&fine=1' if item.fine else ''}"
+
+    def fold_at(name: str) -> Element:
+        found = folds.get(name)
+        if found is None:
+            return Element()
+        return fold(context, found, place, unfolded, file.path)
+
+    parts_of: list[Element] = []
+    for hunk in file.hunks:
+        some = lines.get(hunk.number)
+        if some is None:
+            continue
+        # A long hunk is on several pages: what is above it is on the first, what is below on the last.
+        if some[:1] and some[0].sign == "@":
+            parts_of.append(fold_at(f"above{hunk.number}"))
+        parts_of.append(_hunk(context, hunk, some, whole, total=pages.total, parts=parts))
+        if pages.ends(hunk.number, page):
+            parts_of.append(fold_at(f"below{hunk.number}"))
     return tag(
-        *("details", head, tag("p", *buttons, class_="tools"), *hunks),
+        *("details", head, tag("p", *buttons, class_="tools"), *parts_of),
         open=True,
         class_="sheet",
     )
