@@ -27,9 +27,9 @@ __all__ = [
     "MOST_LINES",
     "MOST_REASON",
     "SHORT",
-    "FoldedLines",
+    "LineSelection",
     "PageContext",
-    "Unfolded",
+    "SkippedLines",
     "View",
     "age",
     "button_form",
@@ -329,7 +329,7 @@ def _half(line: DiffLine | None, side: Literal["old", "new"], file: str) -> Iter
 
 
 @dataclass(frozen=True, slots=True)
-class FoldedLines:
+class SkippedLines:
     """Unchanged lines between hunks, of which a page shows how many there are until they are asked for.
 
     Attributes:
@@ -346,7 +346,7 @@ class FoldedLines:
 
 
 @dataclass(frozen=True, slots=True)
-class Unfolded:
+class LineSelection:
     """Lines between hunks that a page is to show.
 
     Attributes:
@@ -358,9 +358,9 @@ class Unfolded:
     text: Callable[[WorkspacePath], str | None] = lambda _path: None
 
 
-def folded(hunks: Sequence[ProposalHunk], *, fine: bool) -> dict[str, FoldedLines]:
+def folded(hunks: Sequence[ProposalHunk], *, fine: bool) -> dict[str, SkippedLines]:
     """The lines above each hunk of a file, and below the last, that no hunk shows."""
-    found: dict[str, FoldedLines] = {}
+    found: dict[str, SkippedLines] = {}
     end, shift = 1, 0
     for hunk in hunks:
         spans = span_of(hunk.diff)
@@ -369,21 +369,21 @@ def folded(hunks: Sequence[ProposalHunk], *, fine: bool) -> dict[str, FoldedLine
         old, new = spans
         if old.start > end:
             name = f"above{hunk.number}"
-            found[name] = FoldedLines(name, end, old.start, shift)
+            found[name] = SkippedLines(name, end, old.start, shift)
         end, shift = old.stop, new.stop - old.stop
     last = hunks[-1].diff[:-1].rsplit("\n", _CONTEXT)[1:] if hunks else [""]
     # With less context than usual, or with a remark about its last line, the file ends there.
     if not last[-1].startswith("\\") and (fine or all(one.startswith(" ") for one in last)):
         name = f"below{hunks[-1].number}"
-        found[name] = FoldedLines(name, end, 0, shift)
+        found[name] = SkippedLines(name, end, 0, shift)
     return found
 
 
 def fold(
     context: PageContext,
-    lines: FoldedLines,
+    lines: SkippedLines,
     place: str,
-    unfolded: Unfolded,
+    unfolded: LineSelection,
     path: WorkspacePath,
 ) -> Element:
     """Lines that are folded, or were asked for, with the link that does the one or the other.
@@ -406,7 +406,7 @@ def fold(
     return tag("section", link, rows, class_="fold", id=lines.id)
 
 
-def _unfolded(lines: FoldedLines, text: str | None, view: View, file: str) -> Element:
+def _unfolded(lines: SkippedLines, text: str | None, view: View, file: str) -> Element:
     if text is None:
         return tag("p", "They are not kept any more.", class_="dim")
     every = split_lines(text)

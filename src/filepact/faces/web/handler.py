@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.operation import Approval
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, NotFoundError
 from filepact.faces.web.elements import Element, tag
-from filepact.faces.web.frame import MOST_REASON, PageContext, Unfolded, framed, message_page
+from filepact.faces.web.frame import MOST_REASON, LineSelection, PageContext, framed, message_page
 from filepact.faces.web.pages import (
     ReviewPages,
     edit_page,
@@ -240,7 +240,7 @@ class ReviewHandler:
             return self._missing(session)
         opened = frozenset(filter(_FOLD.fullmatch, query.get("open", "")[:_LISTED].split(",")))
         text = partial(self._review.text_before, str(pages.item.entry.id))
-        unfolded = Unfolded(opened, text)
+        unfolded = LineSelection(opened, text)
         return self._html(proposal_page(self._context(session), pages, number, unfolded))
 
     def _decide(self, session: PageSession, change: str, form: Mapping[str, str]) -> PageAnswer:

@@ -11,7 +11,7 @@ from filepact.faces.web.elements import Element, join, tag
 from filepact.faces.web.frame import (
     MOST_LINES,
     SHORT,
-    Unfolded,
+    LineSelection,
     age,
     button_form,
     diff_table,
@@ -228,7 +228,7 @@ def _group_form(context: PageContext, group: ReviewGroup, accept: Sequence[str])
 
 
 def proposal_page(
-    context: PageContext, pages: ReviewPages, page: int, unfolded: Unfolded
+    context: PageContext, pages: ReviewPages, page: int, unfolded: LineSelection
 ) -> Element:
     """A proposal with its hunks, each with its buttons."""
     item = pages.item
@@ -263,7 +263,7 @@ def turn_page(
 
 
 def _proposal(
-    context: PageContext, pages: ReviewPages, page: int, unfolded: Unfolded | None = None
+    context: PageContext, pages: ReviewPages, page: int, unfolded: LineSelection | None = None
 ) -> Element:
     item = pages.item
     proposal = item.entry.proposal
@@ -272,7 +272,7 @@ def _proposal(
     every = [hunk.number for hunk in item.hunks]
     divisible = item.divisible and len(every) > 1
     files = [
-        _file(context, pages, page, file, lines, unfolded or Unfolded(), parts=divisible)
+        _file(context, pages, page, file, lines, unfolded or LineSelection(), parts=divisible)
         for file in item.files
         if any(hunk.number in lines for hunk in file.hunks)
     ]
@@ -429,7 +429,7 @@ def _file(
     page: int,
     file: ReviewFile,
     lines: dict[int, tuple[DiffLine, ...]],
-    unfolded: Unfolded,
+    unfolded: LineSelection,
     *,
     parts: bool,
 ) -> Element:
