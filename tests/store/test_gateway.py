@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import time
+from importlib import import_module
 
 import apsw
 import pytest
 
+from filepact.domain.operation import StoreOptions
 from filepact.errors import StateFailedError
+from filepact.fs.checkout_index import CheckoutIndex
+from filepact.fs.state import open_state
+from filepact.serving import open_gateway_store
 from filepact.store.gateway import SqliteGatewayStore
+from tests.postgres import server
+
+NUMBERS = itertools.count()
 
 
 @pytest.fixture
@@ -16,12 +26,28 @@ def path(tmp_path) -> str:
     return str(tmp_path / "gateway.db")
 
 
-def test_the_first_secret_is_the_one_of_all_processes(path):
-    one, other = SqliteGatewayStore(path), SqliteGatewayStore(path)
+@pytest.fixture(params=["file", "database"])
+def opened(request, path):
+    """Opens what gateways have in common, as another one would."""
+    scope = f"test {os.getpid()} {next(NUMBERS)}"
+
+    def opened(**options):
+        local = SqliteGatewayStore(path, **options)
+        if request.param == "file":
+            return local
+        url = server().url
+        postgres = import_module("filepact.store.postgres")
+        return postgres.PostgresGatewayStore(local, url, scope=scope, holder=scope, **options)
+
+    return opened
+
+
+def test_the_first_secret_is_the_one_of_all_processes(opened):
+    one, other = opened(), opened()
     assert one.secret("s", b"first") == other.secret("s", b"second") == b"first"
     one.close()
     other.close()
-    again = SqliteGatewayStore(path)
+    again = opened()
     assert again.secret("s", b"third") == b"first"
     again.close()
 
@@ -38,18 +64,23 @@ def test_a_session_that_was_ended_is_known_everywhere_until_nobody_takes_it_anyw
     other.close()
 
 
-def test_a_request_is_claimed_once_and_its_answer_kept(path):
-    one, other = SqliteGatewayStore(path), SqliteGatewayStore(path)
+def test_a_request_is_claimed_once_and_its_answer_kept(opened):
+    one, other = opened(), opened()
     assert one.claim("k", "write a") is None
     assert other.claim("k", "write a") == ("write a", None)
     one.keep("k", {"content": ["é"]})
     assert other.claim("k", "write b") == ("write a", {"content": ["é"]})
+    one.release("k")
+    assert other.claim("k", "write b") is not None
+    assert one.claim("l", "write a") is None
+    one.release("l")
+    assert other.claim("l", "write b") is None
     one.close()
     other.close()
 
 
-def test_old_answers_are_given_up(path):
-    store = SqliteGatewayStore(path, kept=0.0)
+def test_old_answers_are_given_up(opened):
+    store = opened(kept=0.0)
     assert store.claim("k", "x") is None
     for number in range(100):
         store.claim(f"other {number}", "x")
@@ -75,3 +106,24 @@ def test_a_file_that_cannot_be_used_is_told(path, tmp_path):
     assert not store.ready()
     with pytest.raises(StateFailedError):
         store.has_ended("s")
+
+
+def test_gateways_that_serve_the_same_shared_workspace_know_each_others_requests(tmp_path):
+    options = StoreOptions(server().url)
+    place = f"s3://team/{os.getpid()}"
+
+    def gateway(name, url):
+        root, state = tmp_path / name, str(tmp_path / f"state of {name}")
+        root.mkdir()
+        if url:
+            CheckoutIndex(open_state(state).checkout(str(root))).begin(url, name)
+        return open_gateway_store(state, {"": [str(root)]}, options)
+
+    places = {"one": place, "two": place, "other": f"{place}-2", "disk": "", "disk2": ""}
+    stores = {name: gateway(name, url) for name, url in places.items()}
+    assert stores["one"].claim("k", "write a") is None
+    assert stores["two"].claim("k", "write a") == ("write a", None)
+    for name in ("other", "disk", "disk2"):
+        assert stores[name].claim("k", "write a") is None
+    for one in stores.values():
+        one.close()

@@ -1,9 +1,10 @@
-"""The journal of a workspace in a PostgreSQL database that many machines use."""
+"""The journal of a workspace in a PostgreSQL database that many machines use, and what gateways have in common there."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.operation import JournalEvent
 from filepact.store import upkeep
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
 
     from filepact.domain.change import ChangeSet
     from filepact.domain.operation import ChangeId, Operation, OperationState
+    from filepact.store.gateway import SqliteGatewayStore
     from filepact.store.transaction import Transaction
 
-__all__ = ["PostgresStore"]
+__all__ = ["PostgresGatewayStore", "PostgresStore"]
 
 _BATCH: Final = 2_048
 _EVENTS: Final = """
@@ -58,6 +60,16 @@ _OURS_OR_NOBODYS: Final = (
     " AND l.holder <> current_setting('filepact.holder') AND l.expires > now()) "
 )
 _NOT_AS_NOW: Final = "AND NOT (o.holder = current_setting('filepact.holder') AND o.token = ?) "
+_OFTEN: Final = 100  # requests after which answers are given up that are too old
+_OLD: Final = "DELETE FROM gateway_answer WHERE at < now() - make_interval(secs => ?)"
+_CLAIM: Final = (
+    "INSERT INTO gateway_answer (request, asked) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING 1"
+)
+_FOUND: Final = "SELECT asked, result FROM gateway_answer WHERE request = ?"
+_KEEP: Final = "UPDATE gateway_answer SET result = ? WHERE request = ?"
+_RELEASE: Final = "DELETE FROM gateway_answer WHERE request = ? AND result IS NULL"
+_FIRST: Final = "INSERT INTO gateway_secret (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_TOLD: Final = "SELECT value FROM gateway_secret WHERE name = ?"
 
 
 class _RowContents(ContentStore):
@@ -241,3 +253,80 @@ def _claim(tx: Transaction, whose: str) -> None:
         "UPDATE operation o SET holder = current_setting('filepact.holder'),"
         " token = current_setting('filepact.token')::bigint " + whose
     )
+
+
+class PostgresGatewayStore:
+    """What gateways have in common that serve the same shared workspaces; from any thread.
+
+    Secrets, and answers to repeats, as a workspace of its own.  Which sessions have ended stays with the gateway that was
+    told so.
+
+    Args:
+        local: What the processes of this one have in common besides.
+        url: Where the database is.
+        scope: What they serve, in a word that is the same for all of them.
+        holder: The state folder of this one.
+        schema: The schema with the tables.
+        kept: Seconds for which answers are kept.
+
+    Raises:
+        StoreUnreachableError: The server does not answer.
+        StoreSchemaError: The tables are missing, or of another version.
+    """
+
+    def __init__(
+        self,
+        local: SqliteGatewayStore,
+        url: str,
+        *,
+        scope: str,
+        holder: str,
+        schema: str = "filepact",
+        kept: float = 86_400.0,
+    ) -> None:
+        self._kept = kept
+        self._claims = 0
+        self._database = PostgresDatabase(
+            url, workspace=f"gateways {scope}", holder=holder, schema=schema
+        )
+        self.end, self.has_ended, self.ready = local.end, local.has_ended, local.ready
+        self._local = local
+
+    def secret(self, name: str, made: bytes) -> bytes:
+        """The secret of this name: what was put there first, by whatever gateway."""
+
+        def work(tx: Transaction) -> bytes:
+            tx.run(_FIRST, (name, made))
+            return bytes(tx.value(_TOLD, (name,)))
+
+        return self._database.write(work, durable=True)
+
+    def claim(self, request: str, asked: str) -> tuple[str, Mapping[str, Any] | None] | None:
+        """As of `SqliteGatewayStore`."""
+        self._claims += 1
+        tidies = self._claims % _OFTEN == 1
+
+        def work(tx: Transaction) -> tuple[Any, ...] | None:
+            if tidies:
+                tx.run(_OLD, (self._kept,))
+            return None if tx.all(_CLAIM, (request, asked)) else tx.one(_FOUND, (request,))
+
+        found = self._database.write(work, durable=True)
+        if found is None:
+            return None
+        before, result = found
+        return str(before), None if result is None else json.loads(result)
+
+    def keep(self, request: str, result: Mapping[str, Any]) -> None:
+        """Keep the answer to a request that was claimed."""
+        text = json.dumps(result, separators=(",", ":"))
+        self._database.write(lambda tx: tx.run(_KEEP, (text, request)), durable=False)
+
+    def release(self, request: str) -> None:
+        """Have a request be as if it had never come: nothing was done for it."""
+        self._database.write(lambda tx: tx.run(_RELEASE, (request,)), durable=False)
+
+    def close(self) -> None:
+        """Let go of the database and of what is local."""
+        self._database.close()
+        self._local.close()

@@ -388,7 +388,29 @@ BEGIN
 END $$;
 """.replace("@HERE", _HERE)
 
-MIGRATIONS: Final[tuple[str, ...]] = (_VERSION_1,)
+_VERSION_2 = """
+-- What gateways have in common that serve the same, each as a workspace of its own.
+CREATE TABLE gateway_secret_all (
+    workspace bigint NOT NULL DEFAULT @HERE REFERENCES workspace (number),
+    name text COLLATE "C" NOT NULL,
+    value bytea NOT NULL,
+    PRIMARY KEY (workspace, name)
+);
+CREATE TABLE gateway_answer_all (
+    workspace bigint NOT NULL DEFAULT @HERE REFERENCES workspace (number),
+    request text COLLATE "C" NOT NULL,
+    asked text COLLATE "C" NOT NULL,
+    at timestamptz NOT NULL DEFAULT now(),
+    result text,
+    PRIMARY KEY (workspace, request)
+) WITH (fillfactor = 70);
+CREATE INDEX gateway_answer_at ON gateway_answer_all (workspace, at);
+CREATE VIEW gateway_secret AS SELECT name, value FROM gateway_secret_all WHERE workspace = @HERE;
+CREATE VIEW gateway_answer AS SELECT request, asked, at, result
+    FROM gateway_answer_all WHERE workspace = @HERE;
+""".replace("@HERE", _HERE)
+
+MIGRATIONS: Final[tuple[str, ...]] = (_VERSION_1, _VERSION_2)
 """Step ``n`` (from 1) takes a schema from version ``n - 1`` to ``n``."""
 
 

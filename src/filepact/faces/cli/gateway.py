@@ -104,7 +104,7 @@ def _work(
         realms = _realms(arguments, settings, chosen, state)
         stack.callback(realms.close)
         realms.open_all()
-        store = open_gateway_store(state)
+        store = open_gateway_store(state, _roots(arguments, chosen), settings.store)
         stack.callback(store.close)
         sessions = SessionTokens(
             store.secret("sessions", os.urandom(32)),
@@ -142,13 +142,17 @@ def _work(
         worker.serve()
 
 
-def _realms(
-    arguments: Namespace, settings: Settings, chosen: GatewaySettings, state: str
-) -> Realms:
+def _roots(arguments: Namespace, chosen: GatewaySettings) -> dict[str, tuple[str, ...]]:
+    """The folders of each realm."""
     roots = dict(chosen.realms)
     if arguments.roots:
         roots[""] = tuple(arguments.roots)
+    return roots
 
+
+def _realms(
+    arguments: Namespace, settings: Settings, chosen: GatewaySettings, state: str
+) -> Realms:
     def opened(folders: tuple[str, ...], mode: Mode) -> Workspace:
         workspace = open_workspace(folders, state_dir=state, mode=mode, settings=settings)
         workspace.keep_search_index()
@@ -170,6 +174,7 @@ def _realms(
         said = instructions(workspace, changes=changes, own=own, moves=False)
         return "filepact", VERSION, said
 
+    roots = _roots(arguments, chosen)
     return Realms(roots, opened=opened, tools=tools, facts=facts, page=settings.server.page)
 
 

@@ -8,6 +8,7 @@ became of the worker that began it.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from hashlib import sha256
 from hmac import digest
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
@@ -184,10 +185,12 @@ class RequestHistory:
             except FilepactError:
                 # What became of it is looked up when it comes again.
                 return result
-        if result.get("isError") is False:
-            self._store.keep(repeated.key, result)
-        elif repeated.fresh:
-            self._store.release(repeated.key)
+        # It was done, or not, whether this can be noted just now or not.
+        with suppress(FilepactError):
+            if result.get("isError") is False:
+                self._store.keep(repeated.key, result)
+            elif repeated.fresh:
+                self._store.release(repeated.key)
         return result
 
     def _found(self, tools: Toolset, change: str, session: Session) -> dict[str, Any] | None:
