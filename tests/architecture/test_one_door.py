@@ -251,7 +251,10 @@ ALLOWED: dict[str, dict[str, str]] = {
     "objects.bucket": {"os.environ.get": "where the server is; names only"},
     "store.connection": {
         **dict.fromkeys(("apsw.", "pathlib."), STATE),
-        **dict.fromkeys(("os.close", "os.open", "os.pread"), "the journal's own log"),
+        **dict.fromkeys(
+            ("os.close", "os.fdatasync", "os.fsync", "os.open", "os.pread"),
+            "the journal's own log",
+        ),
     },
     "store.gateway": {"apsw.": STATE, "pathlib.": STATE},
     "store.known_texts": {"apsw.": STATE, "pathlib.": STATE},

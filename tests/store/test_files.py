@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import apsw
 import pytest
@@ -282,6 +285,45 @@ def test_who_waits_too_long_is_told(path: Path) -> None:
         view.run("INSERT INTO root (path) VALUES (x'2f')")
     impatient.close()
     holder.close()
+
+
+def test_transactions_that_wait_for_the_disk_reach_it_together(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(str(path))
+    real, synchronised, begun, go = os.fdatasync, [], Event(), Event()
+
+    def slow(descriptor: int) -> None:
+        begun.set()
+        assert go.wait(60)
+        real(descriptor)
+        synchronised.append(database._commits)
+
+    def write(number: int) -> int:
+        name = b"/%d" % number
+        database.write(
+            lambda tx: tx.run("INSERT INTO root (path) VALUES (?)", (name,)), durable=True
+        )
+        # On the disk, or at least asked for, before anybody is told.
+        return synchronised[-1]
+
+    def written() -> int:
+        return int(database.read(lambda tx: tx.value("SELECT count(*) FROM root")))
+
+    monkeypatch.setattr(os, "fdatasync", slow)
+    with ThreadPoolExecutor(8) as pool:
+        calls = [pool.submit(write, 0)]
+        assert begun.wait(60)
+        # The others are not kept from writing while the disk is busy with the first.
+        calls += [pool.submit(write, number) for number in range(1, 8)]
+        late = time.monotonic() + 60
+        while written() < 8:
+            assert time.monotonic() < late
+        assert not any(call.done() for call in calls)
+        go.set()
+        assert [call.result() >= number for number, call in enumerate(calls, 1)]
+    assert len(synchronised) == 2
+    database.close()
 
 
 def test_who_cannot_make_the_journal_in_time_is_told(path: Path) -> None:

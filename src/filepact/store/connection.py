@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import apsw
 
 from filepact.errors import StateFailedError, TimedOutError
+from filepact.store.content import sync
 from filepact.store.schema import MIGRATIONS, check, migrate
 
 if TYPE_CHECKING:
@@ -105,8 +107,10 @@ class Database:
         self._patience = patience
         self._locked_by = locked_by
         self._waiting_since = 0.0
-        self._synchronous = ""
         self._lock = Lock()
+        self._syncing = Lock()
+        self._commits = 0
+        self._synced = -1  # the folder is synchronised with the first
         self._log_handle: int | None = None
         with self._told():
             self._refuse_cut()
@@ -163,6 +167,8 @@ class Database:
         if self._path.stat().st_mode & 0o077:
             self._path.chmod(0o600)
         _protect(connection)
+        # Commits are written, and those that have to be durable are synchronised by `_sync`, many at a time.
+        connection.pragma("synchronous", "normal")
         connection.pragma("foreign_keys", True)
         connection.pragma("temp_store", "memory")
         if version == 0:
@@ -213,7 +219,31 @@ class Database:
                 "the state folder can only be read, so nothing can be changed",
                 hint="Make it writable, or choose another with --state or FILEPACT_STATE_DIR.",
             )
-        return self._transaction("BEGIN IMMEDIATE", "full" if durable else "normal")
+        return self._transaction("BEGIN IMMEDIATE", writes=True, durable=durable)
+
+    def _sync(self) -> None:
+        """Put all that was committed so far on the disk.
+
+        Others may commit meanwhile: who waits here for its turn mostly finds that it was synchronised with
+        another's commit.
+        """
+        own = self._commits
+        with self._syncing:
+            if self._synced >= own:
+                return
+            if self._log_handle is None:
+                raise StateFailedError("the journal is closed")
+            upto = self._commits
+            try:
+                if sys.platform == "darwin":
+                    os.fsync(self._log_handle)  # the only one that there is
+                else:
+                    os.fdatasync(self._log_handle)
+                if self._synced < 0:
+                    sync(self._path.parent)
+            except OSError as error:
+                raise self._failure(error) from error
+            self._synced = upto
 
     def read(self, work: Callable[[Transaction], _Answer]) -> _Answer:
         """As `filepact.store.transaction.Database`."""
@@ -226,20 +256,19 @@ class Database:
             return work(tx)
 
     @contextmanager
-    def _transaction(self, begin: str, synchronous: str = "") -> Iterator[Transaction]:
-        """A transaction; ``synchronous`` is SQLite's setting for one that writes."""
+    def _transaction(
+        self, begin: str, *, writes: bool = False, durable: bool = False
+    ) -> Iterator[Transaction]:
         connection = self._connection
         with self._lock:
             try:
-                if synchronous and synchronous != self._synchronous:
-                    connection.pragma("synchronous", synchronous)
-                    self._synchronous = synchronous
                 connection.execute(begin)
                 try:
-                    if synchronous:
+                    if writes:
                         self._check_place()
                     yield self._tx
                     connection.execute("COMMIT")
+                    self._commits += writes
                 except BaseException:
                     # Some failures, such as a full disk, have rolled back already.
                     if connection.in_transaction:
@@ -247,6 +276,8 @@ class Database:
                     raise
             except (apsw.Error, OSError) as error:
                 raise self._failure(error) from error
+        if durable:
+            self._sync()
 
     def _check_place(self) -> None:
         """Refuse to write where the journal's files were removed, replaced or overwritten.
