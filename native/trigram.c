@@ -1,7 +1,7 @@
 /* An inverted index of trigrams: which files hold which three bytes in a row.
  *
- * Letters of ASCII are folded to lower case.  Files have numbers that only grow, so each posting list is a
- * row of differences as varints.  Nothing is ever removed: a file that changed gets a new number, and who
+ * Letters of ASCII are folded to lower case.  Files have numbers that only grow, so each posting list is a row of
+ * gaps, in as many bits as such gaps need: one where every file has the trigram.  Nothing is ever removed: a file that changed gets a new number, and who
  * keeps the numbers builds the index anew when too many of them stand for nothing.
  *
  * Not safe for several threads at once; the caller holds a lock.
@@ -15,9 +15,9 @@
 /* Most trigrams are in a few files only: their postings stand where the address of the others is. */
 typedef struct {
     uint32_t trigram : 24, grade : 8; /* how much room there is, see `rooms` */
-    uint32_t files;                   /* how many numbers are in it */
+    uint32_t files : 27, low : 5;     /* how many numbers are in it, and see `low_bits` */
     uint32_t last;                    /* the last of them */
-    uint32_t used;
+    uint32_t used;                    /* bits */
     union {
         uint8_t within[8];
         uint8_t *bytes;
@@ -45,6 +45,7 @@ static const uint32_t rooms[] = {
     75224, 91784, 111976, 136616, 166680, 203352, 248104, 302696, 369304, 450552, 549688, 670632, 818184,
     998184, 1217784, 1485704, 1812568, 2211336, 2697832, 3291368, 4015480, 4898888, 5976648, 7291512, 8895656,
     10852712, 13240312, 16153192};
+enum { MOST_FILES = (1 << 27) - 1, FIRST_LOW = 8, OFTEN = 7 };
 enum { GRADES = sizeof rooms / sizeof *rooms };
 
 uint32_t trigram_version(void) { return LIBRARY_VERSION; }
@@ -92,20 +93,84 @@ static list_t *list_for(index_t *index, uint32_t trigram) {
     list_t *list = &index->lists[index->used++];
     memset(list, 0, sizeof *list);
     list->trigram = trigram;
+    list->low = FIRST_LOW;
     index->slots[slot] = index->used;
     return list;
+}
+
+static uint32_t width_of(uint32_t number) { return 31 - (uint32_t)__builtin_clz(number); }
+
+/* How many bits a gap has that is as long as those so far were in the middle; looked at with every eighth number.
+ *
+ * A gap is written as `gap + (1 << low)`: as many zeros as that has bits more than `low`, a one, and its bits below the
+ * first. */
+static uint32_t low_bits(uint32_t low, uint32_t last, uint32_t files) {
+    if (files > OFTEN && (files & OFTEN))
+        return low;
+    low = width_of(last + 1) - width_of(files);
+    return low && (uint64_t)files << low > (uint64_t)last + 1 ? low - 1 : low;
+}
+
+static void put_bits(uint8_t *bytes, uint32_t room, uint32_t at, uint64_t bits, uint32_t count) {
+    uint32_t place = at >> 3, before = at & 7;
+    // What stands behind the last bit of a list was never written.
+    bits = (bits & (((uint64_t)1 << count) - 1)) << before | (bytes[place] & ((1u << before) - 1));
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (place + sizeof bits <= room) {
+        memcpy(bytes + place, &bits, sizeof bits);
+        return;
+    }
+#endif
+    (void)room;
+    for (; place <= (at + count - 1) >> 3; bits >>= 8)
+        bytes[place++] = (uint8_t)bits;
+}
+
+/* At least 57 bits of a list, or as many as there are. */
+static uint64_t bits_at(const uint8_t *bytes, uint32_t room, uint32_t at) {
+    uint32_t place = at >> 3;
+    uint64_t bits = 0;
+    if (place + sizeof bits <= room)
+        memcpy(&bits, bytes + place, sizeof bits);
+    else
+        memcpy(&bits, bytes + place, room - place);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    bits = __builtin_bswap64(bits);
+#endif
+    return bits >> (at & 7);
+}
+
+/* The numbers of a list, one after the other; `number` is right after the first `step`. */
+typedef struct {
+    const uint8_t *bytes;
+    uint32_t room, at, files, low, number;
+} steps_t;
+
+static steps_t steps_of(const list_t *list) { return (steps_t){postings(list), rooms[list->grade], 0, 0, FIRST_LOW, 0}; }
+
+static inline __attribute__((always_inline)) void step(steps_t *steps) {
+    uint32_t low = steps->low;
+    uint64_t bits = bits_at(steps->bytes, steps->room, steps->at);
+    uint32_t zeros = (uint32_t)__builtin_ctzll(bits), count = low + zeros;
+    steps->at += zeros + 1;
+    bits = zeros + count < 57 ? bits >> zeros >> 1 : bits_at(steps->bytes, steps->room, steps->at);
+    uint64_t gap = (bits & (((uint64_t)1 << count) - 1)) + ((uint64_t)1 << count) - ((uint64_t)1 << low);
+    steps->number = (steps->files++ ? steps->number + 1 : 0) + (uint32_t)gap;
+    steps->at += count;
+    steps->low = low_bits(low, steps->number, steps->files);
 }
 
 static int append(index_t *index, uint32_t trigram, uint32_t number) {
     list_t *list = list_for(index, trigram);
     if (!list)
         return 0;
-    uint8_t step[5];
-    uint32_t size = 0, rest = list->files ? number - list->last : number;
-    for (; rest >= 128; rest >>= 7)
-        step[size++] = (uint8_t)(rest | 128);
-    step[size++] = (uint8_t)rest;
-    if (list->used + size > rooms[list->grade]) {
+    uint32_t low = list->low;
+    uint64_t gap = (list->files ? number - list->last - 1 : number) + ((uint64_t)1 << low);
+    uint32_t count = 63 - (uint32_t)__builtin_clzll(gap), zeros = count - low;
+    uint64_t size = (uint64_t)list->used + zeros + 1 + count;
+    if (size > UINT32_MAX || list->files == MOST_FILES)
+        return 0;
+    if (size > (uint64_t)rooms[list->grade] * 8) {
         uint32_t grade = list->grade + 1u;
         if (grade == GRADES)
             return 0;
@@ -113,15 +178,19 @@ static int append(index_t *index, uint32_t trigram, uint32_t number) {
         if (!bytes)
             return 0;
         if (!list->grade)
-            memcpy(bytes, list->at.within, list->used);
+            memcpy(bytes, list->at.within, sizeof list->at.within);
         index->memory += rooms[grade] + HEAD - (list->grade ? rooms[list->grade] + HEAD : 0);
         list->at.bytes = bytes;
         list->grade = grade & 255;
     }
-    memcpy((list->grade ? list->at.bytes : list->at.within) + list->used, step, size);
-    list->used += size;
+    uint8_t *bytes = list->grade ? list->at.bytes : list->at.within;
+    put_bits(bytes, rooms[list->grade], list->used, (uint64_t)1 << zeros, zeros + 1);
+    if (count)
+        put_bits(bytes, rooms[list->grade], list->used + zeros + 1, gap, count);
+    list->used = (uint32_t)size;
     list->last = number;
     list->files++;
+    list->low = low_bits(low, number, list->files) & 31;
     return 1;
 }
 
@@ -220,37 +289,24 @@ int trigram_add(index_t *index, uint32_t number, const uint8_t *text, size_t siz
     return good;
 }
 
-/* The difference that begins at `*at`, which then is behind it. */
-static uint32_t next_step(const uint8_t *bytes, uint32_t *at) {
-    uint32_t step = 0, shift = 0;
-    uint8_t byte;
-    do {
-        byte = bytes[(*at)++];
-        step |= (uint32_t)(byte & 127) << shift;
-        shift += 7;
-    } while (byte & 128);
-    return step;
-}
-
 static uint32_t read_all(const list_t *list, uint32_t *out) {
-    const uint8_t *bytes = postings(list);
-    uint32_t number = 0, count = 0;
-    for (uint32_t at = 0; at < list->used; count++) {
-        number += next_step(bytes, &at);
-        out[count] = number;
+    steps_t steps = steps_of(list);
+    while (steps.files < list->files) {
+        step(&steps);
+        out[steps.files - 1] = steps.number;
     }
-    return count;
+    return list->files;
 }
 
 /* Keeps those of some sorted numbers that are in a list as well. */
 static uint32_t keep_common(const list_t *list, uint32_t *out, uint32_t count) {
-    const uint8_t *bytes = postings(list);
-    uint32_t number = 0, kept = 0, next = 0;
-    for (uint32_t at = 0; at < list->used && next < count;) {
-        number += next_step(bytes, &at);
-        while (next < count && out[next] < number)
+    steps_t steps = steps_of(list);
+    uint32_t kept = 0, next = 0;
+    while (steps.files < list->files && next < count) {
+        step(&steps);
+        while (next < count && out[next] < steps.number)
             next++;
-        if (next < count && out[next] == number)
+        if (next < count && out[next] == steps.number)
             out[kept++] = out[next++];
     }
     return kept;
@@ -274,10 +330,9 @@ static int64_t find_pair(const index_t *index, uint32_t pair, uint32_t *out, uin
         if (!found)
             continue;
         const list_t *list = &index->lists[found - 1];
-        const uint8_t *bytes = postings(list);
-        for (uint32_t at = 0, number = 0; at < list->used;) {
-            number += next_step(bytes, &at);
-            among[number >> 3] |= (uint8_t)(1 << (number & 7));
+        for (steps_t steps = steps_of(list); steps.files < list->files;) {
+            step(&steps);
+            among[steps.number >> 3] |= (uint8_t)(1 << (steps.number & 7));
         }
     }
     for (uint32_t number = 0; number < index->next; number++)

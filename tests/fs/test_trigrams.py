@@ -262,6 +262,20 @@ def test_a_library_of_an_earlier_version_is_not_used(monkeypatch):
 
 
 @pytest.mark.slow(measured=True)
+def test_what_many_texts_hold_takes_little_room_for_each():
+    index = TrigramIndex.open()
+    assert index is not None
+    text = bytes(range(32, 127)) * 2 + b"\n"
+    trigrams = len({text[at : at + 3].lower() for at in range(len(text) - 2)})
+    for number in range(2_000):
+        assert index.add(text if number % 8 else b"\n" * 3) == number
+    index.rest()
+    # Of each eight numbers seven are there: a bit for each, and some more where one is not.
+    assert index.memory < 200_000 + trigrams * 2_000 // 4
+    assert index.find(((b"xyz",),)) == [number for number in range(2_000) if number % 8]
+    index.close()
+
+
 def test_the_library_in_c_stays_in_its_memory_and_finds_what_is_there(tmp_path):
     program = trigram_fuzz.build(tmp_path)
     if program is None:

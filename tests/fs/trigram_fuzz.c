@@ -248,8 +248,9 @@ static void broken(void) {
 static void adding(void) {
     index_t *index = trigram_new();
     check(index != NULL, 30);
-    uint32_t most = draw(300) + 1;
-    for (uint32_t number = 0; number < most; number += 1 + draw(3)) {
+    uint32_t most = draw(300) + 1, number = 0, far = draw(3) ? 20 : 2;
+    for (uint32_t added = 0; added < most; added++, number += draw(far) ? 1 + draw(3) : draw(1 << draw(19))) {
+        number += index->next > number;
         size_t size;
         uint8_t *text = text_of(&size);
         check(trigram_add(index, number, text, size), 31);
@@ -259,7 +260,7 @@ static void adding(void) {
         // A pair is found by the byte behind it, which need not be there at the end.
         int there = wide < 3 && size <= 20 ? 1 : count < 0 ? wide < 2 : 0;
         for (int64_t at = 0; at < count; at++) {
-            check(out[at] < most && (!at || out[at] > out[at - 1]), 32);
+            check(out[at] <= number && (!at || out[at] > out[at - 1]), 32);
             there |= out[at] == number;
         }
         check(there, 33);
