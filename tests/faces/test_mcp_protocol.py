@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import signal
+import sys
 import threading
 from base64 import b64decode
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from pydantic_core import from_json
 
 from filepact.faces.mcp import INSTRUCTIONS_LIMIT, serve
+from filepact.faces.mcp.server import encode
 from filepact.tools.registry import Toolset
 from filepact.wire.framing import LINE_LIMIT, MessageReader
 from filepact.wire.messages import (
@@ -706,3 +708,23 @@ def test_nothing_but_the_protocol_reaches_standard_output(program):
     for word in (b"print", b"descriptor", b"child"):
         assert word in said
     assert all(line.startswith(b'{"jsonrpc":"2.0"') for line in client.raw)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "plain\n" * 2_000,
+        '1\u2502say "a\\b"\tc\r\n' * 500,
+        "\x00\x01\x1f\x7f\u2028" * 1_000,
+        "\ud800" + "long " * 1_000,
+        "\U0001f600\xe4" * 2_500,
+    ],
+)
+def test_every_text_is_encoded_whole(text, monkeypatch):
+    monkeypatch.delitem(sys.modules, "pydantic_core")  # as in a server, which does not load it
+    blocks = [{"type": "text", "text": text}, {"type": "text", "text": text.upper()}]
+    message = {"id": 1, "result": {"content": blocks, "isError": False, text[:5_000]: None}}
+    line = encode(message)
+    assert b"\n" not in line
+    assert json.loads(line) == message

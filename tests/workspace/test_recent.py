@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
+from mmap import mmap
 from typing import TYPE_CHECKING
 
 import pytest
@@ -45,8 +46,31 @@ def test_a_file_that_stays_as_it_is_is_read_once(
 ) -> None:
     (root / "a.txt").write_text(TEXT)
     assert seen("a.txt") is seen("a.txt")
-    (root / "small.txt").write_text("a\n")
-    assert seen("small.txt") is not seen("small.txt")
+
+
+def test_a_small_file_is_read_each_time_and_taken_apart_once(
+    seen: Callable[[str], Document | None], root: Path
+) -> None:
+    file = root / "small.txt"
+    file.write_text("one\n")
+    first = seen("small.txt")
+    assert first is seen("small.txt")
+    # What is written through a map need not have given the file another time yet.
+    with file.open("r+b") as stream, mmap(stream.fileno(), 4) as mapped:
+        mapped[:3] = b"two"
+        seen("small.txt")
+        mapped[:3] = b"six"
+        now = seen("small.txt")
+    assert now is not None
+    assert now.text == "six\n"
+    file.chmod(0o600)
+    moded = seen("small.txt")
+    assert moded is not None
+    assert moded.revision.mode == 0o600
+    (root / ".editorconfig").write_text("[*]\ncharset = latin1\n")
+    named = seen("small.txt")
+    assert named is not None
+    assert named.source.encoding.name == "iso8859-1"
 
 
 def test_whatever_changes_it_is_seen(seen: Callable[[str], Document | None], root: Path) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from filepact.domain.document import Document, Revision, RootId, WorkspacePath
 from filepact.domain.operation import Actor, Session
+from filepact.text.diff import shown_by_diff
 from filepact.text.edit import Edit, EditList
-from filepact.workspace.read_tracker import KnownText, KnownTextCache, TextCache, shown_by_diff
+from filepact.workspace.read_tracker import KnownText, KnownTextCache, TextCache
 
 AGENT = Session("s1", Actor("agent", "tester"))
 

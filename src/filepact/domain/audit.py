@@ -12,6 +12,7 @@ import json
 import time
 from collections import deque
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.text.signed_note import can_sign, read_note
@@ -52,11 +53,15 @@ def line_of(seq: int, before: str, event: str, facts: Mapping[str, Any], when: f
         facts: What is told of it: names, sizes and hashes, and never what files hold.
         when: Seconds since the epoch.
     """
-    stamp = (
-        time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(when)) + f".{int(when * 1000) % 1000:03}Z"
-    )
+    stamp = f"{_second(int(when))}.{int(when * 1000) % 1000:03}Z"
     record = {"seq": seq, "time": stamp, "before": before, "event": event, **facts}
     return _as_json(record).encode("ascii") + b"\n"
+
+
+@lru_cache(maxsize=4)
+def _second(when: int) -> str:
+    """The date and time of a second; many records have the same."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(when))
 
 
 def _as_json(record: Mapping[str, Any]) -> str:

@@ -151,6 +151,9 @@ for _flag in ("O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY"):
     OPEN |= getattr(os, _flag, 0)
 
 _TRIES = 5
+_BLOCK = (
+    1 << 22
+)  # bytes that are read at a time of a file that has another size than the system says
 
 
 def open_regular(found: Resolution, boundary: RootMounts, path: str) -> int:
@@ -231,7 +234,7 @@ def read_whole(descriptor: int, limit: int, path: str) -> FileContents:
                 size=before.st_size,
                 limit=limit,
             )
-        data = _read(descriptor, limit, path)
+        data = _read(descriptor, before.st_size, limit, path)
         after = os.fstat(descriptor)
         # A file that changed between the two looks may have been read half old, half new.
         if (
@@ -249,17 +252,26 @@ def read_whole(descriptor: int, limit: int, path: str) -> FileContents:
     )
 
 
-def _read(descriptor: int, limit: int, path: str) -> bytes:
-    """All bytes from the start, one more than the limit at most."""
-    blocks: list[bytes] = []
-    size = 0
+def _read(descriptor: int, expected: int, limit: int, path: str) -> bytes:
+    """All bytes from the start, one more than the limit at most.
+
+    Args:
+        descriptor: The file.
+        expected: Bytes that it should have: one more is asked for, so that a short answer is its end.
+        limit: See there.
+        path: Its name in errors.
+    """
     try:
-        while size <= limit and (block := os.pread(descriptor, 1 << 22, size)):
+        data = os.pread(descriptor, expected + 1, 0)
+        if len(data) == expected:
+            return data
+        blocks, size = [data], len(data)
+        while size <= limit and (block := os.pread(descriptor, _BLOCK, size)):
             blocks.append(block)
             size += len(block)
     except OSError as error:
         raise unreadable(error, path) from None
-    return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+    return b"".join(blocks)
 
 
 def read_regular(

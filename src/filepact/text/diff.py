@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from filepact.text.compare import DiffRange, compare_lines
 from filepact.text.edit import Edit
-from filepact.text.lines import middle_of
+from filepact.text.lines import line_starts, middle_of, split_lines
 from filepact.values import late_regex
 
 if TYPE_CHECKING:
@@ -27,12 +27,14 @@ __all__ = [
     "pair_lines",
     "quote_name",
     "refine",
+    "shown_by_diff",
     "split_hunks",
     "unified",
     "unified_binary",
 ]
 
 _LINK = 0o120000
+_CONTEXT = 3
 _NO_NEWLINE = "\\ No newline at end of file\n"
 _ESCAPES = {
     7: "\\a",
@@ -362,3 +364,15 @@ def _likeness(a: Counter[str], b: Counter[str]) -> float:
     """The share of common words, 0 to 1; two blank lines are alike."""
     total = a.total() + b.total()
     return 2 * (a & b).total() / total if total else 1.0
+
+
+def shown_by_diff(before: str, after: str) -> list[tuple[int, int]]:
+    """The parts of the later text that the unified diff of two texts shows."""
+    lines = split_lines(after)
+    starts = line_starts(lines)
+    spans: list[tuple[int, int]] = []
+    for region in compare_lines(split_lines(before), lines):
+        first = max(0, region.new_start - _CONTEXT)
+        last = min(len(lines), region.new_end + _CONTEXT)
+        spans.append((starts[first], starts[last]))
+    return spans

@@ -83,6 +83,8 @@ class LineCounts:
             text: The same text.
             line: Which.
         """
+        if line <= 0 or line >= self.total:
+            return 0 if line <= 0 else len(text)
         block = max(bisect_left(self._before, line) - 1, 0)
         return line_start(text, line - self._before[block], block * _BLOCK)
 
@@ -105,7 +107,8 @@ def line_window(
     separator, start, total = _separator(text), marks.start(text, first), marks.total
     if first >= total:
         return [], total, start
-    part = text[start : line_start(text, min(count, total - first), start)]
+    # As far as the end nothing has to be counted.
+    part = text[start:] if count >= total - first else text[start : line_start(text, count, start)]
     lines = part.split(separator)
     if not lines[-1]:
         lines.pop()

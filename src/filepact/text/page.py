@@ -125,7 +125,9 @@ class LineWriter:
         ascii_only = all(map(str.isascii, lines))
         sizes = list(accumulate(map(len if ascii_only else size_of, lines)))
         room = self._most - self._used
-        fit = bisect_right(range(len(sizes)), room, key=lambda at: sizes[at] + (at + 1) * each)
+        fit = len(sizes)
+        if fit and sizes[-1] + fit * each > room:
+            fit = bisect_right(range(fit), room, key=lambda at: sizes[at] + (at + 1) * each)
         fit = min(fit, self._most // _LINE - self._lines)
         if fit <= 0:
             return 0

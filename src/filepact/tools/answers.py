@@ -240,7 +240,7 @@ _KEPT: Final = frozenset({int, float, bool, type(None)})
 def printable(value: Any) -> Any:
     """The value with names that are not UTF-8 written in escapes, so that it can be sent."""
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+        return value if value.isascii() or _is_unicode(value) else _escaped(value)
     if isinstance(value, Mapping):
         return {
             name if name.isascii() else printable(name): item
@@ -249,6 +249,19 @@ def printable(value: Any) -> Any:
             for name, item in value.items()
         }
     return [printable(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text has no lone surrogate; for most texts this encoding does little more than look for one."""
+    try:
+        text.encode("utf-16-le")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _escaped(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def as_json(value: Mapping[str, Any]) -> str:

@@ -408,6 +408,8 @@ def _path_in(arguments: Mapping[str, object]) -> str:
 def _printable(outcome: CallResult) -> CallResult:
     """An answer that can be sent; see `printable`."""
     text, receipt = outcome.text, outcome.receipt
+    if receipt is None and text.isascii():
+        return outcome
     if not text.isascii():
         text = printable(text)
     return replace(outcome, text=text, receipt=None if receipt is None else printable(receipt))

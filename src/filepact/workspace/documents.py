@@ -60,8 +60,10 @@ _LARGEST_CONFIG = 65_536
 _MOST_KEPT = 1_000
 _WORTH = 32_768
 _RECENT = 24_000_000
+_EACH = 4_096
 _RACY = 2 * 10**9
-"""Bytes of a file that is worth to be kept, and of all; nanoseconds that make a stamp count."""
+"""Bytes from which a file is not even read again, of all that are kept, and of what one takes at least; nanoseconds
+that make a stamp count."""
 
 
 class EncodingSettings:
@@ -221,9 +223,11 @@ class DocumentCache:
 
 
 class _RecentDocuments:
-    """Larger files that were read a while ago, as long as their stamps say that they are the same.
+    """Files that were read a while ago.
 
-    A stamp counts only if it was two seconds old when the file was read: a younger one is racy.
+    A larger one is not even read again as long as its stamp says that it is the same.  A stamp counts only if it was
+    two seconds old when the file was read: a younger one is racy.  Of any other the bytes are read and compared, and
+    what was made of the same bytes before (their hash, text and lines) is not made again.
     """
 
     def __init__(self) -> None:
@@ -232,23 +236,41 @@ class _RecentDocuments:
         self._room = _RECENT
 
     def get(self, location: Location) -> Document | None:
+        """The file, if it need not be read again."""
         stamp = () if location.held is None else location.held.stamp
-        with self._lock:
-            known = self._known.get(location.path) if stamp else None
+        known = self._known.get(location.path) if stamp else None
         return known[1] if known is not None and known[0] == stamp else None
 
+    def like(self, path: WorkspacePath, data: bytes, mode: int) -> Document | None:
+        """The file as it was read before, if it is in this state again."""
+        _, before = self._known.get(path, ((), None))
+        same = before is not None and before.revision.mode == mode and before.data == data
+        return before if same else None
+
     def add(self, location: Location, document: Document) -> None:
-        stamp = () if location.held is None else location.held.stamp
-        if location.held is None or not stamp or not _WORTH <= document.size <= _RECENT // 2:
-            return
-        if time.time_ns() - stamp[0] < _RACY or location.held.present_stamp() != stamp:
+        """Keep a file that was read just now."""
+        self.keep(document, self._settled(location) if document.size >= _WORTH else ())
+
+    def keep(self, document: Document, stamp: tuple[int, ...] = ()) -> None:
+        """Keep a file, under a stamp if it need not be read again as long as it has that."""
+        path, size = document.path, max(len(document.data), _EACH)
+        if size > _RECENT // 2 or self._known.get(path) == (stamp, document):
             return
         with self._lock:
-            self._forget(location.path)
-            while self._known and self._room < document.size:
+            if path in self._known:
+                self._forget(path)
+            while self._known and self._room < size:
                 self._forget(next(iter(self._known)))
-            self._known[location.path] = stamp, document
-            self._room -= document.size
+            self._known[path] = stamp, document
+            self._room -= size
+
+    def _settled(self, location: Location) -> tuple[int, ...]:
+        """The stamp of a file, where it counts and was the same before and after it was read; else the empty one."""
+        held = location.held
+        stamp = () if held is None else held.stamp
+        if held is None or not stamp or time.time_ns() - stamp[0] < _RACY:
+            return ()
+        return stamp if held.present_stamp() == stamp else ()
 
     @cached_property
     def known_lines(self) -> KnownLines:
@@ -259,7 +281,7 @@ class _RecentDocuments:
 
     def _forget(self, path: WorkspacePath) -> None:
         known = self._known.pop(path, None)
-        self._room += 0 if known is None else known[1].size
+        self._room += 0 if known is None else max(known[1].size, _EACH)
 
 
 class Documents:
@@ -299,6 +321,10 @@ class Documents:
     def known_lines(self) -> KnownLines:
         """Where lines begin in files that are too large to be loaded."""
         return self._recent.known_lines
+
+    def keep(self, document: Document) -> None:
+        """What a file is to hold: if it is read in that state, nothing has to be made of its bytes again."""
+        self._recent.keep(document)
 
     def layer(self, path: WorkspacePath) -> ProposalFile | None:
         """The session's proposal for a file."""
@@ -384,8 +410,11 @@ class Documents:
         else:
             # The rules were asked about this very path: a link that appeared in it since is refused.
             contents = location.root.read(location.place.path, limit=limit, follow=False)
-        revision = Revision.of(contents.data, contents.mode)
         given = self.given(location.path) if like is None else like.named_encoding
+        before = self._recent.like(location.path, contents.data, contents.mode)
+        if before is not None and before.named_encoding == given:
+            return before
+        revision = Revision.of(contents.data, contents.mode)
         return Document(location.path, contents.data, revision, given)
 
     def load(self, location: Location, *, limit: int = EDIT_LIMIT) -> Document | None:

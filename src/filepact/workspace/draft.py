@@ -23,6 +23,7 @@ from filepact.errors import (
 )
 from filepact.fs.locks import PATIENCE
 from filepact.text.codec import encode_new, rewrite, rewrite_whole
+from filepact.text.diff import shown_by_diff
 from filepact.text.edit import Edit, EditList, merge
 from filepact.text.lines import adopt_line_ends
 from filepact.text.page import left_in
@@ -30,7 +31,7 @@ from filepact.values import dataclass, replace
 from filepact.workspace.authorizer import ChangePolicy
 from filepact.workspace.documents import EDIT_LIMIT, DocumentCache
 from filepact.workspace.folders import ProposalFolders
-from filepact.workspace.read_tracker import KnownText, shown_by_diff
+from filepact.workspace.read_tracker import KnownText
 from filepact.workspace.target import (
     EditResult,
     FileReader,
@@ -479,16 +480,16 @@ class Draft:
             # Whether a text is what the file holds already would confirm a guess.
             before = before.aside
         now = before.compared.mode if before is not None else target.location.root.new_mode
-        bits = now if mode is None else mode
-        after = Revision.of(data, bits)
-        given = self._documents.given(target.location.path)
-        written = Document(target.location.path, data, after, given)
+        after = Revision.of(data, now if mode is None else mode)
+        path = target.location.path
+        written = Document(path, data, after, self._documents.given(path))
         self._judge.check_held(target.location, written, like=document)
         self._result = None
         self._contents[after.content] = data
         if document is not None:
             self._contents[document.revision.content] = document.data
         self.versions.add(written)
+        self._documents.keep(written)
         self._written[target.location.path] = written
         if before == after:
             self._changes.pop(target.location.shown, None)
@@ -519,8 +520,7 @@ class Draft:
         """The document of a target, for a change that depends on its content.
 
         Raises:
-            PathBlockedError: It may not be seen: whether an edit fits would tell it, piece by
-                piece.
+            PathBlockedError: It may not be seen: whether an edit fits would tell it, piece by piece.
         """
         document = existing(target)
         if target.hidden:

@@ -124,6 +124,8 @@ class LineExcerpt:
         first = self.start
         if reached:
             return first + self.column, line_start(text, sent - 1, first) + reached
+        if sent == len(self.lines) and not self.more:
+            return first + self.column, len(text)
         return first + self.column, line_start(text, sent, first)
 
 

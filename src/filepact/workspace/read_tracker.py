@@ -34,7 +34,6 @@ __all__ = [
     "KnownTextWriter",
     "Span",
     "TextCache",
-    "shown_by_diff",
 ]
 
 _LIMIT: Final = 64 * 1024 * 1024
@@ -45,8 +44,6 @@ _OLDER: Final = 8
 Several agents may speak through one connection, and one of them may still hold the text of before
 another one's change.
 """
-
-_CONTEXT: Final = 3
 
 _LONGEST: Final = 256 * 1024  # characters of a text that is kept beyond the process's end
 _DELAY: Final = 0.2  # seconds for which what is to be written down is gathered
@@ -331,11 +328,13 @@ class KnownTextWriter:
             self._asked.add((who, path))
             if self._closed or owner != who:
                 return
+            first = not self._news
             self._news[name, path] = kept
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="known", daemon=True)
                 self._thread.start()
-            self._wake.notify_all()
+            if first:
+                self._wake.notify_all()  # else it gathers already
 
     def _owner(self, name: str, root: RootId, who: _Who) -> tuple[_Who, bool]:
         owner = self._owners.get((name, root))
@@ -416,7 +415,16 @@ class KnownTextCache:
         self, session: Session, document: Document, parts: Iterable[Span] | None = None
     ) -> None:
         """A file was shown to the session, all of it or some parts of its text."""
-        self._shown(session, document.path, KnownText.of(document, parts))
+        if not self._knows(session, document):
+            self._shown(session, document.path, KnownText.of(document, parts))
+
+    def _knows(self, session: Session, document: Document) -> bool:
+        """Whether a session was shown all of this very state before, so that no part of it is news to it."""
+        key = _key(session, document.path)
+        known = None if session.shared or key in self._doubted else self._known.get(key)
+        if known is None or known.content is None or known.shown is not None or not known.read:
+            return False
+        return known.revision == document.revision and known.content == document.text
 
     def shown_text(
         self, session: Session, path: WorkspacePath, text: str, parts: Iterable[Span]
@@ -442,6 +450,8 @@ class KnownTextCache:
 
     def shown_change(self, session: Session, before: Document | None, after: Document) -> None:
         """The session was shown the diff of a change that was made."""
+        from filepact.text.diff import shown_by_diff  # noqa: PLC0415 - who reads needs none
+
         with suppress(BinaryFileError):
             was = "" if before is None else before.text
             self.shown(session, after, shown_by_diff(was, after.text))
@@ -507,18 +517,6 @@ def _after(before: KnownText, known: KnownText, *, own: bool) -> KnownText:
         if not own:
             older = tuple((text, False) for text, _ in older)
     return replace(known, older=tuple(one for one in older if one[0] != known.content)[:_OLDER])
-
-
-def shown_by_diff(before: str, after: str) -> list[Span]:
-    """The parts of the later text that the unified diff of two texts shows."""
-    lines = split_lines(after)
-    starts = line_starts(lines)
-    spans: list[Span] = []
-    for region in compare_lines(split_lines(before), lines):
-        first = max(0, region.new_start - _CONTEXT)
-        last = min(len(lines), region.new_end + _CONTEXT)
-        spans.append((starts[first], starts[last]))
-    return spans
 
 
 # -- spans ----------------------------------------------------------------------------------------
