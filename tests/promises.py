@@ -198,7 +198,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (CHANGES, "test_sixteen_edits_at_once_leave_sixteen_edits"),
                 (CHANGES, "test_edits_of_one_file_by_two_sessions_are_both_kept"),
                 (SERVER, "test_sixteen_edits_sent_at_once_leave_sixteen_edits"),
-                (SERVER, "test_two_servers_with_eight_times_a_hundred_edits_each_lose_none"),
+                (SERVER, "test_two_servers_with_many_edits_of_eight_agents_each_lose_none"),
             ),
             attacked=("bursts",),
         ),

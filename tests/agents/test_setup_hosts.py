@@ -11,6 +11,7 @@ import pytest
 from tests.agents.installed import MissingError, node_program
 from tests.agents.machines import AGENTS, Machine, SetUp
 from tests.agents.model import Call, ScriptedModel
+from tests.hostile.sweeps import often
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,6 +70,8 @@ def test_its_own_writers_are_gone_when_only_filepact_is_left(machine: Machine) -
     agent = machine.agent
     if not agent.writers:
         pytest.skip("no settings file can take them away")
+    if agent.name == "opencode" and not often(0, 1):
+        pytest.skip("it takes as long to start as all others; `scripts/deep sweeps` does it")
     read: Call = (agent.tool.format("read_file"), {"path": "a.txt"})
     # One of its own first, where it does not wait for the server.
     own: list[Call] = [("Read", {"file_path": "a.txt"})] if agent.name == "claude" else []

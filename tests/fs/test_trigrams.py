@@ -15,6 +15,7 @@ from filepact.fs.trigrams import NO_LINE, TrigramIndex, find_lines
 from filepact.text.literals import needs_of
 from filepact.text.query import Query
 from tests.fs import trigram_fuzz
+from tests.hostile.sweeps import often
 
 ATOMS = [
     r"a",
@@ -140,7 +141,8 @@ def test_what_is_excluded_never_matches():
 @needs_library
 @pytest.mark.slow(measured=True)
 def test_what_is_excluded_never_matches_for_many_patterns():
-    assert compare(2, 60_000) > 10_000
+    tries = often(8_000, 60_000)
+    assert compare(2, tries) > tries // 6
 
 
 @pytest.fixture

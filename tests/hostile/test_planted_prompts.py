@@ -20,6 +20,7 @@ from filepact.tools.registry import CallContext
 from filepact.workspace.guard import Guard
 from filepact.workspace.review import Review
 from tests.hostile.planted import AGENT, FORMS, PERSON, make, seen_in
+from tests.hostile.sweeps import often
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -129,7 +130,7 @@ def _try_all(person: Person, session: Session, one: Planted) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.slow(after=1)
-@pytest.mark.parametrize("forms", [FORMS[::12], FORMS], ids=["few", "all"])
+@pytest.mark.parametrize("forms", [FORMS[::12], FORMS[:: often(3, 1)]], ids=["few", "more"])
 def test_planted_secrets_are_in_no_prompt_notice_list_or_log(
     tmp_path: Path,
     forms: Sequence[Form],

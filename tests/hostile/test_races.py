@@ -27,7 +27,7 @@ def test_a_short_exchange_of_names_does_not_lead_outside(operation: races.Operat
 @pytest.mark.timeout(300)
 def test_no_exchange_of_names_leads_outside(operation: races.Operation, shape: races.Shape) -> None:
     results = [
-        races.run(operation, shape, 10_000, resolver=resolver) for resolver in races.RESOLVERS
+        races.run(operation, shape, 3_000, resolver=resolver) for resolver in races.RESOLVERS
     ]
     assert [result.escapes for result in results] == [0, 0]
     # A race in which every try is refused, or none meets an exchange, shows nothing.

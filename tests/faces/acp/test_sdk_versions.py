@@ -17,6 +17,7 @@ from acp import spawn_agent_process, text_block
 from filepact.acp import ClientFileSystem
 from tests.faces.acp.sdk_versions import VERSIONS, SdkError, fetch
 from tests.faces.acp.talking import AGENT
+from tests.hostile.sweeps import often
 
 HERE = Path(__file__).parent
 PROJECT = HERE.parents[2]
@@ -34,7 +35,7 @@ whole conformance suite."""
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSIONS[:: often(2, 1)])
 def test_a_client_and_an_agent_work_with_the_versions_that_others_pin(version):
     try:
         folder = fetch(version)

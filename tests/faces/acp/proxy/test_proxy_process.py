@@ -11,6 +11,7 @@ import time
 import pytest
 
 from tests.faces.acp.proxy.rig import Rig
+from tests.hostile.sweeps import often
 
 STUBBORN = """
 import os, signal, subprocess, sys, time
@@ -96,7 +97,7 @@ def test_a_settings_file_that_is_wrong_stops_everything(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_thousand_sessions_leave_nothing_open(tmp_path):
+def test_many_sessions_leave_nothing_open(tmp_path):
     with Rig(tmp_path, checked=False) as rig:
         rig.introduce()
         folder = f"/proc/{rig.process.pid}/fd"
@@ -115,9 +116,7 @@ def test_a_thousand_sessions_leave_nothing_open(tmp_path):
         for number in range(20):
             use(number)
         before = len(os.listdir(folder))
-        for number in range(20, 980):
-            use(number)
-        for number in range(980, 1000):
+        for number in range(20, often(200, 1000)):
             use(number)
         # Folders are looked at once more before they are let go of, which a machine that is busy
         # with other things does some time after they were closed.

@@ -1,0 +1,33 @@
+"""Tests of the suite that sweep or repeat, each with its full number, which is for `scripts/deep`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+__all__ = ["often"]
+
+_FULL = "FILEPACT_TESTS_FULL"
+_TESTS = (
+    "tests/agents/test_setup_hosts.py",
+    "tests/faces/acp/proxy/test_proxy_process.py",
+    "tests/faces/acp/test_client_sessions.py",
+    "tests/faces/acp/test_sdk_versions.py",
+    "tests/faces/test_run_escapes.py",
+    "tests/faces/test_seven_tools.py",
+    "tests/fs/test_trigrams.py",
+    "tests/hostile/test_corpus.py",
+    "tests/hostile/test_planted_prompts.py",
+)
+
+
+def often(usual: int, full: int) -> int:
+    """How often something is done: in the suite, and in the deep checks."""
+    return full if _FULL in os.environ else usual
+
+
+if __name__ == "__main__":
+    os.environ[_FULL] = "1"
+    sys.exit(pytest.main(["-q", "-m", "slow", "--timeout=0", "-n", "2", *_TESTS]))
