@@ -119,11 +119,13 @@ def _install(folder: Path, groups: list[str]) -> None:
         _run([sys.executable, "-m", "venv", "--clear", str(folder)], "making the environment")
         stamp = {"python": _wanted()["python"]}
     requirements = [one for group in groups for one in _group(group)]
-    what = " and ".join(["filepact", *(f"the {group} tools" for group in groups if group)])
+    what = " and ".join(f"the {group} tools" if group else "filepact" for group in groups)
     say(f"installing {what} into {folder.name}")
     python = str(folder / "bin" / "python")
     pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
     trees = [word for one in distributions(PROJECT) for word in ("--editable", str(one))]
+    # What is installed from the tree as it is now is not built once more for further tools.
+    trees = trees if "" in groups else []
     _run([*pip, *trees, *requirements], "installing")
     stamp.update({f"group:{group}": _wanted()["project"] for group in groups})
     # Written last: an installation that was cut off is done again.

@@ -58,6 +58,27 @@ def test_everything_and_a_part_of_it_are_not_asked_for_at_once():
     assert subprocess.run(asked, check=False, capture_output=True).returncode == 1
 
 
+def test_the_check_takes_no_option_that_it_does_not_know():
+    asked = [sys.executable, str(SCRIPTS / "check"), "--fast"]
+    assert subprocess.run(asked, check=False, capture_output=True).returncode == 1
+
+
+def test_further_tools_come_into_an_environment_without_building_the_project_again(
+    script, tmp_path, monkeypatch
+):
+    ran = []
+    monkeypatch.setattr(script.environment, "_run", lambda command, _doing: ran.append(command))
+    folder = tmp_path / "environment"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "python").touch()
+    script.environment._install(folder, ["", "test"])
+    script.environment._install(folder, ["check"])
+    (_, whole, more) = ran
+    assert whole.count("--editable") == len(script.environment.distributions(SCRIPTS.parent))
+    assert "--editable" not in more
+    assert any(one.startswith("mypy") for one in more)
+
+
 def test_an_environment_stays_good_when_python_has_compiled_what_builds_the_library(
     script, tmp_path, monkeypatch
 ):
