@@ -117,7 +117,9 @@ class AuditFile:
                         or (status.st_size, status.st_nlink) != (head.size, 1)
                     ):
                         head = self._ready(mend)
-                    return self._write(self._in_next_file(head, mend), *makes)
+                    while head.size > self._largest:
+                        head = self._in_next_file(head, mend)
+                    return self._write(head, *makes)
                 finally:
                     fcntl.flock(self._note, fcntl.LOCK_UN)
             except OSError as error:
@@ -324,14 +326,11 @@ class AuditFile:
         return os.pread(self._descriptor, 1, size - 1) == b"\n"
 
     def _in_next_file(self, head: _Head, mend: Mend) -> _Head:
-        """The same end of the log, in another file where its file is full."""
-        while head.size > self._largest:
-            size = self._use(head.seq + 1)
-            head = _Head(head.seq, head.last, head.seq + 1, 0)
-            # A process may have died when it had begun this file, and the note does not tell of it yet.
-            if size:
-                head = self._adopt(head, size, mend)
-        return head
+        """The same end of the log, in another file: its file is full."""
+        size = self._use(head.seq + 1)
+        head = _Head(head.seq, head.last, head.seq + 1, 0)
+        # A process may have died when it had begun this file, and the note does not tell of it yet.
+        return self._adopt(head, size, mend) if size else head
 
     def _write(self, head: _Head, *makes: MakeLine) -> int:
         lines, seq, last = [], head.seq, head.last
