@@ -410,6 +410,44 @@ def test_cut_off_while_what_others_did_is_brought_the_folder_follows(
     assert one.files() == other.files()
 
 
+@pytest.mark.parametrize("looks", ["with a call", "at the next start"])
+def test_what_one_process_had_half_brought_is_not_taken_back_after_another_went_on(
+    shared: Place, looks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = 0.0 if looks == "with a call" else 1e9
+    monkeypatch.setattr("filepact.workspace.recovery._LATER", later)
+    one, other = shared.checkout(), shared.checkout()
+    really, calls = Root.apply, []
+
+    def die(*told: Any) -> None:
+        calls.append(told)
+        if len(calls) == 2:
+            raise KilledError
+        really(*told)
+
+    other.edit("a.txt", "one\n", "1\n")
+    other.edit("d/b.txt", "b\n", "B\n")
+    with monkeypatch.context() as patched:
+        patched.setattr(Root, "apply", die)
+        with pytest.raises(KilledError):
+            one.read("a.txt")
+        with monkeypatch.context() as busy:
+            # A process that begins now finds one of the files in use, and leaves the operation for later.
+            busy.setattr("filepact.fs.locks.FileLocks.try_hold", lambda *_: None)
+            one.workspace = one.open()
+    for path in ("a.txt", "d/b.txt"):
+        one.read(path)
+    if looks == "at the next start":
+        one.workspace = one.open()
+    assert {found.state for found in one.workspace.log(limit=20)} == {"applied"}
+    assert one.files() == other.files()
+    assert one.sync().conflicts == ()
+    assert "Done" in one.edit("a.txt", "two", "2")
+    other.read("a.txt")
+    assert one.files() == other.files()
+    assert b"1\n2\n" in other.files()["a.txt"]
+
+
 @pytest.mark.parametrize("done", [True, False])
 def test_what_nobody_can_tell_of_is_told_when_the_server_answers_again(
     shared: Place, done: bool, monkeypatch: pytest.MonkeyPatch

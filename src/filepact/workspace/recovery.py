@@ -35,7 +35,9 @@ file.
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
+from math import inf
 from posixpath import dirname
 from typing import TYPE_CHECKING, Literal
 
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
 __all__ = ["Recovery"]
 
 _LATEST = 16
+_LATER = 1.0  # seconds after which it is looked again at what somebody was at work on
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,21 +146,20 @@ class Recovery:
         self._root_of = root_of
         self._show = show
         self._in_part = in_part
-        self._owing = False
+        self._due = inf
         self.published: Callable[[Operation], bool | None] = lambda _operation: None
 
     def run(self) -> tuple[Operation, ...]:
         """Settle what can be settled here, and remove what the latest operations have left.
 
-        An operation whose files are locked is still being done by another process and is left
-        alone.
+        An operation whose files are locked is left alone for now: mostly another process is still doing it.
 
         Returns:
             The operations that were settled, with their new states: ``rolled_back`` says that
             nothing of it is there, so that it can be done anew.
         """
         settled: list[Operation] = []
-        self._owing = False
+        self._due = inf
         for operation in self._store.unfinished():
             try:
                 keys = {
@@ -170,6 +172,8 @@ class Recovery:
                 # has both will settle it.
                 continue
             if held is None:
+                # Somebody is at work on one of its files: on this change, or on another.
+                self._due = min(self._due, time.monotonic() + _LATER)
                 continue
             with held:
                 # It may have been finished between the listing and the lock.
@@ -178,7 +182,7 @@ class Recovery:
                     try:
                         settled.append(self._settle(fresh))
                     except (ObjectStoreFailedError, SharedBusyError):
-                        self._owing = True  # until it can be asked
+                        self._due = 0.0  # until it can be asked
                     except FilepactError:
                         # What cannot be looked at or told now is left as it is, for the next start.
                         continue
@@ -201,7 +205,7 @@ class Recovery:
                 told = self._store.operation(end.operation)
                 if told.state == "interrupted":
                     self._in_part(told)
-        if committer.cut_off or self._owing:
+        if committer.cut_off or time.monotonic() >= self._due:
             committer.cut_off = False
             self.run()
         then()
@@ -213,9 +217,11 @@ class Recovery:
             notes = self._clear_away(operation)
             return self._end(operation, "rolled_back", ["cut off and not done", *notes])
         left = self._leftovers(operation)
-        traces, mark = self._traces(operation, left)
         if there:
-            return self._follow(operation, traces, left)
+            # Whatever of it the folder has, the next call brings the rest, and others may have gone on from it.
+            notes = self._clear(operation, left)
+            return self._end(operation, "applied", ["cut off; the shared workspace has it", *notes])
+        traces, mark = self._traces(operation, left)
         files = [one for one in traces if FOLDER not in (one.change.before, one.change.after)]
         if mark or any(one.not_done for one in files):
             return self._take_back(operation, traces)
@@ -345,21 +351,6 @@ class Recovery:
             return settled
         notes = self._clear_away(operation)
         return self._end(operation, "rolled_back", ["cut off by a crash and taken back", *notes])
-
-    def _follow(
-        self, operation: Operation, traces: list[_Trace], left: list[_Leftover]
-    ) -> Operation:
-        """End what is done in the shared workspace: the folder takes from there what it does not have."""
-        if any(one.not_done for one in traces):
-            for one in traces:
-                if one.done:
-                    with suppress(FilepactError):
-                        self._bring_back(
-                            one, f"{operation.id}-{len(operation.changes.changes) + 1}"
-                        )
-            left = self._leftovers(operation)
-        notes = self._clear(operation, left)
-        return self._end(operation, "applied", ["cut off; the shared workspace has it", *notes])
 
     def _clear_away(self, operation: Operation) -> list[str]:
         """Remove what an operation that was taken back has made; what the log is to say of it."""

@@ -414,10 +414,9 @@ class SharedRoot:
         Returns:
             None for one that has no place there.
         """
-        ours = any(path.root == self._root.path for path in operation.changes.paths)
-        if not ours or operation.tool == FROM_ELSEWHERE:
+        if all(path.root != self._root.path for path in operation.changes.paths):
             return None
-        return self._shared.made(operation.id, fence=new_id())
+        return operation.tool == FROM_ELSEWHERE or self._shared.made(operation.id, fence=new_id())
 
     def made(self, request: str, *, settle: bool) -> bool:
         """Whether something was made for a request, by whatever machine.
