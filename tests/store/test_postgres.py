@@ -171,6 +171,46 @@ def test_partitions_are_made_ahead_and_take_what_came_before_them(schema: str) -
         assert store.operation(done.id).changes == done.changes
 
 
+def test_what_is_recorded_while_its_partition_is_made_is_in_it(schema: str) -> None:
+    migrate_database(server().url, schema, width="day")
+    later = datetime.now(UTC) + timedelta(days=30)
+
+    def make() -> list[str]:
+        with open_connection(server().url) as connection, connection.transaction():
+            connection.execute("SELECT set_config('search_path', %s, true)", (schema,))
+            return postgres_schema.make_partitions(connection, later)
+
+    with closing(store_of("it", schema=schema)), ThreadPoolExecutor(1) as pool:
+        with open_connection(server().url) as writer, writer.transaction():
+            writer.execute("SELECT set_config('search_path', %s, true)", (schema,))
+            writer.execute(
+                "INSERT INTO event_all (workspace, version, recorded, what, change)"
+                " VALUES (1, 1, %s, 'it', 'c')",
+                (later,),
+            )
+            made = pool.submit(make)
+            waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = %s::regclass"
+            while not made.done() and not asked(schema, waits, "event_rest"):
+                pass
+        assert f"event_{later:%Y_%m_%d}" in made.result()
+    part = "SELECT tableoid::regclass::text FROM event_all WHERE change = 'c'"
+    assert asked(schema, part) == [(f"event_{later:%Y_%m_%d}",)]
+
+
+def test_who_may_make_no_schema_makes_the_tables_in_one_that_is_there(schema: str) -> None:
+    asked("public", f"CREATE ROLE {schema} LOGIN")
+    asked("public", f"CREATE SCHEMA {schema} AUTHORIZATION {schema}")
+    try:
+        url = server().url.replace("filepact@", f"{schema}@")
+        assert migrate_database(url, schema) == [1]
+        assert code(lambda: migrate_database(url, f"{schema}_other")) == "STATE_ERROR"
+        with closing(store_of("it", url=url, schema=schema)) as store:
+            do(store, None, b"1")
+    finally:
+        asked("public", f"DROP SCHEMA {schema} CASCADE")
+        asked("public", f"DROP ROLE {schema}")
+
+
 def test_partitions_that_are_old_are_dropped_and_what_is_newer_stays(schema: str) -> None:
     migrate_database(server().url, schema, width="day")
     with closing(store_of("it", schema=schema)) as store:

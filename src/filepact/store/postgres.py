@@ -106,8 +106,6 @@ class PostgresStore(SqlStore):
         StoreSchemaError: The tables are missing, or of another version.
     """
 
-    _ends_are_durable = True
-
     def __init__(
         self,
         url: str,

@@ -464,7 +464,10 @@ def migrate(connection: Connection[Any], schema: str, *, width: Width = "month")
     from psycopg import sql  # noqa: PLC0415 - an optional package
 
     connection.execute("SELECT pg_advisory_xact_lock(7378693)")
-    connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
+    name = sql.Identifier(schema)
+    found = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,))
+    if not found.fetchall():  # who may not make one is refused even where it is there
+        connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(name))
     # Only now: a name that stood for nothing yet is not looked up again.
     connection.execute("SELECT set_config('search_path', %s, true)", (f'"{schema}"',))
     connection.execute(_LOCK)
@@ -515,14 +518,19 @@ def make_partitions(connection: Connection[Any], now: datetime | None = None) ->
     now = now or connection.execute("SELECT now()").fetchall()[0][0].astimezone(UTC)
     found = connection.execute("SELECT value FROM setting WHERE name = 'partition'").fetchall()
     width = found[0][0] if found else "month"
-    made = []
-    for name, low, high in _spans(width, now, 3 if width == "month" else 8):
-        for part in PARTITIONED:
-            fresh = connection.execute(
-                "SELECT add_partition(%s, %s, %s, %s)", (part, name, low, high)
-            ).fetchall()[0][0]
-            made += [f"{part}_{name}"] if fresh else []
-    return made
+    missing = [
+        (part, *span)
+        for span in _spans(width, now, 3 if width == "month" else 8)
+        for part in PARTITIONED
+        if not connection.execute("SELECT to_regclass(%s)", (f"{part}_{span[0]}",)).fetchall()[0][0]
+    ]
+    if missing:
+        # What is put into a default partition meanwhile would be where it must not be.
+        rests = ", ".join(f"{part}_rest" for part in PARTITIONED)
+        connection.execute(f"LOCK TABLE {rests} IN ACCESS EXCLUSIVE MODE".encode())
+    for one in missing:
+        connection.execute("SELECT add_partition(%s, %s, %s, %s)", one)
+    return [f"{part}_{name}" for part, name, _, _ in missing]
 
 
 def drop_partitions(connection: Connection[Any], before: datetime) -> list[str]:

@@ -77,8 +77,6 @@ class SqlStore:
         contents: What keeps the contents of files there.
     """
 
-    _ends_are_durable = False
-
     def __init__(self, database: Database, contents: ContentStore) -> None:
         self._database = database
         self._contents = contents
@@ -247,8 +245,7 @@ class SqlStore:
         changes: ChangeSet | None = None,
     ) -> None:
         self._database.write(
-            lambda tx: self._finish(tx, change_id, state, note, changes),
-            durable=self._ends_are_durable,
+            lambda tx: self._finish(tx, change_id, state, note, changes), durable=False
         )
 
     def _finish(
