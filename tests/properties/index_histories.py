@@ -23,6 +23,7 @@ from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.errors import SearchFailedError
 from filepact.text.query import Query
+from filepact.values import replace
 from tests.fs.test_trigrams import ATOMS
 
 AGENT = Session("s1", Actor("agent", "somebody"))
@@ -50,8 +51,16 @@ def reader(workspace, *, indexed=True):
 def answers(workspace, *, indexed, base=".", patterns=PATTERNS):
     one = reader(workspace, indexed=indexed)
     found = [
-        one.grep(
-            base, Query.compile(pattern), glob=glob, limit=10_000, offset=0, context=1, mode=mode
+        told(
+            one.grep(
+                base,
+                Query.compile(pattern),
+                glob=glob,
+                limit=10_000,
+                offset=0,
+                context=1,
+                mode=mode,
+            )
         )
         for pattern, glob, mode in (
             *((pattern, "**/*", "content") for pattern in patterns),
@@ -68,6 +77,14 @@ def answers(workspace, *, indexed, base=".", patterns=PATTERNS):
         for depth in (1, 2, 4)
     ]
     return found, names, drawn
+
+
+def told(found):
+    """An answer to a search, without what it does not promise.
+
+    One that ends before all was looked into may have met fewer files that hold no text: the index knows them beforehand.
+    """
+    return replace(found, binary=0) if found.total_is_floor else found
 
 
 def check(workspace, base="."):
@@ -309,7 +326,7 @@ def patterns(tries, seed):
             mode = dice.choice(["content", "files", "count"])
             asked = {"glob": "**/*", "limit": 100_000, "offset": 0, "context": 1, "mode": mode}
             found = [
-                reader(workspace, indexed=indexed).grep(".", query, **asked)
+                told(reader(workspace, indexed=indexed).grep(".", query, **asked))
                 for indexed in (True, False)
             ]
             assert found[0] == found[1], (pattern, how, mode)
