@@ -136,3 +136,20 @@ def test_an_answer_of_no_size_is_refused_with_its_line(text: str, line: int, key
     with pytest.raises(InvalidParamsError) as refused:
         parse_settings(text, name="f.toml")
     assert (refused.value.details["line"], refused.value.details["key"]) == (line, key)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[serve]\nissuer = "https://[x"\n',
+        '[serve]\nissuer = "https://a.example:99999"\n',
+        '[serve]\nissuer = "https://me:secret@a.example"\n',
+        '[serve]\nissuer = "http://a.example"\n',
+        '[serve]\nhosts = ["https://a.example"]\n',
+        '[serve]\nhosts = ["a.example/mcp"]\n',
+        '[realms.default]\nroots = ["/a"]\n',
+    ],
+)
+def test_what_a_gateway_could_not_be_reached_by_or_told_apart_is_refused(text: str) -> None:
+    with pytest.raises(InvalidParamsError):
+        parse_settings(text, name="f.toml")

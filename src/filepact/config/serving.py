@@ -59,7 +59,14 @@ ALGORITHMS: Final = (
 """The algorithms by which tokens may be signed: those with a public key."""
 _SCOPE: Final = late_regex(r"[\x21\x23-\x5b\x5d-\x7e]{1,100}")
 _REALM: Final = late_regex(r"[a-z0-9][a-z0-9_-]{0,62}")
+_NAMELESS: Final = "default"
+_HOST: Final = late_regex(r"[^/?#@\s]+")
 _ORIGIN: Final = late_regex(r"https?://[^/?#@\s]+", re.ASCII)
+_FORMS: Final = (
+    ("hosts", _HOST, "host[:port]"),
+    ("origins", _ORIGIN, "scheme://host[:port]"),
+    ("scopes", _SCOPE, "a scope"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +192,12 @@ class GatewaySettings:
 
 def is_safe_url(url: str) -> bool:
     """Whether an address can be asked without others reading along, or putting in what they like."""
-    parts = urlsplit(url)
-    if parts.query or parts.fragment or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        known = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    if not known or parts.query or parts.fragment or "@" in parts.netloc:
         return False
     if parts.scheme == "https":
         return True
@@ -231,12 +242,13 @@ class _Reader:
         return GatewaySettings(realms=found, access=access, **chosen)
 
     def _check_texts(self, chosen: Mapping[str, Any]) -> None:
-        for one in chosen.get("origins", ()):
-            if not _ORIGIN.fullmatch(one):
-                raise self._wrong(("serve", "origins"), f"{one!r} is not scheme://host[:port]")
+        for key, form, said in _FORMS:
+            for one in chosen.get(key, ()):
+                if not form.fullmatch(one):
+                    raise self._wrong(("serve", key), f"{one!r} is not {said}")
         for key in ("url", "issuer"):
             if key in chosen and not is_safe_url(chosen[key]):
-                said = "has to begin with https://, or http:// at a loopback address"
+                said = "has to be an address that begins with https://, or http:// at a loopback address"
                 raise self._wrong(("serve", key), said)
         if "url" in chosen and not _ORIGIN.fullmatch(chosen["url"]):
             raise self._wrong(("serve", "url"), "is scheme://host[:port], without a path")
@@ -246,9 +258,6 @@ class _Reader:
                 raise self._wrong(("serve", "algorithms"), said)
         if chosen.get("algorithms") == ():
             raise self._wrong(("serve", "algorithms"), "has to name one at least")
-        for one in chosen.get("scopes", ()):
-            if not _SCOPE.fullmatch(one):
-                raise self._wrong(("serve", "scopes"), f"{one!r} is not a scope")
         for one in chosen.get("proxies", ()):
             try:
                 ipaddress.ip_network(one)
@@ -271,7 +280,7 @@ class _Reader:
                 for key, usual in (("users", ["*"]), ("scopes", []), ("realms", ["*"]))
             }
             for realm in lists["realms"]:
-                if realm not in ("*", "default", *realms):
+                if realm not in ("*", _NAMELESS, *realms):
                     raise self._wrong((*path, "realms"), f"there is no realm {realm!r}")
             claims = chosen.get("claims", {})
             if not isinstance(claims, dict) or not all(
@@ -291,6 +300,9 @@ class _Reader:
         found: dict[str, tuple[str, ...]] = {}
         for realm, value in table.items():
             path = ("realms", realm)
+            if realm == _NAMELESS:
+                said = "is what rules call the workspace without a name"
+                raise self._wrong(path, said)
             if not _REALM.fullmatch(realm):
                 raise self._wrong(path, "a name has small letters, digits, - and _")
             chosen = self._table(value, path, ("roots",))
