@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from filepact.domain.document import content_id
-from filepact.errors import FilepactError
+from filepact.errors import FilepactError, StateFailedError
 from filepact.store.connection import Database
 from filepact.store.integrity import check_journal, salvage
 from filepact.store.schema import MIGRATIONS, migrate
@@ -324,6 +324,37 @@ def test_transactions_that_wait_for_the_disk_reach_it_together(
         assert [call.result() >= number for number, call in enumerate(calls, 1)]
     assert len(synchronised) == 2
     database.close()
+
+
+def test_after_the_disk_has_failed_once_nothing_is_said_to_be_durable(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(str(path))
+
+    def write(number: int, *, durable: bool = True) -> None:
+        name = b"/%d" % number
+        database.write(
+            lambda tx: tx.run("INSERT INTO root (path) VALUES (?)", (name,)), durable=durable
+        )
+
+    def failing(_descriptor: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    write(1)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", failing)
+        with pytest.raises(StateFailedError, match="Input/output error"):
+            write(2)
+    # The system says of the next attempt that all went well, and it did not.
+    with pytest.raises(StateFailedError, match="could not be put on its disk") as told:
+        write(3)
+    assert "start this program again" in told.value.hint
+    write(4, durable=False)
+    database.close()
+    again = Database(str(path))
+    assert again.read(lambda tx: tx.value("SELECT count(*) FROM root")) == 3
+    again.write(lambda tx: tx.run("DELETE FROM root"), durable=True)
+    again.close()
 
 
 def test_who_cannot_make_the_journal_in_time_is_told(path: Path) -> None:

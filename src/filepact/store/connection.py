@@ -111,6 +111,7 @@ class Database:
         self._syncing = Lock()
         self._commits = 0
         self._synced = -1  # the folder is synchronised with the first
+        self._unsynced: OSError | None = None
         self._log_handle: int | None = None
         with self._told():
             self._refuse_cut()
@@ -231,6 +232,7 @@ class Database:
         with self._syncing:
             if self._synced >= own:
                 return
+            self._check_synced()
             if self._log_handle is None:
                 raise StateFailedError("the journal is closed")
             upto = self._commits
@@ -242,8 +244,21 @@ class Database:
                 if self._synced < 0:
                     sync(self._path.parent)
             except OSError as error:
+                self._unsynced = error
                 raise self._failure(error) from error
             self._synced = upto
+
+    def _check_synced(self) -> None:
+        """Refuse what has to be durable after the disk once failed.
+
+        What could not be put on the disk then is not tried again by the system, and what comes after it in the
+        log is lost with it in a power cut.
+        """
+        if self._unsynced is not None:
+            raise StateFailedError(
+                f"the journal could not be put on its disk ({self._unsynced.strerror})",
+                hint="See that the disk is sound, and start this program again.",
+            )
 
     def read(self, work: Callable[[Transaction], _Answer]) -> _Answer:
         """As `filepact.store.transaction.Database`."""
@@ -262,6 +277,8 @@ class Database:
         connection = self._connection
         with self._lock:
             try:
+                if durable:
+                    self._check_synced()
                 connection.execute(begin)
                 try:
                     if writes:
