@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-__all__ = ["compress", "decompress"]
+__all__ = ["compress", "decompress", "packed_size"]
 
 _LEVEL = 3
 _LARGEST_WINDOW = 27  # as a power of two
@@ -57,6 +57,11 @@ def decompress(packed: bytes, size: int | None = None, *, near: bytes = b"") -> 
     if not decompressor.eof or len(data) != said:
         raise ValueError("compressed bytes that end too early")
     return data
+
+
+def packed_size(packed: bytes) -> int:
+    """How many bytes `compress` was given, of which nothing is unpacked for it."""
+    return int(_zstd().get_frame_info(packed).decompressed_size or 0)
 
 
 def _zstd() -> Any:

@@ -1,20 +1,26 @@
-"""The audit log line by line, beside what happened: through the proxy, behind `run`, and in hooks."""
+"""The audit log line by line, beside what happened: through every door, and the same edit through each."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import filepact
 from filepact.faces.hooks.service import HookDaemon
 from tests.faces.acp.proxy.rig import BOTH, Rig
+from tests.faces.command_line import command
+from tests.faces.line_client import serving
 from tests.faces.test_run import Place
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -195,3 +201,143 @@ def test_hooks_write_down_what_was_asked_refused_and_changed(tmp_path: Path) -> 
             [("a.txt", sha("two\n"), None), ("made.txt", None, sha("made\n"))],
         ),
     ]
+
+
+# -- the same edit through each door ------------------------------------------------------------------
+#
+# Each changes a file named a.txt from one line to another, and answers with the file and the state folder.
+
+
+def by_the_library(folder: Path) -> tuple[Path, Path]:
+    file = begun(folder)
+    with filepact.open(file.parent, state_dir=folder / "state", home=folder) as files:
+        files.write("a.txt", "two\n")
+    return file, folder / "state"
+
+
+def by_a_tool_of_a_framework(folder: Path) -> tuple[Path, Path]:
+    file = begun(folder)
+    with filepact.open(file.parent, agent="far", state_dir=folder / "state", home=folder) as files:
+        (write,) = [one for one in files.tools() if one.name == "write_file"]
+        assert not write.run({"path": "a.txt", "content": "two\n"}).failed
+    return file, folder / "state"
+
+
+def by_a_server(folder: Path) -> tuple[Path, Path]:
+    file = begun(folder)
+    with served(file.parent, folder / "state") as client:
+        client.call("edit_file", path="a.txt", old_string="one", new_string="two")
+    return file, folder / "state"
+
+
+def by_an_approval_of_the_command(folder: Path) -> tuple[Path, Path]:
+    file = begun(folder)
+    with served(file.parent, folder / "state", "--mode", "preview") as client:
+        client.call("write_file", path="a.txt", content="two\n")
+    place = ("--root", str(file.parent), "--state", str(folder / "state"))
+    (waits,) = json.loads(command("pending", "--json", *place).out)["pending"]
+    assert command("approve", waits["id"], "--unattended", *place).code == 0
+    return file, folder / "state"
+
+
+def by_the_proxy(folder: Path) -> tuple[Path, Path]:
+    with Rig(folder) as rig:
+        (rig.work / "a.txt").write_text("one\n")
+        rig.start()
+        assert rig.write("a.txt", "two\n")["result"] == {}
+    return rig.work / "a.txt", rig.state
+
+
+def by_a_run(folder: Path) -> tuple[Path, Path]:
+    place = Place(folder)
+    file = place.file("a.txt", "one\n")
+    place.run("echo two > a.txt")
+    return file, folder / "state"
+
+
+def by_a_hook(folder: Path) -> tuple[Path, Path]:
+    file = begun(folder)
+    facts = {"session_id": "s1", "cwd": str(file.parent), "tool_name": "Edit", "tool_use_id": "1"}
+    given = {"tool_input": {"file_path": str(file)}}
+    with closing(HookDaemon((str(file.parent),), str(folder / "state"))) as daemon:
+        for event in ("PreToolUse", "PostToolUse"):
+            said = {**facts, **given, "hook_event_name": event}
+            daemon.answer("claude", json.dumps(said).encode())
+            file.write_text("two\n")
+    return file, folder / "state"
+
+
+def begun(folder: Path) -> Path:
+    file = folder / "root" / "a.txt"
+    file.parent.mkdir()
+    file.write_text("one\n")
+    return file
+
+
+def served(root: Path, state: Path, *words: str) -> Any:
+    @contextmanager
+    def started() -> Any:
+        given = ("mcp", str(root), "--state", str(state), *words)
+        with serving(*given, stderr=subprocess.DEVNULL) as (_, client):
+            client.shake_hands()
+            yield client
+
+    return started()
+
+
+DOORS = [
+    by_the_library,
+    by_a_tool_of_a_framework,
+    by_a_server,
+    by_an_approval_of_the_command,
+    by_the_proxy,
+    pytest.param(
+        by_a_run, marks=pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
+    ),
+]
+ALWAYS = {"seq", "time", "before", "event", "change", "kind", "session", "tool", "files"}
+
+
+def the_edit(record: dict[str, Any], file: Path) -> None:
+    """A record has the facts of the edit, whoever made it."""
+    assert ALWAYS <= record.keys() <= ALWAYS | {"approved_by"}, record
+    assert {"id", "kind", "name"} <= record["session"].keys()
+    (one,) = record["files"]
+    mode = file.stat().st_mode & 0o777
+    sides = [{"size": 4, "sha256": sha(text), "mode": f"{mode:o}"} for text in ("one\n", "two\n")]
+    found = {
+        **one,
+        **{side: {**one[side], "mode": sides[0]["mode"]} for side in ("before", "after")},
+    }
+    assert found == {"root": one["root"], "path": "a.txt", "before": sides[0], "after": sides[1]}
+    assert one["before"]["mode"] == one["after"]["mode"]
+    assert record["kind"] == "change"
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_an_edit_is_told_before_and_after_with_the_same_facts_through_each_door(
+    tmp_path: Path, door: Callable[[Path], tuple[Path, Path]]
+) -> None:
+    file, state = door(tmp_path)
+    assert file.read_text() == "two\n"
+    found = lines(state)
+    (intent,) = [one for one in found if one["event"] == "intent"]
+    (outcome,) = [one for one in found if one.get("event") == "outcome"]
+    the_edit(intent, file)
+    assert outcome.keys() == {"seq", "time", "before", "event", "change", "state"}
+    assert (outcome["change"], outcome["state"]) == (intent["change"], "applied")
+    # What the file became is younger than what was told of it before, and not than its end.
+    made = file.stat().st_ctime
+    told_at = [datetime.fromisoformat(one["time"]).timestamp() for one in (intent, outcome)]
+    assert told_at[0] <= made
+    assert intent["seq"] < outcome["seq"]
+    assert ("approved_by" in intent) == (door is by_an_approval_of_the_command)
+
+
+def test_what_a_hook_finds_done_is_told_with_the_same_facts(tmp_path: Path) -> None:
+    """An agent's own tool has changed the file by then: there is no intention of ours."""
+    file, state = by_a_hook(tmp_path)
+    found = lines(state)
+    assert not [one for one in found if one["event"] in ("intent", "outcome")]
+    (external,) = [one for one in found if one["event"] == "external"]
+    the_edit({**external, "kind": "change"}, file)

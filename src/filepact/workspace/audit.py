@@ -540,7 +540,11 @@ def _side(side: Revision, contents: Mapping[str, bytes]) -> dict[str, object]:
         return {"folder": True}
     if side.was_read:
         facts["sha256"] = side.content
-    if isinstance(contents, dict):  # others would have to unpack it
-        with suppress(KeyError):
+    # Others may tell it without unpacking what they hold, or do not.
+    size_of = getattr(contents, "size_of", None)
+    with suppress(KeyError):
+        if size_of is not None:
+            facts["size"] = size_of(side.content)
+        elif isinstance(contents, dict):
             facts["size"] = len(contents[side.content])
     return facts

@@ -13,7 +13,7 @@ from itertools import count
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final, Literal
 
-from filepact.compression import compress, decompress
+from filepact.compression import compress, decompress, packed_size
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Revision
 from filepact.domain.operation import BY_NOBODY, PAST_THE_DOORS, UNOBSERVED, Operation
@@ -103,6 +103,10 @@ class _Packed(Mapping[str, bytes]):
 
     def __getitem__(self, name: str) -> bytes:
         return decompress(self._packed[name])
+
+    def size_of(self, name: str) -> int:
+        """The bytes of one, which is not unpacked for it."""
+        return packed_size(self._packed[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._packed)
