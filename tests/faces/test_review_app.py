@@ -230,7 +230,7 @@ def test_what_is_somebody_elses_or_nobodys_is_not_shown(silent: Place) -> None:
 class Plain(HTMLParser):
     """Notes whatever is more than text and the few elements of a card."""
 
-    KNOWN = "article h1 p b code small ul li details summary section table tr td span mark button"
+    KNOWN = "article h1 p b code small ul li details summary section div table col tr td span mark button"
     SPELT = frozenset(("class", "id", "colspan", "open"))
 
     def __init__(self) -> None:

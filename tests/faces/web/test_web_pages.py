@@ -513,3 +513,20 @@ def test_what_is_asked_for_is_bounded_and_never_raw(
     assert shown.count("onerror=alert") < 1_100
     for odd in ("above", "above0000000", "../x", "%3Cb%3E", "below-1"):
         assert page.get(f"{path}?open={odd}").code == 200
+
+
+@pytest.mark.parametrize("view", ["unified", "split"])
+def test_a_browser_never_has_a_large_table_to_lay_out(
+    page: Page, session: Session, view: str
+) -> None:
+    """It would draw nothing before it has the height of every row."""
+    path = propose(page, session, "long.txt", "".join(f"line {n}\n" for n in range(5_000)))
+    shown = page.get(f"{path}?view={view}").text
+    tables = shown.split("<table ")[1:]
+    rows = [one.count("<tr") for one in tables]
+    assert max(rows) <= 100
+    assert sum(rows) == 1_998  # two lines are the head of the diff
+    assert shown.count('<div class="part"><table ') == len(tables) == 20
+    css = page.get("/page.css").text
+    assert "content-visibility: auto" in css
+    assert "table-layout: auto" not in css

@@ -54,6 +54,7 @@ MOST_REASON: Final = 2_000
 """Characters of a reason."""
 
 MOST_LINES: Final = 2_000  # of diffs on one page
+_PART: Final = 100  # rows of one table: a browser lays out those that are seen
 _COLOURED: Final = 1_000  # lines of a hunk that are coloured
 _CONTEXT: Final = 3  # lines around the changes of a hunk
 _UNFOLDED: Final = 1_000  # unchanged lines that are shown at one place
@@ -262,10 +263,18 @@ def diff_table(lines: Iterable[DiffLine], view: View = "unified", file: str = ""
     """
     some = [one for one in lines if not (one.sign == "h" and one.text.startswith(("--- ", "+++ ")))]
     file = file if len(some) <= _COLOURED else ""
+    number = tag("col", class_="no")
     if view == "unified":
-        return tag("table", *(_row(one, file) for one in some), class_="diff unified")
-    columns = (tag("col", class_="no"), tag("col"))
-    return tag("table", *columns, *columns, *_split_rows(some, file), class_="diff split")
+        columns = [number, number, tag("col", class_="sign"), tag("col")]
+        rows = [_row(one, file) for one in some]
+    else:
+        columns = [number, tag("col")] * 2
+        rows = list(_split_rows(some, file))
+    tables = [
+        tag("table", *columns, *rows[start : start + _PART], class_=f"diff {view}")
+        for start in range(0, max(1, len(rows)), _PART)
+    ]
+    return tables[0] if len(tables) == 1 else join(tag("div", one, class_="part") for one in tables)
 
 
 _CLASSES: Final = {"+": "add", "-": "del", "@": "at", "h": "at", "\\": "end", " ": None}
