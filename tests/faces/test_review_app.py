@@ -18,6 +18,7 @@ from mcp.client.client import Client
 from mcp.client.extension import advertise
 from mcp.client.stdio import stdio_client
 
+from filepact.faces.mcp.app import shows_apps
 from tests.faces.envelopes import CAPABILITIES_KEY, modern
 from tests.faces.line_client import LineClient, serving
 from tests.faces.test_elicitation import BEFORE, EDIT, Place, answer, form, said
@@ -74,10 +75,17 @@ def listed(place: Place, version: str, setting: str, **capabilities: Any) -> byt
 def test_who_shows_no_apps_is_told_not_a_byte_of_it(silent: Place, version: str) -> None:
     plain = listed(silent, version, "app = false")
     assert listed(silent, version, "") == plain
-    for other in ({}, {"mimeTypes": []}, {"mimeTypes": ["text/html"]}, {"mimeTypes": "x"}):
-        assert listed(silent, version, "", extensions={UI: other}) == plain
+    assert listed(silent, version, "", extensions={UI: {"mimeTypes": ["text/html"]}}) == plain
     assert listed(silent, version, "app = false", extensions=SHOWS) == plain
     assert listed(silent, version, "", extensions=SHOWS) != plain
+
+
+@pytest.mark.parametrize("other", [None, {}, {"mimeTypes": []}, {"mimeTypes": SHOWS}, []])
+def test_only_who_declares_the_type_of_the_frame_shows_it(other: object) -> None:
+    assert shows_apps({"extensions": SHOWS})
+    assert not shows_apps({"extensions": {UI: other}})
+    assert not shows_apps({"extensions": other})
+    assert not shows_apps(other)
 
 
 def test_who_shows_none_has_neither_its_calls_nor_its_resource(silent: Place) -> None:
