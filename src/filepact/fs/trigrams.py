@@ -121,6 +121,7 @@ class TrigramIndex:
 
     def rest(self) -> None:
         """Give back what only adding needs, and what the system may have again."""
+        vars(_rooms).pop("room", None)
         self._library.trigram_rest(self._handle)
 
     def find(self, needs: Needs) -> list[int]:

@@ -5,6 +5,7 @@ Nothing is answered from here: it says in which files a search need not look.
 
 from __future__ import annotations
 
+import struct
 import threading
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -27,6 +28,10 @@ _MOST_KEPT: Final = 64 << 20
 _LARGEST_KEPT: Final = 4 << 20
 """So many bytes of a root's texts are kept, none of them longer than that."""
 
+
+_STAMP: Final = struct.Struct("=Qqqq")
+_FIELDS: Final = 4
+_INODE: Final = (1 << 64) - 1  # the library in C has them with a sign
 
 _Stamp = tuple[int, ...]
 """Inode, size and both times of a file, as `Root.glance` has them."""
@@ -73,7 +78,7 @@ class TextIndex:
         self._numbers: dict[str, int]
         self._paths: list[str | None]
         self._kept: dict[int, bytes]
-        self._stamps: dict[str, _Stamp]
+        self._stamps: dict[str, bytes]
         self._binary: set[str]
         self._searched: set[str]
         self._wide: set[str]
@@ -205,7 +210,7 @@ class TextIndex:
         return path in self._numbers and path not in held
 
     def _same(self, path: str, stamp: _Stamp) -> bool:
-        return self._stamps.get(path) == stamp
+        return self._stamps.get(path) == _packed(stamp)
 
     def _text(self, held: frozenset[str], path: str) -> bytes | None:
         number = self._numbers.get(path)
@@ -272,7 +277,7 @@ class TextIndex:
             if path not in self._claimed or self._trigrams is None:
                 return
             self._claimed.discard(path)
-            self._stamps[path] = stamp
+            self._stamps[path] = _packed(stamp)
             self._note(path)
             if text is None:
                 self._binary.add(path)
@@ -302,7 +307,15 @@ class TextIndex:
         with self._lock:
             stamps = list(self._stamps.items())
         for path, known in stamps:
-            if stamp(path) != known:
+            if _packed(stamp(path) or ()) != known:
                 with self._lock:
                     if self._stamps.get(path) == known:
                         self._forget(path)
+
+
+def _packed(stamp: _Stamp) -> bytes:
+    """A stamp in a third of the memory; empty for one that no file has."""
+    if len(stamp) != _FIELDS:
+        return b""
+    inode, size, modified, changed = stamp
+    return _STAMP.pack(inode & _INODE, size, modified, changed)
