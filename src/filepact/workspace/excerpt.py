@@ -506,9 +506,10 @@ def _seek_from_end(
     stream.seek(max(end - width, begin))
     if stream.read(width) == newline:
         end -= width
+    room = _HEAD  # mostly the lines stand in it
     while end > begin:
         wanted.deadline.check()
-        start = max(begin, end - _BLOCK)
+        start = max(begin, end - room)
         stream.seek(start)
         block = stream.read(end - start)
         at = len(block)
@@ -520,6 +521,6 @@ def _seek_from_end(
             if not lines:
                 stream.seek(start + at + width)
                 return wanted.first, 0
-        end = start
+        end, room = start, _BLOCK
     stream.seek(begin)
     return 0, 0
