@@ -123,7 +123,7 @@ def test_a_gateway_names_the_extra_that_it_needs(run: Run) -> None:
     refused = run("serve", ".", "--json")
     assert refused.returncode == 1
     error = json.loads(refused.stdout)["error"]
-    assert error["code"] == "INVALID_PARAMS"
+    assert error["code"] == "NOT_FOUND"
     assert "filepact[serve]" in error["hint"]
 
 

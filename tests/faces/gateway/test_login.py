@@ -478,5 +478,5 @@ def test_only_a_loopback_address_is_served_to_everybody(tmp_path: Path):
 def test_what_is_no_address_is_told(tmp_path: Path, address: str):
     words = ["serve", str(tmp_path), "--listen", address, "--state", str(tmp_path / "s")]
     done = run(words, capture_output=True)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert b"INVALID_PARAMS" in done.stderr

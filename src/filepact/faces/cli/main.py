@@ -10,7 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from filepact import VERSION
-from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, SearchFailedError
+from filepact.errors import (
+    FilepactError,
+    InvalidParamsError,
+    NoChangeError,
+    NotFoundError,
+    SearchFailedError,
+)
 from filepact.faces.cli.commands import add_acp_commands, add_commands, add_file_commands
 from filepact.faces.cli.parser import OVERVIEW, CommandError, new_parser
 from filepact.faces.cli.screen import (
@@ -213,7 +219,7 @@ def _missing(error: Exception, arguments: Namespace) -> FilepactError | None:
         return None
     if (error.name or "").partition(".")[0] == "filepact":
         return None
-    return InvalidParamsError(
+    return NotFoundError(
         f"`filepact {arguments.command}` needs a package that is not installed: {error.name}",
         hint=f"pip install 'filepact[{extra}]'",
     )
