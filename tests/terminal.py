@@ -22,7 +22,7 @@ def on_terminal(
     command: Sequence[str],
     *,
     typed: Sequence[tuple[str, str | Callable[[], str]]] = (),
-    start: type[subprocess.Popen[Any]] = subprocess.Popen,
+    start: Callable[..., subprocess.Popen[Any]] = subprocess.Popen,
     **options: Any,
 ) -> tuple[int, str]:
     """Run it to its end: its exit status, and all that the terminal shows.

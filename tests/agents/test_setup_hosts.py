@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,11 +13,14 @@ import pytest
 from tests.agents.installed import MissingError, node_program
 from tests.agents.machines import AGENTS, Machine, SetUp
 from tests.agents.model import Call, ScriptedModel
+from tests.architecture.examples import matches
 from tests.hostile.sweeps import often
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
+
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "tutorial"
+TUTORIALS = {"claude": "claude-code.md", "codex": "codex.md", "gemini": "gemini-cli.md"}
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -52,6 +57,26 @@ def drive(machine: Machine, script: Sequence[Call], *options: str) -> ScriptedMo
     return model
 
 
+def follow_tutorial(machine: Machine) -> None:
+    """Do what the agent's tutorial has after its work, and compare what it shows."""
+    name = machine.agent.name
+    text = (PAGES / TUTORIALS[name]).read_text().replace("hello", "own")
+    blocks = re.findall(r"^```(sh|text)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    typed = [body.strip() for mark, body in blocks if mark == "sh"]
+    _, setup, agent, *after = typed
+    assert setup == f"filepact setup {name} --write"
+    assert agent.startswith(f"{name} ")
+    assert after == ["filepact log", "filepact diff", "filepact undo --turn"]
+    shown = [body.splitlines() for mark, body in blocks if mark == "text"]
+    for command, expected in zip(after, shown, strict=True):
+        words = [str(machine.program), *command.split()[1:]]
+        # Nobody sits at a terminal here.
+        done = machine.run([*words, *(["--unattended"] if "undo" in words else [])])
+        assert done.returncode == 0, done.stderr
+        assert matches(tuple(expected), tuple(done.stdout.splitlines())), done.stdout
+    assert not (machine.root / "own.txt").exists()
+
+
 def test_the_program_starts_our_server_and_calls_our_hook(machine: Machine) -> None:
     agent = machine.agent
     read = (agent.tool.format("read_file"), {"path": "a.txt"})
@@ -61,6 +86,8 @@ def test_the_program_starts_our_server_and_calls_our_hook(machine: Machine) -> N
     assert any(call.startswith("mcp ") for call in calls)
     # One before and one after each call of a tool, at least.
     assert sum(call.startswith(f"hook {agent.name}") for call in calls) >= 4
+    if agent.name in TUTORIALS:
+        follow_tutorial(machine)
     machine.setup("--remove")
     for name in agent.settings:
         assert "filepact" not in (machine.home / name).read_text() or name.endswith("settings.json")

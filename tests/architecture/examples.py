@@ -1,33 +1,58 @@
-"""Runs the examples of a document as a reader would type them.
+"""Runs the examples of a document as a reader would type them, or checks what cannot be run.
 
-A fenced block marked `console` holds commands after `$ ` and what they print; a block marked
-`python` is a whole program.  All blocks of one document run in order, in one copy of the small
-project in `tree/`, with a home and a state folder of their own.
+All blocks of one document are taken in order, in one copy of the small project in `tree/`, with a home
+and a state folder of their own, and on a terminal, as for that reader: a decision of a person is one
+there.  By the mark of a fenced block:
 
-They run on a terminal, as for that reader: a decision of a person is one there.
-
-What is printed must be what is written, with two wildcards: `...` within a line stands for any
-text, and a line that is only `...` for any lines, none included.  A command that should fail says
-so itself: `$ filepact undo || echo refused`.
+- `console`: commands after `$ ` and what they print.  It must be what is written, with two wildcards:
+  `...` within a line stands for any text, and a line that is only `...` for any lines, none included.
+  A command that should fail says so itself: `$ filepact undo || echo refused`.
+- `sh`: commands that have to end well.  `ID` stands for what they would be given at that point: the
+  newest operation, what waits, a run.
+- `python`: a whole program; `py`: a part of one, whose names of ours have to be there.
+- `toml`: settings or rules, read by the reader of settings.
+- `json`: settings of another program, which have to start our command as `filepact setup` would.
 """
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import re
+import shlex
 import shutil
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from signal import SIGINT
+from subprocess import Popen
+from typing import TYPE_CHECKING, Any
 
+from filepact.config.settings import parse_settings
+from filepact.errors import FilepactError
+from filepact.faces.cli.hosts import HOSTS, hook_lines
+from filepact.faces.cli.main import parse
 from tests.architecture.project import PACKAGE
+from tests.forked import Command
 from tests.terminal import on_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+
+    Typed = Sequence[tuple[str, str | Callable[[], str]]]
 
 TREE = Path(__file__).parent / "tree"
+CHECKED = ("python", "py", "toml", "json")
+_IDS = (
+    ("c4k2m", ["log", "-n", "1"], "operations"),
+    ("c4k2m", ["pending"], "pending"),
+    ("g4k2m", ["grants"], "grants"),
+)
+"""Ids as they are written, and what lists those that they stand for."""
+_FOR_A_SHELL = re.compile(r"[|<>&;`$~*()\\]|^\w+=")
+"""What only a shell makes something of; other lines are words, and need no shell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +79,12 @@ def find_examples(text: str) -> Iterator[Example]:
         if not fence and mark:
             fence, language, body, start = mark[1], mark[2].strip(), [], number
         elif fence and mark and not mark[2].strip() and len(mark[1]) >= len(fence):
-            if language == "python":
-                yield Example(start + 1, "python", "\n".join(body), None)
-            elif language == "console":
+            if language == "console":
                 yield from _commands(body, start + 1)
+            elif language == "sh":
+                yield from _lines(body, start + 1)
+            elif language in CHECKED:
+                yield Example(start + 1, language, "\n".join(body), None)
             fence = ""
         elif fence:
             body.append(line)
@@ -73,6 +100,19 @@ def _commands(body: list[str], first: int) -> Iterator[Example]:
             stop += 1
         command = "\n".join(body[at : stop + 1])[2:]
         yield Example(first + at, "console", command, tuple(body[stop + 1 : end]))
+
+
+def _lines(body: list[str], first: int) -> Iterator[Example]:
+    """The commands of a shell block, without the remarks behind them."""
+    at = 0
+    while at < len(body):
+        start = at
+        while body[at].endswith("\\") and at + 1 < len(body):
+            at += 1
+        at += 1
+        command = re.sub(r"(^|\s+)#.*$", "", "\n".join(body[start:at]), flags=re.MULTILINE)
+        if command:
+            yield Example(first + start, "sh", command, None)
 
 
 def matches(expected: tuple[str, ...], printed: tuple[str, ...]) -> bool:
@@ -104,9 +144,9 @@ class Shell:
         command.write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{start}' \"$@\"\n")
         command.chmod(0o755)
         home = folder / "home"
-        home.mkdir()
+        (home / "project").mkdir(parents=True)
         kept = {key: os.environ[key] for key in ("LD_LIBRARY_PATH",) if key in os.environ}
-        self._environment = {
+        self.environment = {
             **kept,
             "PATH": f"{programs}:{os.environ.get('PATH', os.defpath)}",
             "PYTHONPATH": str(PACKAGE.parent),
@@ -117,19 +157,130 @@ class Shell:
             "PAGER": "cat",
         }
 
-    def run(self, example: Example) -> str:
-        """Run one example; the answer is what is wrong with it, or an empty string."""
+    def run(
+        self,
+        example: Example,
+        *,
+        typed: Typed = (),
+        stop_at: str | None = None,
+        allowed: tuple[int, ...] = (0,),
+    ) -> str:
+        """Run or check one example; the answer is what is wrong with it, or an empty string.
+
+        Args:
+            example: The example.
+            typed: What is typed in answer to what it asks.
+            stop_at: What it prints before it is interrupted; None where it ends by itself.
+            allowed: How it may end.
+        """
+        if example.language in _CHECKS:
+            try:
+                _CHECKS[example.language](example.command)
+            except (AssertionError, ImportError, ValueError, FilepactError) as error:
+                return _report(example, f"{type(error).__name__}: {error}", ())
+            return ""
         if example.language == "python":
-            command = [sys.executable, "-W", "error", "-c", example.command]
+            words = [sys.executable, "-W", "error", "-c", example.command]
+            status, shown = on_terminal(words, cwd=self.work, env=self.environment)
         else:
-            command = ["/bin/sh", "-c", example.command]
-        status, shown = on_terminal(command, cwd=self.work, env=self._environment)
+            status, shown = self._started(
+                self._filled(example.command) if example.language == "sh" else example.command,
+                typed,
+                stop_at,
+            )
         printed = tuple(line.rstrip() for line in shown.splitlines())
-        if status:
+        if status not in (allowed if stop_at is None else (*allowed, 130, -2)):
             return _report(example, f"ended with status {status}", printed)
         if example.expected is not None and not matches(example.expected, printed):
             return _report(example, "printed something else than is written", printed)
         return ""
+
+    def do(self, command: str) -> None:
+        """Run a command that is no example."""
+        status, shown = self._started(self._filled(command), (), None)
+        assert status == 0, f"{command}: {shown}"
+
+    def _filled(self, command: str) -> str:
+        """A command with what its ids stand for here."""
+        for name, listing, key in _IDS:
+            decides = re.search(r"\b(approve|reject) ", command) is not None
+            if name in command and decides == (key == "pending"):
+                command = command.replace(name, self._json(listing)[key][0]["id"])
+        return command
+
+    def _json(self, words: list[str]) -> Any:
+        return json.loads(self._started(shlex.join(["filepact", *words, "--json"]), (), None)[1])
+
+    def _started(self, command: str, typed: Typed, stop_at: str | None) -> tuple[int, str]:
+        plain = command.startswith("filepact ") and not _FOR_A_SHELL.search(command)
+        words = (
+            shlex.split(command)[1:]
+            if plain
+            else ["/bin/sh", "-c", f"exec {command}" if stop_at is not None else command]
+        )
+        environment = self.environment
+        if plain:
+            # The same process without the start of a shell and of Python.
+            early = ("PYTHON", "LC_", "LD_")
+            environment = {
+                name: one for name, one in environment.items() if not name.startswith(early)
+            }
+        held: list[Popen[Any]] = []
+
+        def start(*args: Any, **options: Any) -> Popen[Any]:
+            held.append((Command if plain else Popen)(*args, **options))
+            return held[0]
+
+        def stop() -> str:
+            held[0].send_signal(SIGINT)
+            return ""
+
+        answers = [*typed, *([(stop_at, stop)] if stop_at is not None else [])]
+        return on_terminal(words, typed=answers, start=start, cwd=self.work, env=environment)
+
+
+def check_toml(text: str) -> None:
+    """Read settings or rules, as the command reads them."""
+    parse_settings(text, name="settings")
+
+
+def check_json(text: str) -> None:
+    """Compare settings of another program with what `setup` writes for it, and parse our words in them."""
+    value = json.loads(text)
+    (key, entries), *others = value.items()
+    assert not others, "one key at the top"
+    if key == "hooks":
+        events = next(one.hooks for one in HOSTS if one.name == "claude")
+        assert events is not None
+        assert {*entries} == {*events.before, *events.after}, (
+            "the events of `filepact setup claude`"
+        )
+        lines = hook_lines([*entries.values()])
+        assert len(lines) == len(entries)
+        words = [shlex.split(line) for line in lines]
+    else:
+        forms = {
+            "mcpServers": {"command", "args"},
+            "agent_servers": {"type", "command", "args", "env"},
+        }
+        for entry in entries.values():
+            assert {"command", "args"} <= {*entry} <= forms[key], entry
+        words = [[entry["command"], *entry["args"]] for entry in entries.values()]
+    for program, *rest in words:
+        assert Path(program).name == "filepact"
+        assert parse(rest).does
+
+
+def check_fragment(text: str) -> None:
+    """Compile a part of a program, and import what it takes from us."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("filepact"):
+            module = import_module(str(node.module))
+            missing = [one.name for one in node.names if not hasattr(module, one.name)]
+            assert not missing, f"{node.module} has no {missing}"
+
+
+_CHECKS = {"toml": check_toml, "json": check_json, "py": check_fragment}
 
 
 def _report(example: Example, wrong: str, printed: tuple[str, ...]) -> str:

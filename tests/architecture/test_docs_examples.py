@@ -1,20 +1,140 @@
-"""Every example in the documents runs and prints what stands below it."""
+"""Every example in the documents runs, and prints what stands below it; or it is named here, with the reason.
+
+The examples of one document run in order.  Those of the shell begin with a folder in which an agent has
+changed a file, and what one of them needs besides is done right before it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import secrets
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+import filepact
 from tests.architecture.examples import Example, Shell, find_examples, matches
 from tests.architecture.project import DOCUMENTS, ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+NETWORK = "fetches packages; tests/faces/test_light_install.py installs what is built here"
+SUITE = "is the tests themselves, or takes minutes to hours"
+BUCKET = "wants a bucket; tests/objects/test_server.py runs it on a real server"
+DATABASE = "wants a database; tests/store/test_postgres.py and test_copy.py have a real one"
+CHILD = "wants an agent's program; tests/agents runs the real ones"
+
+ELSEWHERE = {
+    "uv tool install": NETWORK,
+    "pipx install": NETWORK,
+    "pip install": NETWORK,
+    "filepact install csharp": "fetches packages; tests/faces/test_cli_csharp.py",
+    "./scripts/": SUITE,
+    "python -m bench": SUITE,
+    ".venv-test/bin/python -m tests.hostile.corpus": SUITE,
+    "claude plugin": CHILD,
+    "gemini extensions": CHILD,
+    'claude "': CHILD,
+    'codex "': CHILD,
+    "gemini -i": CHILD,
+    "cp /path/to/the/clone/plugins/opencode": CHILD,
+    "filepact acp -- gemini": CHILD,
+    "filepact run": "wants an agent's program, whose runs are tests/agents/test_run_agents.py; tests/faces/test_run.py",
+    "export AWS": BUCKET,
+    "mkdir ~/work": BUCKET,
+    "filepact mcp ~/work": BUCKET,
+    "filepact workspace": BUCKET,
+    "filepact store": DATABASE,
+    "acp-conformance": "wants a client; tests of packages/acp-conformance run it",
+    "filepact tour": "takes seconds; tests/faces/test_tour.py",
+    "filepact review": "draws a window; tests/faces/test_review_window.py, and tests/faces/web for --web",
+    "filepact serve": "serves on a fixed port; tests/faces/gateway",
+    "filepact diagnostics": "wants language servers; tests/faces/test_cli_diagnostics.py",
+    "filepact audit sign": "wants a backup's disk; tests/faces/test_cli_audit.py",
+    "filepact audit verify": "the same",
+    "EDITOR=nano": "wants an editor; tests/faces/test_cli_config.py",
+    'eval "$(filepact completion bash)"': "wants bash, here is any shell; tests/faces/test_cli_parser.py",
+}
+"""How commands begin that are not run here, and why."""
+
+
+def changed(shell: Shell, mode: Literal["auto", "preview"] = "auto") -> None:
+    """Have an agent make a file in a turn, or want to."""
+    state = shell.work.parent / "home" / ".local" / "state" / "filepact"
+    with (
+        filepact.open(shell.work, agent="my-agent", mode=mode, state_dir=state) as files,
+        files.turn("what the person asked for"),
+    ):
+        files.write(f"greeting-{secrets.token_hex(4)}.txt", "hello\n")
+
+
+def wants(shell: Shell) -> None:
+    changed(shell, mode="preview")
+
+
+def granted(shell: Shell) -> None:
+    wants(shell)
+    shell.do("filepact approve c4k2m --also 'greeting-*' --unattended")
+
+
+def repository(shell: Shell) -> None:
+    shell.do(
+        "rm -rf .git && git init -q && git add . && git -c user.name=n -c user.email=e commit -qm m"
+        " && echo more >> greeting.txt"
+    )
+
+
+def files(shell: Shell) -> None:
+    """The files that the reference of the command names."""
+    for name, text in {
+        "src/app.py": "def one_test(): ...\n" * 70,
+        "src/old.py": "old\n",
+        "docs/old.md": "old\n",
+        "app.py": "port = 80\n",
+        "event.json": '{"session_id": "s", "hook_event_name": "SessionStart"}',
+        ".filepact.toml": "[[expect]]\npaths = ['a.txt']\naction = 'read'\nverdict = 'allow'\n",
+    }.items():
+        (shell.work / name).parent.mkdir(exist_ok=True)
+        (shell.work / name).write_text(text)
+
+
+BEFORE: dict[str, Callable[[Shell], None]] = {
+    "filepact mcp ~/project": files,
+    "filepact diff c4k2m | git": changed,
+    "filepact undo": changed,
+    "filepact redo": lambda shell: shell.do("filepact undo"),
+    "filepact restore": changed,
+    "filepact approve": wants,
+    "filepact reject": wants,
+    "filepact pending": wants,
+    "filepact grants": granted,
+    "git diff": repository,
+}
+"""What is done before commands that begin so."""
+
+STOPPED = {"filepact pending --watch": "greeting-", "filepact mcp": ""}
+"""What goes on until it is stopped, and what it prints before."""
+
+TYPED = {
+    "filepact trust": [("[y/N]", "n\n")],
+    "filepact approve": [("[y/N]", "y\n")],
+}
+"""What a person answers."""
+
+LEFT_OVER = {"filepact guard": "filepact guard ~/project --stop"}
+NOTHING_TO_DO = ("filepact state repair", "filepact trust", "filepact policy test")
+"""What ends with 3 here, as it may."""
 
 
 def examples(document: Path) -> list[Example]:
     return list(find_examples(document.read_text(encoding="utf-8")))
+
+
+def begins(example: Example, names: object) -> str:
+    """With which of some names a command of a shell block begins; empty for none."""
+    found = [one for one in names if example.command.startswith(one)]  # type: ignore[attr-defined]
+    return max(found, key=len, default="") if example.language == "sh" else ""
 
 
 @pytest.mark.slow(after=1)
@@ -25,9 +145,29 @@ def examples(document: Path) -> list[Example]:
 )
 def test_the_examples_of_a_document_run_in_order(document: Path, tmp_path: Path) -> None:
     shell = Shell(tmp_path)
-    for example in examples(document):
-        wrong = shell.run(example)
+    found = [one for one in examples(document) if not begins(one, ELSEWHERE)]
+    if any(one.language == "sh" for one in found):
+        changed(shell)
+    for example in found:
+        if before := begins(example, BEFORE):
+            BEFORE[before](shell)
+        wrong = shell.run(
+            example,
+            typed=TYPED.get(begins(example, TYPED), ()),
+            stop_at=STOPPED.get(begins(example, STOPPED)),
+            allowed=(0, 3) if begins(example, NOTHING_TO_DO) else (0,),
+        )
+        if after := begins(example, LEFT_OVER):
+            shell.do(LEFT_OVER[after])
         assert not wrong, f"{document.relative_to(ROOT)}, {wrong}"
+
+
+def test_what_is_not_run_stands_in_a_document() -> None:
+    every = [
+        one for document in (*DOCUMENTS, ROOT / "bench" / "README.md") for one in examples(document)
+    ]
+    used = {begins(one, ELSEWHERE) for one in every}
+    assert {*ELSEWHERE} <= used
 
 
 @pytest.mark.parametrize(
@@ -80,6 +220,7 @@ x = 1
 
 def test_only_marked_blocks_are_examples() -> None:
     assert list(find_examples(PAGE)) == [
+        Example(2, "sh", "$ shown only", None),
         Example(10, "console", "first", ("out", "")),
         Example(13, "console", "second \\\n  goes on", ()),
         Example(17, "python", "x = 1", None),
