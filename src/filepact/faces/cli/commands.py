@@ -64,8 +64,8 @@ def _add_serving(group: CommandGroup) -> None:
         "gateway:serve",
         "serve folders to many agents over HTTP, as a gateway",
         "filepact serve ~/project --listen 127.0.0.1:8750",
-        "MCP over Streamable HTTP at /mcp, in both protocol eras; the table serve of the settings has the rest. "
-        "Needs the extra serve. SIGTERM ends it when the calls in flight are done.",
+        "Speaks MCP over Streamable HTTP at /mcp, with and without sessions. The table [serve] of the settings sets who may use it. "
+        "Needs the extra serve. After SIGTERM it finishes the calls in flight, then stops.",
         extra="serve",
     )
     add(
@@ -83,13 +83,13 @@ def _add_serving(group: CommandGroup) -> None:
     add(
         "--health",
         metavar="ADDRESS",
-        help="where /healthz, /readyz and /metrics are told, as HOST:PORT (default: nowhere)",
+        help="address for /healthz, /readyz and /metrics, as HOST:PORT (default: none)",
     )
     add("--workers", metavar="N", type=count, help="processes that serve (default: 1)")
     add(
         "--new-token",
         metavar="NAME",
-        help="make a token for somebody, with the line for the file of tokens, and serve nothing",
+        help="print a new token and its line for the tokens file, then stop",
     )
     add(
         "--mode",
@@ -104,20 +104,20 @@ def _add_serving(group: CommandGroup) -> None:
         "setup:setup",
         "connect agents and editors to filepact, in their own settings files",
         "filepact setup claude --write",
-        "Shows what would change in the settings of one or more hosts; with --write it is changed. Without "
-        "a host: what is here, and how it is connected. Hosts are claude, codex, gemini, opencode, "
-        "copilot, vscode, cursor, zed, windsurf, cline and claude-desktop; with acp: the lines for "
-        "editors that start agents, so that they start them behind filepact.",
+        "Shows the changes to the settings of one or more agents; --write makes them. Without a name, lists the agents "
+        "found here and how each is connected. Names are claude, codex, gemini, opencode, copilot, vscode, cursor, "
+        "zed, windsurf, cline and claude-desktop. With acp, prints the lines that make an editor start its agents "
+        "behind filepact.",
     )
     add("hosts", metavar="HOST", nargs="*", help="agent or editor, by its name; or acp")
-    add("--write", action="store_true", help="write the files, and keep what they held")
-    add("--remove", action="store_true", help="take away what was put in")
+    add("--write", action="store_true", help="write the files; the old contents are kept")
+    add("--remove", action="store_true", help="remove what setup has added")
     add(
         "--guard",
         choices=("own-tools", "only-filepact", "record"),
-        help="own-tools: hooks ask the rules before the host's own tools do something, and record it; "
-        "only-filepact: besides, its own tools that write are taken away; record: hooks record, and "
-        "nothing is refused (default: own-tools where the host has hooks)",
+        help="own-tools: hooks check each call of the agent's own tools against the rules, and record it; "
+        "only-filepact: the same, and the agent's own writing tools are switched off; record: hooks only record, and "
+        "refuse nothing (default: own-tools where the agent has hooks)",
     )
     add(
         "--agent",
@@ -131,16 +131,15 @@ def _add_serving(group: CommandGroup) -> None:
         "programs:install",
         "fetch a language server's own parts, for machines that lack them",
         "filepact install csharp",
-        "csharp: a C# compiler and a .NET runtime into the folder of your data, for machines without the "
-        ".NET SDK.",
+        "csharp: downloads a C# compiler and a .NET runtime, for machines without the .NET SDK.",
     )
     add("what", metavar="WHAT", choices=("csharp",), help="csharp")
     add = group.add(
         "hook",
         "serve:hook",
-        "answer one event of an agent's own tools; agents' programs call it, not people",
+        "answer one hook event of an agent; agents call this, not people",
         "filepact hook claude < event.json",
-        "One event on standard input, one answer in the program's own form; ends with 0 whatever happens.",
+        "Reads one event from standard input and prints the answer in the agent's format. The exit code is always 0.",
     )
     agents = ("claude", "codex", "gemini", "opencode", "copilot", "cursor")
     add("agent", metavar="AGENT", choices=agents, help=f"{', '.join(agents[:-1])} or {agents[-1]}")
@@ -181,11 +180,11 @@ def _add_running(group: CommandGroup) -> None:
     add = group.add(
         "run",
         "run:run",
-        "run a program so that all that it changes is judged, recorded and undoable",
+        "run a program; all its changes are checked, recorded and undoable",
         "filepact run -- claude",
-        "Whatever it and its children write beneath the roots goes into a layer first, and is committed from there; "
-        "the rest of the system is read-only for it, and secrets are hidden. Linux; elsewhere it is only observed. "
-        "Ends with the program's exit code.",
+        "What the program and its children write below the roots goes into a layer first and is committed from there. "
+        "The rest of the system is read-only for it, and secrets are hidden. On other systems than Linux, changes are "
+        "only recorded. The exit code is the program's.",
     )
     add(
         "--mode",
@@ -198,35 +197,35 @@ def _add_running(group: CommandGroup) -> None:
         metavar="DIR",
         action="append",
         default=[],
-        help="folder or file outside of the roots, or a `.git` in one, that the program may change as it is, unrecorded; may be given several times",
+        help="folder or file outside the roots, or a `.git` inside, that the program may change directly, without a record; may be given several times",
     )
-    add("--resume", metavar="ID", help="go on with the layers of an earlier run")
+    add("--resume", metavar="ID", help="continue with the layers of an earlier run")
     add(
         "--layers",
         choices=("auto", "required", "off"),
         default="auto",
-        help="auto: where the system has no layers, the program changes the files itself, and that is recorded afterwards; required: it is not started then; off: always so (default: auto)",
+        help="auto: use layers if the system has them, else record changes afterwards; required: do not start without layers; off: never use layers (default: auto)",
     )
     add(
         "--commit",
         choices=("quiet", "end"),
         default="quiet",
-        help="quiet: what the rules allow is done whenever the program has changed nothing for two seconds, and at the end; end: only at the end (default: quiet)",
+        help="quiet: commit what the rules allow at the end, and whenever the program has changed nothing for two seconds; end: only at the end (default: quiet)",
     )
-    add("words", metavar="CMD", nargs=REMAINDER, help="the program with its words, after `--`")
+    add("words", metavar="CMD", nargs=REMAINDER, help="the program and its arguments, after `--`")
     add = group.add(
         "runs",
         "run:runs",
-        "list runs with layers that are not committed, commit or discard them",
+        "list, commit or discard runs whose layers are not committed",
         "filepact runs --commit r1a2b3c4d",
-        "A run stays when its program was killed with filepact itself, or when something in its layers could not be committed.",
+        "A run is kept if filepact was killed together with its program, or if a part of its layers could not be committed.",
     )
     add(
         "--commit",
         metavar="ID",
-        help="commit what the layers of a run hold; of one that goes on, what the rules allow",
+        help="commit the layers of a run; while it still runs, only what the rules allow",
     )
-    add("--discard", metavar="ID", help="remove the layers of a run with all they hold")
+    add("--discard", metavar="ID", help="delete the layers of a run")
 
 
 def _add_looking(group: CommandGroup) -> None:
@@ -235,8 +234,8 @@ def _add_looking(group: CommandGroup) -> None:
         "doctor:doctor",
         "check the installation, the state folder and this folder",
         "filepact doctor",
-        "Each problem comes with what to do about it; the exit code is 1 if there is one. Lists the language servers "
-        "that are here, and how to install those for files of this folder.",
+        "Each problem comes with its fix. The exit code is 1 if there is a problem. Also lists the installed language servers, "
+        "and how to install those that fit this folder's files.",
     )
     add(
         "--all",
@@ -254,9 +253,9 @@ def _add_looking(group: CommandGroup) -> None:
         "servers:trust",
         "let a language server work for agents in this folder",
         "filepact trust rust-analyzer",
-        "Some servers run code of a project's build files; they work for agents only where you trust "
-        "them. Others reveal any file that a text names; they run confined where you do not trust "
-        "them. Without SERVER: lists those that are installed.",
+        "Some servers run code from a project's build files. They work for agents only in folders where you trust "
+        "them. Others can reveal any file that a source file names. Without your trust they run in a sandbox. "
+        "Without SERVER: lists the installed servers.",
     )
     add("server", metavar="SERVER", nargs="?", help="its name, as `filepact doctor` lists it")
     add("--withdraw", action="store_true", help="do not trust it in this folder any more")
@@ -295,7 +294,7 @@ def _add_rules(group: CommandGroup) -> None:
         "policy:explain",
         "say whether a file may be used, which rule decides, and how to change that",
         "filepact explain src/.env --action write --agent claude-code",
-        "Nothing is opened or changed, and the exit code is 0 whatever the verdict.",
+        "Opens and changes nothing. The exit code is 0 for every verdict.",
     )
     add("path", metavar="PATH", help="the file, which need not exist")
     add(
@@ -428,7 +427,7 @@ def _add_check(group: CommandGroup) -> None:
         "acp-check",
         "acp:acp_check",
         "check how a client of the Agent Client Protocol serves files",
-        "The words behind it are those of the command acp-conformance, which is a distribution of "
+        "Takes the arguments of the command acp-conformance, which is a separate package "
         "its own and has to be installed.",
     )
 

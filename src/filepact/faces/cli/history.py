@@ -279,9 +279,9 @@ def decider(arguments: Namespace, screen: Terminal) -> Session:
     there = at_terminal(screen)
     if not there and not arguments.unattended and not getattr(arguments, "dry_run", False):
         raise UnattendedError(
-            f"`filepact {arguments.command}` is for a person at a terminal, and no terminal is here",
-            hint="Type it in a terminal. A program of the person's that is meant to decide says "
-            "`--unattended`, and stands in the journal.",
+            f"`filepact {arguments.command}` needs a person at a terminal, and there is none",
+            hint="Type it in a terminal. If your own program should decide, give it `--unattended`; "
+            "the journal records that.",
         )
     where = "at a terminal" if there else "without a terminal"
     programs = ", ".join(_callers())

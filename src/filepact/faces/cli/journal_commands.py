@@ -35,9 +35,9 @@ def _add_looking_back(group: CommandGroup) -> None:
         "history:log",
         "list what was done, newest first",
         "filepact log src/app.py -n 5",
-        "With --asked: what agents and filepact itself asked a person, each answer and who gave it, "
-        "what the rules refused, and what agents reported of changes by their own tools. With "
-        "--reads: the files that agents read, each once a turn.",
+        "With --asked: the questions that agents and filepact asked you, each answer and who gave it, what the rules "
+        "refused, and the changes that agents reported from their own tools. With --reads: the files that agents "
+        "read, once per turn.",
     )
     add(
         "path",
@@ -57,7 +57,7 @@ def _add_looking_back(group: CommandGroup) -> None:
     add = group.add(
         "show",
         "history:show",
-        "show one operation or proposal with everything known about it",
+        "show all details of one operation or proposal",
         "filepact show c4k2m",
     )
     add("operation", metavar="OP", help="its id, or the first characters of it")
@@ -85,15 +85,15 @@ def _add_guard(group: CommandGroup) -> None:
     add = group.add(
         "guard",
         "guard:guard",
-        "record whatever changes the files of a folder, so that it can be taken back",
+        "record every change to a folder's files, so that you can undo it",
         "filepact guard ~/project --detach",
-        "Agents, scripts, formatters, Git: no program has to know of it. What is changed together, until nothing is "
-        "changed for a second, is one operation. Who did it is told where the system tells it. What filepact does itself "
-        "is not recorded twice. One guard for a folder; `[recording]` of the settings bounds it.",
+        "Works with agents, scripts, formatters and Git, without their help. Changes with less than a second between them "
+        "become one operation. The log names the program if the system tells it. What filepact does itself is not "
+        "recorded twice. A folder has one guard; `[recording]` in the settings limits what it keeps.",
     )
-    add("directory", metavar="DIR", nargs="?", help="the folder (default: as everywhere)")
-    add("--detach", action="store_true", help="go on in the background")
-    add("--stop", action="store_true", help="end the guard of this folder")
+    add("directory", metavar="DIR", nargs="?", help="the folder (default: see --root)")
+    add("--detach", action="store_true", help="run in the background")
+    add("--stop", action="store_true", help="stop the guard of this folder")
     add("--status", action="store_true", help="say whether one runs; the exit code is 3 if not")
 
 
@@ -115,14 +115,13 @@ def _add_undo(group: CommandGroup) -> None:
     add = group.add(
         "undo",
         "history:undo",
-        "take operations back, and keep what was changed since",
+        "undo operations, and keep later changes",
         "filepact undo --turn --dry-run",
-        "Without arguments: the newest that is not undone yet, except what was typed in an editor; "
-        "what only a guard has seen may be your own, and has to be named. "
-        "Several are undone as one new operation, which `filepact redo` brings back. If the same "
-        "lines were changed since, nothing is done, and all such files are shown. Options and paths "
-        "narrow each other: `--session S src` is what that session did beneath src. Paths alone: the "
-        "last operation on each of them.",
+        "Without arguments: undoes the newest operation that is still in force. It skips what you typed in an editor. "
+        "A change that only a guard has seen may be your own, so name its id. Several operations are undone as one, "
+        "which `filepact redo` brings back. If the same lines were changed since, nothing is done, and all such files "
+        "are shown. Options and paths combine: `--session S src` means what that session did below src. Paths alone "
+        "mean the last operation on each of them.",
     )
     add(
         "what",
@@ -141,13 +140,13 @@ def _add_undo(group: CommandGroup) -> None:
     add(
         "--session",
         metavar="S",
-        help="all that a session did: its id, or the first characters of it",
+        help="everything that a session did, by its id or the first characters of it",
     )
-    add("--agent", metavar="NAME", help="all that an agent did")
+    add("--agent", metavar="NAME", help="everything that an agent did")
     add(
         "--since",
         metavar="TIME",
-        help="all that was begun since then: 10m, 1h30m, '2 days', today, yesterday, 14:30 or "
+        help="everything since then: 10m, 1h30m, '2 days', today, yesterday, 14:30 or "
         "2026-01-31T14:30",
     )
     add(
@@ -163,7 +162,7 @@ def _add_places(group: CommandGroup) -> None:
     add = group.add(
         "checkpoint",
         "history:checkpoint",
-        "name the present state, to come back to it later",
+        "name the current state, to restore it later",
         "filepact checkpoint before-refactoring",
     )
     add("name", metavar="NAME", help="up to 100 characters without a slash")
@@ -176,12 +175,12 @@ def _add_places(group: CommandGroup) -> None:
     add = group.add(
         "restore",
         "history:restore",
-        "bring every changed file back to a checkpoint, as one new operation",
+        "restore every changed file to a checkpoint, as one new operation",
         "filepact restore before-refactoring --dry-run",
         "Changes that others made in between stay.",
     )
     add("name", metavar="NAME", nargs="?", help="the checkpoint")
-    add("--before", metavar="OP", help="in place of NAME: to the state before this operation")
+    add("--before", metavar="OP", help="instead of NAME: the state before this operation")
     add_dry_run(add)
     add_unattended(add)
 
@@ -190,21 +189,21 @@ def _add_reviewing(group: CommandGroup) -> None:
     add = group.add(
         "pending",
         "deciding:pending",
-        "list the changes that wait for a person",
+        "list the changes that wait for your decision",
         "filepact pending --watch",
-        "With --watch: what waits, a line for each, then whatever is proposed or decided, and what becomes stale "
-        "because others change its files, until it is interrupted. The terminal's bell rings for what is new; "
-        "`notify` of the settings tells the desktop too. With --json each line is an object.",
+        "With --watch: prints a line for each change that waits. Then it prints a line for each new proposal, for each "
+        "decision, and for each proposal whose files have changed, until you press Ctrl-C. The terminal bell rings for new "
+        "ones; the setting `notify` adds desktop notifications. With --json each line is an object.",
     )
-    add("--watch", action="store_true", help="go on, and tell of each change as it comes")
+    add("--watch", action="store_true", help="keep running, and print each change as it comes")
     add = group.add(
         "review",
         "review:review",
         "review what waits, hunk by hunk, and decide",
         "filepact review",
-        "On the whole screen where `filepact[review]` is installed, else line by line. New proposals appear by "
-        "themselves, and those whose files others change say so. Press ? for the keys. "
-        "With --web: prints a link that works once, for one browser on this computer; Ctrl-C ends it.",
+        "Uses the whole screen if `filepact[review]` is installed, else asks line by line. New proposals appear by "
+        "themselves. Proposals whose files have changed are marked. Press ? for the keys. "
+        "With --web: prints a link that works once, for one browser on this computer. Ctrl-C ends it.",
         extra="web",
     )
     add(
@@ -224,11 +223,11 @@ def _add_reviewing(group: CommandGroup) -> None:
     add = group.add(
         "approve",
         "deciding:approve",
-        "carry out changes that wait for a person",
+        "approve changes that wait for your decision, and make them",
         "filepact approve c4k2m",
-        "Shows each whole change first, and asks. If a file has changed since the proposal, nothing "
-        "is done: the change, adapted to the file, is shown and waits under a new id. Of several, each is done "
-        "or left by itself; the exit code is 1 if one could not be done.",
+        "Shows the whole change first, and asks. If a file has changed since the proposal, nothing is done. The change is "
+        "then adapted to the file, shown, and waits under a new id. Several changes are made one by one; the exit code "
+        "is 1 if one of them could not be made.",
     )
     _add_selection(add, "approve")
     add(
@@ -244,7 +243,7 @@ def _add_reviewing(group: CommandGroup) -> None:
         "--also",
         metavar="GLOB",
         default="",
-        help="approve in advance what this session changes in files like these, such as 'docs/**', where the same "
+        help="also approve later changes by this session to files like these, such as 'docs/**', if the same "
         "rules ask; see `filepact grants`",
     )
     add_unattended(add)
@@ -253,25 +252,25 @@ def _add_reviewing(group: CommandGroup) -> None:
         "deciding:grants",
         "list what was approved in advance, or revoke it",
         "filepact grants --revoke g4k2m",
-        "An approval in advance is given with `filepact approve ID --also GLOB`. It counts for one session of one agent, "
-        "for the rules that asked, for a day at most, and never for what a rule asks about a text itself.",
+        "You approve in advance with `filepact approve ID --also GLOB`. This holds for one session of one agent, for the "
+        "rules that asked, and for a day at most. It never holds for rules that look at the text of a change.",
     )
     add(
         "--revoke",
         metavar="ID",
         action="append",
         default=[],
-        help="from now on a person is asked again",
+        help="from now on you are asked again",
     )
-    add("--all", action="store_true", help="also those that count no more")
+    add("--all", action="store_true", help="include expired and revoked ones")
     add_unattended(add)
     add = group.add(
         "reject",
         "deciding:reject",
-        "refuse changes that wait for a person",
+        "reject changes that wait for your decision",
         'filepact reject c4k2m --reason "keep the old name"',
-        "Of several: all, or none if somebody else decides about one of them at "
-        "the same moment. A rejected change cannot be approved any more, and its text is deleted.",
+        "Rejects several changes together, or none if somebody decides about one of them at the same moment. "
+        "A rejected change cannot be approved later, and its text is deleted.",
     )
     _add_selection(add, "reject")
     add(
@@ -311,7 +310,7 @@ def _add_state(group: CommandGroup) -> None:
     below.add(
         "check",
         "state:check",
-        "read the whole journal, and list what is damaged and cannot be undone any more",
+        "check the whole journal, and list damaged parts that cannot be undone",
         "filepact state check",
         "Every text is rebuilt and compared with its id. Also lists what the state folder takes, who "
         "has the journal open, and files there that do not belong to it. Nothing is changed; servers "

@@ -33,9 +33,9 @@ def review(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         return _in_browser(arguments, screen)
     if arguments.unattended or not at_terminal(screen):
         raise UnattendedError(
-            "`filepact review` is for a person at a terminal, and no terminal is here",
-            hint="Programs list with `filepact pending --json`, and decide with `filepact approve` "
-            "and `reject --unattended`.",
+            "`filepact review` needs a person at a terminal, and there is none",
+            hint="Programs use `filepact pending --json`, and `filepact approve` or `reject` with "
+            "`--unattended`.",
         )
     session = decider(arguments, screen)
     with opened(arguments) as workspace, ExitStack() as stack:

@@ -312,7 +312,7 @@ def _ask_for(server: ServerSpec, folder: str, screen: Terminal) -> None:
     """
     if not at_terminal(screen):
         raise UnattendedError(
-            "`filepact trust` is for a person at a terminal, and no terminal is here",
+            "`filepact trust` needs a person at a terminal, and there is none",
             hint="Type it in a terminal, or put `trusted = true` under "
             f"`[servers.{server.name}]` in your settings.",
         )
