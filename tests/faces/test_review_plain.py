@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.app import open_workspace
-from filepact.errors import InvalidParamsError
+from filepact.errors import InvalidParamsError, WriteFailedError
 from filepact.faces.cli.review_editor import edit_text
 from filepact.faces.cli.review_selection import KEYS
 from tests.architecture.project import ROOT
@@ -126,7 +126,8 @@ def test_an_editor_has_to_be_there_and_to_end_well(monkeypatch: pytest.MonkeyPat
     for editor in ("", "no-such-editor-here", "'", "false"):
         monkeypatch.setenv("VISUAL", editor)
         monkeypatch.setenv("EDITOR", editor)
-        with pytest.raises(InvalidParamsError):
+        failed = WriteFailedError if editor == "false" else InvalidParamsError
+        with pytest.raises(failed):
             edit_text("x", "a.txt")
     monkeypatch.setenv("VISUAL", "true")
     assert edit_text("a\r\nb\udc80\n", "odd;name.$x") == "a\r\nb\udc80\n"

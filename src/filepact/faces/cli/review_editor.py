@@ -23,7 +23,8 @@ def edit_text(text: str, name: str) -> str:
         name: The file's name, whose ending tells an editor what it is.
 
     Raises:
-        InvalidParamsError: No editor is named, it cannot be started, or it failed.
+        InvalidParamsError: No editor is named, or it cannot be started.
+        WriteFailedError: It failed.
     """
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
