@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EDITS = int(os.environ.get("LSP_EDITS", "0"))
 """More than by default, for a search by hand."""
 
-BOUNDED = {"ruff": 200, "ty": 200, "typescript": 200, "basedpyright": 20, "clangd": 15}
+BOUNDED = {"ruff": 200, "ty": 100, "typescript": 80, "basedpyright": 12}
 
 
 class DoorTree:
@@ -101,7 +101,7 @@ def likes(report: FileDiagnostics) -> list[tuple[Any, ...]]:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_nothing_stale_passes_for_fresh(name: str, tmp_path: Path) -> None:
-    edit(name, EDITS or BOUNDED.get(name, 15), tmp_path)
+    edit(name, EDITS or BOUNDED.get(name, 8), tmp_path)
 
 
 def test_nothing_stale_passes_for_fresh_after_a_few_edits(tmp_path: Path) -> None:
