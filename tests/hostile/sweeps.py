@@ -11,6 +11,7 @@ __all__ = ["often"]
 
 _FULL = "FILEPACT_TESTS_FULL"
 _TESTS = (
+    "packages/filepact-csharp/tests/test_csharp_against_builds.py",
     "tests/agents/test_setup_hosts.py",
     "tests/faces/acp/proxy/test_proxy_process.py",
     "tests/faces/acp/test_client_sessions.py",
@@ -20,6 +21,7 @@ _TESTS = (
     "tests/fs/test_trigrams.py",
     "tests/hostile/test_corpus.py",
     "tests/hostile/test_planted_prompts.py",
+    "tests/hostile/test_removals.py",
 )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.hostile.removals import checks, survivors
+from tests.hostile.sweeps import often
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_no_check_can_be_taken_out_unnoticed(tmp_path: Path) -> None:
-    tried, unnoticed = survivors(tmp_path)
-    assert tried == len(list(checks())) > 40
+    shares = often(3, 1)
+    tried, unnoticed = survivors(tmp_path, parts=shares)
+    assert tried == len(list(checks())[::shares]) > 40 // shares
     assert list(map(str, unnoticed)) == []
 
 

@@ -16,6 +16,7 @@ from filepact.lsp.pool import ServerPool
 from project_tree import ProjectTree, sdk
 from real_build import FRAMEWORK, errors_of_build, sdk_folder, sdk_or_skip
 from talk import Talk
+from tests.hostile.sweeps import often
 from tests.lsp.csharp_toolchain import toolchain_or_skip
 from tests.lsp.real_servers import Tree, locate, server
 from tests.tools.solution_world import served
@@ -535,7 +536,7 @@ def test_what_is_told_of_an_edit_before_it_is_done_is_what_a_build_says_afterwar
     toolchain_or_skip()
     tree = ProjectTree(tmp_path / "root")
     places = {}
-    for number, (name, text) in enumerate(_edits()):
+    for number, (name, text) in enumerate(_edits()[:: often(3, 1)]):
         files = {
             "L/L.csproj": sdk(framework=FRAMEWORK),
             "L/Parts.cs": _PARTS,
