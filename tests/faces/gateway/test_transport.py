@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from filepact.faces.gateway.exchange import CallPool, GatewayCall
 from filepact.faces.gateway.tokens import SessionTokens
 from tests.faces.gateway.running import BOTH, RunningGateway
 
@@ -229,3 +232,30 @@ def test_health_and_metrics_are_told_at_an_address_of_their_own(gateway):
     refused = other.send("POST", path="/healthz")
     assert (refused.status, refused.headers["allow"]) == (405, "GET")
     assert gateway.client().send("GET", path="/metrics").status == 404
+
+
+def test_at_the_end_calls_that_no_thread_has_come_to_are_skipped_and_the_others_waited_for() -> (
+    None
+):
+    begun, go = threading.Event(), threading.Event()
+
+    def opened(_send: Any) -> Any:
+        begun.set()
+        assert go.wait(60)
+        raise RuntimeError
+
+    async def end() -> list[Any]:
+        pool, loop = CallPool(1), asyncio.get_running_loop()
+        calls = [GatewayCall(loop, opened, {"id": number}) for number in range(3)]
+        for one in calls:
+            pool.begin(one)
+        await asyncio.to_thread(begun.wait, 60)
+        closing = asyncio.create_task(asyncio.to_thread(pool.close))
+        found = [await one.next(60) for one in calls[1:]]
+        assert not closing.done()
+        go.set()
+        found.append(await calls[0].next(60))
+        await closing
+        return found
+
+    assert asyncio.run(end()) == [None, None, None]

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.values import late_logger
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from filepact.faces.mcp.server import ClientConnection
     from filepact.wire.messages import Message, RequestId
 
-__all__ = ["GatewayCall", "ResponseWriter", "answer_events"]
+__all__ = ["CallPool", "GatewayCall", "MergedConnection", "ResponseWriter", "answer_events"]
 
 _log = late_logger(__name__)
 
@@ -59,12 +62,13 @@ class GatewayCall:
         self._given_up: str = ""
         self._items: deque[Message | None] = deque()
         self._waiter: asyncio.Future[None] | None = None
-        self._answered = False
+        self._answer: Message | None = None
+        self._over = loop.create_future()
 
     # -- in a thread --------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Carry the request out; when this returns nothing of it runs any more."""
+        """Carry the request out; nothing of it runs any more when its answer is there."""
         try:
             connection = self._opened(self._send)
             self._connection = connection
@@ -79,8 +83,8 @@ class GatewayCall:
         except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
             _log.exception("a request failed")
         finally:
-            if not self._answered:
-                self._loop.call_soon_threadsafe(self._take, None)
+            # Told once, with the answer: each word to the event loop wakes it, which takes longer than a small call.
+            self._loop.call_soon_threadsafe(self._end, self._answer)
 
     def _send(self, message: Message) -> None:
         if "method" not in message and self._after is not None:
@@ -88,11 +92,20 @@ class GatewayCall:
         self._send_on(message)
 
     def _send_on(self, message: Message) -> None:
-        if "method" not in message:
-            self._answered = True
-        self._loop.call_soon_threadsafe(self._take, message)
+        if "method" in message:
+            self._loop.call_soon_threadsafe(self._take, message)
+        else:
+            self._answer = message
 
     # -- in the event loop --------------------------------------------------------------------
+
+    def skip(self) -> None:
+        """No thread comes to it any more; from any thread."""
+        self._loop.call_soon_threadsafe(self._end, None)
+
+    async def settled(self) -> None:
+        """Wait until nothing of it runs any more."""
+        await asyncio.shield(self._over)
 
     def cancel(self) -> None:
         """The client does not want the answer any more."""
@@ -129,9 +142,93 @@ class GatewayCall:
         self._items.append(item)
         self._wake()
 
+    def _end(self, answer: Message | None) -> None:
+        self._over.set_result(None)
+        self._take(answer)
+
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+class CallPool:
+    """Threads that carry calls out, as many as are needed at once; begun and counted in the event loop.
+
+    The standard library's pool tells what became of a call, and takes the interpreter's lock from the event loop
+    for it just when that has the answer to send; here the call tells it all itself.
+
+    Args:
+        most: Most calls that are carried out at once.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._waiting: SimpleQueue[GatewayCall | None] = SimpleQueue()
+        self._threads: list[Thread] = []
+        self._open = 0
+
+    def begin(self, call: GatewayCall) -> None:
+        """Have a thread carry a call out."""
+        self._open += 1
+        if len(self._threads) < min(self._open, self._most):
+            name = f"gateway-call-{len(self._threads)}"
+            self._threads.append(Thread(target=self._run, name=name, daemon=True))
+            self._threads[-1].start()
+        self._waiting.put(call)
+
+    def end(self) -> None:
+        """A call is over."""
+        self._open -= 1
+
+    def _run(self) -> None:
+        while (call := self._waiting.get()) is not None:
+            call.run()
+            del call  # With its answer, while this thread waits for the next one.
+
+    def close(self) -> None:
+        """Skip the calls that no thread has come to, and wait for the others; from any thread."""
+        with suppress(Empty):
+            while (call := self._waiting.get_nowait()) is not None:
+                call.skip()
+        for _ in self._threads:
+            self._waiting.put(None)
+        for one in self._threads:
+            one.join()
+
+
+class MergedConnection:
+    """A connection that can write the head of an answer together with its body, so that both ends wake once.
+
+    Args:
+        transport: The connection; all else is asked of it.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._joining = False
+        self._held = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def join(self) -> None:
+        """Keep what is written next until something more is written, or the connection is closed."""
+        self._joining = True
+
+    def write(self, data: bytes) -> None:
+        """Write, or keep it for a moment."""
+        if self._joining:
+            self._joining, self._held = False, data
+            return
+        if self._held:
+            data, self._held = self._held + data, b""
+        self._transport.write(data)
+
+    def close(self) -> None:
+        """Close the connection when all is written."""
+        self._joining = False
+        self.write(b"")
+        self._transport.close()
 
 
 class ResponseWriter:
@@ -146,7 +243,7 @@ class ResponseWriter:
 
     def __init__(self, send: Send, scope: Scope, patience: float, metrics: Metrics) -> None:
         self._send_on = send
-        self._transport: asyncio.Transport | None = scope.get("state", {}).get(_ASIDE)
+        self._transport: MergedConnection | None = scope.get("state", {}).get(_ASIDE)
         self._patience = patience
         self._metrics = metrics
         self.begun = False
@@ -168,8 +265,11 @@ class ResponseWriter:
         """Send an answer that is there at once."""
         self._count(answer.status)
         self.begun = True
-        for event in answer_events(answer):
-            await self._send(event)
+        if self._transport is not None:
+            self._transport.join()
+        with self.watched():
+            for event in answer_events(answer):
+                await self._send_on(event)
         self._look_later(len(answer.body))
 
     async def stream(self, data: bytes, *, last: bool = False) -> None:

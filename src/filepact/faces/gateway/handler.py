@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -19,7 +18,7 @@ from filepact.errors import (
     ShuttingDownError,
 )
 from filepact.faces.gateway.context import RequestContext
-from filepact.faces.gateway.exchange import GatewayCall, ResponseWriter
+from filepact.faces.gateway.exchange import CallPool, GatewayCall, ResponseWriter
 from filepact.faces.gateway.repeats import RequestName
 from filepact.faces.gateway.requests import (
     HEADER_MISMATCH,
@@ -129,7 +128,7 @@ class GatewayHandler:
         self._options = options
         self._ended = ended
         self._cancelled = cancelled
-        self._threads = ThreadPoolExecutor(options.threads, "gateway-call")
+        self._threads = CallPool(options.threads)
         self._running: dict[tuple[str, str], list[GatewayCall]] = {}
         self.draining = False
 
@@ -307,7 +306,7 @@ class GatewayHandler:
         begun = time.perf_counter()
         if calls:
             self._metrics.add("filepact_gateway_running_calls")
-        done = loop.run_in_executor(self._threads, exchange.run)
+        self._threads.begin(exchange)
         try:
             outcome = await self._send_all(request, talk, exchange, receive, out)
         finally:
@@ -319,7 +318,8 @@ class GatewayHandler:
                 self._metrics.add("filepact_gateway_running_calls", by=-1.0)
                 self._metrics.called(time.perf_counter() - begun)
             with suppress(asyncio.CancelledError):
-                await asyncio.shield(done)
+                await exchange.settled()
+            self._threads.end()
         if calls:
             self._metrics.add("filepact_gateway_calls_total", f'outcome="{outcome}"')
 
@@ -405,7 +405,7 @@ class GatewayHandler:
         for exchanges in list(self._running.values()):
             for exchange in exchanges:
                 exchange.cancel()
-        self._threads.shutdown(cancel_futures=True)
+        self._threads.close()
 
 
 class _DisconnectedError(Exception):

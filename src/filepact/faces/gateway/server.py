@@ -17,7 +17,7 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from filepact.errors import FilepactError, InvalidParamsError
-from filepact.faces.gateway.exchange import answer_events
+from filepact.faces.gateway.exchange import MergedConnection, answer_events
 from filepact.faces.gateway.requests import HttpAnswer, HttpRequest
 from filepact.values import dataclass, late_logger
 from filepact.wire import pipes
@@ -89,8 +89,9 @@ class _Protocol(H11Protocol):
     patience: float
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self.app_state = {"filepact.transport": transport}
-        super().connection_made(transport)
+        joined: Any = MergedConnection(transport)
+        self.app_state = {"filepact.transport": joined}
+        super().connection_made(joined)
         self.metrics.add("filepact_gateway_connections")
         # Who connects and asks for nothing, or never comes to the end of its headers, is cut off.
         self._slow = self.loop.call_later(self.patience, self._look)

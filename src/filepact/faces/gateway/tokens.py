@@ -26,6 +26,7 @@ __all__ = ["GatewaySession", "SessionTokens"]
 
 _SIGNED: Final = 16  # bytes of the signature
 _LONGEST: Final = 2_000  # characters of a session id
+_KNOWN: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,9 @@ class SessionTokens:
         self.lasts = lasts
         self._has_ended = has_ended
         self._clock = clock
+        self._known: dict[
+            str, list[Any]
+        ] = {}  # ids whose signature was looked at, with what they say
 
     def open(
         self, version: str, client: tuple[str, str], *, user: str, realm: str
@@ -112,6 +116,20 @@ class SessionTokens:
         Raises:
             SessionUnknownError: It is none of ours, too old, ended, of another user or for another realm.
         """
+        facts = self._known.get(token)
+        if facts is None:
+            facts = self._facts(token)
+            if len(self._known) >= _KNOWN:
+                self._known.clear()
+            self._known[token] = facts
+        name, begun, version, client, its_version, whose, where = facts
+        session = GatewaySession(name, begun, version, (client, its_version), user, realm)
+        over = self._clock() > begun + self.lasts
+        if over or whose != _short(user) or where != realm or self._has_ended(name):
+            raise _unknown()
+        return session
+
+    def _facts(self, token: str) -> list[Any]:
         said, _, signature = token.partition(".")
         signed = compare_digest(
             signature.encode("latin-1", "replace"),
@@ -120,12 +138,7 @@ class SessionTokens:
         if not signed or len(token) > _LONGEST:
             raise _unknown()
         facts: list[Any] = json.loads(urlsafe_b64decode(f"{said}{'=' * (-len(said) % 4)}"))
-        name, begun, version, client, its_version, whose, where = facts
-        session = GatewaySession(name, begun, version, (client, its_version), user, realm)
-        over = self._clock() > begun + self.lasts
-        if over or whose != _short(user) or where != realm or self._has_ended(name):
-            raise _unknown()
-        return session
+        return facts
 
     def _signature(self, said: bytes) -> str:
         made = digest(self._secret, said, "sha256")[:_SIGNED]
