@@ -65,20 +65,34 @@ class ObjectServer:
             *(f"-{name}={port}" for name, port in zip(names, ports, strict=True)),
             *("-filer", "-s3", f"-s3.config={settings}", "-volume.max=8"),
             # Else each would listen at the same port as well, so that no two could run at once.
-            *("-s3.port.iceberg=0", "-s3.port.lance=0"),
+            *("-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false"),
             *("-master.volumeSizeLimitMB=64", "-master.volumePreallocate=false"),
         ]
-        with Path(self._folder, "log").open("wb") as log:
+        self._command = command
+        self.start()
+
+    def start(self) -> None:
+        """Start it, in the same folder and at the same ports as before."""
+        with Path(self._folder, "log").open("ab") as log:
             self._process = subprocess.Popen(
-                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+                self._command,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
             )
         self._ready = False
 
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to it: stop it, have it go on, kill it."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+        if number == signal.SIGKILL:
+            self._process.wait()
+
     def close(self) -> None:
         """End it, by its own id."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        self.signal(signal.SIGKILL)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def environment(self, port: int | None = None) -> dict[str, str]:

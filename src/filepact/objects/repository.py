@@ -363,7 +363,7 @@ class BucketWorkspace:
             if not fence:
                 return False
             try:
-                self._exchange(head, self.files(head), {}, (fence,), "", attempt=number)
+                self._exchange(head, self.files(head), {}, (fence,), "filepact", attempt=number)
             except (StaleItemError, UnknownResultError):
                 continue
             return False
