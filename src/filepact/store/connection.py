@@ -232,7 +232,8 @@ class Database:
         with self._syncing:
             if self._synced >= own:
                 return
-            self._check_synced()
+            if self._unsynced is not None:
+                raise _not_synced(self._unsynced)
             if self._log_handle is None:
                 raise StateFailedError("the journal is closed")
             upto = self._commits
@@ -247,18 +248,6 @@ class Database:
                 self._unsynced = error
                 raise self._failure(error) from error
             self._synced = upto
-
-    def _check_synced(self) -> None:
-        """Refuse what has to be durable after the disk once failed.
-
-        What could not be put on the disk then is not tried again by the system, and what comes after it in the
-        log is lost with it in a power cut.
-        """
-        if self._unsynced is not None:
-            raise StateFailedError(
-                f"the journal could not be put on its disk ({self._unsynced.strerror})",
-                hint="See that the disk is sound, and start this program again.",
-            )
 
     def read(self, work: Callable[[Transaction], _Answer]) -> _Answer:
         """As `filepact.store.transaction.Database`."""
@@ -277,8 +266,8 @@ class Database:
         connection = self._connection
         with self._lock:
             try:
-                if durable:
-                    self._check_synced()
+                if durable and self._unsynced is not None:
+                    raise _not_synced(self._unsynced)
                 connection.execute(begin)
                 try:
                     if writes:
@@ -489,6 +478,18 @@ def _protect(connection: apsw.Connection) -> None:
 def _nap(least: float, most: float) -> float:
     """Seconds between two, so that those who wait for the same do not wake together."""
     return least + (most - least) * int.from_bytes(os.urandom(4), "big") / 2**32
+
+
+def _not_synced(error: OSError) -> StateFailedError:
+    """The refusal of what has to be durable after the disk once failed.
+
+    What could not be put on the disk then is not tried again by the system, and what comes after it in the
+    log is lost with it in a power cut.
+    """
+    return StateFailedError(
+        f"the journal could not be put on its disk ({error.strerror})",
+        hint="See that the disk is sound, and start this program again.",
+    )
 
 
 def _taken_away() -> StateFailedError:
