@@ -26,6 +26,10 @@ settings.register_profile("short", settings.get_profile("steady"), max_examples=
 settings.load_profile("steady")
 
 
+APART = ("packages/", "tests/architecture/", "tests/scripts/")
+"""Places of tests that use little of the core: with its branches counted, a test takes half as long again."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--short", action="store_true", help="leave out what is marked slow")
 
@@ -59,6 +63,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # What most of them repeat has been measured, and every line that is counted takes its time.
         mark = item.get_closest_marker("slow")
         if mark is not None and not mark.kwargs.get("measured", False):
+            item.add_marker("no_cover")
+    for item in items:
+        if _place(item.path, top).startswith(APART):
             item.add_marker("no_cover")
     if config.getoption("short"):
         left_out = set(slow)
