@@ -1,6 +1,6 @@
 """Sessions and writers on a fleet whose parts are killed and started again, judged in the end: prints what was found.
 
-python -m tests.fleet.deep [--operations N] [--sessions N] [--writers N] [--direct N] [--often SECONDS] [--seed N]
+python -m tests.fleet.deep [--operations N] [--sessions N] [--writers N] [--direct N] [--kills N] [--often SECONDS]
 
 Two gateways and two direct machines, each on a checkout of one shared workspace, 64 sessions of MCP, 16 of which write to
 one file, with two writers on each direct machine.  Each adds its token; the file is changed for a new one now and then.
@@ -96,8 +96,16 @@ class Run:
     """What all clients share."""
 
     def __init__(
-        self, fleet: Fleet, operations: int, seed: int, *, sessions: int, writers: int
+        self,
+        fleet: Fleet,
+        operations: int,
+        seed: int,
+        *,
+        sessions: int,
+        writers: int,
+        kills: int,
     ) -> None:
+        self.kills = kills
         self.fleet, self.operations, self.seed = fleet, operations, seed
         self.sessions, self.writers = sessions, writers
         self.history = History()
@@ -111,7 +119,9 @@ class Run:
         self.begun = time.monotonic()
 
     def enough(self) -> bool:
-        return len(self.history.events) >= self.operations or self.ending.is_set()
+        broken = self.fleet.faults.get("gateways killed", 0) >= self.kills
+        many = len(self.history.events) >= self.operations
+        return (many and broken) or self.ending.is_set()
 
     def now(self) -> float:
         return time.monotonic() - self.begun
@@ -401,6 +411,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--sessions", type=int, default=64)
     parser.add_argument("--writers", type=int, default=16)
     parser.add_argument("--direct", type=int, default=2, help="machines without a gateway")
+    parser.add_argument("--kills", type=int, default=20, help="of gateways, at least")
     parser.add_argument("--often", type=float, default=8.0, help="seconds between kills")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     given = parser.parse_args(arguments)
@@ -409,6 +420,7 @@ def main(arguments: list[str]) -> int:
             *(fleet, given.operations, given.seed),
             sessions=given.sessions,
             writers=given.writers,
+            kills=given.kills,
         )
         fleet.begin_breaking(given.often)
         run.go()
