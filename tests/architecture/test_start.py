@@ -19,11 +19,17 @@ if TYPE_CHECKING:
 MOST_FOR_A_SERVER = 117
 """Modules of ours that `filepact mcp` loads before its first answer."""
 
-MOST_IN_ALL = 250
+MORE = 20 if sys.version_info >= (3, 14) else 0
+"""From 3.14 on Python's own modules are cut smaller."""
+
+MOST_IN_ALL = 250 + MORE
 """Modules of anybody's that it loads before its first answer, Python's own among them."""
 
 NEVER_FOR_READING = {"pydantic", "mcp", "dataclasses", "inspect", "asyncio", "importlib.metadata"}
 """What takes its time to load, and is needed neither for the first answer nor to read a file."""
+
+if sys.version_info >= (3, 14):
+    NEVER_FOR_READING -= {"dataclasses", "inspect"}  # argparse itself wants them, for its colours
 
 NEVER_AT_FIRST = NEVER_FOR_READING | {"pydantic_core", "logging", "backports"}
 
@@ -117,7 +123,7 @@ MOST_FOR_A_COMMAND = {
 }
 """Modules of ours that a command with the journal, or the settings of agents, loads in all."""
 
-MOST_BESIDE = 140
+MOST_BESIDE = 140 + MORE
 """Modules of anybody else's that each of them loads, Python's own among them."""
 
 

@@ -143,7 +143,10 @@ def _doubled(line):
         (b'{"jsonrpc":"2.0","id":"filepact-1","method":"x"}', -32600),
         (b'{"jsonrpc":"2.0","id":5,"method":"fs/read_text_file","params":{}', -32700),
         (
-            b'{"jsonrpc":"2.0","id":5,"method":"x","params":' + b"[" * 9_000 + b"]" * 9_000 + b"}",
+            b'{"jsonrpc":"2.0","id":5,"method":"x","params":'
+            + b"[" * 200_000
+            + b"]" * 200_000
+            + b"}",
             -32700,
         ),
     ],
