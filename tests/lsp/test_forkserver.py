@@ -99,6 +99,8 @@ def test_the_fork_server_has_nothing_of_ours(fork_server: ForkServer, tmp_path: 
         pool = pool_with(other, tmp_path, fake())
         assert report_of(pool, str(tmp_path), {str(tmp_path / "a.x"): ""}, SECONDS)[0].fresh
         held = [os.readlink(one) for one in Path(f"/proc/{other.pid}/fd").iterdir()]
+        # Newer ones of libffi keep their own file open, for what they write into memory to be run.
+        held = [one for one in held if "/libffi.so" not in one]
         assert sorted(one for one in held if "socket" not in one) == [os.devnull] * 3
         assert len(held) == 4
         assert not Path(f"/proc/{other.pid}/environ").read_bytes()
