@@ -133,7 +133,8 @@ class AuditFile:
         """Make what was appended last as long as the disk."""
         with self._turn, contextlib.suppress(OSError):
             if self._descriptor >= 0:
-                os.fdatasync(self._descriptor)
+                # macOS has no other.
+                getattr(os, "fdatasync", os.fsync)(self._descriptor)
 
     def close(self) -> None:
         with self._turn:
