@@ -23,6 +23,7 @@ import re
 import shlex
 import shutil
 import sys
+import tomllib
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -240,8 +241,14 @@ class Shell:
 
 
 def check_toml(text: str) -> None:
-    """Read settings or rules, as the command reads them."""
-    parse_settings(text, name="settings")
+    """Read settings or rules, as the command reads them; of Codex's settings the server that they name."""
+    servers = tomllib.loads(text).get("mcp_servers")
+    if servers is None:
+        parse_settings(text, name="settings")
+        return
+    ((name, server),) = servers.items()
+    assert name == "filepact"
+    assert {*server} in ({"url"}, {"command", "args"})
 
 
 def check_json(text: str) -> None:

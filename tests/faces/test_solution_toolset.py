@@ -282,7 +282,7 @@ def test_a_solution_that_is_not_there_is_said_before_anything_is_served(
         text=True,
         check=False,
     )
-    assert done.returncode == 1
+    assert done.returncode == (2 if code == "INVALID_PARAMS" else 1)
     assert f"[{code}]" in done.stderr
     assert done.stdout == ""
 

@@ -102,6 +102,8 @@ class Worker:
     def _running(self) -> subprocess.Popen[str]:
         with self._guard:
             if self._process is None or self._process.poll() is not None:
+                if self._process is not None:
+                    _close(self._process)
                 place = self._place
                 words = [str(place.files), str(place.state), str(place.base / "settings.toml")]
                 self._process = subprocess.Popen(

@@ -74,7 +74,7 @@ def test_the_proxy_ends_as_the_agent_does(tmp_path):
 def test_an_agent_that_cannot_be_started_is_said_with_the_next_step(tmp_path):
     with start(tmp_path, "no-such-agent") as proxy:
         _, said = proxy.communicate(timeout=90)
-        assert proxy.returncode == 1
+        assert proxy.returncode == 2
         assert "no-such-agent" in said
         assert "after `--`" in said
 
@@ -92,7 +92,7 @@ def test_a_settings_file_that_is_wrong_stops_everything(tmp_path):
         timeout=30,
         check=False,
     )
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "nonsense" in done.stderr
 
 
