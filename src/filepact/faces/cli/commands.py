@@ -30,8 +30,8 @@ def _add_serving(group: CommandGroup) -> None:
         "serve:mcp",
         "serve folders to an agent over MCP on standard input and output",
         "filepact mcp ~/project --mode preview",
-        "Only the folders that are named can be used. With --toolset solution the first may be a "
-        ".sln, .slnx or .csproj file, which stands for its folder.",
+        "The agent can use only these folders. With --toolset solution, the first may be a "
+        ".sln, .slnx or .csproj file, which means its folder.",
     )
     add(
         "roots",
@@ -56,7 +56,7 @@ def _add_serving(group: CommandGroup) -> None:
         "--mode",
         choices=("auto", "review", "preview", "read-only"),
         default="auto",
-        help="auto: do what the rules allow; review, or preview as it was called first: every change waits for a person; "
+        help="auto: do what the rules allow; review (old name: preview): every change waits for a person; "
         "read-only: as --read-only (default: auto)",
     )
     add = group.add(
@@ -64,15 +64,15 @@ def _add_serving(group: CommandGroup) -> None:
         "gateway:serve",
         "serve folders to many agents over HTTP, as a gateway",
         "filepact serve ~/project --listen 127.0.0.1:8750",
-        "Speaks MCP over Streamable HTTP at /mcp, with and without sessions. The table [serve] of the settings sets who may use it. "
-        "Needs the extra serve. After SIGTERM it finishes the calls in flight, then stops.",
+        "Speaks MCP over Streamable HTTP at /mcp, with and without sessions. Say who may use it in [serve] of the settings. "
+        "Needs `pip install 'filepact[serve]'`. After SIGTERM it finishes the calls in progress, then stops.",
         extra="serve",
     )
     add(
         "roots",
         metavar="ROOT",
         nargs="*",
-        help="folder that agents may use; the first is their working folder (default: the workspaces of the settings)",
+        help="folder that agents may use; the first is their working folder (default: the workspaces in the settings)",
     )
     add(
         "--listen",
@@ -85,11 +85,11 @@ def _add_serving(group: CommandGroup) -> None:
         metavar="ADDRESS",
         help="address for /healthz, /readyz and /metrics, as HOST:PORT (default: none)",
     )
-    add("--workers", metavar="N", type=count, help="processes that serve (default: 1)")
+    add("--workers", metavar="N", type=count, help="number of worker processes (default: 1)")
     add(
         "--new-token",
         metavar="NAME",
-        help="print a new token and its line for the tokens file, then stop",
+        help="print a new token and its line for the tokens file, then exit",
     )
     add(
         "--mode",
@@ -143,7 +143,7 @@ def _add_serving(group: CommandGroup) -> None:
     )
     agents = ("claude", "codex", "gemini", "opencode", "copilot", "cursor")
     add("agent", metavar="AGENT", choices=agents, help=f"{', '.join(agents[:-1])} or {agents[-1]}")
-    add("--event", metavar="NAME", default="", help="the event, where the input does not name it")
+    add("--event", metavar="NAME", default="", help="the event, if the input does not name it")
     add(
         "--strict",
         dest="mode",
@@ -240,7 +240,7 @@ def _add_looking(group: CommandGroup) -> None:
     add(
         "--all",
         action="store_true",
-        help="list every language server that is known, and every package",
+        help="list every known language server, and every package",
     )
     add(
         "--servers",
@@ -264,7 +264,7 @@ def _add_looking(group: CommandGroup) -> None:
         "servers:diagnostics",
         "list what language servers find in files",
         "filepact diagnostics src --severity error",
-        "Starts the servers that are installed, and ends them afterwards. The exit code is 1 if "
+        "Starts the installed servers, and stops them afterwards. The exit code is 1 if "
         "there are errors or a file got no answer, 3 if no server knows any of the files.",
     )
     add(
@@ -326,10 +326,10 @@ def _add_rules(group: CommandGroup) -> None:
     add = below.add(
         "lint",
         "policy:lint",
-        "list everything that is wrong in the files of rules",
+        "list all mistakes in the files of rules",
         "filepact policy lint .filepact.toml",
-        "The exit code is 1 if anything is. No other command starts while a file in force is wrong. If "
-        "nothing is, it says what each rule answers when an agent asks for permission to read, change, "
+        "The exit code is 1 if there are any. No other command starts while a file in force has mistakes. If "
+        "there are none, it says what each rule answers when an agent asks for permission to read, change, "
         "delete or move a file, to run a command, to fetch, to use another tool or to switch its mode.",
     )
     add(
@@ -344,7 +344,7 @@ def _add_rules(group: CommandGroup) -> None:
         "policy:test",
         "check the rules against the [[expect]] tables of their files",
         "filepact policy test",
-        "The exit code is 1 if one is not met, 3 if there are none.",
+        "The exit code is 1 if one fails, 3 if there are none.",
     )
 
 
@@ -363,9 +363,9 @@ def _add_config(group: CommandGroup) -> None:
     below.add(
         "edit",
         "config:edit",
-        "edit your settings file, which is only replaced when nothing in it is wrong",
+        "edit your settings file, and save it only if it has no mistakes",
         "EDITOR=nano filepact config edit",
-        "The editor is VISUAL or EDITOR. Without a file you begin with one in which every setting stands "
+        "The editor is VISUAL or EDITOR. If you have no settings file, you start with one that has every setting "
         "as a comment.",
     )
     below.add("path", "config:path", "print where your settings file is", "filepact config path")
@@ -387,7 +387,7 @@ def _add_proxy(group: CommandGroup) -> None:
     add = group.add(
         "acp",
         "acp:acp",
-        "stand between an editor and an agent that speak the Agent Client Protocol",
+        "run an agent behind filepact in an editor, with the Agent Client Protocol",
         "filepact acp -- gemini --acp",
         "Put `filepact acp --` before the agent's command in the editor's settings. Files that the "
         "agent asks for are guarded and recorded, the agent also gets the seven tools, and everything "
@@ -404,7 +404,7 @@ def _add_proxy(group: CommandGroup) -> None:
     add(
         "--explain",
         action="store_true",
-        help="list by which ways agents reach files; with AGENT: start it, ask what it is, end it",
+        help="list the ways in which agents reach files; with AGENT: start it, ask what it is, stop it",
     )
     add("--no-tools", action="store_true", help="do not give the agent the seven tools")
     add(
@@ -427,8 +427,7 @@ def _add_check(group: CommandGroup) -> None:
         "acp-check",
         "acp:acp_check",
         "check how a client of the Agent Client Protocol serves files",
-        "Takes the arguments of the command acp-conformance, which is a separate package "
-        "its own and has to be installed.",
+        "Takes the arguments of the command acp-conformance. Install this separate package first.",
     )
 
 
@@ -490,7 +489,7 @@ def _add_file_reads(group: CommandGroup) -> None:
     )
     add("--max", metavar="N", type=count, default=50, help="at most N matches (default: 50)")
     add("--offset", metavar="N", type=whole, default=0, help="skip N matches")
-    add("-s", "--case-sensitive", action="store_true", help="heed upper and lower case")
+    add("-s", "--case-sensitive", action="store_true", help="match upper and lower case exactly")
     add("-U", "--multiline", action="store_true", help="let a match span several lines")
     add(
         "-l",

@@ -330,104 +330,103 @@ def _add_store(group: CommandGroup) -> None:
     below = group.nested(
         "store",
         "keep the journal in a PostgreSQL database",
-        "The database is named by url in [store] of your settings, or by FILEPACT_STORE.",
+        "Set the database's address in FILEPACT_STORE, or as url in [store] of your settings.",
     )
     below.add(
         "status",
         "store:status",
-        "show the database, its tables, and this journal in it",
+        "show the database, the version of its tables, and this journal",
         "filepact store status",
-        "The exit code is 1 if the tables are missing or of another version.",
+        "The exit code is 1 if the tables are missing or have another version.",
     )
     add = below.add(
         "migrate",
         "store:migrate",
-        "make the tables, or bring them to the newest version",
+        "create the tables, or update them to the newest version",
         "filepact store migrate",
-        "The exit code is 3 if there is nothing to do. Programs of the earlier version may run meanwhile; they "
-        "are told that they are too old when they open the journal again.",
+        "Older versions of filepact may keep running meanwhile. They are refused as too old when they next open the "
+        "journal. The exit code is 3 if there is nothing to do.",
     )
     add(
         "--partitions",
         choices=["day", "month"],
         default="month",
-        help="how much time a partition is for; counts when the tables are made (default: month)",
+        help="the time that one partition covers; fixed when the tables are created (default: month)",
     )
     add = below.add(
         "copy",
         "store:copy",
-        "copy the journal of the state folder into the database",
+        "copy the journal from the state folder into the database",
         "filepact store copy",
-        "What is there already is left as it is, so it may be cut off and called again. In the end both are "
-        "compared: all operations, and every text with its hash. The journal in the state folder stays as it is; "
-        "no server may have it open.",
+        "Stop all filepact servers first. If the copy is interrupted, run it again: it adds only what is missing. At the "
+        "end it compares all operations, and every text by its hash. The journal in the state folder is not changed.",
     )
-    add("--back", action="store_true", help="copy the journal out of the database instead")
+    add("--back", action="store_true", help="copy from the database into the state folder instead")
     add = below.add(
         "prune",
         "store:prune",
-        "drop the partitions of the journal that are older than some days",
+        "delete the partitions that are older than some days",
         "filepact store prune --days 90",
-        "That is for all journals in the database: what was done in that time is not in their log any more and "
-        "cannot be undone. Partitions for the time to come are made. The exit code is 3 if nothing is that old.",
+        "This affects all journals in the database: deleted operations are no longer in the log and cannot be undone. "
+        "Also creates the next partitions. The exit code is 3 if nothing is that old.",
     )
-    add("--days", type=float, required=True, metavar="DAYS", help="how long the journal is kept")
+    add("--days", type=float, required=True, metavar="DAYS", help="keep this many days")
 
 
 def _add_audit(group: CommandGroup) -> None:
     below = group.nested(
         "audit",
-        "check the audit log, or hand it on",
-        "The audit log has every call, reading, refusal, proposal, decision and change, of all your projects, "
-        "and never what files hold.",
+        "verify, sign, export or count the audit log",
+        "The audit log records every call, read, refusal, proposal, decision and change in all your projects, "
+        "but never the contents of files.",
     )
     add = below.add(
         "verify",
         "audit:verify",
-        "check that nothing in the audit log was changed, put in, or taken out",
+        "check that no record of the audit log was changed, added or removed",
         "filepact audit verify --heads /mnt/backup/heads.txt",
-        "The exit code is 1 if something was. Whoever can write into the state folder can write the whole log "
-        "anew, with a key of their own: only signed heads that were kept elsewhere show that.",
+        "The exit code is 1 if one was. Anybody who can write to the state folder can rewrite the whole log and sign it "
+        "with another key. Only signed heads that you keep elsewhere reveal this: see --heads.",
     )
-    add("--heads", metavar="FILE", help="signed heads that were kept elsewhere")
+    add("--heads", metavar="FILE", help="signed heads that you kept elsewhere")
     add(
         "--key",
         metavar="KEY",
         action="append",
-        help="the verifier key that signed them (default: those that the log names)",
+        help="the verifier key of their signatures (default: the keys that the log names)",
     )
     below.add(
         "sign",
         "audit:sign",
-        "sign the present end of the audit log, and print the signed head",
+        "sign the audit log as it is now, and print the signed head",
         "filepact audit sign >> /mnt/backup/heads.txt",
-        "Heads are signed after every thousand records as well. Keep one where agents cannot write, or have "
-        "that done with heads in [audit] of your settings.",
+        "Keep signed heads where agents cannot write. Or set heads in [audit] of your settings, and filepact does it. "
+        "It also signs a head after every thousand records.",
     )
     add = below.add(
         "export",
         "audit:export",
-        "print the audit log, one JSON object in a line",
+        "print the audit log, one JSON object per line",
         "filepact audit export --format ocsf --since today",
     )
     add(
         "--format",
         choices=("jsonl", "ocsf"),
         default="jsonl",
-        help="as it is, or as events of OCSF 1.6, File System Activity (default: jsonl)",
+        help="jsonl: the records as they are; ocsf: as OCSF 1.6 events, File System Activity (default: jsonl)",
     )
     _add_records(add)
     add = below.add(
         "stats",
         "audit:stats",
-        "count what is in the audit log, by agent, tool and error code",
+        "count the records of the audit log by agent, tool and error code",
         "filepact audit stats --since '7 days'",
     )
     _add_records(add)
 
 
 def _add_records(add: Callable[..., Any]) -> None:
-    add("--since", metavar="TIME", help="only since then, as for `filepact undo`")
+    add("--since", metavar="TIME", help="only since then, with times as for `filepact undo`")
     add("--agent", metavar="NAME", help="only what this agent did")
     add("--session", metavar="S", help="only one session: its id, or the first characters of it")
 
@@ -435,79 +434,79 @@ def _add_records(add: Callable[..., Any]) -> None:
 def _add_sharing(group: CommandGroup) -> None:
     below = group.nested(
         "workspace",
-        "share a workspace on object storage",
-        "Many machines work with the same files: each has a checkout, a folder like any other. The server, the region and the "
-        "account are those of AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+        "share files between machines, on object storage",
+        "Many machines work with the same files. Each has a checkout, which is an ordinary folder. Set the server, region and account "
+        "with AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
     )
     add = below.add(
         "create",
         "sharing:create",
-        "make an empty shared workspace",
+        "create an empty shared workspace",
         "filepact workspace create s3://team/project",
-        "The server is tried first: one that does not keep conditions on writes is refused.",
+        "Tests the server first, and refuses one that does not support conditional writes.",
     )
     add("url", metavar="URL", help=_URL)
     add = below.add(
         "import",
         "sharing:import_",
-        "take the files of a folder or of a Git commit into a shared workspace, as one change",
+        "copy a folder or a Git commit into a shared workspace, as one change",
         "filepact workspace import s3://team/project ~/project",
-        "What ignore files name stays out of a folder, and so do links and Git's own folder. Of a commit all files are taken, but for links and "
-        "submodules; the work tree is not looked at, and no hook is run.",
+        "From a folder: skips ignored files, links and the .git folder. From a commit: takes all files except links and submodules, does "
+        "not read the work tree, and runs no hook.",
     )
     add("url", metavar="URL", help=_URL)
-    add("directory", metavar="DIR", help="the folder, or that of the repository")
-    add("--revision", metavar="REV", help="take this branch, tag or commit of the repository")
+    add("directory", metavar="DIR", help="the folder, or the repository")
+    add("--revision", metavar="REV", help="copy this branch, tag or commit of the repository")
     add(
         "--replace",
         action="store_true",
-        help="replace files that are there and hold something else",
+        help="overwrite files that exist there with other contents",
     )
     add = below.add(
         "checkout",
         "sharing:checkout",
         "make an empty folder a checkout of a shared workspace",
         "filepact workspace checkout s3://team/project ~/project",
-        "It is a root like any other then: serve it with `filepact mcp`. What an agent changes in it is in the shared workspace "
-        "before the agent is told so. If it is cut off, say it again.",
+        "Then serve the folder with `filepact mcp`, like any other. Each change by an agent is saved in the shared workspace before the "
+        "agent gets its answer. If the checkout is interrupted, run it again.",
     )
     add("url", metavar="URL", help=_URL)
-    add("directory", metavar="DIR", help="the folder, which is there and empty")
+    add("directory", metavar="DIR", help="an existing, empty folder")
     add = below.add(
         "sync",
         "sharing:sync",
-        "bring what others changed, and send what any program changed in this checkout",
+        "get the changes of others, and send those of any program in this checkout",
         "filepact workspace sync",
-        "All that is sent is one change. A file that both changed is merged; where the same lines were changed it stays as it is here, and "
-        "the exit code is 1, until you say which one counts.",
+        "Sends everything as one change, and merges files that both sides changed. If both changed the same lines, your file stays as it is "
+        "and the exit code is 1: then choose with --ours or --theirs.",
     )
-    add("--ours", action="store_true", help="such a file becomes what it is here")
+    add("--ours", action="store_true", help="on a conflict, keep the file of this checkout")
     add(
         "--theirs",
         action="store_true",
-        help="such a file becomes what it is there; undo brings it back",
+        help="on a conflict, take the file of the shared workspace; you can undo this",
     )
     below.add(
         "status",
         "sharing:status",
-        "show how this checkout and its shared workspace differ",
+        "show the differences between this checkout and its shared workspace",
         "filepact workspace status",
-        "Nothing is changed, here or there; but as before every command, what others changed is brought first where it fits.",
+        "First gets the changes of others that do not conflict, as every command does. Apart from that it changes nothing.",
     )
     add = below.add(
         "export",
         "sharing:export",
-        "write the newest version into an empty folder, or as a commit into a Git repository",
+        "write the newest version to an empty folder, or as a commit to a Git repository",
         "filepact workspace export s3://team/project /srv/project",
-        "The folder is no checkout. A commit goes on top of the branch, and no work tree is touched.",
+        "The folder does not become a checkout. A commit is added to the branch; no work tree is changed.",
     )
     add("url", metavar="URL", help=_URL)
-    add("directory", metavar="DIR", help="the folder, which is there and empty, or a repository")
+    add("directory", metavar="DIR", help="an existing, empty folder, or a repository")
     add("--branch", metavar="NAME", help="commit to this branch of the repository")
     add = below.add(
         "check",
         "sharing:check",
-        "read all files of the newest version, and list those that cannot be read",
+        "read all files of the newest version, and list the unreadable ones",
         "filepact workspace check s3://team/project",
         "The exit code is 1 if there are any.",
     )
@@ -515,10 +514,10 @@ def _add_sharing(group: CommandGroup) -> None:
     add = below.add(
         "gc",
         "sharing:gc",
-        "remove what no version that is in use names any more",
+        "delete stored data that no version in use needs any more",
         "filepact workspace gc s3://team/project",
-        "What is found is removed by a later call, after the grace, unless a checkout stands at a version that may need it. Small packs "
-        "become large ones. One call at a time.",
+        "Run one at a time. Marks unneeded data; a later run deletes it after the time in --grace, unless a checkout is at a version that "
+        "may need it. Also combines small packs into large ones.",
     )
     add("url", metavar="URL", help=_URL)
     add(
@@ -526,5 +525,5 @@ def _add_sharing(group: CommandGroup) -> None:
         metavar="HOURS",
         type=float,
         default=24.0,
-        help="how long what nothing names is kept at least (default: 24)",
+        help="keep unneeded data for at least this long (default: 24)",
     )

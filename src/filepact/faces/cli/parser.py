@@ -278,7 +278,7 @@ def new_parser(only: frozenset[str] | None = None) -> tuple[CommandParser, Comma
         formatter_class=_HelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("-V", "--version", action="store_true", help="print the version and stop")
+    parser.add_argument("-V", "--version", action="store_true", help="print the version and exit")
     _add_common(parser, default=None)
     common = CommandParser(add_help=False)
     # What was said before the command's name must outlive the command's own defaults.
@@ -320,10 +320,10 @@ def _add_common(parser: argparse.ArgumentParser, *, default: str | None) -> None
     )
     for option, about in (
         ("--json", "print exactly one JSON object"),
-        ("--no-color", "no colours, as with NO_COLOR; there are none in a pipe"),
+        ("--no-color", "no colours, as with NO_COLOR; a pipe never gets any"),
         (
             "--no-pager",
-            "print long answers at once, as into a pipe; the pager is FILEPACT_PAGER or PAGER",
+            "print long answers without a pager; the pager is FILEPACT_PAGER or PAGER",
         ),
     ):
         shared.add_argument(
