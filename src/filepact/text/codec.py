@@ -208,8 +208,8 @@ def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
             data = _splice(source.text, source.data, edits, encoding.name)
         except _FirmLineError as error:
             raise EncodingUnsafeError(
-                f"{name or 'the file'}: line {error.line} holds bytes that {encoding.label} has "
-                "more than one form for, and they would not come out as they are",
+                f"{name or 'the file'}: line {error.line} holds bytes that {encoding.label} can "
+                "write in more than one way, so saving would change them",
                 hint="Leave this line as it is; other lines of the file can be edited.",
                 path=name,
                 line=error.line,
@@ -246,7 +246,7 @@ def _check_escapes(encoding: Encoding, text: str, name: str) -> None:
     if not text.isascii() or "\x1b" in text:
         raise EncodingUnsafeError(
             f"{name or 'the file'}: is in {encoding.traced}, where escapes make letters of ASCII; "
-            "such a file is read and not written",
+            "such a file can be read but not written",
             hint="Convert the file to UTF-8 first, with a program made for that.",
             path=name,
         )

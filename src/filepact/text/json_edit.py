@@ -72,7 +72,7 @@ def _put(text: str, top: _Node, path: Sequence[str | int], value: object) -> str
         shown = _render(text, value, _indent_at(text, node.start))
         return f"{text[: node.start]}{shown}{text[node.end :]}"
     if not isinstance(node.value, dict):
-        raise ValueError(f"{_name(path[:depth])} is no object")  # noqa: TRY004 - of a text, not of a call
+        raise ValueError(f"{_name(path[:depth])} is not an object")  # noqa: TRY004 - of a text, not of a call
     for key in reversed(path[depth + 1 :]):
         value = {key: value}
     return _insert(text, node, f"{json.dumps(path[depth], ensure_ascii=False)}: ", value)
@@ -86,7 +86,7 @@ def append(text: str, path: Sequence[str | int], value: object) -> str:
     """
     node = _find(_parse(text), path)
     if not isinstance(node.value, list):
-        raise ValueError(f"{_name(path)} is no list")  # noqa: TRY004 - the same
+        raise ValueError(f"{_name(path)} is not a list")  # noqa: TRY004 - the same
     return _insert(text, node, "", value)
 
 
@@ -253,7 +253,7 @@ def _holder(text: str, start: int, depth: int) -> _Node:
                 raise _wrong(text, at, "a colon")
             at = _skip(text, at + 1)
         if key in parts:
-            raise _wrong(text, begin, "a key that is not there already")
+            raise _wrong(text, begin, "a key that was not used before")
         node = _value(text, at, depth + 1)
         parts[key] = (begin, node)
         at = _skip(text, node.end)
@@ -272,4 +272,4 @@ def _skip(text: str, at: int) -> int:
 
 def _wrong(text: str, at: int, wanted: str) -> ValueError:
     line = text.count("\n", 0, at) + 1
-    return ValueError(f"line {line} has no {wanted} where one has to be")
+    return ValueError(f"line {line}: expected {wanted}")

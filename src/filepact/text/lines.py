@@ -394,7 +394,7 @@ class LineIndex:
             raise InvalidParamsError(
                 f"there is no line {position.line} (the first is 0) in a text of "
                 f"{len(self._starts)} lines",
-                hint="Send the whole text; what is known of it is not what you mean.",
+                hint="Send the whole text; the known text differs from yours.",
             )
         start = self._starts[position.line]
         line = self.line(position.line)

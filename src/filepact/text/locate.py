@@ -452,8 +452,8 @@ def _too_many(request: _Request, count: int) -> InvalidParamsError:
 def _alike(request: _Request, places: list[LineMatch]) -> AmbiguousMatchError:
     lines = _lines_of(request.text, [place.start for place in places])
     return AmbiguousMatchError(
-        f"{request.shown}: the text to replace is not in the file as it was sent, and but for "
-        f"blanks, blank lines and typography it stands in several places, lines "
+        f"{request.shown}: the text to replace is not in the file as it was sent. Ignoring "
+        f"blanks, blank lines and typography, it is in several places: lines "
         f"{', '.join(map(str, lines))}",
         hint="Send the lines exactly as the file has them at the place that is meant, with more "
         "of the lines around it.",
@@ -465,9 +465,9 @@ def _alike(request: _Request, places: list[LineMatch]) -> AmbiguousMatchError:
 def _rivalled(request: _Request, place: LineMatch, rival: int) -> AmbiguousMatchError:
     (line,) = _lines_of(request.text, [place.start])
     return AmbiguousMatchError(
-        f"{request.shown}: the text to replace is not in the file as it was sent. But for blanks, "
-        f"blank lines and typography it stands at line {line}; but at line {rival} some of its "
-        f"lines stand exactly as they were sent, and others may have been rewritten",
+        f"{request.shown}: the text to replace is not in the file as it was sent. Ignoring blanks, "
+        f"blank lines and typography, it is at line {line}; but at line {rival} some of its "
+        f"lines are exactly as they were sent, and others may have been rewritten",
         hint="Read both places again, and send the lines exactly as the file has them at the one "
         "that is meant.",
         lines=tuple(sorted((line, rival))),

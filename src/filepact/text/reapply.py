@@ -129,7 +129,7 @@ class _Carrying:
         """Replace one line by one."""
         line, pair, fresh = self.place.lines[old], self.pairs[old], self.new[new]
         if line is None or pair is None:
-            raise RebaseError("a blank line that shall be changed is not in the file")
+            raise RebaseError("a blank line that is to be changed is not in the file")
         if not body_of(fresh):
             return [Edit(line.start, line.end, "")]
         if not body_of(pair.sent):
@@ -237,7 +237,7 @@ class _Carrying:
     def _no_depth(self, line: str) -> RebaseError:
         shown = body_of(line)
         shown = shown if len(shown) <= 60 else shown[:59] + "\u2026"
-        return RebaseError(f"how deep the file would indent this line cannot be told: {shown}")
+        return RebaseError(f"the indent of this line in the file is not certain: {shown}")
 
 
 def _similar(sent: str, fresh: str) -> bool:

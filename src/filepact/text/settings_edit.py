@@ -48,7 +48,7 @@ def read_settings_text(text: str, kind: SettingsFormat) -> dict[str, Any]:
     """
     value = json_edit.read(text) if kind == "json" else toml_edit.read(text)
     if not isinstance(value, dict):
-        raise ValueError("it is no object with keys")  # noqa: TRY004 - of a text, not of a call
+        raise ValueError("it is not an object with keys")  # noqa: TRY004 - of a text, not of a call
     return value
 
 
@@ -122,7 +122,7 @@ def _put_in(editing: _Editing, wants: Mapping[str, Any], path: Path, done: Setti
         place = (*path, key)
         have = _at(editing.value, path)
         if not isinstance(have, dict):
-            raise ValueError(f"{'.'.join(map(str, path))} is no object with keys")  # noqa: TRY004 - of a text
+            raise ValueError(f"{'.'.join(map(str, path))} is not an object with keys")  # noqa: TRY004 - of a text
         if key not in have:
             _note(value, place, done)
             editing.put(place, value)
@@ -133,7 +133,7 @@ def _put_in(editing: _Editing, wants: Mapping[str, Any], path: Path, done: Setti
         elif isinstance(value, dict):
             _put_in(editing, value, place, done)
         elif not isinstance(have[key], list):
-            raise ValueError(f"{'.'.join(map(str, place))} is no list")
+            raise ValueError(f"{'.'.join(map(str, place))} is not a list")
         else:
             for item in value:
                 if item not in _at(editing.value, place):

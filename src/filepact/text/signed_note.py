@@ -67,7 +67,7 @@ def read_note(note: str, verifier_key: str) -> str:
     name, hashed, public = _verifier_parts(verifier_key)
     text, between, signatures = note.rpartition("\n\n")
     if not between:
-        raise ValueError("it is no signed note")
+        raise ValueError("it is not a signed note")
     text += "\n"
     for line in signatures.splitlines():
         if not line.startswith(f"{_MARK}{name} "):
@@ -96,7 +96,7 @@ def _verifier_parts(verifier_key: str) -> tuple[str, bytes, bytes]:
     name, hashed, encoded = (*verifier_key.strip().split("+", 2), "", "")[:3]
     public = _bytes(encoded)
     if public[:1] != _ED25519 or len(public) != _KEY_BYTES + 1:
-        raise ValueError("it is no verifier key for Ed25519")
+        raise ValueError("it is not a verifier key for Ed25519")
     public = public[1:]
     if not name or _key_hash(name, public).hex() != hashed:
         raise ValueError("the verifier key is damaged")

@@ -104,7 +104,7 @@ def drop(text: str, path: Sequence[str]) -> str:
         if one.table[: len(whole)] == whole or (one.key and (*one.table, *one.key) == whole)
     }
     if not gone:
-        raise ValueError(f"{'.'.join(path)} is not there in a form that is known")
+        raise ValueError(f"{'.'.join(path)} is missing, or in an unknown form")
     first, last = min(gone), max(gone)
     if known[first].header:
         # What stands behind the last key belongs to what comes then; one gap goes with the table.
