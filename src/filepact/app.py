@@ -372,7 +372,7 @@ def repair_state(state_dir: str, *, tell: Callable[[str], None]) -> SalvageResul
     except OSError as error:
         raise StateFailedError(
             f"the state folder cannot be written ({error.strerror})",
-            hint="Make it writable, or room on its disk, and try again.",
+            hint="Make it writable or free space on its disk, then try again.",
         ) from error
 
 

@@ -126,7 +126,7 @@ class AuditFile:
                 self._let_go()
                 raise StateFailedError(
                     f"the audit log in {self.folder} cannot be written ({error.strerror})",
-                    hint="Make it writable, or room on its disk, and try again.",
+                    hint="Make it writable or free space on its disk, then try again.",
                 ) from None
 
     def sync(self) -> None:

@@ -211,5 +211,5 @@ def _private(path: str, flags: int) -> int:
 def _unwritable(error: OSError) -> StateFailedError:
     return StateFailedError(
         f"what a checkout remembers cannot be written ({error.strerror})",
-        hint="Make the state folder writable, or room on its disk, and try again.",
+        hint="Make the state folder writable or free space on its disk, then try again.",
     )

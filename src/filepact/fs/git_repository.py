@@ -80,7 +80,7 @@ class GitFolder:
         program = shutil.which("git")
         if program is None or not os.path.isabs(program):
             raise InvalidParamsError(
-                "the program `git` is not here", hint="Install Git, or name a folder."
+                "the program `git` is not installed", hint="Install Git, or name a folder."
             )
         above = os.path.dirname(os.path.realpath(path))
         self.environment = {
@@ -101,7 +101,7 @@ class GitFolder:
         code, _, said = self._ask("rev-parse", "--git-dir")
         if code:
             raise InvalidParamsError(
-                f"{path} is no Git repository that can be used here: {said}",
+                f"{path} is not a Git repository that can be used here: {said}",
                 hint="Name the folder of a repository that is yours.",
             )
 
@@ -295,7 +295,7 @@ class GitRevision:
         """
         data = self._read(self._names[path])
         if content_id(data) != wanted:
-            raise NoChangeError(f"{path}: the repository holds something else by now")
+            raise NoChangeError(f"{path}: the repository has changed this file meanwhile")
         return data
 
     def _read(self, name: str) -> bytes:
@@ -304,8 +304,8 @@ class GitRevision:
         size = int(words[2]) if len(words) == 3 and words[2].isdigit() else LARGEST + 1
         if len(words) != 3 or words[1] != b"blob" or size > LARGEST:
             raise ReadFailedError(
-                f"Git does not have what it names {name}",
-                hint="A clone that is not whole cannot be taken in: fetch the rest of it first.",
+                f"Git does not have the object {name}",
+                hint="An incomplete clone cannot be imported: fetch the rest of it first.",
             )
         return self._reading.exactly(size + 1)[:-1]
 
@@ -357,7 +357,7 @@ class _Program:
         poll = select.poll()
         poll.register(number, what)
         if not poll.poll(_PATIENCE * 1_000):
-            raise ReadFailedError("Git does nothing any more", hint="Try again.")
+            raise ReadFailedError("Git has stopped answering", hint="Try again.")
 
     def _more(self) -> bytes:
         self._wait(self._out.fileno(), select.POLLIN)
@@ -377,7 +377,7 @@ class _Program:
         while len(self._held) < size:
             part = self._more()
             if not part:
-                raise ReadFailedError("Git ended before it had said everything")
+                raise ReadFailedError("Git ended before its answer was complete")
             self._held += part
         found = bytes(self._held[:size])
         del self._held[:size]
@@ -390,7 +390,7 @@ class _Program:
         while part := self._more():
             size += len(part)
             if size > most:
-                raise TooLargeError("Git says more than can be taken in")
+                raise TooLargeError("Git's answer is too large")
             parts.append(part)
         return b"".join(parts)
 

@@ -143,7 +143,7 @@ class FileLocks:
             raise self._unusable(error) from None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise self._unusable(OSError(errno.EINVAL, "it is no plain file"))
+            raise self._unusable(OSError(errno.EINVAL, "it is not a regular file"))
         return descriptor
 
     def _retire(self, end: float) -> None:
@@ -221,7 +221,7 @@ class ProcessLock:
         except OSError as error:
             raise StateFailedError(
                 f"the state folder cannot be written ({error.strerror})",
-                hint="Make it writable, or room on its disk, and try again.",
+                hint="Make it writable or free space on its disk, then try again.",
             ) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -387,8 +387,8 @@ def _drain(folder: str, end: float) -> None:
                 except BlockingIOError:
                     if time.monotonic() > end:
                         raise TimedOutError(
-                            "a filepact of an earlier version is changing a file",
-                            hint="Try again, and start that program anew: it cannot lock any more.",
+                            "an earlier version of filepact is changing a file",
+                            hint="Try again, and restart that program: it can no longer lock files.",
                         ) from None
                     time.sleep(0.01)
         finally:
@@ -400,7 +400,7 @@ def _busy(holder: int, timeout: float) -> TimedOutError:
     who = f" ({described(holder)})" if holder else ""
     return TimedOutError(
         f"another call{who} was changing the same file and did not end within {timeout:g} seconds",
-        hint="Try again; if it goes on, see what that process does.",
+        hint="Try again; if this repeats, look at what that process does.",
     )
 
 

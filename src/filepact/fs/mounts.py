@@ -107,8 +107,8 @@ class RootMounts:
             return
         if self.mounts:
             raise PathBlockedError(
-                f"{path}: lies on a file system that the kernel makes up",
-                hint="What programs and devices tell about themselves cannot be used.",
+                f"{path}: is on a file system of the kernel, such as /proc",
+                hint="Work without it: such files show the state of programs and devices.",
                 path=path,
             )
         raise PathBlockedError(

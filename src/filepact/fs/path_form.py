@@ -88,7 +88,7 @@ def check_form(path: str, system: System | None = None) -> str:
     if _FOREIGN.match(path):
         raise _form(path, "is a Windows drive, network or device path")
     if system == "macos" and (_MACOS.match(path) or _MACOS_FORK.search(path)):
-        raise _form(path, "names a file by its number, or a second half of one")
+        raise _form(path, "names a file by its number, or its resource fork")
     encoded = len(path.encode("utf-8", "surrogatepass"))
     if encoded >= LONGEST_PATH:
         raise _form(path, f"has {encoded:,} bytes, at most {LONGEST_PATH - 1:,} are possible")
@@ -120,11 +120,11 @@ def _check_windows(path: str) -> None:
     drive = _DRIVE.match(path)
     rest = path[2:] if drive else path
     if not drive and path[:1] in ("/", "\\"):
-        raise _form(path, "begins at the root of whatever drive is current")
+        raise _form(path, "begins at the root of the current drive")
     if ":" in rest:
         raise _form(path, "names a stream of a file, or a drive's current folder")
     if bad := _RESERVED.search(rest):
-        raise _form(path, f"contains {_described(bad[0])}, which no name may")
+        raise _form(path, f"contains {_described(bad[0])}, which no name may contain")
     parts = re.split(r"[\\/]+", rest)
     depth = 0
     for part in parts:

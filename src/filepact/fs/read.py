@@ -247,7 +247,7 @@ def read_whole(descriptor: int, limit: int, path: str) -> FileContents:
             )
     raise ReadFailedError(
         f"{path}: a program is writing to it all the time",
-        hint="Try again when it is at rest.",
+        hint="Try again when that program has finished.",
         path=path,
     )
 

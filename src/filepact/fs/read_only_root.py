@@ -231,7 +231,7 @@ class RootReader:
                     return os.fsencode(os.readlink(name, dir_fd=folder))
             except OSError:
                 raise StaleFileError(
-                    f"{path}: was a link, and is none any more",
+                    f"{path}: is no longer a link",
                     hint="Look at the tree again.",
                     path=path,
                 ) from None
@@ -389,7 +389,7 @@ class RootReader:
             if error.errno == errno.ELOOP:
                 raise PathBlockedError(
                     f"{path}: a link took the file's place just now",
-                    hint="Try again when the tree is at rest.",
+                    hint="Try again when no other program changes the tree.",
                     path=path,
                 ) from None
             raise unreadable(error, path) from None
@@ -525,6 +525,6 @@ def _folded(name: str) -> str:
 def _check_files(folder: int, path: str | os.PathLike[str]) -> None:
     if is_made_up(folder):
         raise PathBlockedError(
-            f"{path}: lies on a file system that the kernel makes up",
+            f"{path}: is on a file system of the kernel, such as /proc",
             hint="Name a folder of files as the root.",
         )

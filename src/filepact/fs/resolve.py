@@ -129,15 +129,15 @@ def _circle(path: str) -> PathBlockedError:
 
 def _unrest(path: str) -> PathBlockedError:
     return PathBlockedError(
-        f"{path}: folders on the way are being exchanged",
-        hint="Try again when the tree is at rest.",
+        f"{path}: other programs keep replacing folders of this path",
+        hint="Try again when no other program changes the tree.",
         path=path,
     )
 
 
 def _no_folder(path: str) -> NotFoundError:
     return NotFoundError(
-        f"{path}: a part of the path that is used as a folder is none",
+        f"{path}: a part of the path is used as a folder but is not one",
         hint="directory_tree shows what is there.",
         path=path,
     )

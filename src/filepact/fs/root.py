@@ -349,7 +349,7 @@ def _stage(
         return remove(parent, name, expected=expected, token=token, shown=path)
     if expected is not None and LINK in (after.mode, expected.mode):
         raise WriteFailedError(
-            f"{path}: a link is not exchanged for something else in one step",
+            f"{path}: a link cannot be replaced by something else in one step",
             hint="Nothing was changed. Remove the link first.",
             path=path,
         )

@@ -138,7 +138,7 @@ class RunFolder:
         if len(found) != 1:
             what = "several runs" if found else "no run"
             raise NotFoundError(
-                f"{what} of which the id begins with {name!r}",
+                f"{what} with an id that begins with {name!r}",
                 hint="`filepact runs` lists them.",
             )
         path = os.path.join(state, _RUNS, found[0].id)
@@ -270,7 +270,7 @@ class RunFolder:
             with open(os.path.join(self.path, "kept", name), "rb") as stream:
                 return stream.read()
         except OSError:
-            raise NotFoundError("what a file held at a commit is not kept") from None
+            raise NotFoundError("the content of a file at a commit was not kept") from None
 
     def asked(self) -> list[str]:
         """Who asks for a commit, by names of theirs."""
@@ -375,7 +375,7 @@ def ask_commit(state: str, name: str) -> dict[str, Any] | None:
         os.unlink(os.path.join(path, _ASKED + mine))
     raise StateFailedError(
         f"the run {name} does not answer",
-        hint="It may be stopped: let it go on, or wait until its program has ended.",
+        hint="It may be stopped: continue it, or wait until its program has ended.",
     )
 
 
@@ -418,5 +418,5 @@ def _lock(path: str) -> int:
 def _unusable(path: str, error: OSError) -> StateFailedError:
     return StateFailedError(
         f"the folder of a run, {path}, cannot be used: {error.strerror}",
-        hint="Make it writable, or room on its disk, and try again.",
+        hint="Make it writable or free space on its disk, then try again.",
     )

@@ -484,7 +484,7 @@ def create_link(parent: int, name: str, target: bytes, *, token: str, shown: str
         os.symlink(target, os.fsencode(staged.temp), dir_fd=parent)
     except PermissionError:
         raise WriteFailedError(
-            f"{shown}: the system lets this process make no links",
+            f"{shown}: the system does not let this process make links",
             hint="Nothing was changed. Ask the person to do this step.",
             path=shown,
         ) from None

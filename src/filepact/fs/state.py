@@ -220,7 +220,7 @@ def journal_in(folder: str) -> str | None:
         # What SQLite keeps beside a journal would lie where the link leads to, perhaps in a root
         # where an agent may write, and behind the sandbox nothing there can be opened.
         raise StateFailedError(
-            f"{path} is a symbolic link, and a journal lies in the state folder itself",
+            f"{path} is a symbolic link, but a journal has to be in the state folder itself",
             hint="Put the file in the place of the link, or name the folder that it lies in with "
             "--state or FILEPACT_STATE_DIR.",
         )
@@ -282,7 +282,7 @@ class _Syslog:
         except OSError as error:
             self.close()
             raise StateFailedError(
-                f"{path} takes no messages ({error.strerror}), and the settings name it for signed heads",
+                f"{path} does not take messages ({error.strerror}), but the settings send signed heads to it",
                 hint="Name the socket of a running system log as syslog in [audit], such as /dev/log.",
             ) from None
 
@@ -389,7 +389,7 @@ def write_note(folder: str, name: str, data: bytes) -> None:
             os.unlink(temporary)
         raise StateFailedError(
             f"the state folder cannot be written ({error.strerror})",
-            hint="Make it writable, or room on its disk, and try again.",
+            hint="Make it writable or free space on its disk, then try again.",
         ) from None
 
 
