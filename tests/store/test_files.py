@@ -346,7 +346,7 @@ def test_after_the_disk_has_failed_once_nothing_is_said_to_be_durable(
         with pytest.raises(StateFailedError, match="Input/output error"):
             write(2)
     # The system says of the next attempt that all went well, and it did not.
-    with pytest.raises(StateFailedError, match="could not be put on its disk") as told:
+    with pytest.raises(StateFailedError, match="could not be written to its disk") as told:
         write(3)
     assert "start this program again" in told.value.hint
     write(4, durable=False)

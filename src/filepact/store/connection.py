@@ -389,11 +389,11 @@ class Database:
         if isinstance(error, apsw.BusyError | apsw.LockedError):
             return TimedOutError(
                 f"{self._holder()} kept the journal busy for {self._patience:g} s",
-                hint="Try again; if it goes on, see what that process does.",
+                hint="Try again; if this repeats, look at what that process does.",
             )
         if isinstance(error, apsw.NotADBError | apsw.CorruptError):
             return StateFailedError(
-                f"the journal's file {self._path.name} is damaged or no journal",
+                f"the journal's file {self._path.name} is damaged, or is not a journal",
                 hint=_DAMAGED,
             )
         if isinstance(error, apsw.FullError):
@@ -405,11 +405,11 @@ class Database:
         if isinstance(error, apsw.Error):
             return StateFailedError(
                 f"the journal cannot be used ({type(error).__name__})",
-                hint="See that the state folder is there, writable and on a local disk.",
+                hint="Check that the state folder exists, is writable and is on a local disk.",
             )
         return StateFailedError(
             f"the state folder cannot be used ({error.strerror})",
-            hint="See that the state folder is there, writable and on a local disk.",
+            hint="Check that the state folder exists, is writable and is on a local disk.",
         )
 
 
@@ -487,8 +487,8 @@ def _not_synced(error: OSError) -> StateFailedError:
     log is lost with it in a power cut.
     """
     return StateFailedError(
-        f"the journal could not be put on its disk ({error.strerror})",
-        hint="See that the disk is sound, and start this program again.",
+        f"the journal could not be written to its disk ({error.strerror})",
+        hint="Check the disk, then start this program again.",
     )
 
 
@@ -501,7 +501,7 @@ def _taken_away() -> StateFailedError:
 
 def _cut() -> StateFailedError:
     return StateFailedError(
-        "the journal's file was emptied, or its log overwritten, in which stands what was last",
-        hint="Nothing was changed. End all filepact processes, which puts back what they can, and "
-        f"look again: {_DAMAGED}",
+        "the journal's file was emptied, or its log with the latest changes was overwritten",
+        hint="Nothing was changed. End all filepact processes, which restore what they can. "
+        f"Then {_DAMAGED}",
     )

@@ -226,7 +226,7 @@ class ContentStore:
         if row[1] == "gone":
             raise NotFoundError(
                 f"content {name[:12]} was given up to make room",
-                hint="Operations this old can be looked at but not be taken back.",
+                hint="Operations this old can be shown but not undone.",
             )
         return self.load(tx, int(row[0]))
 

@@ -47,6 +47,6 @@ def check_package() -> None:
         import psycopg  # noqa: F401, PLC0415 - an optional package
     except ImportError:
         raise InvalidParamsError(
-            "the settings keep the journal in a database, and what speaks to it is not installed",
+            "the settings keep the journal in a database, and its driver is not installed",
             hint="pip install 'filepact[postgres]'",
         ) from None

@@ -154,5 +154,5 @@ class SqliteGatewayStore:
 def _failed(error: Exception) -> StateFailedError:
     return StateFailedError(
         f"the gateway's own file in the state folder cannot be used ({type(error).__name__})",
-        hint="Look whether the folder can be written and its disk has room.",
+        hint="Check that the folder is writable and its disk has room.",
     )

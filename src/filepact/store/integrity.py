@@ -253,8 +253,8 @@ def salvage(path: str, tell: Callable[[str], None] = lambda _said: None) -> Salv
             kept = tx.value("SELECT count(*) FROM content WHERE kept <> 'gone'")
             if tx.all("PRAGMA foreign_key_check") or tx.value("PRAGMA integrity_check") != "ok":
                 raise StateFailedError(
-                    "what could be read of the journal makes no sound one",
-                    hint=f"The damaged one is as it was; a copy lies in {aside.name}.",
+                    "the readable part of the journal is not a valid journal",
+                    hint=f"The damaged one is unchanged; a copy is in {aside.name}.",
                 )
     # The log goes first: SQLite would play it into the journal that comes into this place.
     for end in ("-shm", "-wal"):

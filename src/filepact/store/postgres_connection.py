@@ -418,8 +418,8 @@ class PostgresDatabase:
         if self.token not in (0, token):
             self.token = 0
             raise StoreFencedError(
-                "another gateway has taken over what this one had begun, since it was not heard of",
-                hint="Nothing was changed. Try again: what was begun before is settled there.",
+                "another gateway took over what this one had begun, because this one was silent",
+                hint="Nothing was changed. Try again: the other gateway settles what was begun before.",
             )
         return token
 
@@ -550,6 +550,6 @@ def _ended(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
 def _unsure() -> StoreUnsureError:
     return StoreUnsureError(
-        "the connection broke while a change was written down, and whether it was cannot be told",
-        hint="Look with `filepact log` when the server is up, before it is done again.",
+        "the connection broke while a change was being recorded; whether it was recorded is unknown",
+        hint="When the server is up, look with `filepact log` before you do it again.",
     )

@@ -97,8 +97,8 @@ _ENDED: Final = (
 def fenced_off(change_id: str) -> StoreFencedError:
     """The error for an operation that another gateway has taken over."""
     return StoreFencedError(
-        f"{change_id} was taken over by another gateway, since this one was not heard of",
-        hint="What became of it is written down there: see `filepact log`.",
+        f"{change_id} was taken over by another gateway, because this one was silent",
+        hint="`filepact log` shows what became of it.",
         change_id=change_id,
     )
 

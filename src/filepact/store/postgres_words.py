@@ -76,7 +76,7 @@ def told(error: psycopg.Error) -> FilepactError:
     if state in _LATE:
         return TimedOutError(
             "the database of the journal took too long",
-            hint="Try again; if it goes on, see what else writes to this workspace.",
+            hint="Try again; if this repeats, look at what else writes to this workspace.",
         )
     if state in _NO_ROOM:
         return StoreFullError(
@@ -85,7 +85,7 @@ def told(error: psycopg.Error) -> FilepactError:
         )
     if state == "25006":
         return StoreReadOnlyError(
-            "the database of the journal only reads: a standby, or one that was set so",
+            "the database of the journal is read-only: a standby, or set so",
             hint="Name the primary server in the address, for example with"
             " target_session_attrs=read-write and all its hosts.",
         )

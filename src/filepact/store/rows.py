@@ -580,7 +580,7 @@ def only(found: tuple[_Change, ...], change_id: str, what: str) -> _Change:
     if found[0].id != change_id and len(change_id) < _LEAST:
         # All ids begin alike, so less of one would mean whatever happens to be there alone.
         raise InvalidParamsError(
-            f"{change_id!r} is too little of the id of {what} {found[0].id}",
+            f"{change_id!r} is too short a part of the id of {what} {found[0].id}",
             hint=f"Give at least {_LEAST} characters of it.",
         )
     return found[0]

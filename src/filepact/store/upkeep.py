@@ -165,8 +165,7 @@ def check_room(
         f"no room for another proposal: {count:,} wait already, with {size / _MEGABYTE:,.1f} MB,"
         f" and this one has {more / _MEGABYTE:,.1f} MB (at most {limits.count:,} and"
         f" {limits.megabytes:,} MB may wait)",
-        hint="Nothing was stored. A person has to decide about those that wait, or those be taken"
-        " back.",
+        hint="Nothing was stored. A person has to decide about those that wait, or you take some back.",
         pending=count,
         bytes=size,
     )
