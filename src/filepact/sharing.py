@@ -206,8 +206,8 @@ class SharedPlace:
         ]
         if other:
             raise SharedConflictError(
-                f"the folder has {len(other):,} files that are not those of the shared workspace: {other[0]}",
-                hint="Nothing was changed. Take an empty folder; what is in this one, `filepact workspace import` takes in.",
+                f"{len(other):,} files in the folder are not those of the shared workspace: {other[0]}",
+                hint="Nothing was changed. Use an empty folder, or import this one with `filepact workspace import`.",
             )
         missing: dict[str, list[str]] = {}
         for path, entry in sorted(files.items()):
@@ -301,7 +301,7 @@ def sync_checkout(
 ) -> SyncResult:
     """Bring and send; see `SharedRoot.sync`."""
     if ours and theirs:
-        raise InvalidParamsError("a file cannot become both what it is here and what it is there")
+        raise InvalidParamsError("conflicts are settled with ours or with theirs, not with both")
     return _checkout_of(workspace).sync(by, ours=ours, theirs=theirs)
 
 

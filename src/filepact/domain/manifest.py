@@ -194,7 +194,7 @@ def check_path(path: object) -> str:
         SharedDamagedError: No checkout may have a file of this name.
     """
     if not isinstance(path, str):
-        raise SharedDamagedError("the shared workspace names a file with something that is no text")
+        raise SharedDamagedError("the shared workspace has a file name that is not text")
     fault = fault_of(path)
     if fault:
         shown = path[:200].encode("unicode_escape", "backslashreplace").decode()
@@ -220,7 +220,7 @@ def check_names(paths: Collection[str]) -> None:
         while above and above not in known:
             if above in paths:
                 raise SharedDamagedError(
-                    f"the shared workspace has a file that is a folder as well: {above[:200]!r}"
+                    f"the shared workspace has a file that is also a folder: {above[:200]!r}"
                 )
             known.add(above)
             above = above.rpartition("/")[0]

@@ -185,7 +185,7 @@ class _Obstore:
         found = self.get_other(name, "")
         if found is None:
             raise ObjectStoreFailedError(
-                f"{name}: the server answers a question that was not asked"
+                f"{name}: the server answered 304 (not modified) to a read without a condition"
             )
         return found
 
@@ -261,7 +261,7 @@ class _Obstore:
 def _failed(name: str, error: Exception) -> ObjectStoreFailedError:
     return ObjectStoreFailedError(
         f"the object store does not give {name or 'a listing'}: {_first_line(error)}",
-        hint="Nothing was changed. Look whether the server runs, and whether this account may use it.",
+        hint="Nothing was changed. Check that the server runs, and that this account may use it.",
         outcome="not_applied",
     )
 
@@ -295,8 +295,8 @@ def put_new(bucket: Bucket, name: str, data: bytes) -> None:
                 continue
             if content_id(there) != content_id(data):
                 raise ObjectStoreFailedError(
-                    f"something else has the name {name} that nobody but us can know",
-                    hint="Somebody else writes to this place.",
+                    f"another object has the name {name}, which only this program knows",
+                    hint="Another program writes to this place.",
                     outcome="not_applied",
                 ) from None
         return
@@ -329,22 +329,22 @@ def probe(bucket: Bucket) -> None:
 def _probe_one(bucket: Bucket, name: str) -> None:
     won = _race(lambda number: bucket.create(name, str(number).encode()))
     if len(won) != 1:
-        raise _unsafe(f"{len(won)} of {_RACERS} made the same new object at the same time")
+        raise _unsafe(f"{len(won)} of {_RACERS} writers made the same new object at the same time")
     data, tag = bucket.get(name)
     if data != str(won[0]).encode() or not tag:
-        raise _unsafe("an object that was just made is another's, or has no tag")
+        raise _unsafe("a new object holds another writer's bytes, or has no tag")
     if bucket.get_other(name, tag) is not None:
-        raise _unsafe("If-None-Match is not kept when an object is read")
+        raise _unsafe("it ignores If-None-Match when an object is read")
     won = _race(lambda number: bucket.swap(name, f"next {number}".encode(), tag))
     if len(won) != 1:
-        raise _unsafe(f"{len(won)} of {_RACERS} replaced the same state of an object")
+        raise _unsafe(f"{len(won)} of {_RACERS} writers replaced the same state of an object")
     if bucket.get(name)[0] != f"next {won[0]}".encode():
-        raise _unsafe("an object is not what the only one that could replace it has written")
+        raise _unsafe("a replaced object does not hold what its writer wrote")
     try:
         bucket.swap(name, b"late", tag)
     except StaleItemError:
         return
-    raise _unsafe("If-Match is not kept")
+    raise _unsafe("it ignores If-Match")
 
 
 def _race(act: Callable[[int], object]) -> list[int]:
@@ -375,5 +375,5 @@ def _race(act: Callable[[int], object]) -> list[int]:
 def _unsafe(what: str) -> ObjectStoreUnsafeError:
     return ObjectStoreUnsafeError(
         f"this server is not safe for a shared workspace: {what}",
-        hint="Use a server, or a version of it, that keeps If-Match and If-None-Match on writes.",
+        hint="Use a server, or a version of it, that obeys If-Match and If-None-Match on writes.",
     )

@@ -267,7 +267,7 @@ def _entry(told: Any) -> ManifestEntry:
     if _whole(mode, 1 << 20) & ~_MODES:
         # A link leads somewhere, and a set-user-ID bit gives somebody's rights away.
         raise SharedDamagedError(
-            f"the shared workspace has something that is no ordinary file: mode {mode:o}",
+            f"the shared workspace has something that is not an ordinary file: mode {mode:o}",
             hint="Nothing was done with it.",
         )
     pack = PACKS + _matching(_OBJECT, pack)
@@ -313,5 +313,5 @@ def read_time(told: Any) -> float:
 def _no_head(why: str) -> SharedDamagedError:
     return SharedDamagedError(
         f"the head of the shared workspace is not what filepact writes: {why}",
-        hint="Nothing was done. Is this the right place, and this program new enough?",
+        hint="Nothing was done. Check that this is the right place, and that filepact is new enough.",
     )

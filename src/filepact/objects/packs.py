@@ -132,7 +132,7 @@ class PackReader:
             parts = self._bucket.get_ranges(pack, ranges)
         except UnknownItemError:
             raise SharedDamagedError(
-                f"a pack of the shared workspace is not there, or is cut short: {pack}",
+                f"a pack of the shared workspace is missing or cut short: {pack}",
                 hint="`filepact workspace check` lists all files that cannot be read.",
             ) from None
         for entry in entries:
@@ -173,7 +173,7 @@ def _unpacked(entry: ManifestEntry, held: bytes) -> bytes:
 
 def _wrong(entry: ManifestEntry) -> SharedDamagedError:
     return SharedDamagedError(
-        f"what a file of the shared workspace holds is damaged, in {entry.pack}",
+        f"the content of a file in the shared workspace is damaged, in {entry.pack}",
         hint="Nothing was done with it. `filepact workspace check` lists all such files.",
         pack=entry.pack,
     )

@@ -157,7 +157,7 @@ class BucketWorkspace:
             if known is not None and known.workspace != head.workspace:
                 raise NotFoundError(
                     "another shared workspace was made at this place meanwhile",
-                    hint="Check it out anew.",
+                    hint="Check it out again.",
                 )
             if known is None or head.number > known.number:
                 self._newest = head
@@ -457,7 +457,7 @@ def _check(wanted: Mapping[str, FileState | None]) -> None:
             ) from None
         if state is not None and state.size > LARGEST_CONTENT:
             raise TooLargeError(
-                f"{path}: over {LARGEST_CONTENT:,} bytes, which no file of a shared workspace may have",
+                f"{path}: over {LARGEST_CONTENT:,} bytes, the limit for a file of a shared workspace",
                 outcome="not_applied",
             )
 
@@ -468,7 +468,7 @@ def _check_room(after: Mapping[str, ManifestEntry]) -> None:
         check_names(after)
     except SharedDamagedError:
         raise SharedConflictError(
-            "a new file has the name of a folder, or lies in what is a file by now",
+            "a new file has the name of a folder, or its folder has become a file",
             hint="Nothing was changed. Look at what others made there, and choose another name.",
             outcome="not_applied",
         ) from None
@@ -484,7 +484,7 @@ def _gone() -> NotFoundError:
 
 def _conflict(path: str, head: Head) -> SharedConflictError:
     return SharedConflictError(
-        f"{path}: was changed elsewhere meanwhile, at the latest by {head.by} (version {head.number})",
+        f"{path}: was changed elsewhere meanwhile, last by {head.by} (version {head.number})",
         hint="Nothing was changed. Read the file again, and make the change on what it holds now.",
         path=path,
         outcome="not_applied",
@@ -493,14 +493,14 @@ def _conflict(path: str, head: Head) -> SharedConflictError:
 
 def _missing(name: str) -> SharedDamagedError:
     return SharedDamagedError(
-        f"a part of the manifest is not there: {name}",
-        hint="Was something removed that filepact did not remove?",
+        f"a part of the manifest is missing: {name}",
+        hint="Something other than filepact may have removed it.",
     )
 
 
 def _busy() -> SharedBusyError:
     return SharedBusyError(
-        "others changed the shared workspace each time that this was tried",
+        "others changed the shared workspace during every attempt",
         hint="Nothing was changed. Try again.",
         outcome="not_applied",
     )
@@ -508,15 +508,15 @@ def _busy() -> SharedBusyError:
 
 def _made_already(change: str) -> NoChangeError:
     return NoChangeError(
-        f"{change} was made already, by another machine that was asked for the same",
-        hint="Read the files: they have it.",
+        f"another machine has already made the change {change}",
+        hint="Read the files: they contain it.",
         outcome="not_applied",
     )
 
 
 def _unknown(change: str) -> OutcomeUnknownError:
     return OutcomeUnknownError(
-        "the object store gives no answer, so nobody can tell whether this change was made",
+        "the object store does not answer, so it is unknown whether this change was made",
         hint="Look again when it answers: the change is there as a whole, or not at all.",
         change=change,
         outcome="unknown",

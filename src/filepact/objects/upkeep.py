@@ -158,7 +158,7 @@ class BucketLifecycle:
             InvalidParamsError: The grace is no time.
         """
         if grace < 0:
-            raise InvalidParamsError("an object cannot be kept for less than no time")
+            raise InvalidParamsError("an object cannot be kept for a negative time")
         packed = self._pack(change, by)
         head = self._workspace.newest()
         # After the head: what is newer than it has no mark yet, and only gets one.
