@@ -242,7 +242,7 @@ class LanguageClient:
         for identifier in self.capabilities.pull_identifiers:
             found = await self._pull_one(document, identifier, deadline)
             if not isinstance(found, list):
-                raise ServerError("the server's answer is no list of diagnostics")
+                raise ServerError("the server's answer is not a list of diagnostics")
             items += found
         return items, "pull"
 
@@ -260,7 +260,7 @@ class LanguageClient:
         if kind == "unchanged" and before is not None:
             return before[1]
         if kind != "full":
-            raise ServerError("the server's answer about diagnostics is none")
+            raise ServerError("the server's answer does not contain diagnostics")
         number = answer.get("resultId")
         self._pulled.pop(key, None)
         self._limits[document.path] = answer.get("filepact")
@@ -307,7 +307,7 @@ class LanguageClient:
                     wait = min(wait, rest)
             if now >= deadline:
                 raise RequestTimeoutError(
-                    "nothing that is surely about the present text was published"
+                    "the server has published nothing that is certainly about the present text"
                 )
             await self._next_message(max(wait, 0.001))
 
@@ -346,7 +346,7 @@ class LanguageClient:
                 if not error.retry and error.code != CONTENT_MODIFIED:
                     raise
                 if self._loop.time() + pause >= deadline:
-                    raise RequestTimeoutError("the server puts the question off") from error
+                    raise RequestTimeoutError("the server keeps postponing its answer") from error
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_RETRY_SECONDS)
 

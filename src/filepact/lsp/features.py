@@ -267,7 +267,7 @@ class ReferencesQuery:
         try:
             found = [_span(_path(one["uri"]), one["range"]) for one in answer]
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ServerError("its places are not as the protocol has them") from error
+            raise ServerError("its places do not follow the protocol") from error
         return tuple(sorted(set(found)))
 
 
@@ -317,7 +317,7 @@ class SymbolsQuery:
         try:
             found = list(_symbols(answer or (), ""))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ServerError("its symbols are not as the protocol has them") from error
+            raise ServerError("its symbols do not follow the protocol") from error
         return tuple(sorted(found, key=lambda one: one.start)[:_MOST_SYMBOLS])
 
 
@@ -359,7 +359,7 @@ class ActionsQuery:
         actions: list[CodeAction] = []
         for one in answer[:_MOST_ACTIONS]:
             if not isinstance(one, dict) or not isinstance(one.get("title"), str):
-                raise ServerError("its code actions are not as the protocol has them")
+                raise ServerError("its code actions do not follow the protocol")
             action = one
             wanted = not self.title or one["title"] == self.title
             if wanted and self.title and "edit" not in one and options.get("resolveProvider"):
@@ -423,7 +423,7 @@ class DependentsQuery:
         try:
             return tuple(_path(one) for one in answer["files"])
         except (KeyError, TypeError, ValueError) as error:
-            raise ServerError("its files are not as they have to be") from error
+            raise ServerError("its list of files is not valid") from error
 
 
 def _offered(client: LanguageClient, method: str, provider: str) -> Mapping[str, Any]:
@@ -558,7 +558,7 @@ def _touches(diagnostic: Any, start: Position, end: Position) -> bool:
 def _action(value: Any) -> CodeAction:
     """A code action; of a bare command there is only the title."""
     if not isinstance(value, dict) or not isinstance(value.get("title"), str):
-        raise ServerError("its code actions are not as the protocol has them")
+        raise ServerError("its code actions do not follow the protocol")
     disabled = value.get("disabled")
     return CodeAction(
         value["title"][:_TITLE_LENGTH],

@@ -480,7 +480,7 @@ class ServerSession:
             hung = await self._look(client, heard)
             if hung or self._silent_for > self.spec.first * _SILENT_FACTOR:
                 self._silent_for = 0.0
-                self._lifecycle.give_up("the server does not answer any more")
+                self._lifecycle.give_up("the server no longer answers")
         return tuple(reports)
 
     async def _look(self, client: LanguageClient, heard: int) -> bool:
@@ -524,7 +524,7 @@ class ServerSession:
         if not task.done():
             reason = "no answer in time; the server is still being asked"
         elif task.cancelled():
-            reason = "the question was given up"
+            reason = "the question was cancelled"
         else:
             return task.result()
         return FileDiagnostics(self.spec.name, path, reason=reason)

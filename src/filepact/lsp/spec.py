@@ -278,7 +278,7 @@ def parse_servers(
     found = {one.name: one for one in known}
     for name, table in tables.items():
         if not _NAME.fullmatch(name):
-            raise _wrong(name, "is no name: lower-case letters, digits and `-`, at most 40")
+            raise _wrong(name, "is not a name: use lower-case letters, digits and `-`, at most 40")
         reader = _Table(name, table)
         if not reader.truth("enabled", default=True):
             found.pop(name, None)

@@ -242,8 +242,8 @@ def carry_out(draft: Draft, edits: ServerEdits) -> dict[str, Target]:
         held = None if source.document is None else source.document.text
         if source.hidden or held != (one.before if one.old else None):
             raise StaleFileError(
-                f"{source.location.shown}: is not what the language server was shown any more",
-                hint="Send it again: the server is asked anew.",
+                f"{source.location.shown}: has changed since the language server saw it",
+                hint="Send it again, and the server is asked again.",
                 path=source.location.shown,
             )
         _put(draft, one, source, targets[one.path])

@@ -153,10 +153,12 @@ class ServerQueries:
             StaleFileError: Files went on changing while it was asked.
         """
         if not _NEW_NAME.fullmatch(new):
-            raise InvalidParamsError(f"{new!r}: is no name", hint="Send one name, without blanks.")
+            raise InvalidParamsError(
+                f"{new!r}: is not a name", hint="Send one name, without blanks."
+            )
         offset, name, start = self._resolve(path, place)
         if name == new:
-            raise NoChangeError(f"{self._shown(path)}: {name} is called so already")
+            raise NoChangeError(f"{self._shown(path)}: {name} has this name already")
         question = RenameQuery(
             path.absolute, offset, new, name, follow=path.path.endswith((".py", ".pyi"))
         )
@@ -356,7 +358,7 @@ class ServerQueries:
             )
         raise NoServerError(
             f"{answer.server} cannot {what}: {answer.reason}",
-            hint="server_status says what it is doing; reload starts it anew.",
+            hint="server_status says what it is doing; reload restarts it.",
         )
 
     def _ask_one(
@@ -448,7 +450,7 @@ class ServerQueries:
         index = LineIndex(text)
         if not 1 <= first <= last <= index.lines:
             raise InvalidParamsError(
-                f"{self._shown(path)}: has {index.lines} lines; {first} to {last} are not all among them"
+                f"{self._shown(path)}: has {index.lines} lines; it does not have all of {first} to {last}"
             )
         start = index.offset(Position(first - 1, 0), "utf-32")
         end = index.offset(Position(last - 1, 0), "utf-32") + len(index.line(last - 1))
@@ -467,12 +469,12 @@ class ServerQueries:
         if place.line is None:
             if not place.name:
                 raise InvalidParamsError(
-                    "which name is meant is not said",
+                    "no name and no line was sent",
                     hint="Send name, or line and column, or both.",
                 )
             return self._declared(path, text, index, place.name)
         if place.line > index.lines:
-            raise InvalidParamsError(f"{shown}: has {index.lines} lines, and none is {place.line}")
+            raise InvalidParamsError(f"{shown}: has {index.lines} lines, and no line {place.line}")
         line = index.line(place.line - 1)
         start = index.offset(Position(place.line - 1, 0), "utf-32")
         words = [found for found in _WORD.finditer(line) if place.name in ("", found[0])]
@@ -577,5 +579,5 @@ class ServerQueries:
         except FilepactError as error:
             raise ServerRefusedError(
                 f"the edits of {asked.answer.server} cannot be carried out: {error.message}",
-                hint="Call reload and send it again; if it goes on, make the change with write_file.",
+                hint="Call reload and send it again; if this repeats, make the change with write_file.",
             ) from None
