@@ -103,7 +103,8 @@ class Deadline:
                 )
             case "cancelled":
                 raise CallCancelledError(
-                    "given up before anything was changed", hint="Send it again if it is wanted."
+                    "the call was cancelled before anything was changed",
+                    hint="Send it again if it is wanted.",
                 )
             case _:
                 return

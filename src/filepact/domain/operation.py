@@ -219,15 +219,15 @@ class Proposal:
         """
         if self.superseded_by:
             raise NoChangeError(
-                f"{self.id} waits no more: {self.superseded_by} stands in its place, with what has "
+                f"{self.id} no longer waits: {self.superseded_by} replaces it, with what has "
                 "changed since",
-                hint=f"Look at that one: `filepact diff {self.superseded_by}`.",
+                hint=f"Look at it: `filepact diff {self.superseded_by}`.",
                 superseded_by=self.superseded_by,
             )
         if self.state == "expired":
             raise ProposalExpiredError(
                 f"{self.id} has expired: nobody decided about it in time",
-                hint="Nothing was changed. Have it proposed again if it is still wanted.",
+                hint="Nothing was changed. Propose it again if it is still wanted.",
             )
         if self.state != "proposed":
             raise NoChangeError(

@@ -48,7 +48,7 @@ async def _call(tool: AgentTool, _context: ToolContext[Any], arguments: str) -> 
     except ValueError:
         sent = None
     if not isinstance(sent, dict):
-        return "INVALID_PARAMS: the arguments are no JSON object\nSend one object."
+        return "INVALID_PARAMS: the arguments are not a JSON object\nSend one object."
     return await tool.call_async(**sent)
 
 

@@ -200,7 +200,7 @@ def manage_files(
     draft.dry_run = dry_run
     if (to is None) == (action == "move"):
         raise InvalidParamsError(
-            "to goes with action move, and with no other",
+            "to goes with action move only",
             hint="Send the whole new path as to." if to is None else "Leave it out.",
         )
     if action == "create_dir":
@@ -210,7 +210,7 @@ def manage_files(
         return f"create the folder {location.shown}"
     inside = draft.folders.inside(path)
     if inside is not None and expected_revision is not None:
-        raise InvalidParamsError("expected_revision is of a file, and this is a folder")
+        raise InvalidParamsError("expected_revision is for a file, but this is a folder")
     try:
         if to is None:
             return _delete(draft, path, inside, expected_revision)
@@ -252,7 +252,7 @@ def _move(
         raise InvalidParamsError(
             f"{to}: cannot take this name, "
             + ("a folder has it" if there else "it lies in the folder that is moved"),
-            hint="Send the whole new path, which is free.",
+            hint="Send a whole new path that is free.",
             path=to,
         )
     sources = [draft.folders.named(old, one) for one in inside.files]

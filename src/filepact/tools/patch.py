@@ -153,7 +153,7 @@ def _by_file(
             if before != step or (step in found and (None in step or step[0] != step[1])):
                 raise PatchMalformedError(
                     f"the patch changes {name} twice",
-                    hint="Only edits may follow each other; send the rest one by one.",
+                    hint="Only edits may follow each other; send the other changes one by one.",
                 )
         found.setdefault(step, []).append(patch)
     return [(parts, step) for step, parts in found.items()]
@@ -264,7 +264,7 @@ def _executable(mode: int, *, like: int) -> int:
 def _create(draft: Draft, patch: FilePatch, target: Target) -> None:
     if patch.new_mode == LINK:
         raise PatchMalformedError(
-            f"line {patch.line} of the patch deletes a link, and taken back it would make one",
+            f"line {patch.line} of the patch deletes a link, and taking it back would make one",
             hint="Use undo, which knows where the link led.",
             line=patch.line,
         )

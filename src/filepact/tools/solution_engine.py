@@ -61,9 +61,9 @@ __all__ = ["SolutionChange", "SolutionEngine"]
 _log = logging.getLogger(__name__)
 
 _BROKEN = "the language servers could not be asked; the server's log has the details"
-_OFF = "language servers are switched off, so nobody was told"
+_OFF = "language servers are switched off, so no server was told"
 _OFF_OR_NONE = "language servers are switched off, or none is installed"
-_SAME = "the file holds this text already, so nobody had to be told"
+_SAME = "the file holds this text already, so no server had to be told"
 _OTHER = (
     "the file holds another text: what was sent differs from it only where somebody has changed the file "
     "since, and that was kept, so there is nothing to write"
@@ -286,7 +286,7 @@ class SolutionEngine(EngineEvents):
         seconds = self._ask_before(draft, call)
         if call.cancelled():
             raise CallCancelledError(
-                f"{planned.target.location.shown}: given up before anything was written",
+                f"{planned.target.location.shown}: the call was cancelled before anything was written",
                 hint="Send it again if it is still wanted.",
             )
         receipt = self._workspace.submit(draft, summary)

@@ -325,7 +325,7 @@ class Approvals:
         proposal = self._find(change_id)
         if proposal.kind != "change":
             raise InvalidParamsError(
-                f"{proposal.id} goes back, and is done as a whole or not at all",
+                f"{proposal.id} takes a change back, so it is done as a whole or not at all",
                 hint="Approve or reject all of it.",
             )
         return proposal

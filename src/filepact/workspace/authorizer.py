@@ -188,7 +188,7 @@ class ChangePolicy:
             yield
         except (BinaryFileError, EncodingUnsafeError, StaleFileError, TooLargeError):
             raise PathBlockedError(
-                f"{location.shown}: what it holds may not be seen, and nothing can be put into it here",
+                f"{location.shown}: its content may not be seen, and it cannot be written here",
                 hint="Ask the person to do this step.",
                 path=location.shown,
             ) from None

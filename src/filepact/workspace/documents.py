@@ -579,7 +579,7 @@ def read_project_file(root: Root) -> str | None:
     if place.kind != "file" or place.path != PROJECT_FILE:
         # What a link leads to has another name, under which agents could change it.
         raise InvalidParamsError(
-            f"{name}: has to be a regular file and no link",
+            f"{name}: has to be a regular file, not a link",
             hint="Put the rules into a file of that name, or remove it.",
             file=name,
         )

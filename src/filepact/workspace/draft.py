@@ -215,7 +215,7 @@ class Draft:
         self._opened = True
         if len(paths) > MOST_FILES:
             raise InvalidParamsError(
-                f"the change is of {len(paths):,} files, the limit is {MOST_FILES:,}",
+                f"the change has {len(paths):,} files, the limit is {MOST_FILES:,}",
                 hint="Send it in parts.",
             )
         opener = FileReader(
@@ -310,8 +310,8 @@ class Draft:
         if left := left_in(text, there):
             raise InvalidParamsError(
                 f"{shown}: the new text holds {left}",
-                hint="Send the text as the file is to have it; what read_file adds to the lines "
-                "is not in the file. edit_file changes single places.",
+                hint="Send the text exactly as it should be in the file, without what read_file "
+                "adds to the lines. edit_file changes single places.",
                 path=shown,
             )
         if document is None:
@@ -525,8 +525,7 @@ class Draft:
         document = existing(target)
         if target.hidden:
             raise PathBlockedError(
-                f"{target.location.shown}: what it holds may not be seen, so it cannot be edited in "
-                "part",
+                f"{target.location.shown}: its content may not be seen, so it cannot be edited in part",
                 hint="Give it a whole new text with write_file; a person is asked first.",
                 path=target.location.shown,
             )

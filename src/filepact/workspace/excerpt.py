@@ -260,7 +260,7 @@ def _decoded(stream: BinaryIO, encoding: Encoding, shown: str) -> Iterator[str]:
             if encoding.name not in STATEFUL:
                 yield error.object[: error.start].decode(encoding.name, errors="ignore")
             raise BinaryFileError(
-                f"{shown}: holds bytes that are no {encoding.label} text where it was read",
+                f"{shown}: holds bytes that are not {encoding.label} text in the part that was read",
                 hint="Ask for lines that end before them.",
                 path=shown,
             ) from None
@@ -282,7 +282,7 @@ def _after(text: str, lines: int, start: int = 0) -> int | None:
 def _check(spent: int, wanted: ExcerptOptions, shown: str) -> None:
     if spent > wanted.most:
         raise TooLargeError(
-            f"{shown}: what was asked for is too long for one answer",
+            f"{shown}: these lines are too long for one answer",
             hint="Ask for fewer lines, with line and limit.",
             path=shown,
         )

@@ -153,7 +153,7 @@ def _list_inside(location: Location, proposed: ProposalFiles | None) -> FolderCo
                     files[entry.path] = None
                 else:
                     raise PathBlockedError(
-                        f"{location.shown}: holds {entry.path}, which is no regular file",
+                        f"{location.shown}: holds {entry.path}, which is not a regular file",
                         hint="Move or remove the files one by one, or ask the person to do it.",
                         path=location.shown,
                     )
@@ -176,7 +176,7 @@ def _list_inside(location: Location, proposed: ProposalFiles | None) -> FolderCo
         stamp = stamp_at(location.root, path)
         size += stamp.size if stamp is not None else 0
     if size > _LARGEST:
-        raise _too_much(location, f"{size:,} bytes; {_LARGEST:,} are the most")
+        raise _too_much(location, f"{size:,} bytes, the limit is {_LARGEST:,}")
     return FolderContents(tuple(files), tuple(sorted(folders)))
 
 

@@ -309,7 +309,7 @@ class SessionHistory:
         if self._store.operation(plan.target).session.id not in self._store.sessions(self._session):
             raise NoChangeError(
                 f"{change.id} was undone by somebody else",
-                hint="Ask the person whether it is to come back.",
+                hint="Ask the person whether to bring it back.",
             )
         return self._go_back(plan, dry_run=dry_run)
 
@@ -380,7 +380,7 @@ class SessionHistory:
 
     def _withdraw(self, proposal: Proposal, *, dry_run: bool) -> Receipt:
         if proposal.state != "proposed":
-            raise NoChangeError(f"{proposal.id} does not wait: it was {proposal.state}")
+            raise NoChangeError(f"{proposal.id} no longer waits: it was {proposal.state}")
         summary = f"take back the proposal {proposal.id} ({proposal.summary})"
         if dry_run:
             return Receipt(None, "preview", summary)

@@ -435,7 +435,7 @@ def check_free(
 def _decided(error: FilepactError) -> StaleFileError:
     """The refusal of a change that builds on what somebody decided about just now."""
     return StaleFileError(
-        f"what this change builds on does not wait any more: {error.message}",
+        f"the change that this one builds on no longer waits: {error.message}",
         hint="Read the file again and make the change for what it holds now.",
     )
 

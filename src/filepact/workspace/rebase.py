@@ -356,7 +356,7 @@ def _fit_one(
     if at == before:
         return (after, content(after.content) if after is not None else None)
     if any(one is not None and one.is_link for one in (before, after, at)):
-        raise _stale(shown, "a link stood there, stands there or is to stand there")
+        raise _stale(shown, "a link was, is or would be there")
     if now is not None and now.revision.is_folder:
         raise _stale(shown, "a folder stands there now")
     if before is None:
@@ -397,7 +397,7 @@ def _merge(before: bytes, after: bytes, now: Document, shown: str) -> bytes:
     if lost is not None:
         raise _stale(
             shown,
-            f"where line {lost.line} of it belongs is not certain any more: {lost.reason}.\n"
+            f"where line {lost.line} of it belongs is no longer certain: {lost.reason}.\n"
             "What happened since:\n" + _difference(before, now.data, shown),
         )
     return rewrite(present, EditList.between(present.text, merged.text), name=shown)

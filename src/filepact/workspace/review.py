@@ -354,7 +354,7 @@ class Review:
         every = {one.number for one in item.hunks}
         if not item.divisible and every not in ({*accept}, {*reject}):
             raise InvalidParamsError(
-                f"{proposal.id} goes back, and is done as a whole or not at all",
+                f"{proposal.id} takes a change back, so it is done as a whole or not at all",
                 hint="Approve or reject all of it.",
             )
         if not accept and {*reject} == every:
@@ -444,7 +444,7 @@ class Review:
             NoChangeError: Nothing of it is in force.
         """
         if not self._done:
-            raise NoChangeError("nothing was done in this review that could be taken back")
+            raise NoChangeError("this review has done nothing to take back")
         last = self._done[-1]
         receipt = self.workspace.undo(self.session, last)
         self._undone.append(self._done.pop())
@@ -457,7 +457,7 @@ class Review:
             NoChangeError: Nothing was.
         """
         if not self._undone:
-            raise NoChangeError("nothing was undone in this review that could be brought back")
+            raise NoChangeError("this review has undone nothing to bring back")
         last = self._undone[-1]
         receipt = self.workspace.redo(self.session, last)
         self._done.append(self._undone.pop())

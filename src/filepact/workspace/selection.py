@@ -143,8 +143,7 @@ def known_author(operation: Operation) -> Operation:
     if operation.is_anybodys:
         what = " ".join(operation.summary.split())
         raise InvalidParamsError(
-            f"the last change was seen on the disk, and nobody knows whether you did it yourself: "
-            f"{operation.id}, {what}",
+            f"the last change was seen on the disk, and may be your own: {operation.id}, {what}",
             hint=f"`filepact diff {operation.id}` shows it, `filepact undo {operation.id}` takes it "
             "back; `filepact log` lists others.",
             operation=operation.id,
@@ -244,7 +243,7 @@ def _turn_named(store: JournalStore, roots: Sequence[RootId], name: str) -> str:
             f"there is no turn {name!r} here", hint="`filepact log --turns` shows all."
         )
     raise InvalidParamsError(
-        f"{name!r} is too little of a turn's name: {', '.join(found)}",
+        f"{name!r} is too short a part of a turn's name: {', '.join(found)}",
         hint=f"Give more of it, at least {_LEAST} characters.",
     )
 

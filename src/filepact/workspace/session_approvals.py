@@ -52,7 +52,7 @@ class SessionApprovals:
                 hint="Name files like those that you have looked at, such as docs/**.",
             )
         if not proposal.session.agent or not proposal.rules:
-            raise InvalidParamsError("this is no agent's change that waits for a rule")
+            raise InvalidParamsError("this is not an agent's change that waits for a rule")
         known = {one.name: one for one in (*self._policy.fallbacks, *self._policy.rules)}
         for name in proposal.rules:
             if name != PREVIEW_MODE and (name not in known or known[name].signs):
@@ -95,6 +95,6 @@ class SessionApprovals:
             raise NotFoundError(f"there is no such approval in advance: {begins!r}")
         (one,) = found
         if not one.in_force(time.time()):
-            raise NoChangeError(f"{one.id} does not count any more")
+            raise NoChangeError(f"{one.id} is no longer in force")
         self._store.revoke_session_approval(one.id, time.time())
         return one

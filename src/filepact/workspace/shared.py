@@ -123,7 +123,7 @@ class FolderFiles:
                 if entry.kind == "folder":
                     continue
                 fault = fault_of(entry.path) or (
-                    "is no ordinary file" if entry.kind != "file" else ""
+                    "is not an ordinary file" if entry.kind != "file" else ""
                 )
                 if fault:
                     self.left_out.append(f"{entry.path}: {fault}")
@@ -136,8 +136,8 @@ class FolderFiles:
             complete = tree.complete
         if not complete:
             raise InvalidParamsError(
-                "not all of this folder can be read, so that what is missing cannot be told from what was removed",
-                hint="Make it readable, or name what need not be looked at in an ignore file: "
+                "parts of this folder cannot be read, so removed files cannot be told from unreadable ones",
+                hint="Make them readable, or name them in an ignore file: "
                 + ", ".join(self.left_out[:5]),
             )
         for path in self._known:

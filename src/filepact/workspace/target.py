@@ -192,7 +192,7 @@ def proposed_gone(shown: str, layer: ProposalFile) -> NotFoundError:
     proposal = layer.proposal.id
     return NotFoundError(
         f"{shown}: you have proposed to remove it ({proposal}, which waits for a person)",
-        hint="Go on without it, or write it anew.",
+        hint="Go on without it, or write it again.",
         path=shown,
         proposal=proposal,
     )
@@ -301,7 +301,9 @@ def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
         made = make(document.text)
         if isinstance(error, AmbiguousMatchError | PatchAmbiguousError):
             # One of several places is left, and nobody said that it was this one.
-            raise _stale(target, "what you send stood in several places when you read it") from None
+            raise _stale(
+                target, "the text you sent was in several places when you read the file"
+            ) from None
         note = "The file had changed since you read it; the edit fits what it holds now."
         return RebasedFile(edits_of(made), notes=(note,), made=made)
     found = carried(target, seen, edits_of(made).apply(text))
@@ -375,7 +377,7 @@ def check_revision(target: Target, expected: str) -> None:
     """
     if target.hidden:
         raise StaleFileError(
-            f"{target.location.shown}: at which revision it is may not be known",
+            f"{target.location.shown}: its revision may not be shown",
             hint="Leave out expected_revision; a person sees what would change.",
             path=target.location.shown,
         )
