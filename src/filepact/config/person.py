@@ -172,11 +172,11 @@ def read_tokens(name: str) -> dict[str, str]:
             continue
         if len(words) != 2 or len(words[1]) != 64 or set(words[1]) - set("0123456789abcdef"):
             raise InvalidParamsError(
-                f"{name}, line {number}: a line has a name and a hash",
+                f"{name}, line {number}: each line needs a name and a hash",
                 hint="`filepact serve --new-token NAME` prints one.",
             )
         if words[0] in found:
-            raise InvalidParamsError(f"{name}, line {number}: {words[0]} stands there twice")
+            raise InvalidParamsError(f"{name}, line {number}: the name {words[0]} appears twice")
         found[words[0]] = words[1]
     return found
 
@@ -266,7 +266,7 @@ def _text(path: Path) -> str:
     except UnicodeDecodeError as error:
         said = f"is not UTF-8 (byte {error.start})"
     raise InvalidParamsError(
-        f"{path}: {said}", hint="Nothing starts before it is corrected.", file=str(path)
+        f"{path}: {said}", hint="Correct it; nothing starts until then.", file=str(path)
     )
 
 

@@ -127,7 +127,7 @@ def refusal(text: str, name: str, path: Key, why: str) -> InvalidParamsError:
     problem = SettingsProblem(name, TomlPositions(text).of(path), key_text(path), why)
     return InvalidParamsError(
         str(problem),
-        hint="Correct the file; nothing starts before.",
+        hint="Correct the file; nothing starts until then.",
         file=name,
         line=problem.line,
         key=problem.key,

@@ -147,7 +147,7 @@ class _Reading:
 
     def _action(self, key: Key, word: str) -> frozenset[Action]:
         if word not in _GROUPS:
-            self._problems.add(key, f"{word!r} is no action; there are {', '.join(_GROUPS)}")
+            self._problems.add(key, f"{word!r} is not an action; there are {', '.join(_GROUPS)}")
         return _GROUPS.get(word, frozenset())
 
     def _lifts(self, key: Key, table: Mapping[str, Any], kept: Mapping[str, str]) -> frozenset[str]:

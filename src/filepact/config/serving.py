@@ -254,7 +254,7 @@ class _Reader:
             raise self._wrong(("serve", "url"), "is scheme://host[:port], without a path")
         for one in chosen.get("algorithms", ()):
             if one not in ALGORITHMS:
-                said = f"{one!r} is none of {', '.join(ALGORITHMS)}"
+                said = f"{one!r} is not one of {', '.join(ALGORITHMS)}"
                 raise self._wrong(("serve", "algorithms"), said)
         if chosen.get("algorithms") == ():
             raise self._wrong(("serve", "algorithms"), "has to name one at least")

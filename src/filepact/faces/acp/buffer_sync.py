@@ -314,8 +314,8 @@ class BufferSync:
             )
         except FilepactError as error:
             raise WriteFailedError(
-                f"{reason}; and what was done could not be taken back: {error.message}",
-                hint=f"The person can say `filepact undo {operation}`.",
+                f"{reason}; and the change could not be taken back: {error.message}",
+                hint=f"The person can run `filepact undo {operation}`.",
             ) from None
         for one in await asyncio.to_thread(self._news, str(undone.operation)):
             if any(one.file.path == earlier.file.path for earlier in told):

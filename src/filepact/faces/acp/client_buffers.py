@@ -336,7 +336,7 @@ def typed_of(change: object) -> Typed:
     fields = change if isinstance(change, dict) else {}
     text, where = fields.get("text"), fields.get("range")
     if not isinstance(text, str):
-        raise InvalidParamsError("a change has to have a text")
+        raise InvalidParamsError("a change needs a text")
     if where is None:
         return Typed(text)
     try:

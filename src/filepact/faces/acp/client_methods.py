@@ -124,7 +124,7 @@ class ClientMethods:
                 )
         except TimeoutError:
             raise TimedOutError(
-                f"{path}: the client did not say within {self._patience:g} s what it shows of it",
+                f"{path}: the client did not say within {self._patience:g} s what text it shows",
                 hint="Nothing was changed; try again, or ask the person to look at the editor.",
                 path=path,
             ) from None

@@ -66,7 +66,7 @@ class EditorDocuments:
             InvalidParamsError: The path is not absolute.
         """
         if not path.startswith("/") or "\0" in path:
-            raise InvalidParamsError(f"{path!r} is no absolute path")
+            raise InvalidParamsError(f"{path!r} is not an absolute path")
         if not self._house(path, text, version):
             there = self._shown.get(path) or WorkspacePath(RootId("/"), _plain(path))
             self._sessions.buffers.open(there, text, client=_EDITOR, version=version, base=None)
@@ -210,5 +210,5 @@ def _plain(path: str) -> str:
         elif part not in ("", "."):
             parts.append(part)
     if not parts:
-        raise InvalidParamsError("/ is no file")
+        raise InvalidParamsError("/ is not a file")
     return "/".join(parts)

@@ -229,7 +229,7 @@ def _introduced(command: Sequence[str]) -> dict[str, Any]:
         child.end()
     raise ReadFailedError(
         f"{command[0]} did not say who it is within {_PATIENCE:.0f} s",
-        hint="Is this the command that an editor would start, with its words for the protocol?",
+        hint="Check that an editor would start it with this command, with its option for the protocol.",
     )
 
 

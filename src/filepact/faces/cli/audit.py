@@ -118,7 +118,7 @@ def sign(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
         if workspace.audit is None:
             raise NotFoundError(
                 "there is no audit log: [audit] enabled is false",
-                hint="Take that out of your settings.",
+                hint="Remove that line from your settings.",
             )
         note = workspace.audit.sign()
     return CommandAnswer(plain(note), {"head": note})

@@ -61,7 +61,7 @@ def serve(arguments: Namespace, _screen: Terminal) -> CommandAnswer | None:
     main = _address(arguments.listen, "--listen")
     if not _is_loopback(main[0]) and not chosen.knows_users:
         raise InvalidParamsError(
-            f"{main[0]} can be reached from elsewhere, and nobody has to say who they are",
+            f"{main[0]} can be reached from other machines, and callers need no token",
             hint="Listen at 127.0.0.1, or name an issuer or tokens in [serve].",
         )
     _check(arguments, settings)
@@ -86,7 +86,7 @@ def serve(arguments: Namespace, _screen: Terminal) -> CommandAnswer | None:
         _work(arguments, settings, chosen, listeners, metrics, links)
 
     if run_workers(workers, work, drain=chosen.drain):
-        raise StateFailedError("a worker cannot serve", hint="What it said stands above.")
+        raise StateFailedError("a worker did not start", hint="Its message is above.")
     return None
 
 
@@ -246,7 +246,7 @@ def _address(text: str, option: str) -> tuple[str, int]:
     host = host.removeprefix("[").removesuffix("]")
     if not (colon and host and port.isascii() and port.isdecimal() and int(port[:6]) <= 65_535):
         raise InvalidParamsError(
-            f"{option} {text}: that is no address",
+            f"{option} {text}: not an address",
             hint="Give it as HOST:PORT, such as 127.0.0.1:8750.",
         )
     return host, int(port)

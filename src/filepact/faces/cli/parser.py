@@ -390,7 +390,7 @@ def numbers(text: str) -> frozenset[int]:
         begin = count(first)
         end = count(last) if dash else begin
         if not begin <= end < begin + _MOST_NUMBERS:
-            raise argparse.ArgumentTypeError(f"{part} is no range of numbers, such as 3-5")
+            raise argparse.ArgumentTypeError(f"{part} is not a range of numbers, such as 3-5")
         found.update(range(begin, end + 1))
     return frozenset(found)
 

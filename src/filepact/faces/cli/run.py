@@ -46,7 +46,7 @@ def run(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     gc.disable()  # until the program runs: nothing that is loaded and read before goes
     words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
     if arguments.layers == "off" and arguments.resume:
-        raise InvalidParamsError("without layers there are none to go on with")
+        raise InvalidParamsError("--resume continues layers, and --layers off has none")
     if arguments.resume:
         return _resume(arguments, words, screen)
     agent = agent_of(words)
@@ -112,7 +112,7 @@ def _carry_out(
         if arguments.layers == "required":
             raise InvalidParamsError(
                 f"layers are required, but the system refused: {refused}",
-                hint="With --layers auto it runs all the same, and changes the files itself.",
+                hint="With --layers auto the program runs without them and changes the files directly.",
             ) from None
         remark(f"filepact: no layers here ({refused}):\n")
         remark("  it changes the files itself, and is recorded only afterwards; secrets are not\n")

@@ -178,7 +178,7 @@ def _guard_of(host: Host, wanted: Guarding | None) -> Guarding | None:
         if not host.tools:
             hint = "It has no tools of its own that write files. Leave --guard out."
         raise InvalidParamsError(
-            f"no settings file can take the own tools of {host.title} away", hint=hint
+            f"no settings file can switch off {host.title}'s own tools", hint=hint
         )
     if wanted != "only-filepact" and host.hooks is None:
         raise InvalidParamsError(

@@ -60,7 +60,7 @@ def time_named(text: str, now: float) -> float:
         found = _named(said, text.strip(), now)
     if found is None or found > now:
         raise InvalidParamsError(
-            f"{text!r} lies ahead" if found is not None else f"{text!r} is not a time",
+            f"{text!r} is in the future" if found is not None else f"{text!r} is not a time",
             hint="Say how long ago (10m, 1h30m, 2 days), today, yesterday, 14:30, or a date such as "
             "2026-01-31 or 2026-01-31T14:30.",
         )
@@ -134,7 +134,7 @@ def _operation_named(workspace: Workspace, word: str) -> str | None:
         raise
     if is_file:
         raise InvalidParamsError(
-            f"{word!r} is an operation and a file",
+            f"{word!r} is both an operation and a file",
             hint=f"Say ./{word} for the file, or {found} for the operation.",
         )
     return found
@@ -145,7 +145,7 @@ def _place_named(workspace: Workspace, word: str) -> tuple[RootId, str]:
     place = location.root.path, location.place.path
     if location.place.kind == "missing" and not workspace.log(path=location.shown, limit=1):
         raise NotFoundError(
-            f"there is no operation and no file {word!r}",
+            f"there is no operation or file {word!r}",
             hint="`filepact log` shows operations, `filepact pending` what waits.",
         )
     return place

@@ -127,7 +127,7 @@ class TokenGatewayGuard:
         token = token.strip()
         if kind.lower() != "bearer" or not token:
             error = UnauthorizedError(
-                "nobody is let in here without a token",
+                "this gateway needs a token",
                 hint="Send it as `Authorization: Bearer ...`.",
             )
             return refusal(error, challenge=self._challenge(realm))
@@ -147,7 +147,7 @@ class TokenGatewayGuard:
         if own:
             return UserClaims(own, self._scopes, {})
         if self._issuer is None:
-            raise UnauthorizedError("the token is not taken", hint="Ask for another one.")
+            raise UnauthorizedError("the token is not accepted", hint="Ask for a new one.")
         return await self._issuer.read(token, self._audience or self._resource(realm))
 
     def _own(self, token: str) -> str:
@@ -185,14 +185,14 @@ class TokenGatewayGuard:
             return self._more_scopes(realm, self._scopes | frozenset(fitting[0].scopes))
         error = AccessDeniedError(
             "you may not use this workspace",
-            hint="Ask whoever runs this gateway; the settings have who may, in [[access]].",
+            hint="Ask whoever runs this gateway; [[access]] in its settings says who may.",
         )
         return refusal(error)
 
     def _more_scopes(self, realm: str, scopes: frozenset[str]) -> HttpAnswer:
         error = AccessDeniedError(
-            "the token does not allow enough",
-            hint="Log in for the scopes that the answer names.",
+            "the token lacks a scope for this",
+            hint="Log in again with the scopes that the answer names.",
             scopes=tuple(sorted(scopes)),
         )
         said = self._challenge(realm, "insufficient_scope", error.message, scopes)

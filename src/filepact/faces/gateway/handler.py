@@ -455,4 +455,4 @@ def _too_large(most: int) -> RequestTooLargeError:
 
 
 def _shutting_down() -> ShuttingDownError:
-    return ShuttingDownError("this gateway is being ended", hint="Send it again.", retry_after=1)
+    return ShuttingDownError("this gateway is shutting down", hint="Send it again.", retry_after=1)

@@ -103,12 +103,12 @@ class TokenIssuer:
         try:
             header = jwt.get_unverified_header(token)
         except (jwt.PyJWTError, ValueError, RecursionError):
-            raise _wrong("it is no token of the issuer's") from None
+            raise _wrong("it is not a JSON Web Token") from None
         algorithm = header.get("alg")
         if algorithm not in self._algorithms:
-            raise _wrong("it is signed in a way that is not taken")
+            raise _wrong("its signature algorithm is not accepted")
         if str(header.get("typ", "")).lower() not in _TYPES or "crit" in header:
-            raise _wrong("it is a token for something else")
+            raise _wrong("it is not an access token")
         key = await self._key(header.get("kid"), str(algorithm))
         try:
             claims = jwt.decode(
@@ -123,14 +123,14 @@ class TokenIssuer:
         except jwt.ExpiredSignatureError:
             raise _wrong("it has expired") from None
         except jwt.InvalidAudienceError:
-            raise _wrong("it is for somebody else") from None
+            raise _wrong("it is for another service") from None
         except jwt.InvalidIssuerError:
             raise _wrong("another issuer made it") from None
         except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
-            raise _wrong("it does not hold") from None
+            raise _wrong("it is not valid") from None
         user = claims.get(self._user_claim)
         if not isinstance(user, str) or not user or len(user) > 200 or user.startswith("token:"):
-            raise _wrong(f"its {self._user_claim} names nobody")
+            raise _wrong(f"its {self._user_claim} names no user")
         return UserClaims(user, _scopes(claims), claims)
 
     # -- keys ---------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ class TokenIssuer:
                     _log.warning("the issuer's keys cannot be had: %s %a", *said)
             if self._had is None or now - self._had > _KEPT:
                 raise StateFailedError(
-                    "the issuer does not tell its keys, so nobody can be let in",
+                    "the issuer does not provide its keys, so no token can be checked",
                     hint="Send it again later.",
                     retry_after=int(_PAUSE),
                 )
@@ -185,7 +185,9 @@ class TokenIssuer:
             where = metadata["jwks_uri"]
             scheme = urlsplit(self.issuer).scheme
             if not isinstance(where, str) or not where.startswith(f"{scheme}:"):
-                raise ValueError(f"{address} names no address of keys that is like its own")
+                raise ValueError(
+                    f"{address} names an address of keys with another scheme than its own"
+                )
             if not is_safe_url(where.partition("?")[0]):
                 raise ValueError(f"{address} names an address of keys that is not safe")
             return _keys(self._fetch(where), self._algorithms)
@@ -237,7 +239,7 @@ def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
 
 def _wrong(why: str) -> UnauthorizedError:
     return UnauthorizedError(
-        f"the token is not taken: {why}", hint="Log in again, and send the new token."
+        f"the token is not accepted: {why}", hint="Log in again, and send the new token."
     )
 
 

@@ -70,14 +70,14 @@ class LimitChecks:
             uses.append(use)
             if use.running >= at_once:
                 raise GatewayBusyError(
-                    f"{use.running} calls of this {key[0]} are in flight, which is all that may be",
+                    f"{use.running} calls of this {key[0]} are running, which is the limit",
                     hint="Wait for an answer, then send it again.",
                     retry_after=1,
                 )
             short = max(_wait(1 - use.calls, calls), _wait(self._excess(use, size), self._most))
             if short > 0:
                 raise RateLimitedError(
-                    f"this {key[0]} has asked for too much within a minute",
+                    f"this {key[0]} has sent too much within a minute",
                     hint=f"Send it again in {math.ceil(short)} seconds.",
                     retry_after=math.ceil(short),
                 )

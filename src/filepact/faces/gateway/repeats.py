@@ -155,7 +155,7 @@ class RequestHistory:
             if before[0] != asked:
                 raise OtherRequestError(
                     "this Idempotency-Key was sent with another request",
-                    hint="Take a new key for each request.",
+                    hint="Use a new key for each request.",
                 )
             if before[1] is not None:
                 return dict(before[1])
@@ -170,7 +170,7 @@ class RequestHistory:
                 self._store.keep(key, done)
                 return done
             change = following(change)
-        raise TimedOutError("this request was taken back too often", hint="Take a new key.")
+        raise TimedOutError("this request was undone too often", hint="Use a new key.")
 
     def end(
         self, repeated: RequestRecord, result: Mapping[str, Any], tools: Toolset, session: Session

@@ -144,7 +144,8 @@ class Files:
         """
         if first < 1 or (lines is not None and lines < 0):
             raise InvalidParamsError(
-                "lines are counted from 1, and there are none below 0", hint="first=1 is the top."
+                "first has to be at least 1, and lines at least 0",
+                hint="first=1 is the first line.",
             )
         name = os.fspath(path)
         with self.workspace.auditing(self.session, "read_file", name):

@@ -237,8 +237,8 @@ class ElicitationReview:
             or question.call != (session.id, tool, arguments)
         ):
             error = NoChangeError(
-                "this question is not open: nothing was decided by its answer, and nothing was called again",
-                hint="What waits is found by history with action status.",
+                "this question is not open: its answer decided nothing, and nothing was called again",
+                hint="Call history with action status to see what waits.",
             )
             return CallResult(error.report(), failed=True, code=error.code)
         answer = (channel.answers or {}).get(_KEY)

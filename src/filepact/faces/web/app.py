@@ -134,7 +134,7 @@ class ReviewFrame:
                 newest = workspace.newest(change)
                 if newest.session.id == session.id:
                     return newest
-        raise NotFoundError("there is no such change of this session's")
+        raise NotFoundError("this session has no such change")
 
     def _shown(
         self, review: Review, proposal: Proposal, channel: ElicitationConnection, page: object
@@ -158,7 +158,7 @@ class ReviewFrame:
             "page": number,
             "pages": pages,
         }
-        told = "waits for a person" if waits else f"waits no more: {proposal.state}"
+        told = "waits for a person" if waits else f"no longer waits: {proposal.state}"
         return CallResult(f"{proposal.id} {told}; the frame shows it.", receipt=facts, whole=True)
 
     def _asked(
@@ -172,10 +172,10 @@ class ReviewFrame:
     ) -> CallResult | ElicitationRequest:
         marked = arguments.get("hunks", "") if isinstance(arguments, dict) else ""
         if not isinstance(marked, str) or len(marked) > _LONGEST:
-            raise InvalidParamsError("these are no numbers of hunks", hint="Such as 1,3-5.")
+            raise InvalidParamsError("these are not numbers of hunks", hint="Send them like 1,3-5.")
         if self._chat is None:
             raise InvalidParamsError(
-                "the person has not set that they may be asked here",
+                "the person's settings do not allow questions here",
                 hint="They decide with `filepact review`.",
             )
         return self._chat.ask_again(

@@ -340,7 +340,7 @@ class ReviewHandler:
         for group in in_groups(self._review.waiting()):
             if any(one.id == change for one in group.entries):
                 return group
-        raise NoChangeError(f"{visible(change[:20])} waits no more")
+        raise NoChangeError(f"{visible(change[:20])} no longer waits")
 
     def _turn(self, session: PageSession, change: str) -> PageAnswer:
         group = self._group(change)
@@ -427,7 +427,7 @@ def _whole(text: str) -> int:
 def _numbers(text: str) -> tuple[int, ...]:
     parts = text.split(",")
     if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-        raise InvalidParamsError("these are no numbers of hunks")
+        raise InvalidParamsError("these are not numbers of hunks")
     return tuple(map(int, parts))
 
 

@@ -148,7 +148,7 @@ const listen = async () => {
       await refresh();
       const here = one("form.proposal")?.dataset.id;
       if (kind === "proposal" && here && !news.waiting.includes(here)) {
-        tell("This waits no more: somebody has decided, or something else stands in its place. (g)");
+        tell("This no longer waits: somebody has decided, or another change replaces it. (g)");
       }
     } catch {
       return tell("The review has ended, or this page was closed for too long.");

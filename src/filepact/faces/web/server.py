@@ -116,7 +116,7 @@ class ReviewServer:
     def _enter(self, asked: PageRequest, query: Mapping[str, str]) -> PageAnswer:
         cookie = self.access.enter(query.get("token", "")) if asked.method == "GET" else None
         if cookie is None:
-            return _plainly(403, "This link was used before, or is none of ours.")
+            return _plainly(403, "This link was used before, or is not from filepact.")
         change = query.get("to", "")
         place = f"/p/{change}" if change.isascii() and change.isalnum() else "/"
         # Not a redirect: what a link elsewhere leads to would come without the cookie.
