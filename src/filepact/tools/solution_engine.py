@@ -440,7 +440,7 @@ _AFTER = {
     "stale": "The file is written, and a server still has the old text: call reload, then "
     "get_diagnostics.",
     "failed": "The file is written, and a server is not there: server_status says why, reload "
-    "starts it anew.",
+    "restarts it.",
 }
 
 

@@ -310,7 +310,7 @@ class Draft:
         if left := left_in(text, there):
             raise InvalidParamsError(
                 f"{shown}: the new text holds {left}",
-                hint="Send the text exactly as it should be in the file, without what read_file "
+                hint="Send the text exactly as it should be in the file; leave out what read_file "
                 "adds to the lines. edit_file changes single places.",
                 path=shown,
             )

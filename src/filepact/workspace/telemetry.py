@@ -55,8 +55,8 @@ def telemetry_of(provider: str, file: BinaryIO | None) -> Telemetry:
     except ImportError as error:
         raise InvalidParamsError(
             f"a package for telemetry is missing: {error.name}",
-            hint="Install filepact with its extra: pip install 'filepact[otel]'; or take telemetry "
-            "in [audit] out of your settings.",
+            hint="Install filepact with its extra: pip install 'filepact[otel]'; or remove telemetry "
+            "in [audit] from your settings.",
         ) from error
 
 

@@ -349,7 +349,7 @@ def _check_file(text: str, source: SettingsSource) -> Iterator[CheckResult]:
         yield CheckResult("settings", "ok", f"{source.name} is read, nothing is wrong in it")
     for problem in wrong:
         yield CheckResult(
-            "settings", "fail", str(problem), "Nothing starts before it is corrected."
+            "settings", "fail", str(problem), "Correct it; nothing starts until then."
         )
 
 
