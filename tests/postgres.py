@@ -29,9 +29,15 @@ SETTINGS = {
 
 
 class Server:
-    """A server on a socket in a private folder; as root it runs as another user."""
+    """A server on a socket in a private folder; as root it runs as another user.
 
-    def __init__(self, binaries: Path, **settings: str) -> None:
+    Args:
+        binaries: Where its programs are.
+        of: The server whose standby it is; None for one of its own.
+        settings: What it is set to besides.
+    """
+
+    def __init__(self, binaries: Path, *, of: Server | None = None, **settings: str) -> None:
         self.binaries = binaries
         self.folder = Path(tempfile.mkdtemp(prefix="filepact-pg-", dir="/tmp"))
         self.data = self.folder / "data"
@@ -45,8 +51,12 @@ class Server:
             os.chown(self.folder, user.pw_uid, user.pw_gid)
             ids = [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
             self.command = ["setpriv", *ids]
-        self._run("initdb", "-D", self.data, "-U", "filepact", "-A", "trust", "-E", "UTF8",
-                  "--locale=C", "--no-sync")  # fmt: skip
+        if of is None:
+            self._run("initdb", "-D", self.data, "-U", "filepact", "-A", "trust", "-E", "UTF8",
+                      "--locale=C", "--no-sync")  # fmt: skip
+        else:
+            self._run("pg_basebackup", "-D", self.data, "-h", of.folder, "-U", "filepact",
+                      "--write-recovery-conf", "--checkpoint=fast", "--no-sync")  # fmt: skip
         lines = [f"{name} = {value}" for name, value in (SETTINGS | settings).items()]
         lines.append(f"unix_socket_directories = '{self.folder}'")
         with (self.data / "postgresql.conf").open("a") as file:
@@ -72,6 +82,10 @@ class Server:
     def restart(self) -> None:
         """Crash the server and start it again."""
         self._run("pg_ctl", "-D", self.data, "-w", "-t", "60", "-m", "immediate", "restart")
+
+    def promote(self) -> None:
+        """Make a standby a server that takes changes."""
+        self._run("pg_ctl", "-D", self.data, "-w", "-t", "60", "promote")
 
     @property
     def url(self) -> str:

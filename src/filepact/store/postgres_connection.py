@@ -32,6 +32,7 @@ from filepact.store.postgres_words import (
     PostgresTransaction,
     check_tables,
     is_passing,
+    only_reads,
     open_connection,
     to_stored,
     told,
@@ -39,6 +40,8 @@ from filepact.store.postgres_words import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from psycopg.errors import Diagnostic
 
     from filepact.store.postgres_schema import Width
     from filepact.store.transaction import Transaction
@@ -101,9 +104,25 @@ class _LostError(Exception):
 
 
 def commit(connection: psycopg.Connection[Any], line: psycopg.Pipeline) -> None:
-    """Commit, and wait for the answer."""
-    connection.execute("COMMIT")
-    line.sync()
+    """Commit, and wait for the answer.
+
+    Raises:
+        psycopg.OperationalError: Somebody has cut off the server's wait for its standby, and a server
+            that is promoted may not have the change.  The server itself calls that committed.
+    """
+    kinds: list[str | None] = []
+
+    def note(said: Diagnostic) -> None:
+        kinds.append(said.severity_nonlocalized)
+
+    connection.add_notice_handler(note)
+    try:
+        connection.execute("COMMIT")
+        line.sync()
+    finally:
+        connection.remove_notice_handler(note)
+    if "WARNING" in kinds:
+        raise psycopg.OperationalError("a standby was not waited for")
 
 
 class _Unit:
@@ -205,8 +224,7 @@ class PostgresDatabase:
             with self._guard:
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
-                connection = open_connection(self._url, self._password)
-                self._password = connection.info.password
+                connection = self._connect()
             try:
                 yield connection
             finally:
@@ -219,6 +237,16 @@ class PostgresDatabase:
                     connection.close()
         finally:
             self._room.release()
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        """A new connection; none to a standby, which may not have yet what was written last."""
+        limit = max(2 * self._patience, 1.0)
+        connection = open_connection(self._url, self._password, limit=limit)
+        if connection.info.parameter_status("in_hot_standby") == "on":
+            connection.close()
+            raise _LostError(only_reads())
+        self._password = connection.info.password
+        return connection
 
     def _set_up(
         self, connection: psycopg.Connection[Any], begin: str, *, durable: bool = True
@@ -472,12 +500,13 @@ class PostgresDatabase:
         """
 
         def ask() -> bool:
-            with self._lent() as connection, _ended(connection):
+            with self._lent() as connection, _ended(connection), connection.pipeline() as line:
                 self._set_up(connection, "BEGIN")
                 # Whoever holds this may be that transaction itself, which is ended then.
                 connection.execute(_WAIT)
                 rows = connection.execute(_TOLD, (self._process,)).fetchall()
-                connection.execute("COMMIT")
+                # The lock is a change as well: a standby that has it has that transaction too.
+                commit(connection, line)
             return bool(rows) and rows[0][0] == number
 
         self._forget()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
+import time
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import psycopg
 from psycopg.adapt import Loader
@@ -25,16 +27,19 @@ from filepact.store.postgres_schema import MIGRATIONS, state_of
 from filepact.store.rows import TextBytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
 __all__ = [
     "PostgresTransaction",
     "check_tables",
     "is_passing",
+    "only_reads",
     "open_connection",
     "to_stored",
     "told",
 ]
+
+_Answer = TypeVar("_Answer")
 
 _NO_ROOM: Final = ("53100", "53200", "54000")
 _LATE: Final = ("55P03", "57014")
@@ -84,11 +89,7 @@ def told(error: psycopg.Error) -> FilepactError:
             hint="Nothing was changed. Make room there and try again.",
         )
     if state == "25006":
-        return StoreReadOnlyError(
-            "the database of the journal is read-only: a standby, or set so",
-            hint="Name the primary server in the address, for example with"
-            " target_session_attrs=read-write and all its hosts.",
-        )
+        return only_reads()
     if state in _NO_TABLES:
         return _unmigrated(state)
     if state.startswith("28") or state == "3D000":
@@ -107,6 +108,15 @@ def told(error: psycopg.Error) -> FilepactError:
         f"the database of the journal refused a statement ({state})",
         hint="Nothing was changed. `filepact store status` says what the database is.",
         sqlstate=state,
+    )
+
+
+def only_reads() -> StoreReadOnlyError:
+    """The error for a server that takes no changes."""
+    return StoreReadOnlyError(
+        "the database of the journal is read-only: a standby, or set so",
+        hint="Name the primary server in the address, for example with"
+        " target_session_attrs=read-write and all its hosts.",
     )
 
 
@@ -149,12 +159,47 @@ def is_passing(error: psycopg.Error) -> bool:
     return state in _AGAIN or state in _AWAY or state.startswith("08") or not state
 
 
-def open_connection(url: str, password: str | None = None) -> psycopg.Connection[Any]:
+class _Connection(psycopg.Connection[Any]):
+    """One that is closed when it says nothing for too long.
+
+    The server's own limits do not help against a host that hangs, nor do they end a commit that
+    waits for a standby which is away.
+
+    Attributes:
+        limit: Seconds of silence.
+    """
+
+    limit = math.inf
+
+    def wait(self, gen: Generator[Any, Any, _Answer], *given: Any, **named: Any) -> _Answer:
+        return super().wait(self._limited(gen), *given, **named)
+
+    def _limited(self, gen: Generator[Any, Any, _Answer]) -> Generator[Any, Any, _Answer]:
+        heard = time.monotonic()
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                now = time.monotonic()
+                if ready:
+                    heard = now
+                elif now - heard > self.limit:
+                    self.close()
+                    raise psycopg.OperationalError("the server has said nothing for too long")
+                wanted = gen.send(ready)
+        except StopIteration as ended:
+            return cast("_Answer", ended.value)
+
+
+def open_connection(
+    url: str, password: str | None = None, *, limit: float = math.inf
+) -> psycopg.Connection[Any]:
     """A connection that keeps nothing in its session.
 
     Args:
         url: Where to.
         password: That of an earlier connection; the file that it came from may be out of reach.
+        limit: Seconds after which a server that says nothing counts as away.
 
     Raises:
         InvalidParamsError: The address cannot be understood, or has a password in it.
@@ -181,7 +226,7 @@ def open_connection(url: str, password: str | None = None) -> psycopg.Connection
         "tcp_user_timeout": 15_000,
     }
     try:
-        connection = psycopg.connect(
+        connection = _Connection.connect(
             **(defaults | options), autocommit=True, prepare_threshold=None
         )
     except psycopg.OperationalError as error:
@@ -196,6 +241,7 @@ def open_connection(url: str, password: str | None = None) -> psycopg.Connection
         if any(one in said for one in _REFUSED):
             raise _no_login() from None
         raise
+    connection.limit = limit
     connection.adapters.register_loader("numeric", _WholeNumbers)
     return connection
 
