@@ -505,7 +505,7 @@ def test_what_waited_for_too_long_expires_with_its_contents(
     person = under("[proposals]\ndays = 3\n")
     assert len(person.pending()) == 2
     now = time.time()
-    monkeypatch.setattr("filepact.workspace.pending.time.time", lambda: now + 3 * 86_400 + 60)
+    monkeypatch.setattr("time.time", lambda: now + 3 * 86_400 + 60)
     error = refused(lambda: person.approve(shown, PERSON))
     assert error.code == "PROPOSAL_EXPIRED"
     assert refused(lambda: person.reject(shown, PERSON)).code == "PROPOSAL_EXPIRED"

@@ -104,7 +104,7 @@ def test_one_that_is_over_counts_no_more(
     preview: Workspace, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = approve(preview, session)
-    monkeypatch.setattr("filepact.workspace.session_approvals.time.time", lambda: given.expires)
+    monkeypatch.setattr("time.time", lambda: given.expires)
     assert state(preview, session, "docs/b.md") == "pending"
     with pytest.raises(NoChangeError):
         preview.approving.granted.revoke(given.id)

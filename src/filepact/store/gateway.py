@@ -87,9 +87,13 @@ class SqliteGatewayStore:
 
     # -- sessions -----------------------------------------------------------------------------
 
+    def now(self) -> float:
+        """What time it is for all who know the sessions, seconds since the epoch."""
+        return time.time()
+
     def end(self, session: str, until: float) -> None:
         """Have a session be unknown everywhere, up to a time after which nobody takes it anyway."""
-        self._run("DELETE FROM ended WHERE until < ?", (time.time(),))
+        self._run("DELETE FROM ended WHERE until < ?", (self.now(),))
         self._run("INSERT OR REPLACE INTO ended VALUES (?, ?)", (session, until))
 
     def has_ended(self, session: str) -> bool:

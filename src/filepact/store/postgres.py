@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,6 +61,7 @@ _OURS_OR_NOBODYS: Final = (
     " AND l.holder <> current_setting('filepact.holder') AND l.expires > now()) "
 )
 _NOT_AS_NOW: Final = "AND NOT (o.holder = current_setting('filepact.holder') AND o.token = ?) "
+_NOW: Final = "SELECT extract(epoch FROM clock_timestamp())::float8"
 _OFTEN: Final = 100  # requests after which answers are given up that are too old
 _OLD: Final = "DELETE FROM gateway_answer WHERE at < now() - make_interval(secs => ?)"
 _CLAIM: Final = (
@@ -184,6 +186,10 @@ class PostgresStore(SqlStore):
         """As for `SqlStore`; within a transaction that goes behind the last place in the end."""
         tx.run(_GO_TO, (None if seq is None else seq - 1,))
 
+    def now(self) -> float:
+        """As in the journal's protocol: by the clock of the server."""
+        return float(self._server.read(lambda tx: tx.value(_NOW)))
+
     def last_seq(self) -> int:
         """As in the journal's protocol; also after older operations were dropped."""
         query = (
@@ -257,7 +263,7 @@ class PostgresGatewayStore:
     """What gateways have in common that serve the same shared workspaces; from any thread.
 
     Secrets, and answers to repeats, as a workspace of its own.  Which sessions have ended stays with the gateway that was
-    told so.
+    told so.  How old a session is, all of them tell by the clock that the server had when they began.
 
     Args:
         local: What the processes of this one have in common besides.
@@ -287,8 +293,17 @@ class PostgresGatewayStore:
         self._database = PostgresDatabase(
             url, workspace=f"gateways {scope}", holder=holder, schema=schema
         )
-        self.end, self.has_ended, self.ready = local.end, local.has_ended, local.ready
+        self._ahead = float(self._database.read(lambda tx: tx.value(_NOW))) - time.monotonic()
+        self.has_ended, self.ready = local.has_ended, local.ready
         self._local = local
+
+    def now(self) -> float:
+        """As of `SqliteGatewayStore`."""
+        return time.monotonic() + self._ahead
+
+    def end(self, session: str, until: float) -> None:
+        """As of `SqliteGatewayStore`."""
+        self._local.end(session, until - self.now() + self._local.now())
 
     def secret(self, name: str, made: bytes) -> bytes:
         """The secret of this name: what was put there first, by whatever gateway."""

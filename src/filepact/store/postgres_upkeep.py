@@ -137,7 +137,9 @@ class StoreDatabase:
     def prune(self, days: float) -> tuple[str, ...]:
         """Drop the partitions of which all is so old, of all workspaces; their names."""
         with closing(self._opened()) as store:
-            dropped = store.drop_before(datetime.now(UTC) - timedelta(days=days))
+            dropped = store.drop_before(
+                datetime.fromtimestamp(store.now(), UTC) - timedelta(days=days)
+            )
             names = store.workspaces()
         for name in names:
             with closing(self._opened(name)) as store:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, TypeVar
 
 from filepact.domain.document import RootId
@@ -320,6 +321,9 @@ class SqlStore:
         most = NO_LIMIT if limit is None else limit
         return self._database.read(lambda tx: turns(tx, roots, begins, most))
 
+    def now(self) -> float:
+        return time.time()
+
     def last_seq(self) -> int:
         newest = "SELECT coalesce(max(seq), 0) FROM operation"
         return int(self._database.read(lambda tx: tx.value(newest)))
@@ -427,7 +431,10 @@ class SqlStore:
 
     def prune(self, *, keep_bytes: int, keep_seconds: float) -> PruneResult:
         return upkeep.prune(
-            self._database, self._contents, keep_bytes=keep_bytes, keep_seconds=keep_seconds
+            self._database,
+            self._contents,
+            keep_bytes=keep_bytes,
+            horizon=self.now() - keep_seconds,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from filepact.domain.operation import JournalStatistics, PruneResult
@@ -234,13 +233,13 @@ def statistics(database: Database) -> JournalStatistics:
 
 
 def prune(
-    database: Database, contents: ContentStore, *, keep_bytes: int, keep_seconds: float
+    database: Database, contents: ContentStore, *, keep_bytes: int, horizon: float
 ) -> PruneResult:
     """Give up contents, oldest last use first, until the rest takes ``keep_bytes`` or less.
 
-    Many short transactions, so that other processes go on between them.
+    Many short transactions, so that other processes go on between them.  What operations need that
+    were made since ``horizon`` stays.
     """
-    horizon = time.time() - keep_seconds
     before, barrier, candidates = database.read(lambda tx: _candidates(tx, horizon))
     total = before
     dropped = at = 0

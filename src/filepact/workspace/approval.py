@@ -8,7 +8,6 @@ looked through.
 
 from __future__ import annotations
 
-import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -354,7 +353,7 @@ class Approvals:
             proposal = self._store.proposal(operation.id)
         except FilepactError:
             return None
-        again = replace(proposal, id=new_id(), state="proposed", created=time.time())
+        again = replace(proposal, id=new_id(), state="proposed", created=self._store.now())
         self._store.propose(again, self._contents(proposal.changes))
         return again.id
 
@@ -409,7 +408,7 @@ class Approvals:
             proposal,
             id=new_id(),
             changes=fitted.changes,
-            created=time.time(),
+            created=self._store.now(),
             rule=", ".join(rules),
         )
         # Before what only the old one needed is given up.

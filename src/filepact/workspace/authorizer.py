@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -57,8 +56,8 @@ class SessionPermissions:
     def allows(self, path: WorkspacePath, rule: str) -> bool:
         """Whether a person has allowed what a rule asks about a file."""
         if self._found is None:
-            now = time.time()
             every = self._store.session_approvals(self._session.id) if self._session.agent else ()
+            now = self._store.now() if every else 0.0
             self._found = tuple(
                 one
                 for one in every

@@ -226,6 +226,12 @@ class JournalStore(Protocol):
     def last_seq(self) -> int:
         """The place of the newest operation, finished or not; 0 in an empty journal."""
 
+    def now(self) -> float:
+        """What time it is for all who use the journal, seconds since the epoch.
+
+        What one machine says and another one compares with the time is said and compared by this.
+        """
+
     # -- checkpoints --------------------------------------------------------------------------
 
     def add_checkpoint(self, checkpoint: Checkpoint) -> None:

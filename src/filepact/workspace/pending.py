@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from contextlib import suppress
 from functools import partial
 from threading import Lock
@@ -219,6 +218,7 @@ class PendingProposals:
             PendingFullError: As much waits as may.
         """
         session, gone = proposal.session, [one.id for one in grows]
+        proposal = replace(proposal, created=self._store.now())
         try:
             self._store.propose(proposal, contents, supersedes=gone, limits=self._limits)
         except (NoChangeError, ProposalExpiredError) as error:
@@ -248,7 +248,7 @@ class PendingProposals:
 
     def expire(self) -> None:
         """Expire the proposals that have waited for too long."""
-        self._store.expire(time.time() - self._limits.days * _DAY)
+        self._store.expire(self._store.now() - self._limits.days * _DAY)
 
     def withdraw(self, proposals: Iterable[Proposal]) -> None:
         """Withdraw proposals for the session that made them, without a notice to it.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.operation import PREVIEW_MODE, Approval
@@ -37,6 +36,11 @@ class SessionApprovals:
         """All that were given, newest first."""
         return self._store.session_approvals()
 
+    def in_force(self) -> tuple[SessionApproval, ...]:
+        """Those that count now."""
+        now = self._store.now()
+        return tuple(one for one in self.listed() if one.in_force(now))
+
     def check(self, proposal: Proposal, pattern: str) -> None:
         """Refuse an approval that could not be given with a proposal.
 
@@ -68,7 +72,7 @@ class SessionApprovals:
             InvalidParamsError: As `check`.
         """
         self.check(proposal, pattern)
-        now = time.time()
+        now = self._store.now()
         given = SessionApproval(
             id=f"g{new_id()[1:]}",
             session=proposal.session,
@@ -94,7 +98,8 @@ class SessionApprovals:
         if len(found) != 1 or len(begins) < 2:
             raise NotFoundError(f"there is no such approval in advance: {begins!r}")
         (one,) = found
-        if not one.in_force(time.time()):
+        now = self._store.now()
+        if not one.in_force(now):
             raise NoChangeError(f"{one.id} is no longer in force")
-        self._store.revoke_session_approval(one.id, time.time())
+        self._store.revoke_session_approval(one.id, now)
         return one

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
@@ -229,8 +228,7 @@ def grants(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         granted = workspace.approving.granted
         for one in arguments.revoke:
             granted.revoke(one)
-        now = time.time()
-        every = [one for one in granted.listed() if arguments.all or one.in_force(now)]
+        every = granted.listed() if arguments.all else granted.in_force()
         roots = {root.path for root in workspace.guard.roots}
         found = [one for one in every if one.root in roots]
     rows = [

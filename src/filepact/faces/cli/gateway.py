@@ -110,6 +110,7 @@ def _work(
             store.secret("sessions", os.urandom(32)),
             lasts=chosen.session_hours * 3_600,
             has_ended=store.has_ended,
+            clock=store.now,
         )
         host, port = listeners.main.getsockname()[:2]
         hosts = [_joined(host, port), f"localhost:{port}", *chosen.hosts]

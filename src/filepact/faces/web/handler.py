@@ -108,8 +108,9 @@ class ReviewHandler:
             case ["turn", change]:
                 return self._turn(session, change)
             case ["grants"]:
-                every = self._review.workspace.approving.granted.listed()
-                return self._html(grants_page(self._context(session), every))
+                granted = self._review.workspace.approving.granted
+                counting = frozenset(one.id for one in granted.in_force())
+                return self._html(grants_page(self._context(session), granted.listed(), counting))
             case ["log"]:
                 return self._log(session, query)
             case ["o", change]:

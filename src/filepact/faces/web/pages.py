@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
@@ -525,8 +524,10 @@ def _pages_bar(item: ReviewItem, page: int, count: int) -> Element:
 # -- approvals in advance ------------------------------------------------------------------------------
 
 
-def grants_page(context: PageContext, every: Sequence[SessionApproval]) -> Element:
-    """What was approved in advance, each with the button that revokes it."""
+def grants_page(
+    context: PageContext, every: Sequence[SessionApproval], counting: frozenset[str]
+) -> Element:
+    """What was approved in advance, each that counts still with the button that revokes it."""
     rows = [
         tag(
             "tr",
@@ -537,7 +538,7 @@ def grants_page(context: PageContext, every: Sequence[SessionApproval]) -> Eleme
             tag(
                 "td",
                 button_form(context, f"/grants/{one.id}", "Revoke", "revoke", shown=True)
-                if one.in_force(time.time())
+                if one.id in counting
                 else dim("counts no more"),
             ),
         )
