@@ -277,6 +277,7 @@ ALLOWED: dict[str, dict[str, str]] = {
             ),
             "standard input and output, kept from everybody else",
         ),
+        **dict.fromkeys(("os.pipe", "os.set_blocking"), "what a signal wakes a thread with"),
     },
 }
 

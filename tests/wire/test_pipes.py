@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import socket
 import threading
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.wire.pipes import MessagePipes, listen
+from filepact.wire.pipes import MessagePipes, listen, stopped_by_signals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -151,3 +153,16 @@ def test_a_connection_sends_at_once_what_it_is_given() -> None:
             return await found
 
     assert asyncio.run(ask()) == 1
+
+
+def test_a_signal_that_another_thread_takes_wakes_who_waits() -> None:
+    over: SimpleQueue[bool] = SimpleQueue()
+
+    def send() -> None:
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+    with stopped_by_signals(lambda: over.put(True)):
+        sender = threading.Timer(0.2, send)  # by then this thread waits for a lock
+        sender.start()
+        assert over.get(timeout=60)
+        sender.join()

@@ -78,19 +78,36 @@ def standard_pipes() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Call ``stop``, which must be safe at any moment, on SIGTERM and SIGINT."""
+    """Call ``stop``, in a thread of its own, on SIGTERM and SIGINT.
+
+    A handler in Python is not enough: a signal that comes just before the main thread waits for a lock does not wake it.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {
-        number: signal.signal(number, lambda *_: stop())
-        for number in (signal.SIGTERM, signal.SIGINT)
-    }
+    signals = (signal.SIGTERM, signal.SIGINT)
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+
+    def watch() -> None:
+        while number := os.read(woken, 1)[0]:
+            if number in signals:
+                stop()
+
+    watcher = threading.Thread(target=watch, name="filepact-signals", daemon=True)
+    watcher.start()
+    earlier = signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    before = {number: signal.signal(number, lambda *_: None) for number in signals}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler or signal.SIG_DFL)  # None: not one of Python's
+        signal.set_wakeup_fd(earlier)
+        os.write(wake, b"\0")
+        watcher.join()
+        os.close(woken)
+        os.close(wake)
 
 
 class MessagePipes:
