@@ -500,6 +500,37 @@ def test_what_was_asked_for_at_another_machine_is_not_done_twice(shared: Place) 
     assert one.files() == other.files()
 
 
+@pytest.mark.parametrize("faster", [False, True])
+def test_a_change_that_is_cut_off_here_and_asked_for_again_elsewhere_is_one(
+    shared: Place, faster: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other, third = shared.checkout(), shared.checkout(), shared.checkout()
+    change = {"change": "ccutoff000", "request": "ccutoff000"}
+
+    def die(*_: object, **__: object) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("filepact.objects.repository.BucketWorkspace._exchange", die)
+        with pytest.raises(KilledError):
+            one.asked("a.txt", "one\n", "one\nmore\n", **change)
+    if faster:
+        # The other machine makes it anew, under the id of a second try.
+        shared.bucket.before["swap"] = lambda: third.edit("a.txt", "seven", "SEVEN")
+    assert "Done" in other.asked("a.txt", "one\n", "one\nmore\n", **change).text
+    one.workspace = one.open()
+    assert one.read("a.txt").count("more") == 1
+    done = [
+        found.id
+        for side in (one, other)
+        for found in side.workspace.log(limit=20)
+        if found.tool == "edit_file" and found.state == "applied"
+    ]
+    # The journals of both may have it, as the same change.
+    assert len(set(done)) == 1
+    assert one.files() == other.files()
+
+
 def test_a_folder_that_refuses_what_is_published_says_so_and_follows(
     shared: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

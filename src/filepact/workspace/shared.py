@@ -394,7 +394,7 @@ class SharedRoot:
 
         head, made = self._shared.publish(
             *(operation.id, str(operation.session.actor), wanted, contents.__getitem__, agrees),
-            operation.session.request,
+            _request_id(operation.session.request),
         )
         # Whatever cuts this off, what the files hold tells from which state they came.
         with suppress(StateFailedError):
@@ -425,7 +425,7 @@ class SharedRoot:
             request: Its id.
             settle: Whether what a machine that is gone has sent for it is not to be done any more.
         """
-        return self._shared.made(request, fence=new_id() if settle else "")
+        return self._shared.made(_request_id(request), fence=new_id() if settle else "")
 
     # -- for a person ------------------------------------------------------------------------
 
@@ -498,6 +498,11 @@ class SharedRoot:
         )
         self._published(head, made)
         return paths, folder.left_out, head.number
+
+
+def _request_id(request: str) -> str:
+    """What a version has of a request; not the id of its first try, which may have been made anew under another."""
+    return f"r{request}" if request else ""
 
 
 def _revision(entry: ManifestEntry | None) -> Revision | None:
