@@ -395,13 +395,17 @@ def test_cut_off_while_what_others_did_is_brought_the_folder_follows(
 ) -> None:
     one, other = shared.checkout(), shared.checkout()
 
-    def die(*_: object, **__: object) -> None:
-        raise KilledError
+    note = CheckoutIndex.note
+
+    def die(index: CheckoutIndex, files: Any, *rest: Any, **named: Any) -> None:
+        if files:
+            raise KilledError
+        note(index, files, *rest, **named)
 
     other.edit("a.txt", "one\n", "one\nmore\n")
     with monkeypatch.context() as patched:
         # All is done, but what the file came from by now is not noted.
-        patched.setattr(SharedRoot, "_noted", die)
+        patched.setattr(CheckoutIndex, "note", die)
         with pytest.raises(KilledError):
             one.read("a.txt")
     other.edit("a.txt", "more\n", "yet more\nmore\n")

@@ -151,9 +151,8 @@ for _flag in ("O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY"):
     OPEN |= getattr(os, _flag, 0)
 
 _TRIES = 5
-_BLOCK = (
-    1 << 22
-)  # bytes that are read at a time of a file that has another size than the system says
+_BLOCK = 1 << 22
+"""Bytes that are read at a time of a file that has another size than the system says."""
 
 
 def open_regular(found: Resolution, boundary: RootMounts, path: str) -> int:

@@ -303,11 +303,8 @@ class SharedRoot:
                     )
                     self._write(head, fitted, writer)
             stuck = {path.path for path in conflicts}
-            self._noted({path: files.get(path) for path in paths if path not in stuck})
+            self._index.note({path: files.get(path) for path in paths if path not in stuck})
         return [path.path for path in conflicts]
-
-    def _noted(self, came: Mapping[str, ManifestEntry | None]) -> None:
-        self._index.note(came)
 
     def _arrived(self, paths: Iterable[str]) -> dict[str, ManifestEntry | None]:
         """From what those files come whose change was cut off before that was noted; their locks are held."""

@@ -127,9 +127,8 @@ class ReviewFrame:
             NotFoundError: There is none, or it is somebody else's.
         """
         workspace = review.workspace
-        with suppress(
-            NotFoundError
-        ):  # said as what is somebody else's: neither is told from the other
+        # What is not there is refused in the words for what is somebody else's: neither is told from the other.
+        with suppress(NotFoundError):
             if isinstance(change, str) and workspace.proposal(change).session.id == session.id:
                 newest = workspace.newest(change)
                 if newest.session.id == session.id:
