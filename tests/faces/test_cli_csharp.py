@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import venv
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,8 +123,13 @@ def test_a_compiler_that_agents_may_change_is_not_used(
     assert next(one for one in found if one["name"] == "filepact-csharp")["level"] == "none"
 
 
-def test_each_way_is_started_when_asked(cli: CommandLine, machine: Path) -> None:
+def test_each_way_is_started_when_asked(
+    cli: CommandLine, machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _fetch(machine)
+    # As for whoever has activated an environment of their project's.
+    venv.create(machine / "environment", symlinks=True)
+    monkeypatch.setenv("VIRTUAL_ENV", str(machine / "environment"))
     found = checks(cli, "--servers")
     assert found["filepact-csharp"]["version"].startswith("4.8.0")
     for name in ("filepact-csharp", "csharp-syntax"):

@@ -106,6 +106,8 @@ def start(roslyn: str, dotnet: str, sdk: str = "") -> Roslyn:
     os.environ["DOTNET_SYSTEM_GLOBALIZATION_INVARIANT"] = "1"
     if sdk:
         prepare(sdk)
+    # The person's environment, not ours: the bridge would look for Python there.
+    os.environ.pop("VIRTUAL_ENV", None)
     # It would listen for programs that look into it.
     os.environ["DOTNET_EnableDiagnostics"] = "0"  # noqa: SIM112 - as the runtime spells it
     # The compiler goes down into expressions as deep as they are, and a full stack ends the process.
