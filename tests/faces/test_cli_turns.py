@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+import time
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -108,6 +110,45 @@ def test_turns_are_listed_with_their_files_within_eighty_columns(cli: CommandLin
     undone = cli.json("log", "--turns", "--all")["turns"][1]
     assert (undone["files"], undone["undone"]) == ([], undone["operations"])
     assert cli("log", "--turns", "a.txt").code == 2
+
+
+def hours_ago(cli: CommandLine, age: dict[str, float]) -> None:
+    """Make operations by their summary begin so many hours before now."""
+    with sqlite3.connect(cli.state / "journal.db") as journal:
+        for summary, hours in age.items():
+            began = time.time() - hours * 3_600
+            assert journal.execute(
+                "UPDATE operation SET created = ? WHERE summary = ?", (began, summary)
+            ).rowcount
+
+
+def test_the_log_begins_when_it_is_told_to(cli: CommandLine) -> None:
+    act(cli, *((f"turn-{name}", f"{name}.txt", "x\n") for name in "abc"), ("", "d.txt", "d\n"))
+    act(cli, *(("turn-late", f"late-{number:03}.txt", "x\n") for number in range(120)))
+    hours_ago(cli, {"write a.txt": 50, "write b.txt": 30, "write c.txt": 3, "write d.txt": 2})
+
+    def listed(*words: str) -> list[str]:
+        return [one["summary"] for one in cli.json("log", *words)["operations"]]
+
+    assert len(listed()) == 20
+    assert listed("--since", "1h") == [
+        f"write late-{number:03}.txt" for number in range(119, -1, -1)
+    ]
+    assert listed("--since", "4h")[120:] == ["write d.txt", "write c.txt"]
+    assert listed("--since", "4h", "-n", "2") == ["write late-119.txt", "write late-118.txt"]
+    assert listed("--since", "4h", "c.txt") == ["write c.txt"]
+    assert listed("--since", "1h", "c.txt") == []
+    turns = cli.json("log", "--turns", "--since", "4h")["turns"]
+    assert [one["turn"] for one in turns] == ["turn-late", "", "turn-c"]
+    assert cli("log", "--since", "1h", "c.txt").out == "No operations on c.txt since 1h.\n"
+    hours_ago(cli, {f"write late-{number:03}.txt": 9 for number in range(120)})
+    assert cli("log", "--since", "1h").out == "Nothing was done here since 1h.\n"
+    assert cli("log", "--since", "1h", "--turns").out == "Nothing was done here since then.\n"
+    assert (
+        cli("log", "--since", "1h", "--asked").out
+        == "No agent has asked for anything here since 1h.\n"
+    )
+    assert cli("log", "--since", "soon").code == 2
 
 
 def test_undo_takes_what_is_selected(cli: CommandLine) -> None:

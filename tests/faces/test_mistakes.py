@@ -38,7 +38,7 @@ MISTAKES = [
     ("help nosuch", 2, ""),
     ("--nosuch", 2, ""),
     ("log --nosuch", 2, ""),
-    ("log --since 1h", 2, ""),
+    ("log --since soon", 2, "INVALID_PARAMS"),
     ("log --limit x", 2, ""),
     ("read", 2, ""),
     ("read .", 1, "NOT_A_FILE"),

@@ -20,6 +20,7 @@ __all__ = [
     "NEWEST",
     "Place",
     "Selection",
+    "Turns",
     "effective",
     "is_in",
     "is_in_force",
@@ -33,6 +34,9 @@ __all__ = [
 
 Place = tuple["RootId", str]
 """A file or folder: its root, and the path beneath it; ``.`` for all of the root."""
+
+Turns = list[tuple["int | None", "list[Operation]"]]
+"""Operations by turn: the turn's number, 1 for the newest and None for a session, and its operations, oldest first."""
 
 NEWEST: Final = "newest"
 """Instead of a turn's name: the newest of which anything is in force."""
@@ -96,9 +100,15 @@ def operations_on(
 
 
 def turns_on(
-    store: JournalStore, roots: Sequence[RootId], limit: int | None
-) -> list[tuple[int | None, list[Operation]]]:
+    store: JournalStore, roots: Sequence[RootId], limit: int | None, since: float | None = None
+) -> Turns:
     """What was done in some roots by turn, and where no turn is known by session; newest first.
+
+    Args:
+        store: Their journal.
+        roots: The folders.
+        limit: At most so many; None for all.
+        since: Only those in which something was begun then or later, seconds since the epoch.
 
     Returns:
         The turn's number, as a `Selection` has it, and its operations, oldest first.
@@ -111,7 +121,7 @@ def turns_on(
         key = (session.turn, "" if session.turn else session.id)
         if key in groups or not operation.was_done:
             continue
-        if limit is not None and len(groups) == limit:
+        if len(groups) == limit or (since is not None and operation.created < since):
             break
         of = store.operations(
             turn=session.turn, session=None if session.turn else session, limit=None

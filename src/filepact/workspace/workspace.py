@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from filepact.workspace.reader import Reader
     from filepact.workspace.receipt import ChangeDiff
     from filepact.workspace.search_index import SearchIndexes
-    from filepact.workspace.selection import Selection
+    from filepact.workspace.selection import Selection, Turns
     from filepact.workspace.shared import SharedRoot
 
 __all__ = ["Mode", "Workspace"]
@@ -536,15 +536,10 @@ class Workspace:
             roots, relative = (location.root.path,), location.place.path
         return operations_on(self._store, roots, relative, limit, before_seq)
 
-    def turns(self, limit: int | None = 20) -> list[tuple[int | None, list[Operation]]]:
-        """What was done by turn, or by session where no turn is known; newest first.
-
-        Returns:
-            The turn's number, 1 for the newest and None for a session, and its operations, oldest
-            first.
-        """
+    def turns(self, limit: int | None = 20, since: float | None = None) -> Turns:
+        """What was done by turn, or by session where no turn is known; see `turns_on`."""
         self._mend()
-        return turns_on(self._store, self._root_ids(), limit)
+        return turns_on(self._store, self._root_ids(), limit, since)
 
     def operation(self, change_id: str) -> Operation:
         """One operation by its id or the beginning of it."""

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final
@@ -29,7 +30,7 @@ from filepact.faces.cli.render import (
     tally,
 )
 from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain
-from filepact.faces.cli.turns import log_turns, select
+from filepact.faces.cli.turns import log_turns, select, time_named
 from filepact.text.confusables import visible
 from filepact.workspace.selection import Selection
 
@@ -59,47 +60,73 @@ __all__ = [
 ]
 
 
+_USUAL_LIMIT: Final = 20
+_PAGE: Final = 100
+
+
 def log(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Operations, or what agents asked and told, newest first."""
+    since = None if arguments.since is None else time_named(arguments.since, time.time())
+    limit = arguments.limit
+    if limit is None and since is None and not arguments.all:
+        limit = _USUAL_LIMIT
     if arguments.asked or arguments.reads:
-        return _log_asked(arguments)
+        return _log_asked(arguments, limit, since)
     if arguments.turns:
         if arguments.path is not None:
             raise InvalidParamsError(
                 "--turns lists turns of the whole folder", hint="Leave PATH out."
             )
         with opened(arguments) as workspace:
-            return log_turns(workspace, None if arguments.all else arguments.limit)
+            return log_turns(workspace, limit, since)
     with opened(arguments) as workspace:
-        operations = workspace.log(
-            path=None if arguments.path is None else here(workspace, arguments.path),
-            limit=None if arguments.all else arguments.limit,
+        path = None if arguments.path is None else here(workspace, arguments.path)
+        operations = (
+            workspace.log(path=path, limit=limit)
+            if since is None
+            else tuple(islice(_operations_since(workspace, path, since), limit))
         )
         spans, known = listed(workspace, operations, screen)
     return CommandAnswer(
-        tuple(spans) or plain(_nothing(arguments.path)), {"operations": known}, long=True
+        tuple(spans) or plain(_nothing(arguments)), {"operations": known}, long=True
     )
 
 
-def _nothing(path: str | None) -> str:
-    return "Nothing was done here yet.\n" if path is None else f"No operations on {path}.\n"
+def _operations_since(workspace: Workspace, path: str | None, since: float) -> Iterator[Operation]:
+    """Newest first, read in pages.
+
+    A clock that was set back leaves operations out of the order of time, hence a whole page that is older ends it.
+    """
+    before = None
+    while page := workspace.log(path=path, limit=_PAGE, before_seq=before):
+        found = [operation for operation in page if operation.created >= since]
+        yield from found
+        if not found:
+            return
+        before = page[-1].seq
 
 
-def _log_asked(arguments: Namespace) -> CommandAnswer:
+def _nothing(arguments: Namespace) -> str:
+    since = "" if arguments.since is None else f" since {arguments.since}"
+    if arguments.path is not None:
+        return f"No operations on {arguments.path}{since}.\n"
+    return f"Nothing was done here{since}.\n" if since else "Nothing was done here yet.\n"
+
+
+def _log_asked(arguments: Namespace, limit: int | None, since: float | None) -> CommandAnswer:
     with opened(arguments) as workspace:
-        questions = workspace.asked.questions(
+        found = workspace.asked.questions(
             path=None if arguments.path is None else here(workspace, arguments.path),
-            limit=None if arguments.all else arguments.limit,
+            limit=limit if since is None else None,
             reads=arguments.reads,
         )
+        questions = found if since is None else [one for one in found if one.when >= since][:limit]
         spans, known = asked(workspace, questions)
-    if arguments.reads:
-        return CommandAnswer(
-            tuple(spans) or plain("No agent has read anything here.\n"), {"reads": known}, long=True
-        )
+    said = "read anything" if arguments.reads else "asked for anything"
+    when = "" if arguments.since is None else f" since {arguments.since}"
     return CommandAnswer(
-        tuple(spans) or plain("No agent has asked for anything here.\n"),
-        {"asked": known},
+        tuple(spans) or plain(f"No agent has {said} here{when}.\n"),
+        {"reads" if arguments.reads else "asked": known},
         long=True,
     )
 

@@ -45,8 +45,13 @@ def _add_looking_back(group: CommandGroup) -> None:
         nargs="?",
         help="only operations on this file or beneath this folder",
     )
-    add("-n", "--limit", metavar="N", type=count, default=20, help="at most N (default: 20)")
+    add("-n", "--limit", metavar="N", type=count, help="at most N (default: 20; with --since all)")
     add("--all", action="store_true", help="without a limit")
+    add(
+        "--since",
+        metavar="TIME",
+        help="only from then on: 10m, 1h30m, '2 days', today, yesterday, 14:30 or 2026-01-31T14:30",
+    )
     add(
         "--turns",
         action="store_true",

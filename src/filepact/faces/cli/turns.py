@@ -168,17 +168,30 @@ def _session_named(workspace: Workspace, word: str) -> Session:
 # -- what there is ---------------------------------------------------------------------------------
 
 
-def log_turns(workspace: Workspace, limit: int | None) -> CommandAnswer:
-    """What was done by turn, and by session where no turn is known; newest first."""
+def log_turns(workspace: Workspace, limit: int | None, since: float | None = None) -> CommandAnswer:
+    """What was done by turn, and by session where no turn is known; newest first.
+
+    Args:
+        workspace: Whose.
+        limit: At most so many; None for all.
+        since: Only those that were not over by then, seconds since the epoch; None for all.
+    """
     now = time.time()
     spans: list[TerminalText] = []
     told: list[dict[str, object]] = []
-    for number, operations in workspace.turns(limit):
+    for number, operations in workspace.turns(limit, since):
         files = _files(workspace, operations)
         spans += [*_head(number, operations, now), *_shown(files)]
         told.append(_facts(number, operations, files))
     return CommandAnswer(
-        tuple(spans) or plain("Nothing was done here yet.\n"), {"turns": told}, long=True
+        tuple(spans)
+        or plain(
+            "Nothing was done here yet.\n"
+            if since is None
+            else "Nothing was done here since then.\n"
+        ),
+        {"turns": told},
+        long=True,
     )
 
 
