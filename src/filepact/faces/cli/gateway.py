@@ -85,7 +85,7 @@ def serve(arguments: Namespace, _screen: Terminal) -> CommandAnswer | None:
         metrics.begin_again()
         _work(arguments, settings, chosen, listeners, metrics, links)
 
-    if run_workers(workers, work, drain=chosen.drain):
+    if run_workers(links, work, metrics.beats, drain=chosen.drain):
         raise StateFailedError("a worker did not start", hint="Its message is above.")
     return None
 

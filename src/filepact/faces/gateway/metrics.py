@@ -13,6 +13,8 @@ __all__ = ["Metrics"]
 
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _SECONDS: Final = "filepact_gateway_call_seconds"
+_RESTARTS: Final = "filepact_gateway_restarts_total"
+_BEATS: Final = ("beats", "")
 
 _COUNTERS: Final = {
     "filepact_gateway_requests_total": (
@@ -41,6 +43,7 @@ _COUNTERS: Final = {
     "filepact_gateway_received_bytes_total": ("Bytes of requests.", ("",)),
     "filepact_gateway_sent_bytes_total": ("Bytes of answers.", ("",)),
     "filepact_gateway_aborted_total": ("Clients that took their answer too slowly.", ("",)),
+    "filepact_gateway_restarts_total": ("Workers that were started in the place of others.", ("",)),
 }
 _GAUGES: Final = {
     "filepact_gateway_running_calls": "Calls of tools in flight.",
@@ -52,6 +55,7 @@ _CELLS: Final = [
     *((_SECONDS, f'le="{edge:g}"') for edge in _BUCKETS),
     (_SECONDS, "count"),
     (_SECONDS, "sum"),
+    _BEATS,
 ]
 _PLACES: Final = {cell: place for place, cell in enumerate(_CELLS)}
 _CELL: Final = struct.Struct("d")
@@ -89,10 +93,21 @@ class Metrics:
         self.add(_SECONDS, "sum", seconds)
 
     def begin_again(self) -> None:
-        """Nothing is in flight in this worker, which takes the place of one that has ended."""
-        for name in _GAUGES:
-            at = self.worker * self._size + _PLACES[name, ""] * _CELL.size
+        """This process is a worker, and may take the place of one that has ended, with what it had in flight."""
+        if self.beats(self.worker):
+            self.add(_RESTARTS)
+        for cell in (*((name, "") for name in _GAUGES), _BEATS):
+            at = self.worker * self._size + _PLACES[cell] * _CELL.size
             _CELL.pack_into(self._memory, at, 0.0)
+
+    def beat(self) -> None:
+        """The event loop of this worker turns."""
+        self.add(*_BEATS)
+
+    def beats(self, worker: int) -> float:
+        """How often that of a worker has said so since it began."""
+        at = worker * self._size + _PLACES[_BEATS] * _CELL.size
+        return float(_CELL.unpack_from(self._memory, at)[0])
 
     def value(self, name: str, label: str = "") -> float:
         """The sum of one counter over all workers."""

@@ -23,7 +23,7 @@ from filepact.values import dataclass, late_logger
 from filepact.wire import pipes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -41,6 +41,9 @@ _IDLE: Final = 75.0  # seconds for which a connection is kept that asks for noth
 _AGAIN: Final = 1.0  # seconds before a worker is started in the place of one that has failed
 _CANNOT: Final = 3  # the exit code of a worker that would fail again
 _LAST: Final = 10.0  # seconds that a worker has besides, to end what it cancels
+_BEAT: Final = 1.0  # seconds after which an event loop says that it still turns
+_LOOKS: Final = 12  # looks in a row that find no new word of a worker, after which it is killed
+_LOOK: Final = 5.0  # seconds between two looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,7 @@ class _Server(Server):
 
 
 class WorkerPipes:
-    """What workers tell each other: that a client does not want an answer any more.
+    """What workers tell each other, that a client does not want an answer any more, and hear of the process that watches over them.
 
     Args:
         workers: How many there are; made before they are forked.
@@ -154,6 +157,17 @@ class WorkerPipes:
         for pair in self._pairs:
             for end in pair:
                 end.setblocking(False)
+        # Only the process that watches has the second end: with it, however it goes, that end is closed.
+        self._watched, self._watching = os.pipe()
+
+    @property
+    def workers(self) -> int:
+        """How many there are."""
+        return len(self._pairs)
+
+    def begin(self) -> None:
+        """This process is a worker from now on."""
+        os.close(self._watching)
 
     def tell(self, worker: int, session: str, wanted: RequestId) -> None:
         """Tell the other workers; one that does not listen just now is not waited for."""
@@ -163,16 +177,24 @@ class WorkerPipes:
                 with suppress(OSError):
                     sending.send(data)
 
-    def listen(self, worker: int, heard: Callable[[str, RequestId], object]) -> None:
-        """Have what the others tell be heard, in the event loop."""
+    def listen(
+        self, worker: int, heard: Callable[[str, RequestId], object], alone: Callable[[], object]
+    ) -> None:
+        """Have what the others tell be heard, and that nobody watches over them any more; in the event loop."""
         receiving = self._pairs[worker][0]
+        loop = asyncio.get_running_loop()
 
         def read() -> None:
             with suppress(OSError, ValueError):
                 session, wanted = json.loads(receiving.recv(65_536))
                 heard(session, wanted)
 
-        asyncio.get_running_loop().add_reader(receiving, read)
+        def left() -> None:
+            loop.remove_reader(self._watched)
+            alone()
+
+        loop.add_reader(receiving, read)
+        loop.add_reader(self._watched, left)
 
 
 class GatewayWorker:
@@ -217,13 +239,19 @@ class GatewayWorker:
         self._endpoint.draining = True
         self._main.should_exit = True
 
+    def _beat(self) -> None:
+        self._metrics.beat()
+        asyncio.get_running_loop().call_later(_BEAT, self._beat)
+
     async def run(self, signals: Sequence[signal.Signals] = ()) -> None:
         """Serve until one of these signals comes, or `end` is called."""
         loop = asyncio.get_running_loop()
         for number in signals:
             loop.add_signal_handler(number, self.end)
         if self._links is not None:
-            self._links.listen(self._metrics.worker, self._endpoint.cancel)
+            # Workers that nobody watches over would keep the address, and nobody could end them all.
+            self._links.listen(self._metrics.worker, self._endpoint.cancel, self.end)
+            self._beat()
         health = None
         if self._listeners.health is not None:
             health = asyncio.create_task(self._watching.serve(sockets=[self._listeners.health]))
@@ -258,20 +286,29 @@ def _config(application: ASGIApp, protocol: Any, drain: float) -> Config:
 # -- several workers -----------------------------------------------------------------------------
 
 
-def run_workers(count: int, work: Callable[[int], None], *, drain: float) -> bool:
-    """Run workers until this process gets SIGTERM or SIGINT; one that fails is started anew.
+def run_workers(
+    links: WorkerPipes,
+    work: Callable[[int], None],
+    beats: Callable[[int], float],
+    *,
+    drain: float,
+    look: float = _LOOK,
+) -> bool:
+    """Run workers until this process gets SIGTERM or SIGINT; one that fails, or hangs, is started anew.
 
     Args:
-        count: How many.
+        links: What they are told; for as many as there are to be.
         work: What each does, given its number; in a process of its own.
+        beats: How often the event loop of a worker has said that it turns; 0 before it does.
         drain: Seconds that they have to end.
+        look: Seconds between two looks at that.
 
     Returns:
-        Whether one of them could not begin, which ends the others.
+        Whether none of them could begin, which ends them all.
     """
     waking, wake = os.pipe()
     os.set_blocking(wake, False)
-    ending = cannot = False
+    ending = cannot = served = False
 
     def end(_number: int, _frame: object) -> None:
         nonlocal ending
@@ -281,22 +318,31 @@ def run_workers(count: int, work: Callable[[int], None], *, drain: float) -> boo
     before = {one: signal.signal(one, end) for one in (signal.SIGTERM, signal.SIGINT)}
     before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
     running: dict[int, int] = {}
-    due: dict[int, float] = dict.fromkeys(range(count), 0.0)
+    due: dict[int, float] = dict.fromkeys(range(links.workers), 0.0)
+    watch = _Watch(beats)
+    looks = time.monotonic() + look
     try:
         while not ending:
             now = time.monotonic()
             for number, when in list(due.items()):
                 if when <= now:
                     del due[number]
-                    running[_fork(number, work, (waking, wake))] = number
-            rest = min(due.values(), default=now + 3_600) - now
+                    running[_fork(number, work, (waking, wake), links)] = number
+            rest = min((looks, *due.values())) - now
             select.select([waking], [], [], max(0.0, rest))
             _read_all(waking)
+            served = served or any(beats(number) for number in range(links.workers))
             for number, status in _ended(running):
-                if os.waitstatus_to_exitcode(status) == _CANNOT:
+                if os.waitstatus_to_exitcode(status) == _CANNOT and not served:
+                    # Later it may be a database that is away for a while, and the others go on.
                     cannot = ending = True
                 _log.warning("worker %d has ended and is started anew", number)
                 due[number] = time.monotonic() + _AGAIN
+            if time.monotonic() >= looks:
+                looks = time.monotonic() + look
+                for process in watch.hanging(running):
+                    _log.error("worker %d hangs and is killed", running[process])
+                    os.kill(process, signal.SIGKILL)
         _stop(running, waking, drain + _LAST)
         return cannot
     finally:
@@ -307,7 +353,30 @@ def run_workers(count: int, work: Callable[[int], None], *, drain: float) -> boo
         os.close(wake)
 
 
-def _fork(number: int, work: Callable[[int], None], pipe: Sequence[int]) -> int:
+class _Watch:
+    """Finds the workers whose event loop does not turn any more.
+
+    It counts looks, not seconds: where all of them were stopped for a while, or the machine was, that is one look.
+
+    Args:
+        beats: As for `run_workers`.
+    """
+
+    def __init__(self, beats: Callable[[int], float]) -> None:
+        self._beats = beats
+        self._seen: dict[int, tuple[float, int]] = {}
+
+    def hanging(self, running: Mapping[int, int]) -> list[int]:
+        """Those that say nothing any more, at a further look; one that does not serve yet may take its time."""
+        before, self._seen = self._seen, {}
+        for process, number in running.items():
+            beat = self._beats(number)
+            seen, silent = before.get(process, (0.0, 0))
+            self._seen[process] = (beat, silent + 1 if beat and beat == seen else 0)
+        return [process for process, (_, silent) in self._seen.items() if silent >= _LOOKS]
+
+
+def _fork(number: int, work: Callable[[int], None], pipe: Sequence[int], links: WorkerPipes) -> int:
     """A process that does its work and ends, whatever comes."""
     child = os.fork()
     if child:
@@ -319,6 +388,7 @@ def _fork(number: int, work: Callable[[int], None], pipe: Sequence[int]) -> int:
             signal.signal(one, signal.SIG_DFL)
         for end in pipe:
             os.close(end)
+        links.begin()
         work(number)
         code = 0
     except FilepactError as error:
