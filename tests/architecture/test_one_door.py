@@ -230,7 +230,13 @@ ALLOWED: dict[str, dict[str, str]] = {
         "pathlib.": OWN_FOLDER,
         "shutil.copyfile": "copies a folder that the person names",
     },
-    "lsp.forkserver": dict.fromkeys(("socket.", "subprocess."), "the fork server, and its line"),
+    "lsp.forkserver": dict.fromkeys(
+        (
+            *("os.kill", "os.posix_spawn", "os.POSIX_SPAWN_OPEN", "os.set_inheritable"),
+            *("os.waitpid", "socket."),
+        ),
+        "the fork server, and its line",
+    ),
     "lsp.process": dict.fromkeys(
         (
             *("os.close", "os.killpg", "os.pipe", "os.read", "os.set_blocking", "os.write"),
@@ -240,7 +246,8 @@ ALLOWED: dict[str, dict[str, str]] = {
     ),
     "lsp.supervisor": dict.fromkeys(
         (
-            *("ctypes.", "open", "os._exit", "os.chdir", "os.close", "os.dup2", "os.environ"),
+            *("ctypes.", "open", "os._exit", "os.chdir", "os.close", "os.closerange"),
+            *("os.dup2", "os.environ"),
             *("os.execve", "os.fork", "os.kill", "os.killpg", "os.listdir", "os.pipe"),
             *("os.posix_spawnp", "os.read", "os.set_blocking", "os.set_inheritable", "os.setsid"),
             *("os.sysconf", "os.waitpid", "os.waitstatus_to_exitcode", "os.write", "os.WNOHANG"),

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
+
+from filepact.lsp.forkserver import _program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,3 +170,23 @@ def test_what_needs_no_journal_loads_next_to_nothing(
         subprocess.run(command, env=variables, stdout=subprocess.DEVNULL, stderr=errors, check=True)
     modules = loaded(report)
     assert len(modules) <= most, sorted(modules)
+
+
+MOST_FOR_A_FORK_SERVER = 30
+"""Modules that it loads, Python's own start among them; most of its memory is Python's."""
+
+
+def test_a_fork_server_rests_with_next_to_nothing_loaded(tmp_path: Path) -> None:
+    report = tmp_path / "imports"
+    python, *words = _program("serve")
+    ours, theirs = socket.socketpair()
+    with ours, report.open("wb") as errors:
+        with theirs:
+            words = ["-X", "importtime", *words, str(theirs.fileno())]
+            resting = subprocess.Popen([python, *words], stderr=errors, pass_fds=[theirs.fileno()])
+        ours.sendall(b"\0\0\0\2{}")
+    assert resting.wait(60) == 0
+    lines = report.read_text().splitlines()
+    modules = {line.rpartition("|")[2].strip() for line in lines if "|" in line}
+    assert "supervisor" in modules
+    assert len(modules) <= MOST_FOR_A_FORK_SERVER, sorted(modules)

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from filepact.lsp.failures import ServerExitedError
@@ -36,9 +37,10 @@ __all__ = [
 
 GIBIBYTE: Final = 1024**3
 
-_SUPERVISOR: Final = os.path.join(os.path.dirname(__file__), "supervisor.py")  # noqa: PTH118, PTH120 - names only
+_HERE: Final = os.path.dirname(__file__)  # noqa: PTH120 - names only
+_PROGRAM: Final = f"import sys; sys.path.append({_HERE!r}); import supervisor; supervisor.main()"
+"""Imported, since Python compiles a script anew each time that it is run."""
 _SEND_SECONDS: Final = 5.0
-_END_SECONDS: Final = 5.0
 
 Descriptors = tuple[int, int, int, int]
 """A server's standard input, output and error, and its supervisor's end of the line to us."""
@@ -87,7 +89,14 @@ def supervisor_command(line: int | str, memory: int, sandbox: str) -> list[str]:
         memory: Bytes that the server may use; 0 for any number.
         sandbox: What it is confined in, as JSON; empty for nothing.
     """
-    return [sys.executable, "-I", "-S", _SUPERVISOR, "run", str(line), str(memory), sandbox]
+    return [*_program("run"), str(line), str(memory), sandbox]
+
+
+def _program(role: str) -> list[str]:
+    options = ["-B"] if sys.dont_write_bytecode else []
+    if sys.pycache_prefix:
+        options += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
+    return [sys.executable, "-I", "-S", *options, "-c", _PROGRAM, role]
 
 
 class ForkServer:
@@ -97,9 +106,10 @@ class ForkServer:
     that ends; servers that run then are ended by their supervisors.
     """
 
-    def __init__(self, line: socket.socket, child: subprocess.Popen[bytes]) -> None:
+    def __init__(self, line: socket.socket, pid: int) -> None:
         self._line = line
-        self._child = child
+        self.pid = pid
+        """The process id."""
         self._guard = threading.Lock()
         self._agreed: dict[tuple[tuple[str, ...], int, str], int] | None = None
         self._over = ""
@@ -114,26 +124,15 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         ours.settimeout(_SEND_SECONDS)
         with theirs:
+            os.set_inheritable(theirs.fileno(), True)
+            words = [*_program("serve"), str(theirs.fileno())]
+            nowhere = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)]
             try:
-                child = subprocess.Popen(  # noqa: S603 - a program of our own
-                    [sys.executable, "-I", "-S", _SUPERVISOR, "serve", str(theirs.fileno())],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    cwd="/",
-                    env={},
-                    pass_fds=(theirs.fileno(),),
-                    start_new_session=True,
-                )
+                pid = os.posix_spawn(words[0], words, {}, file_actions=nowhere)
             except OSError as error:
                 ours.close()
                 raise ServerExitedError(f"cannot start: {os.strerror(error.errno or 0)}") from error
-        return cls(ours, child)
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        return self._child.pid
+        return cls(ours, pid)
 
     def agree(
         self,
@@ -163,7 +162,7 @@ class ForkServer:
             "roots": list(roots),
             "environment": dict(environment),
         }
-        self._send(json.dumps(agreement).encode("ascii"), ())
+        self._send(json.dumps(agreement).encode(), ())
 
     def start_supervisor(
         self, launch: ProcessOptions, descriptors: Descriptors
@@ -185,12 +184,13 @@ class ForkServer:
         """End the process; servers that it has started go on."""
         with self._guard:
             self._over = self._over or "it was ended"
+            with suppress(OSError):
+                self._line.shutdown(socket.SHUT_WR)
+                self._line.recv(1)  # until it has ended
             self._line.close()
-        try:
-            self._child.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._child.kill()
-            self._child.wait()
+        with suppress(OSError):
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
 
     def _send(self, message: bytes, descriptors: tuple[int, ...]) -> None:
         with self._guard:

@@ -1,8 +1,9 @@
 """A script that supervises one language server, or is the fork server that starts such supervisors.
 
 It runs by itself, ``python -I -S supervisor.py ROLE ...``, and imports nothing of the project unless
-the server is confined.  Both roles hold one end of a socket to filepact, the *line*, and end when it
-breaks, however filepact ended.
+the server is confined.  Of Python's own modules it loads few, each when it is needed: a fork server rests
+beside every server for agents, and mostly nothing is ever started.  Both roles hold one end of a socket to
+filepact, the *line*, and end when it breaks, however filepact ended.
 
 ``run LINE MEMORY SANDBOX COMMAND...`` starts the command as a child, with the standard input and output
 that this process was given, and adopts orphans (it is a subreaper).  When the line breaks or the server
@@ -25,27 +26,28 @@ line, on which a failure is reported.  Nothing outside the agreement is ever sta
 
 from __future__ import annotations
 
-import ctypes
 import os
 import select
-import signal
 import sys
-import time
-from typing import TYPE_CHECKING, Any, NoReturn
 
+TYPE_CHECKING = False  # `typing` takes more memory than all else here
 if TYPE_CHECKING:
     import socket
+    from typing import Any, NoReturn
 
     from filepact.fs.server_sandbox import SandboxProcess
 
 _SET_CHILD_SUBREAPER = 36  # of <linux/prctl.h>
+_KILL = 9  # SIGKILL, without the module that names it
 _SWEEPS = 1_000
 _MEMORY_SECONDS = 3.0
 
 _DESCRIPTORS = 4
+_DESCRIPTORS_KNOWN = 1 << 16  # up to which they are closed where the system has no bound
 _LONGEST_AGREEMENT = 16 * 1024 * 1024
 _LONGEST_REQUEST = 16 * 1024
 _NOT_AGREED = 1  # EPERM
+_LEFT = getattr(select, "POLLRDHUP", 0)  # the other end has nothing more to say
 
 
 # -- one server ---------------------------------------------------------------------------
@@ -53,6 +55,8 @@ _NOT_AGREED = 1  # EPERM
 
 def run(line: int, memory: int, sandbox: str, command: list[str]) -> NoReturn:
     """Start the command, wait until it ends or the line breaks, and kill what is left of it."""
+    import signal  # noqa: PLC0415 - a fork server rests without it
+
     _say(line, f"supervisor {os.getpid()}")
     adopting = _adopt_orphans()
     os.set_inheritable(line, False)
@@ -82,7 +86,7 @@ def run(line: int, memory: int, sandbox: str, command: list[str]) -> NoReturn:
         _sweep()
     if confined is not None:
         confined.close()
-    os.killpg(0, signal.SIGKILL)
+    os.killpg(0, _KILL)
     os._exit(1)
 
 
@@ -101,6 +105,8 @@ def _follow(
     line: int, memory: int, server: int, reader: int, confined: SandboxProcess | None
 ) -> None:
     """Wait until the server ends, uses too much memory or nobody wants it any more."""
+    import time  # noqa: PLC0415 - a fork server rests without it
+
     checked = time.monotonic()
     while True:
         listener = [] if confined is None or confined.listener < 0 else [confined.listener]
@@ -144,6 +150,8 @@ def _adopt_orphans() -> bool:
     """Become a subreaper, so that orphaned descendants become children of this process."""
     if not sys.platform.startswith("linux"):
         return False
+    import ctypes  # noqa: PLC0415 - a fork server rests without it
+
     answer: int = ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     return answer == 0
 
@@ -154,11 +162,11 @@ def _sweep() -> None:
         try:
             children = _children(os.getpid(), os.getpid())
         except OSError:
-            os.killpg(0, signal.SIGKILL)
+            os.killpg(0, _KILL)
             return
         for child in children:
             try:
-                os.kill(child, signal.SIGKILL)
+                os.kill(child, _KILL)
             except ProcessLookupError:
                 continue
         try:
@@ -224,14 +232,56 @@ def _work_of_descendants(process: int) -> int:
 
 def serve(number: int) -> NoReturn:
     """Start supervisors as agreed, until the line breaks."""
-    import contextlib  # noqa: PLC0415 - a supervisor starts faster without these
+    # Whoever starts this may have files open that every program inherits.
+    os.closerange(3, number)
+    os.closerange(number + 1, max(os.sysconf("SC_OPEN_MAX"), _DESCRIPTORS_KNOWN))
+    os.setsid()
+    os.chdir("/")
+    try:
+        agreement = _agreement(number)
+    except (OSError, ValueError):
+        os._exit(1)
+    resting = select.poll()
+    resting.register(number, select.POLLIN | _LEFT)
+    ((_, happened),) = resting.poll()
+    if happened & (_LEFT | select.POLLHUP):
+        os._exit(0)
+    _start_supervisors(number, agreement)
+
+
+def _agreement(number: int) -> bytes:
+    """The first message, as it is.
+
+    Raises:
+        ValueError: It is none.
+    """
+    size = int.from_bytes(_read_exactly(number, 4))
+    if size > _LONGEST_AGREEMENT:
+        raise ValueError
+    return _read_exactly(number, size)
+
+
+def _read_exactly(number: int, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        more = os.read(number, size - len(data))
+        if not more:
+            raise ValueError
+        data += more
+    return bytes(data)
+
+
+def _start_supervisors(number: int, agreement: bytes) -> NoReturn:
+    """What is done from the first request on."""
+    import contextlib  # noqa: PLC0415 - a fork server rests without these
     import json  # noqa: PLC0415
+    import signal  # noqa: PLC0415
     import socket  # noqa: PLC0415
 
     # Supervisors that have ended need nobody to wait for them.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(fileno=number) as line, contextlib.suppress(ConnectionError, ValueError):
-        agreed = json.loads(_receive(line, _LONGEST_AGREEMENT)[0])
+        agreed = json.loads(agreement)
         while True:
             message, descriptors = _receive(line, _LONGEST_REQUEST)
             if len(descriptors) == _DESCRIPTORS:
@@ -272,6 +322,8 @@ def _exactly(line: socket.socket, size: int) -> bytes:
 
 def _begin(agreed: dict[str, Any], number: int, folder: bytes, descriptors: list[int]) -> None:
     """Start a supervisor as a child, if the agreement has the server and the folder."""
+    import signal  # noqa: PLC0415 - loaded by now
+
     place, roots, line = os.fsdecode(folder), agreed["roots"], descriptors[3]
     within = any(place == root or place.startswith(root.rstrip("/") + "/") for root in roots)
     if number >= len(agreed["commands"]) or not within or ".." in place.split("/"):
@@ -296,7 +348,12 @@ def _begin(agreed: dict[str, Any], number: int, folder: bytes, descriptors: list
         os._exit(1)
 
 
-if __name__ == "__main__":
+def main() -> NoReturn:
+    """Be what the command line says."""
     if sys.argv[1] == "serve":
         serve(int(sys.argv[2]))
     run(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5:])
+
+
+if __name__ == "__main__":
+    main()
