@@ -6,37 +6,10 @@
  *
  * Not safe for several threads at once; the caller holds a lock.
  */
-#include "literals.h"
-#include <stdlib.h>
+#include "postings.h"
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-
-/* Most trigrams are in a few files only: their postings stand where the address of the others is. */
-typedef struct {
-    uint32_t trigram : 24, grade : 8; /* how much room there is, see `rooms` */
-    uint32_t files : 27, low : 5;     /* how many numbers are in it, and see `low_bits` */
-    uint32_t last;                    /* the last of them */
-    uint32_t used;                    /* bits */
-    union {
-        uint8_t within[8];
-        uint8_t *bytes;
-    } at;
-} list_t;
-
-typedef struct {
-    list_t *lists;
-    uint32_t used, room;
-    uint32_t *slots; /* by hash: where a trigram's list is, plus 1; 0 is free */
-    uint32_t wide;   /* how many slots, a power of two */
-    uint64_t memory;
-    uint8_t *seen;   /* a bit for each trigram: whether the file at hand has it; or NULL */
-    uint32_t *found; /* the trigrams of the file at hand; or NULL */
-    uint32_t most;   /* how many fit into it */
-    uint32_t next;   /* the lowest number for the next file */
-} index_t;
-
-enum { TRIGRAMS = 1 << 24, FIRST_SLOTS = 1 << 14, FIRST_LISTS = 1 << 12, FIRST_FOUND = 1 << 12, HEAD = 8 };
 
 /* Sizes that fill the blocks of an allocator: multiples of 16 with a head of 8. */
 static const uint32_t rooms[] = {
@@ -45,12 +18,9 @@ static const uint32_t rooms[] = {
     75224, 91784, 111976, 136616, 166680, 203352, 248104, 302696, 369304, 450552, 549688, 670632, 818184,
     998184, 1217784, 1485704, 1812568, 2211336, 2697832, 3291368, 4015480, 4898888, 5976648, 7291512, 8895656,
     10852712, 13240312, 16153192};
-enum { MOST_FILES = (1 << 27) - 1, FIRST_LOW = 8, OFTEN = 7 };
 enum { GRADES = sizeof rooms / sizeof *rooms };
 
 uint32_t trigram_version(void) { return LIBRARY_VERSION; }
-
-static const uint8_t *postings(const list_t *list) { return list->grade ? list->at.bytes : list->at.within; }
 
 static uint32_t slot_of(const index_t *index, uint32_t trigram) {
     uint32_t at = ((trigram + 1) * 2654435761u) >> 7 & (index->wide - 1);
@@ -98,68 +68,6 @@ static list_t *list_for(index_t *index, uint32_t trigram) {
     return list;
 }
 
-static uint32_t width_of(uint32_t number) { return 31 - (uint32_t)__builtin_clz(number); }
-
-/* How many bits a gap has that is as long as those so far were in the middle; looked at with every eighth number.
- *
- * A gap is written as `gap + (1 << low)`: as many zeros as that has bits more than `low`, a one, and its bits below the
- * first. */
-static uint32_t low_bits(uint32_t low, uint32_t last, uint32_t files) {
-    if (files > OFTEN && (files & OFTEN))
-        return low;
-    low = width_of(last + 1) - width_of(files);
-    return low && (uint64_t)files << low > (uint64_t)last + 1 ? low - 1 : low;
-}
-
-static void put_bits(uint8_t *bytes, uint32_t room, uint32_t at, uint64_t bits, uint32_t count) {
-    uint32_t place = at >> 3, before = at & 7;
-    // What stands behind the last bit of a list was never written.
-    bits = (bits & (((uint64_t)1 << count) - 1)) << before | (bytes[place] & ((1u << before) - 1));
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    if (place + sizeof bits <= room) {
-        memcpy(bytes + place, &bits, sizeof bits);
-        return;
-    }
-#endif
-    (void)room;
-    for (; place <= (at + count - 1) >> 3; bits >>= 8)
-        bytes[place++] = (uint8_t)bits;
-}
-
-/* At least 57 bits of a list, or as many as there are. */
-static uint64_t bits_at(const uint8_t *bytes, uint32_t room, uint32_t at) {
-    uint32_t place = at >> 3;
-    uint64_t bits = 0;
-    if (place + sizeof bits <= room)
-        memcpy(&bits, bytes + place, sizeof bits);
-    else
-        memcpy(&bits, bytes + place, room - place);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    bits = __builtin_bswap64(bits);
-#endif
-    return bits >> (at & 7);
-}
-
-/* The numbers of a list, one after the other; `number` is right after the first `step`. */
-typedef struct {
-    const uint8_t *bytes;
-    uint32_t room, at, files, low, number;
-} steps_t;
-
-static steps_t steps_of(const list_t *list) { return (steps_t){postings(list), rooms[list->grade], 0, 0, FIRST_LOW, 0}; }
-
-static inline __attribute__((always_inline)) void step(steps_t *steps) {
-    uint32_t low = steps->low;
-    uint64_t bits = bits_at(steps->bytes, steps->room, steps->at);
-    uint32_t zeros = (uint32_t)__builtin_ctzll(bits), count = low + zeros;
-    steps->at += zeros + 1;
-    bits = zeros + count < 57 ? bits >> zeros >> 1 : bits_at(steps->bytes, steps->room, steps->at);
-    uint64_t gap = (bits & (((uint64_t)1 << count) - 1)) + ((uint64_t)1 << count) - ((uint64_t)1 << low);
-    steps->number = (steps->files++ ? steps->number + 1 : 0) + (uint32_t)gap;
-    steps->at += count;
-    steps->low = low_bits(low, steps->number, steps->files);
-}
-
 static int append(index_t *index, uint32_t trigram, uint32_t number) {
     list_t *list = list_for(index, trigram);
     if (!list)
@@ -184,10 +92,7 @@ static int append(index_t *index, uint32_t trigram, uint32_t number) {
         list->grade = grade & 255;
     }
     uint8_t *bytes = list->grade ? list->at.bytes : list->at.within;
-    put_bits(bytes, rooms[list->grade], list->used, (uint64_t)1 << zeros, zeros + 1);
-    if (count)
-        put_bits(bytes, rooms[list->grade], list->used + zeros + 1, gap, count);
-    list->used = (uint32_t)size;
+    list->used = put_gap(bytes, rooms[list->grade], list->used, low, gap);
     list->last = number;
     list->files++;
     list->low = low_bits(low, number, list->files) & 31;
@@ -289,21 +194,29 @@ int trigram_add(index_t *index, uint32_t number, const uint8_t *text, size_t siz
     return good;
 }
 
-static uint32_t read_all(const list_t *list, uint32_t *out) {
-    steps_t steps = steps_of(list);
-    while (steps.files < list->files) {
-        step(&steps);
-        out[steps.files - 1] = steps.number;
-    }
-    return list->files;
+steps_t steps_of(const list_t *list) {
+    return (steps_t){postings(list), rooms[list->grade], 0, 0, FIRST_LOW, 0, list->files, UINT32_MAX};
+}
+
+static int look_up(const void *from, uint32_t trigram, steps_t *steps) {
+    const index_t *index = from;
+    uint32_t found = index->slots[slot_of(index, trigram)];
+    if (found)
+        *steps = steps_of(&index->lists[found - 1]);
+    return found != 0;
+}
+
+static uint32_t read_all(steps_t steps, uint32_t *out) {
+    uint32_t count = 0;
+    while (step(&steps))
+        out[count++] = steps.number;
+    return count;
 }
 
 /* Keeps those of some sorted numbers that are in a list as well. */
-static uint32_t keep_common(const list_t *list, uint32_t *out, uint32_t count) {
-    steps_t steps = steps_of(list);
+static uint32_t keep_common(steps_t steps, uint32_t *out, uint32_t count) {
     uint32_t kept = 0, next = 0;
-    while (steps.files < list->files && next < count) {
-        step(&steps);
+    while (next < count && step(&steps)) {
         while (next < count && out[next] < steps.number)
             next++;
         if (next < count && out[next] == steps.number)
@@ -315,27 +228,22 @@ static uint32_t keep_common(const list_t *list, uint32_t *out, uint32_t count) {
 enum { MOST_LISTS = 64 };
 
 static int by_size(const void *one, const void *other) {
-    uint32_t a = (*(list_t *const *)one)->files, b = (*(list_t *const *)other)->files;
+    uint32_t a = ((const steps_t *)one)->count, b = ((const steps_t *)other)->count;
     return (a > b) - (a < b);
 }
 
 /* The files that hold two bytes in a row, and behind them any other. */
-static int64_t find_pair(const index_t *index, uint32_t pair, uint32_t *out, uint32_t room) {
-    uint8_t *among = calloc((size_t)index->next / 8 + 1, 1);
+static int64_t find_pair(const void *from, lookup_t *lookup, uint32_t next, uint32_t pair, uint32_t *out, uint32_t room) {
+    uint8_t *among = calloc((size_t)next / 8 + 1, 1);
     uint32_t count = 0;
+    steps_t steps;
     if (!among)
         return -1;
-    for (uint32_t last = 0; last < 256; last++) {
-        uint32_t found = index->slots[slot_of(index, pair << 8 | last)];
-        if (!found)
-            continue;
-        const list_t *list = &index->lists[found - 1];
-        for (steps_t steps = steps_of(list); steps.files < list->files;) {
-            step(&steps);
-            among[steps.number >> 3] |= (uint8_t)(1 << (steps.number & 7));
-        }
-    }
-    for (uint32_t number = 0; number < index->next; number++)
+    for (uint32_t last = 0; last < 256; last++)
+        if (lookup(from, pair << 8 | last, &steps))
+            while (step(&steps) && steps.number < next)
+                among[steps.number >> 3] |= (uint8_t)(1 << (steps.number & 7));
+    for (uint32_t number = 0; number < next; number++)
         if (among[number >> 3] & 1 << (number & 7)) {
             if (count < room)
                 out[count] = number;
@@ -345,32 +253,32 @@ static int64_t find_pair(const index_t *index, uint32_t pair, uint32_t *out, uin
     return count > room ? -1 : (int64_t)count;
 }
 
-/* The files that hold every trigram of a literal of two bytes or more, where each text was added with a byte
- * behind its end.  Writes at most `room` numbers, in order; returns how many there are, or -1 where they do
- * not fit or the literal is too short. */
-int64_t trigram_find(const index_t *index, const uint8_t *text, size_t size, uint32_t *out, uint32_t room) {
-    const list_t *lists[MOST_LISTS];
+int64_t find_literal(const void *from, lookup_t *lookup, uint32_t next, const uint8_t *text, size_t size, uint32_t *out,
+                     uint32_t room) {
+    steps_t lists[MOST_LISTS];
     size_t count = 0;
     if (size < 2)
         return -1;
     if (size == 2)
-        return find_pair(index, (uint32_t)folded(text[0]) << 8 | folded(text[1]), out, room);
+        return find_pair(from, lookup, next, (uint32_t)folded(text[0]) << 8 | folded(text[1]), out, room);
     uint32_t window = (uint32_t)folded(text[0]) << 8 | folded(text[1]);
     for (size_t at = 2; at < size && count < MOST_LISTS; at++) {
         window = (window << 8 | folded(text[at])) & (TRIGRAMS - 1);
-        uint32_t found = index->slots[slot_of(index, window)];
-        if (!found)
+        if (!lookup(from, window, &lists[count++]))
             return 0;
-        lists[count++] = &index->lists[found - 1];
     }
     qsort(lists, count, sizeof *lists, by_size);
-    if (lists[0]->files > room)
+    if (lists[0].count > room)
         return -1;
     uint32_t kept = read_all(lists[0], out);
     for (size_t at = 1; at < count && kept; at++)
-        if (lists[at] != lists[at - 1])
+        if (lists[at].bytes != lists[at - 1].bytes)
             kept = keep_common(lists[at], out, kept);
     return kept;
+}
+
+int64_t trigram_find(const index_t *index, const uint8_t *text, size_t size, uint32_t *out, uint32_t room) {
+    return find_literal(index, look_up, index->next, text, size, out, room);
 }
 
 /* Bytes that the index takes, about. */

@@ -11,7 +11,7 @@ import pytest
 from filepact.errors import SearchFailedError
 from filepact.fs import trigrams
 from filepact.fs.root import Root
-from filepact.fs.trigrams import NO_LINE, TrigramIndex, find_lines
+from filepact.fs.trigrams import NO_LINE, NO_TEXT, TrigramIndex, find_lines
 from filepact.text.literals import needs_of
 from filepact.text.query import Query
 from tests.fs import trigram_fuzz
@@ -99,6 +99,13 @@ def test_a_pattern_needs_its_plain_letters(pattern, needs):
     assert needs_of(pattern, literal=False, case_sensitive=False) == needs
 
 
+def sealed(index):
+    """The same texts in one block."""
+    block = index.seal(range(index.size), index.size)
+    index.close()
+    return TrigramIndex.open(block)
+
+
 def compare(seed, patterns):
     """How many patterns needed something; each match of each of them is in a text that is found."""
     dice = random.Random(seed)
@@ -122,6 +129,8 @@ def compare(seed, patterns):
             index.add(text.encode())
             if dice.random() < 0.1:
                 index.rest()
+            if dice.random() < 0.1:
+                index = sealed(index)
         found = index.find(query.needs)
         index.close()
         for number, text in enumerate(texts):
@@ -274,7 +283,11 @@ def test_what_many_texts_hold_takes_little_room_for_each():
     index.rest()
     # Of each eight numbers seven are there: a bit for each, and some more where one is not.
     assert index.memory < 200_000 + trigrams * 2_000 // 4
-    assert index.find(((b"xyz",),)) == [number for number in range(2_000) if number % 8]
+    wanted = [number for number in range(2_000) if number % 8]
+    assert index.find(((b"xyz",),)) == wanted
+    before, index = index.memory, sealed(index)
+    assert len(index._sealed.block) < before // 4
+    assert index.find(((b"xyz",),)) == wanted
     index.close()
 
 
@@ -331,3 +344,24 @@ def test_two_bytes_in_a_row_are_found_wherever_they_stand():
 def test_without_the_library_no_lines_are_found(monkeypatch):
     monkeypatch.setattr(trigrams, "_library", lambda: None)
     assert find_lines([b"abc"], ((b"abc",),)) is None
+
+
+@needs_library
+def test_texts_in_a_block_have_the_numbers_that_they_are_given():
+    index = TrigramIndex.open()
+    for text in (b"abc", b"abcd", b"bcd", b"abc abc"):
+        index.add(text)
+    block = index.seal([0, NO_TEXT, 1, 2], 3)
+    index.close()
+    assert index.seal([], 0) is None
+    index = TrigramIndex.open(block)
+    assert (index.size, index.added) == (3, 0)
+    assert index.find(((b"abc",),)) == [0, 2]
+    assert index.add(b"xabcx") == 3
+    assert index.find(((b"abc",),)) == [0, 2, 3]
+    assert index.find(((b"bc",),)) == [0, 1, 2, 3]
+    assert index.find(((b"bcd",),)) == [1]
+    again = TrigramIndex.open(index.seal([NO_TEXT, 0, 1, 2], 3))
+    assert again.find(((b"abc",),)) == [1, 2]
+    for one in (index, again):
+        one.close()

@@ -13,6 +13,7 @@ static uint32_t draw(uint32_t below) {
 // Both widths by turns.
 #define WIDER (draw(2) && __builtin_cpu_supports("avx2"))
 #include "trigram.c"
+#include "sealed.c"
 #include "literals.c"
 #include "files.c"
 
@@ -275,6 +276,99 @@ static void adding(void) {
     trigram_free(index);
 }
 
+enum { MOST_TEXTS = 60 };
+
+/* A block of some texts of another and of an index; NULL where there is none.  Exactly of its size. */
+static uint8_t *seal(const uint8_t *before, uint64_t before_size, const index_t *index, const uint32_t *numbers,
+                     uint32_t count, uint32_t texts, uint64_t *size) {
+    uint64_t room = draw(2) ? draw(60000) : 0;
+    uint8_t *out = block(room);
+    *size = trigram_seal(before, before_size, index, numbers, count, texts, out, room);
+    if (*size <= room)
+        return out;
+    free(out);
+    out = block(*size);
+    check(trigram_seal(before, before_size, index, numbers, count, texts, out, *size) == *size, 50);
+    return out;
+}
+
+/* What was sealed is found as it was before, by its new numbers, also when more is added; and of bytes that are no
+ * block nothing is read beyond their end. */
+static void sealing(void) {
+    uint8_t *sealed = NULL;
+    uint64_t size = 0;
+    uint8_t *texts[MOST_TEXTS];
+    size_t sizes[MOST_TEXTS];
+    uint32_t numbers[MOST_TEXTS], held = 0;
+    for (uint32_t turn = draw(3) + 1; turn; turn--) {
+        index_t *index = trigram_new();
+        check(index != NULL, 51);
+        uint32_t count = 0;
+        for (uint32_t more = draw(MOST_TEXTS / 3); more; more--, held++) {
+            texts[held] = text_of(&sizes[held]);
+            check(trigram_add(index, held, texts[held], sizes[held]), 52);
+        }
+        for (uint32_t one = 0; one < held; one++) {
+            numbers[one] = draw(5) ? count : UINT32_MAX;
+            if (numbers[one] != UINT32_MAX) {
+                texts[count] = texts[one], sizes[count++] = sizes[one];
+            } else
+                free(texts[one]);
+        }
+        uint64_t now;
+        uint8_t *next = seal(sealed, size, index, numbers, held, count, &now);
+        check(now && sealed_texts(next, now) == count, 53);
+        free(sealed);
+        trigram_free(index);
+        sealed = next, size = now, held = count;
+        for (uint32_t one = 0; one < held; one++) {
+            uint32_t out[MOST_TEXTS], there = 0;
+            size_t from = sizes[one] > 20 ? sizes[one] / 2 : 0, wide = sizes[one] > 20 ? 2 + draw(9) : sizes[one];
+            int64_t found = sealed_find(sealed, size, texts[one] + from, wide, out, MOST_TEXTS);
+            if (found < 0 || (wide < 3 && sizes[one] <= 20))
+                continue;
+            for (uint32_t other = 0; other < held; other++) {
+                // It has to be found in each that holds it, but for a pair at the end.
+                int holds = 0;
+                for (size_t at = 0; wide > 2 && at + wide <= sizes[other] && !holds; at++) {
+                    size_t same = 0;
+                    while (same < wide && folded(texts[other][at + same]) == folded(texts[one][from + same]))
+                        same++;
+                    holds = same == wide;
+                }
+                while (there < found && out[there] < other)
+                    there++;
+                check(!holds || (there < found && out[there] == other), 54);
+            }
+            check(!found || out[found - 1] < held, 55);
+        }
+    }
+    for (uint32_t damage = 0; damage < 20; damage++) {
+        uint32_t out[MOST_TEXTS];
+        uint64_t cut = draw(3) ? size : draw((uint32_t)size + 1), other;
+        uint8_t *bad = block(cut);
+        memcpy(bad, sealed, cut);
+        for (uint32_t bytes = draw(9) + 1; bytes && cut; bytes--) {
+            // The head, where lists begin, or the lists.
+            uint64_t at = draw(3) ? draw(2) && cut > 17000 ? 16400 + draw((uint32_t)cut - 16400) : draw((uint32_t)cut) : draw(16) % cut;
+            bad[at] = (uint8_t)(draw(2) ? draw(256) : 255);
+        }
+        int64_t many = sealed_texts(bad, cut);
+        for (uint32_t one = 0; one < held; one++) {
+            int64_t found = sealed_find(bad, cut, texts[one], sizes[one] < 9 ? sizes[one] : 2 + draw(7), out, MOST_TEXTS);
+            check(found <= MOST_TEXTS && (found <= 0 || out[found - 1] < many), 56);
+        }
+        index_t *index = trigram_new();
+        uint8_t *next = seal(bad, cut, index, numbers, draw(MOST_TEXTS), draw(MOST_TEXTS), &other);
+        free(next);
+        trigram_free(index);
+        free(bad);
+    }
+    for (uint32_t one = 0; one < held; one++)
+        free(texts[one]);
+    free(sealed);
+}
+
 /* Files are read into as much room as there is, each whole or not at all. */
 static void reading(int folder) {
     static const char names[] = "a\0b\0none\0link\0.\0a";
@@ -310,6 +404,8 @@ int main(int count, char **words) {
         broken();
         if (!(rounds % 20))
             adding();
+        if (!(rounds % 40))
+            sealing();
         reading(folder);
     }
     return 0;

@@ -16,7 +16,8 @@ from filepact.fs.root import Root
 from filepact.fs.trigrams import TrigramIndex
 from filepact.text.query import Query
 from filepact.workspace import name_index, search_index, text_index
-from filepact.workspace.name_index import FileList, IndexChanges
+from filepact.workspace.name_index import IndexChanges
+from filepact.workspace.name_views import FileList
 from filepact.workspace.text_index import TextIndex
 from tests.properties.index_histories import (
     changes,
@@ -53,7 +54,9 @@ def known(workspace):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_whatever_happens_an_index_is_never_behind(indexed, root, seed):
+def test_whatever_happens_an_index_is_never_behind(indexed, root, monkeypatch, seed):
+    # By turns texts keep their numbers, and are numbered anew.
+    monkeypatch.setattr(text_index, "_FEW", text_index._FEW * seed)
     plant(root, random.Random(seed))
     history(indexed(), root, seed, 12)
 
@@ -450,6 +453,37 @@ def test_after_a_long_time_without_a_search_nothing_is_known_or_watched(indexed,
     workspace._indexes.settle()
     assert one.names.ready
     check(workspace)
+
+
+def test_readers_who_may_see_the_same_have_it_in_common(indexed, root):
+    plant(root, random.Random(9))
+    workspace = indexed()
+
+    def lists():
+        check(workspace)
+        workspace._indexes.settle()
+        views = [view for view in known(workspace).names._views.values() if view.base == "."]
+        assert len(views) > 1
+        assert len({id(view.flat) for view in views}) == 1
+        return {id(view.chosen["**/*"]) for view in views}
+
+    assert len(lists()) == 1
+    (root / "another.txt").write_text("createdAt\n")
+    assert len(lists()) == 1
+
+
+@needs_library
+def test_a_search_that_has_begun_reads_the_texts_of_that_moment(monkeypatch):
+    monkeypatch.setattr(text_index, "_FEW", 0)
+    texts, files = filled("a", "b", "c")
+    before = texts.known(files, ((b"word",),), ())
+    texts.forget(IndexChanges(frozenset({"a"}), frozenset()))
+    texts.rest()
+    after = texts.known(files, ((b"word",),), ())
+    for one in (before, after):
+        assert [one.text(name) for name in "bc"] == [b"b", b"c"]
+        assert [one.same(name, STAMP) for name in "abc"] == [False, True, True]
+    texts.close()
 
 
 # -- texts by themselves ----------------------------------------------------------------------

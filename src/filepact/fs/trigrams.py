@@ -11,7 +11,9 @@ import ctypes
 import os
 import sys
 import threading
+from array import array
 from functools import cache
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -22,9 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_LINE",
+    "NO_TEXT",
     "FileRead",
     "FoundLine",
     "SmallFile",
+    "TrigramImage",
     "TrigramIndex",
     "find_lines",
     "list_folders",
@@ -32,7 +36,7 @@ __all__ = [
 ]
 
 _LIBRARY = Path(__file__).resolve().parent.parent / "libtrigram.so.1"
-_VERSION: Final = 4
+_VERSION: Final = 5
 """That of the library that this module was written for."""
 
 _KELVIN: Final = b"\xe2\x84\xaa"
@@ -75,32 +79,69 @@ def _library() -> Any:
     library.trigram_find.restype = ctypes.c_int64
     library.trigram_memory.argtypes = [pointer]
     library.trigram_memory.restype = ctypes.c_uint64
+    block = pointer, ctypes.c_uint64
+    library.sealed_texts.argtypes = [*block]
+    library.sealed_texts.restype = ctypes.c_int64
+    library.sealed_find.argtypes = [*block, ctypes.c_char_p, ctypes.c_size_t, pointer, number]
+    library.sealed_find.restype = ctypes.c_int64
+    library.trigram_seal.argtypes = [*block, pointer, pointer, number, number, *block]
+    library.trigram_seal.restype = ctypes.c_uint64
     return library
 
 
+class TrigramImage:
+    """The trigrams of texts that none are added to any more, in one block of bytes.
+
+    Args:
+        block: What `TrigramIndex.seal` has made; any other bytes hold no texts.
+
+    Attributes:
+        size: How many numbers there are for texts.
+    """
+
+    def __init__(self, block: mmap) -> None:
+        self.block = block
+        self._bytes = (ctypes.c_char * len(block)).from_buffer(block)
+        self.at: tuple[Any, int] = ctypes.byref(self._bytes), len(block)
+        self.size = max(0, int(_library().sealed_texts(*self.at)))
+
+
 class TrigramIndex:
-    """Which numbers stand for texts with given trigrams; for one thread at a time.
+    """Which numbers stand for texts with given trigrams; for one thread at a time, but for `seal`.
+
+    Args:
+        library: The library in C.
+        handle: An empty index of it.
+        sealed: Texts with the lowest numbers.
 
     Attributes:
         size: The number of the next text.
     """
 
-    def __init__(self, library: Any, handle: int) -> None:
+    def __init__(self, library: Any, handle: int, sealed: TrigramImage | None = None) -> None:
         self._library = library
         self._handle = handle
-        self.size = 0
+        self._sealed = sealed
+        self._sealing = threading.Lock()
+        self.size = 0 if sealed is None else sealed.size
 
     @classmethod
-    def open(cls) -> Self | None:
-        """An empty index; None without the library in C."""
+    def open(cls, sealed: TrigramImage | None = None) -> Self | None:
+        """An index of the texts of a block, or an empty one; None without the library in C."""
         library = _library()
         handle = None if library is None else library.trigram_new()
-        return None if handle is None else cls(library, handle)
+        return None if handle is None else cls(library, handle, sealed)
 
     def close(self) -> None:
         """Give the memory back; may be called twice."""
-        handle, self._handle = self._handle, 0
-        self._library.trigram_free(handle or None)
+        with self._sealing:
+            handle, self._handle, self._sealed = self._handle, 0, None
+            self._library.trigram_free(handle or None)
+
+    @property
+    def added(self) -> int:
+        """How many numbers of texts are behind those of the block."""
+        return self.size - (0 if self._sealed is None else self._sealed.size)
 
     def add(self, text: bytes) -> int:
         """Take in a text, and return its number.
@@ -124,6 +165,40 @@ class TrigramIndex:
         vars(_rooms).pop("room", None)
         self._library.trigram_rest(self._handle)
 
+    def seal(self, numbers: Sequence[int], texts: int) -> TrigramImage | None:
+        """All its texts in a block; another thread may look something up meanwhile, and close it, but add nothing.
+
+        Args:
+            numbers: For each number what it is in the block, in the same order; `NO_TEXT` for what is left out.
+            texts: How many numbers there are in the block.
+
+        Returns:
+            It; None where there is no room, or this was closed.
+        """
+        renumbered = array("I", numbers)
+        given = (ctypes.c_uint32 * len(renumbered)).from_buffer(renumbered)
+        with self._sealing:
+            if not self._handle:
+                return None
+            sealed = (None, 0) if self._sealed is None else self._sealed.at
+            size = self.memory + _LEAST_BLOCK
+            while True:
+                # Of its own, so that all of it goes back to the system one day.
+                block = mmap(-1, size, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+                room = (ctypes.c_char * size).from_buffer(block)
+                needed = self._library.trigram_seal(
+                    *sealed, self._handle, given, len(renumbered), texts, room, size
+                )
+                del room
+                if 0 < needed <= size:
+                    break
+                block.close()
+                if not needed:
+                    return None
+                size = needed
+        block.resize(needed)
+        return TrigramImage(block)
+
     def find(self, needs: Needs) -> list[int]:
         """The numbers of the texts that may match, in order."""
         found: list[int] | None = None
@@ -143,19 +218,33 @@ class TrigramIndex:
     def _with(self, literal: bytes) -> list[int]:
         room = max(self.size, 1)
         out = (ctypes.c_uint32 * room)()
-        count = self._library.trigram_find(self._handle, literal, len(literal), out, room)
+        count = 0
+        if self._sealed is not None:
+            asked = *self._sealed.at, literal, len(literal), out, room
+            count = self._library.sealed_find(*asked)
+        if count >= 0 and self.added:
+            behind = ctypes.byref(out, 4 * count)
+            more = self._library.trigram_find(
+                self._handle, literal, len(literal), behind, room - count
+            )
+            count = -1 if more < 0 else count + more
         return list(range(self.size)) if count < 0 else out[:count]
 
     @property
     def memory(self) -> int:
         """Bytes that it takes, about."""
-        return int(self._library.trigram_memory(self._handle))
+        sealed = 0 if self._sealed is None else len(self._sealed.block)
+        return sealed + int(self._library.trigram_memory(self._handle))
 
 
 def _is_short(group: Sequence[bytes]) -> bool:
     return min(map(len, group)) < _THREE
 
 
+NO_TEXT: Final = 0xFFFF_FFFF
+"""What stands for the number of a text that is left out."""
+
+_LEAST_BLOCK: Final = 1 << 16
 _THREE: Final = 3
 _ROOM: Final = 1 << 20
 _AT_ONCE: Final = 1_024

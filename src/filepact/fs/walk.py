@@ -7,6 +7,7 @@ opened the same way, so a name that is exchanged for a link during the walk lead
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from contextlib import contextmanager
 from copy import copy
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
@@ -214,6 +215,22 @@ class NameList(NamedTuple):
             if odd:
                 links.update(prefix + name for name in files if name in odd)
         return cls(paths, names, frozenset(links), looked_at)
+
+    def changed(self, old: list[EntryList], new: list[EntryList]) -> Self:
+        """The same after some batches have become others, of the same folder."""
+        was, will = self.of(old), self.of(new)
+        before, after = set(was.paths), set(will.paths)
+        paths, names = self.paths.copy(), self.names.copy()
+        for path in before - after:
+            at = bisect_left(paths, path)
+            del paths[at], names[at]
+        for path in after - before:
+            at = bisect_left(paths, path)
+            paths.insert(at, path)
+            names.insert(at, path.rpartition("/")[2])
+        links = self.links.difference(was.links).union(will.links)
+        looked_at = self.looked_at + will.looked_at - was.looked_at
+        return self._replace(paths=paths, names=names, links=links, looked_at=looked_at)
 
 
 class _Frame(NamedTuple):

@@ -11,36 +11,35 @@ import errno
 import math
 import threading
 import time
-from bisect import bisect_left, insort
 from collections import OrderedDict
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from filepact.errors import FilepactError
 from filepact.fs.folder_entries import MAX_ENTRIES, list_folder, opened_folder
-from filepact.fs.walk import MAX_DEPTH, NameList, TreeReader
+from filepact.fs.walk import MAX_DEPTH, TreeReader
 from filepact.fs.watch import InotifyWatcher, WatcherLimit
 from filepact.text.gitignore import IgnoreRuleSet
-from filepact.text.glob import compile_selection, select_paths
+from filepact.workspace.name_views import NameSelection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable
+    from collections.abc import Callable, Collection, Hashable
 
     from filepact.fs.folder_entries import FolderEntries, Unlisted
     from filepact.fs.root import Root
-    from filepact.fs.walk import EntryFilter, EntryList
+    from filepact.fs.walk import EntryFilter
     from filepact.fs.watch import FileEvents
     from filepact.fs.work_trees import WorkTreeIndex
+    from filepact.workspace.name_views import FileList
 
 T = TypeVar("T")
 
-__all__ = ["FileList", "IndexChanges", "NameIndex"]
+__all__ = ["IndexChanges", "NameIndex"]
 
 _IGNORE_FILES: Final = frozenset({".git", ".gitignore", ".ignore"})
 """Names that say what is ignored below the folder that they stand in."""
 
 _MOST_VIEWS: Final = 8
-_MOST_GLOBS: Final = 4
 _MOST_ANSWERS: Final = 16
 _SETTLING: Final = 20
 """How often it is looked again for changes that came while the index was being brought up to date."""
@@ -62,111 +61,6 @@ class IndexChanges(NamedTuple):
 
     names: frozenset[str]
     folders: frozenset[str]
-
-
-class FileList:
-    """The files that one reader may see and a glob selects, while no name changes.
-
-    Attributes:
-        paths: In path order.
-        among: The same.
-        binary: Those that are no text; as are the next, kept by who knows the texts.
-        unknown: Those of which it is not known what they hold.
-        noted: How far changes of texts are taken in.
-        come: Those of which nothing was asked yet.
-    """
-
-    __slots__ = ("among", "binary", "come", "noted", "paths", "unknown")
-
-    def __init__(self, paths: list[str]) -> None:
-        self.paths = paths
-        self.among = frozenset(paths)
-        self.binary: set[str] = set()
-        self.unknown: set[str] = set()
-        self.noted: tuple[int, int] | None = None
-        self.come: set[str] = set()
-
-    def changed(self, gone: Collection[str], come: Collection[str]) -> FileList:
-        """The same after some files went and some came."""
-        paths = self.paths.copy()
-        for path in gone:
-            del paths[bisect_left(paths, path)]
-        for path in come:
-            insort(paths, path)
-        after = FileList(paths)
-        # First how far changes were taken in: taking one in twice does no harm.
-        after.noted, after.come = self.noted, self.come.difference(gone).union(come)
-        after.binary, after.unknown = self.binary.difference(gone), self.unknown.difference(gone)
-        return after
-
-
-class _View:
-    """The names that one reader may see below a folder: a finished walk, and what it has found.
-
-    Attributes:
-        chosen: The files that a few globs select, by glob.
-    """
-
-    def __init__(self, base: str, walked: TreeReader, batches: list[EntryList]) -> None:
-        self.walked = walked
-        self.batches = batches
-        self.chosen: OrderedDict[str, FileList] = OrderedDict()
-        self._skip = 0 if base == "." else len(base) + 1
-        self._places: dict[str, list[int]] = {}
-        self._flat: NameList | None = None
-        self._deepest = 0
-
-    def files(self, glob: str) -> FileList:
-        """The files that a glob selects."""
-        chosen = self.chosen.get(glob)
-        if chosen is None:
-            flat = self.flat
-            paths = select_paths(glob, flat.paths, flat.names, self._skip)
-            files = [path for path in paths if path not in flat.links]
-            chosen = self.chosen[glob] = FileList(files)
-            while len(self.chosen) > _MOST_GLOBS:
-                self.chosen.popitem(last=False)
-        return chosen
-
-    @property
-    def deepest(self) -> int:
-        """The depth of the deepest entries, as for `TreeReader`."""
-        self._deepest = self._deepest or max((batch.depth for batch in self.batches), default=1)
-        return self._deepest
-
-    @property
-    def flat(self) -> NameList:
-        """All that was found, as one list."""
-        if self._flat is None:
-            self._flat = NameList.of(self.batches)
-        return self._flat
-
-    def _select(self, glob: str, batches: Iterable[EntryList]) -> list[str]:
-        select, paths = compile_selection(glob), list[str]()
-        for prefix, names, odd, *_ in batches:
-            files = [name for name in names if name not in odd] if odd else names
-            paths += [prefix + name for name in select(prefix[self._skip :], files)]
-        return paths
-
-    def change(self, path: str, before: FolderEntries, now: FolderEntries) -> bool:
-        """Take in that only files came or went in a folder; whether that was possible."""
-        if not self._places:
-            for at, batch in enumerate(self.batches):
-                self._places.setdefault(batch.prefix, []).append(at)
-        places = self._places.get("" if path == "." else f"{path}/")
-        if places is None:
-            return True  # It does not lie below the base, or may not be seen.
-        old = [self.batches[at] for at in places]
-        new = self.walked.changed(path, before, now, old[0].depth)
-        if new is None or [one.folder for one in new] != [one.folder for one in old]:
-            return False
-        for at, batch in zip(places, new, strict=True):
-            self.batches[at] = batch
-        self._flat = None
-        for glob, files in self.chosen.items():
-            was, will = set(self._select(glob, old)), set(self._select(glob, new))
-            self.chosen[glob] = files.changed(was - will, will - was)
-        return True
 
 
 class _TooManyError(Exception):
@@ -203,7 +97,7 @@ class NameIndex:
         self._names = 0
         self._stamps: dict[str, tuple[tuple[int, ...] | None, ...]] = {}
         self._tracked: dict[str, WorkTreeIndex | None] = {}
-        self._views: OrderedDict[Hashable, _View] = OrderedDict()
+        self._views: OrderedDict[Hashable, NameSelection] = OrderedDict()
         self._answers: OrderedDict[Hashable, tuple[int, Any, EntryFilter]] = OrderedDict()
         self.changed = 0
         self._cancelled: Callable[[], bool] = lambda: False
@@ -311,7 +205,8 @@ class NameIndex:
                 )
                 if not whole:
                     return walked
-                view = _View(base, walked, list(walked.batches()))
+                view = NameSelection(base, walked, list(walked.batches()))
+                self._unite(view)
                 if not walked.cancelled:
                     self._views[key] = view
                     while len(self._views) > _MOST_VIEWS:
@@ -330,7 +225,17 @@ class NameIndex:
         """
         with self._lock:
             view = self._views.get((base, allow.key))
-            return None if view is None else view.files(glob)
+            if view is None:
+                return None
+            if glob not in view.chosen:
+                self._unite(view)
+            return view.files(glob)
+
+    def _unite(self, view: NameSelection) -> None:
+        """Have a view take up no memory for what another has found as well: most readers may see the same."""
+        for other in self._views.values():
+            if other is not view and other.base == view.base and view.unite(other):
+                return
 
     def answer(
         self,
@@ -378,6 +283,8 @@ class NameIndex:
         views = [view for view in self._views.values() if same and view.change(path, before, now)]
         if len(views) < len(self._views):
             self._forget_views()
+        for view in views[1:]:
+            self._unite(view)
         self.changed += 1
 
     def _forget_views(self) -> None:

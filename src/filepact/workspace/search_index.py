@@ -287,6 +287,8 @@ class SearchIndexes:
             some = paths[at : at + _AT_ONCE]
             for path, found in zip(some, index.root.read_small(some), strict=True):
                 self._pause()
+                if index.texts.full:
+                    index.texts.rest()
                 if self._closed or index.texts.full:
                     return
                 record = FileRecord(*found, 1) if isinstance(found, tuple) else None

@@ -7,22 +7,27 @@ from __future__ import annotations
 
 import struct
 import threading
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from filepact.fs.trigrams import TrigramIndex
+from filepact.fs.trigrams import NO_TEXT, TrigramIndex
 from filepact.workspace.documents import EDITORCONFIG
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from filepact.text.literals import Needs
-    from filepact.workspace.name_index import FileList, IndexChanges
+    from filepact.workspace.name_index import IndexChanges
+    from filepact.workspace.name_views import FileList
 
 __all__ = ["KnownTexts", "TextIndex"]
 
 _BUDGET: Final = 64 << 20
 _FEW: Final = 2_000
+_MOST_ADDED: Final = 8
+"""So many times as much as was added since has to be in a block, or all is put into one again."""
+
 _MOST_NOTED: Final = 10_000
 _MOST_KEPT: Final = 64 << 20
 _LARGEST_KEPT: Final = 4 << 20
@@ -33,6 +38,7 @@ _STAMP: Final = struct.Struct("=Qqqq")
 _FIELDS: Final = 4
 _INODE: Final = (1 << 64) - 1  # the library in C has them with a sign
 
+MakeTrigrams = Callable[..., TrigramIndex | None]
 _Stamp = tuple[int, ...]
 """Inode, size and both times of a file, as `Root.glance` has them."""
 
@@ -65,21 +71,22 @@ class TextIndex:
     """The trigrams of a root's texts, and some of the texts; for all threads.
 
     Args:
-        trigrams: Makes an empty index; None where there is none, then nothing is ever known.
+        trigrams: Makes an index of the texts in a block, or an empty one; None where there is none, then nothing
+            is ever known.
 
     Attributes:
         changed: How often something was forgotten.
     """
 
-    def __init__(self, trigrams: Callable[[], TrigramIndex | None] = TrigramIndex.open) -> None:
+    def __init__(self, trigrams: MakeTrigrams = TrigramIndex.open) -> None:
         self._lock = threading.Lock()
         self._make = trigrams
         self._trigrams: TrigramIndex | None = None
         self._numbers: dict[str, int]
         self._paths: list[str | None]
         self._kept: dict[int, bytes]
-        self._stamps: dict[str, bytes]
-        self._binary: set[str]
+        self._stamps: bytearray
+        self._binary: dict[str, bytes]
         self._searched: set[str]
         self._wide: set[str]
         self._recoded: set[str]
@@ -110,8 +117,8 @@ class TextIndex:
         """Forget everything; a search that has begun keeps what it was given."""
         if self._trigrams is not None:
             self._trigrams.close()
-        self._numbers, self._paths, self._stamps = {}, [], {}
-        self._binary, self._searched = set(), set()
+        self._numbers, self._paths, self._stamps = {}, [], bytearray()
+        self._binary, self._searched = {}, set()
         self._wide, self._recoded, self._claimed = set(), set(), set()
         self._kept, self._kept_bytes = {}, 0
         self._full = False
@@ -134,7 +141,7 @@ class TextIndex:
         with self._lock:
             if any(name.rpartition("/")[2] == EDITORCONFIG for name in names):
                 # What is said about encodings may be another now.
-                names = names | self._wide | self._binary
+                names = names | self._wide | self._binary.keys()
             if folders:
                 inside = tuple("" if one == "." else f"{one}/" for one in folders)
                 known = (self._numbers, self._binary, self._searched, self._claimed)
@@ -147,8 +154,8 @@ class TextIndex:
         if number is not None:
             self._paths[number] = None
             self._kept_bytes -= len(self._kept.pop(number, b""))
-        self._stamps.pop(name, None)
-        for some in (self._binary, self._searched, self._wide, self._recoded, self._claimed):
+        self._binary.pop(name, None)
+        for some in (self._searched, self._wide, self._recoded, self._claimed):
             some.discard(name)
         self._note(name)
         self.changed += 1
@@ -181,7 +188,8 @@ class TextIndex:
                 look = sorted({*look, *more} if more else look)
             passed = len(files.paths) - len(binary) - len(look)
             before = len(self._paths)
-            text = partial(self._text, frozenset(held))
+            # Both as they are now: numbers that are given later stand for other texts.
+            text = partial(_text, self._numbers, self._kept, frozenset(held))
             keep = partial(self._keep, self._numbers, before)
             sure = partial(self._sure, frozenset(held))
             return KnownTexts(
@@ -193,8 +201,10 @@ class TextIndex:
         emptied, upto = files.noted or (0, 0)
         numbers, binary = self._numbers, self._binary
         if emptied != self._emptied:
-            files.binary = binary & files.among
-            files.unknown = set(files.paths).difference(numbers, binary)
+            files.binary = set(binary.keys() & files.among)
+            files.unknown = {
+                path for path in files.paths if path not in numbers and path not in binary
+            }
         else:
             for name in (*self._noted[upto:], *files.come):
                 if name in files.among:
@@ -210,11 +220,14 @@ class TextIndex:
         return path in self._numbers and path not in held
 
     def _same(self, path: str, stamp: _Stamp) -> bool:
-        return self._stamps.get(path) == _packed(stamp)
+        return self._stamp(path) == _packed(stamp)
 
-    def _text(self, held: frozenset[str], path: str) -> bytes | None:
+    def _stamp(self, path: str) -> bytes | None:
+        """The stamp of a file of which something is known."""
         number = self._numbers.get(path)
-        return None if number is None or path in held else self._kept.get(number)
+        if number is None:
+            return self._binary.get(path)
+        return bytes(self._stamps[number * _STAMP.size : (number + 1) * _STAMP.size])
 
     def _keep(self, numbers: Mapping[str, int], before: int, path: str, text: bytes) -> None:
         """Keep a text that was read after the changes of its file were taken in.
@@ -236,14 +249,47 @@ class TextIndex:
         """Keep no texts any more."""
         with self._lock:
             self._kept, self._kept_bytes = {}, 0
+        self.rest()
+
+    def rest(self) -> None:
+        """Take up less memory, until the next text comes; for the thread that puts texts."""
+        self._seal()
+        with self._lock:
+            # Sets do not become smaller by what is taken out.
+            self._claimed, self._searched = set(self._claimed), set(self._searched)
             if self._trigrams is not None:
                 self._trigrams.rest()
 
-    def rest(self) -> None:
-        """Take up less memory, until the next text comes."""
+    def _seal(self) -> None:
+        """Put all into one block, without holding up searches."""
         with self._lock:
-            if self._trigrams is not None:
-                self._trigrams.rest()
+            trigrams = self._trigrams
+            if trigrams is None or trigrams.added * _MOST_ADDED <= trigrams.size:
+                return
+            paths = self._paths.copy()
+        anew = len(paths) > len(self._numbers) + _FEW
+        kept = [number for number, path in enumerate(paths) if path is not None]
+        numbers = [NO_TEXT] * len(paths)
+        for number, old in enumerate(kept) if anew else zip(kept, kept, strict=True):
+            numbers[old] = number
+        block = trigrams.seal(numbers, len(kept) if anew else len(paths))
+        with self._lock:
+            if block is None or trigrams is not self._trigrams:
+                return
+            self._trigrams = self._make(block)
+            self._full = len(block.block) > _BUDGET
+            trigrams.close()
+            if anew:
+                self._renumber(kept)
+
+    def _renumber(self, kept: Sequence[int]) -> None:
+        """Give texts other numbers: to each its place among those that are kept."""
+        paths, texts, stamps, size = self._paths, self._kept, self._stamps, _STAMP.size
+        self._stamps = bytearray().join(stamps[old * size : (old + 1) * size] for old in kept)
+        # What was forgotten meanwhile has no path any more.
+        self._paths = [paths[old] for old in kept]
+        self._numbers = {path: at for at, path in enumerate(self._paths) if path is not None}
+        self._kept = {at: texts[old] for at, old in enumerate(kept) if old in texts}
 
     # -- filling --------------------------------------------------------------------------
 
@@ -255,10 +301,6 @@ class TextIndex:
         with self._lock:
             if self._trigrams is None or self._full:
                 return []
-            if self._trigrams.size > 2 * len(self._numbers) + _FEW:
-                # Most numbers stand for texts that have changed since.
-                self._empty()
-                self._trigrams = self._make()
             self._sort(files)
             unknown = files.unknown - self._searched
             self._claimed |= unknown
@@ -277,14 +319,14 @@ class TextIndex:
             if path not in self._claimed or self._trigrams is None:
                 return
             self._claimed.discard(path)
-            self._stamps[path] = _packed(stamp)
             self._note(path)
             if text is None:
-                self._binary.add(path)
+                self._binary[path] = _packed(stamp)
                 return
             try:
                 self._numbers[path] = self._trigrams.add(text)
                 self._paths.append(path)
+                self._stamps += _packed(stamp)
             except MemoryError:
                 self._full = True
                 return
@@ -305,12 +347,20 @@ class TextIndex:
     def verify(self, stamp: Callable[[str], _Stamp | None]) -> None:
         """Forget what has changed without a notice, as writes through a memory map can."""
         with self._lock:
-            stamps = list(self._stamps.items())
-        for path, known in stamps:
-            if _packed(stamp(path) or ()) != known:
+            paths = [*self._numbers, *self._binary]
+        for path in paths:
+            known = self._stamp(path)
+            if known is not None and _packed(stamp(path) or ()) != known:
                 with self._lock:
-                    if self._stamps.get(path) == known:
+                    if self._stamp(path) == known:
                         self._forget(path)
+
+
+def _text(
+    numbers: Mapping[str, int], kept: Mapping[int, bytes], held: frozenset[str], path: str
+) -> bytes | None:
+    number = numbers.get(path)
+    return None if number is None or path in held else kept.get(number)
 
 
 def _packed(stamp: _Stamp) -> bytes:
