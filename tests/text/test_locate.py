@@ -314,6 +314,22 @@ def test_a_miss_in_very_many_lines_shows_the_first_that_differs() -> None:
     assert "4099 of 4100 equal" in error.message
 
 
+_WORDS = st.sampled_from(["alpha", "beta", "gamma", "delta", "Epsilon", "zeta", "é", "x", "  "])
+_LINES = st.lists(st.lists(_WORDS, min_size=1, max_size=6).map(" ".join), min_size=1, max_size=12)
+
+
+@given(_LINES, _LINES, st.booleans())
+def test_lines_without_any_of_the_words_do_not_change_what_is_nearest(
+    lines: list[str], sent: list[str], ascii_only: bool
+) -> None:
+    text, old = "\n".join(lines), "\n".join([f"{sent[0]} eta!", *sent[1:]])
+    if ascii_only:
+        text, old = text.replace("é", "e"), old.replace("é", "e")
+    # Among so few lines a word is frequent, among so many the same one is rare.
+    some, many = (miss(text + "\n12" * count, old) for count in (1, 400))
+    assert (some.message, some.details["nearest"]) == (many.message, many.details["nearest"])
+
+
 def test_lines_that_cannot_be_aligned_in_time_are_explained_too() -> None:
     chance = random.Random(1)
     text, old = ("\n".join(chance.choices("abcdefgh", k=5_000)) for _ in range(2))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from difflib import SequenceMatcher
 from heapq import nsmallest
 from typing import TYPE_CHECKING
@@ -35,6 +36,8 @@ _MOST_THERE = 200_000
 
 _MOST_PLACES = 20
 _MOST_CANDIDATES = 6
+_OFTEN = 8
+"""A word is frequent if it stands more than once in so many lines."""
 _LONGEST_COMPARED = 300
 _LEAST_LIKENESS = 0.6
 _SHOWN_AROUND = 2
@@ -48,6 +51,7 @@ _WORD = late_regex(r"\w{3,}")
 _PLAIN = TYPOGRAPHY | {"...": "\u2026", "": "\u00ad\u200b\u200c\u200d\u2060\ufeff"}
 _TYPOGRAPHY = str.maketrans({odd: plain for plain, odds in _PLAIN.items() for odd in odds})
 _VISIBLE = str.maketrans({" ": "\u00b7", "\t": "\u2192"})
+_LOWER = bytes(range(256)).lower()
 _INNER_BLANKS = late_regex(r"(?<=[^ \t])[ \t]+(?=[^ \t])")
 
 
@@ -72,9 +76,11 @@ def explain_miss(text: str, old: str) -> MatchExplanation:
         return MatchExplanation(
             "The file is empty.", "Nothing was changed. Use write_file to fill it."
         )
-    whole, sent = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
-    if line_ends(text) == "cr":
-        whole, sent = text.replace("\r", "\n"), sent.replace("\r", "\n")
+    whole, sent = text, old.replace("\r\n", "\n")
+    if "\r" in text:
+        whole = text.replace("\r\n", "\n")
+        if line_ends(text) == "cr":
+            whole, sent = text.replace("\r", "\n"), sent.replace("\r", "\n")
     if sent.count("\n") > _MOST_SENT or whole.count("\n") > _MOST_THERE:
         return MatchExplanation(
             "So many lines are not looked through for similar ones.",
@@ -154,8 +160,8 @@ def _nearest(lines: list[str], whole: str, sent: str, note: str) -> MatchExplana
     wanted = sent.split("\n")
     if len(wanted) > 1 and not wanted[-1]:
         wanted.pop()
-    whole_key = _squeeze(_fold(whole))
-    keys = [_squeeze(_fold(line)) for line in wanted]
+    whole_key = _key(whole)
+    keys = [_key(line) for line in wanted]
     if len(keys) == 1 and keys[0] and (at := whole_key.find(keys[0])) != -1:
         # A part of a line that is the same but for blanks, letter case and typography.
         number = whole_key.count("\n", 0, at)
@@ -166,7 +172,7 @@ def _nearest(lines: list[str], whole: str, sent: str, note: str) -> MatchExplana
     start = _by_equal_lines(file_keys, keys)
     if start is not None:
         return _show(lines, _first_difference(lines, file_keys, wanted, keys, start), note)
-    pair = _by_words(file_keys, wanted)
+    pair = _by_words(whole_key, file_keys, wanted)
     if pair is not None:
         index, number = pair
         return _show(
@@ -182,9 +188,10 @@ def _nearest(lines: list[str], whole: str, sent: str, note: str) -> MatchExplana
 def _by_equal_lines(file_keys: list[str], keys: list[str]) -> int | None:
     """The start of the window with most lines in common, 0-based; may be negative."""
     places: dict[str, list[int]] = {key: [] for key in keys if key}
-    for number, key in enumerate(file_keys):
-        found = places.get(key)
-        if found is not None and len(found) < _MOST_PLACES:
+    # Of nearly all lines no more is asked than whether they are among these.
+    for number in [number for number, key in enumerate(file_keys) if key in places]:
+        found = places[file_keys[number]]
+        if len(found) < _MOST_PLACES:
             found.append(number)
     votes: dict[int, int] = {}
     for index, key in enumerate(keys[:_MOST_LINES]):
@@ -198,18 +205,16 @@ def _by_equal_lines(file_keys: list[str], keys: list[str]) -> int | None:
     return max(votes, key=lambda start: (votes[start], start >= 0, -abs(start)))
 
 
-def _by_words(file_keys: list[str], wanted: list[str]) -> tuple[int, int] | None:
+def _by_words(whole_key: str, file_keys: list[str], wanted: list[str]) -> tuple[int, int] | None:
     """Of lines of which none is equal, the longest that was sent and the one most like it."""
     index = max(range(len(wanted)), key=lambda i: (len(wanted[i].strip()), -i))
     line = _fold(wanted[index][: 4 * _LONGEST_COMPARED])
     words = _words_of(line)
     target = _squeeze(line)[:_LONGEST_COMPARED]
-    scores = [sum(word in key for word in words) for key in file_keys] if words else []
-    ranked = nsmallest(
-        _MOST_CANDIDATES,
-        (number for number, score in enumerate(scores) if score),
-        key=lambda number: (-scores[number], number),
-    )
+    scores: Counter[int] = Counter()
+    for word in words:
+        scores.update(_lines_with(word, whole_key, file_keys))
+    ranked = nsmallest(_MOST_CANDIDATES, scores, key=lambda number: (-scores[number], number))
     best, best_likeness = None, _LEAST_LIKENESS
     for number in ranked:
         part = file_keys[number]
@@ -220,6 +225,24 @@ def _by_words(file_keys: list[str], wanted: list[str]) -> tuple[int, int] | None
         if matcher.quick_ratio() > best_likeness and (ratio := matcher.ratio()) > best_likeness:
             best, best_likeness = (index, number), ratio
     return best
+
+
+def _lines_with(word: str, whole_key: str, file_keys: list[str]) -> list[int]:
+    """The numbers of the lines that hold a word, 0-based, each once."""
+    at = whole_key.find(word)
+    if at == -1:
+        return []
+    if _OFTEN * whole_key.count(word, at) > len(file_keys):
+        return [number for number, key in enumerate(file_keys) if word in key]
+    # A word that is rare is looked for in all lines at once: most of them are never looked at.
+    found: list[int] = []
+    number = past = 0
+    while at != -1:
+        number += whole_key.count("\n", past, at)
+        found.append(number)
+        past = whole_key.find("\n", at)
+        at = -1 if past == -1 else whole_key.find(word, past)
+    return found
 
 
 # -- the first difference -----------------------------------------------------------------
@@ -361,6 +384,13 @@ def _fold(text: str) -> str:
 def _squeeze(text: str) -> str:
     """A text without the blanks and tabs in its lines."""
     return text.replace(" ", "").replace("\t", "")
+
+
+def _key(text: str) -> str:
+    """`_squeeze` of `_fold`: by one pass over plain ASCII."""
+    if text.isascii():
+        return text.encode("ascii").translate(_LOWER, b" \t").decode("ascii")
+    return _squeeze(_fold(text))
 
 
 def _excerpt(line: str, at: int = 0) -> str:
