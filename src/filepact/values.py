@@ -30,6 +30,7 @@ __all__ = [
 
 _ABSENT: Any = type("_Absent", (), {"__repr__": lambda _: "<absent>"})()
 _FIELDS = "__value_fields__"
+_GIVEN = "__value_given__"
 _FEW = 2
 """Instances that are made without a function for their class; of many there is one, or two."""
 
@@ -121,8 +122,10 @@ def _made(cls: type, *, frozen: bool, slots: bool, order: bool, eq: bool) -> typ
         if not slots and one.default is not _ABSENT:
             space[name] = one.default
     space[_FIELDS] = known
+    given = [one.name for one in known.values() if one.init]
+    space[_GIVEN] = given, _getter(given)
     space["__dataclass_fields__"] = _StandardFields()
-    space.setdefault("__match_args__", tuple(one.name for one in known.values() if one.init))
+    space.setdefault("__match_args__", tuple(given))
     space.setdefault("__repr__", _repr)
     if frozen:
         space["__setattr__"], space["__delattr__"] = _refuse, _refuse
@@ -164,14 +167,7 @@ def _own_fields(cls: type) -> dict[str, _Field]:
 
 
 def _compared(space: dict[str, Any], *, frozen: bool, order: bool) -> None:
-    names = [one.name for one in space[_FIELDS].values() if one.compare]
-    key: Callable[[Any], Any]
-    if len(names) > 1:
-        key = attrgetter(*names)
-    else:
-        # As the standard library: an object is equal to itself, whatever it says.
-        def key(one: Any) -> Any:
-            return tuple(getattr(one, name) for name in names)
+    key = _getter([one.name for one in space[_FIELDS].values() if one.compare])
 
     def same(self: Any, other: Any) -> Any:
         return key(self) == key(other) if other.__class__ is self.__class__ else NotImplemented
@@ -182,6 +178,18 @@ def _compared(space: dict[str, Any], *, frozen: bool, order: bool) -> None:
     space.setdefault("__eq__", same)
     if order:
         space.update((f"__{by.__name__}__", _ordered(by, key)) for by in (lt, le, gt, ge))
+
+
+def _getter(names: list[str]) -> Callable[[Any], Any]:
+    """What gets a tuple of some attributes."""
+    if len(names) > 1:
+        return attrgetter(*names)
+
+    # As the standard library: an object is equal to itself, whatever it says.
+    def get(one: Any) -> Any:
+        return tuple(getattr(one, name) for name in names)
+
+    return get
 
 
 def _ordered(by: Callable[[Any, Any], Any], key: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
@@ -302,10 +310,8 @@ def _fields(of: Any) -> tuple[_Field, ...]:
 
 
 def _replace(one: Any, /, **changes: Any) -> Any:
-    for field_ in getattr(one, _FIELDS).values():
-        if field_.init and field_.name not in changes:
-            changes[field_.name] = getattr(one, field_.name)
-    return one.__class__(**changes)
+    names, get = getattr(one, _GIVEN)
+    return one.__class__(**(dict(zip(names, get(one), strict=True)) | changes))
 
 
 def _is_value(one: Any) -> bool:

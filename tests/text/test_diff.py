@@ -5,15 +5,20 @@ from functools import cache
 from itertools import pairwise
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from filepact.text.diff import (
     DiffRange,
     compare_lines,
     cut_diff,
     quote_name,
+    split_hunks,
     unified,
     unified_binary,
 )
+from filepact.text.edit import Edit
+from filepact.text.lines import line_starts
 
 NO_NEWLINE = "\\ No newline at end of file\n"
 
@@ -240,3 +245,43 @@ def test_a_cut_diff_says_what_is_left_out():
 
 def test_binary_contents_get_one_line():
     assert unified_binary(3, 12, "a b.png") == "Binary file a b.png changed (3 -> 12 bytes)\n"
+
+
+_LINES = st.lists(st.sampled_from(["a\n", "  b\n", "\n", "}\n"]), max_size=3)
+
+
+@example(["}\n", "\n"], ["a\n"], 18, ["}\n"], [], ["a\n"], 9)
+@example(["  b\n"], ["  b\n"], 18, ["}\n"], ["  b\n"], [], 9)
+@given(_LINES, _LINES, st.integers(0, 18), _LINES, _LINES, _LINES, st.integers(0, 56))
+def test_a_change_is_cut_as_if_all_lines_were_compared(
+    first: list[str],
+    block: list[str],
+    times: int,
+    last: list[str],
+    gone: list[str],
+    came: list[str],
+    at: int,
+):
+    lines = [*first, *block * times, *last]
+    old, new = ([*lines[:at], *some, *lines[at:]] for some in (gone, came))
+    starts = line_starts(old)
+    edits = [edit for _, edit in split_hunks("".join(old), "".join(new))]
+    assert edits == [
+        Edit(
+            *(starts[one.old_start], starts[one.old_end]),
+            "".join(new[one.new_start : one.new_end]),
+        )
+        for one in joined(compare_lines(old, new))
+    ]
+
+
+def joined(regions: list[DiffRange]) -> list[DiffRange]:
+    """Regions that one hunk shows are one."""
+    found: list[DiffRange] = []
+    for one in regions:
+        if found and one.old_start - found[-1].old_end <= 6:
+            first = found.pop()
+            found.append(DiffRange(first.old_start, one.old_end, first.new_start, one.new_end))
+        else:
+            found.append(one)
+    return found

@@ -21,6 +21,8 @@ from filepact.fs.read import open_named, write_failed
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from filepact.domain.document import Revision
 
 __all__ = [
@@ -84,7 +86,8 @@ class DisplacedFile:
         """
         # All bytes, every time: a write within one tick of the clock leaves the times alone.
         try:
-            data = b"".join(_blocks(self._descriptor))
+            size = os.fstat(self._descriptor).st_size
+            data = b"".join(_blocks(self._descriptor, size))
         except OSError:
             return None
         return None if hashlib.sha256(data).hexdigest() == self._content else data
@@ -158,25 +161,28 @@ class StagedFile:
             os.close(descriptor)
 
 
-def _blocks(descriptor: int) -> list[bytes]:
-    blocks = []
-    offset = 0
-    while block := os.pread(descriptor, _BLOCK, offset):
-        blocks.append(block)
+def _blocks(descriptor: int, size: int) -> Iterator[bytes]:
+    """All bytes of an open file that seems to have so many."""
+    # One byte more than that tells whether it is all, without a second look.
+    asked, offset = min(_BLOCK, size + 1), 0
+    while block := os.pread(descriptor, asked, offset):
+        yield block
+        if len(block) < asked:
+            return
         offset += len(block)
-    return blocks
+        asked = _BLOCK
 
 
 def digest(descriptor: int) -> str:
     """SHA-256 of all bytes of an open file; empty for one that is larger than any of ours."""
-    found = hashlib.sha256()
-    offset = 0
-    if os.fstat(descriptor).st_size > LARGEST:
+    size = os.fstat(descriptor).st_size
+    if size > LARGEST:
         return ""
-    while block := os.pread(descriptor, _BLOCK, offset):
+    found, read = hashlib.sha256(), 0
+    for block in _blocks(descriptor, size):
         found.update(block)
-        offset += len(block)
-        if offset > LARGEST:
+        read += len(block)
+        if read > LARGEST:
             return ""  # It grows as we read.
     return found.hexdigest()
 

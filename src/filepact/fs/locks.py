@@ -17,15 +17,24 @@ import struct
 import sys
 import threading
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import StateFailedError, TimedOutError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["PATIENCE", "FileLocks", "ProcessLock", "described", "keep_out", "locked_by"]
+__all__ = [
+    "PATIENCE",
+    "FileLocks",
+    "HeldLocks",
+    "ProcessLock",
+    "described",
+    "keep_out",
+    "locked_by",
+]
 
 PATIENCE: Final = 10.0
 """Seconds that are waited for locks."""
@@ -35,6 +44,24 @@ _NOTES: Final = 1_024
 _TOLD: Final = 4_096  # bytes of what the holder of a lock tells
 _NOTE: Final = struct.Struct("=q")
 _BEFORE: Final = ".before."
+
+
+class HeldLocks:
+    """Locks that are held until it is left as a context manager."""
+
+    def __init__(self, free: Callable[[_Holder], None], holder: _Holder) -> None:
+        self._free = free
+        self._holder = holder
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free them."""
+        self._free(self._holder)
 
 
 class FileLocks:
@@ -51,9 +78,8 @@ class FileLocks:
         self._holders: set[_Holder] = set()
         self._fresh = True
 
-    @contextmanager
-    def hold(self, keys: Iterable[str], *, timeout: float = PATIENCE) -> Iterator[None]:
-        """Hold the locks of all these keys.
+    def hold(self, keys: Iterable[str], *, timeout: float = PATIENCE) -> HeldLocks:
+        """Hold the locks of all these keys; a context manager frees them.
 
         They are taken in ascending order everywhere, so two holders never wait for each other in
         a circle.
@@ -69,26 +95,20 @@ class FileLocks:
         holder = self._take(keys, timeout)
         with self._guard:
             self._holders.add(holder)
-        try:
-            yield
-        finally:
-            with self._guard:
-                self._holders.discard(holder)
-            holder.close()
+        return HeldLocks(self._free, holder)
 
-    def try_hold(self, keys: Iterable[str]) -> ExitStack | None:
-        """Hold the locks of all these keys if they are free now; else None.
+    def _free(self, holder: _Holder) -> None:
+        with self._guard:
+            self._holders.discard(holder)
+        holder.close()
 
-        Returns:
-            A context manager that frees them.
-        """
+    def try_hold(self, keys: Iterable[str]) -> HeldLocks | None:
+        """Hold the locks of all these keys if they are free now, as `hold`; else None."""
         try:
             holder = self._take(keys, 0.0)
         except TimedOutError:
             return None
-        held = ExitStack()
-        held.callback(holder.close)
-        return held
+        return HeldLocks(_Holder.close, holder)
 
     def check(self) -> None:
         """Refuse to go on if another lock file has taken the place of the one in use.
@@ -108,7 +128,7 @@ class FileLocks:
         places = sorted({_place(key) for key in keys})
         end = time.monotonic() + timeout
         while True:
-            holder = _Holder(self._open(end) if places else None)
+            holder = self._open(end) if places else _Holder()
             try:
                 for place in places:
                     holder.take(place, end, timeout)
@@ -132,7 +152,7 @@ class FileLocks:
         except OSError:
             return False
 
-    def _open(self, end: float) -> int:
+    def _open(self, end: float) -> _Holder:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
             if self._fresh:
@@ -141,10 +161,11 @@ class FileLocks:
             descriptor = os.open(self._path, flags, 0o600)
         except OSError as error:
             raise self._unusable(error) from None
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
             os.close(descriptor)
             raise self._unusable(OSError(errno.EINVAL, "it is not a regular file"))
-        return descriptor
+        return _Holder(descriptor, _identity(found))
 
     def _retire(self, end: float) -> None:
         """Put the file in the place of an earlier version's folder, and wait for who locks there.
@@ -276,12 +297,12 @@ class _Holder:
     long before the other asks next.
     """
 
-    def __init__(self, descriptor: int | None) -> None:
-        self._descriptor = -1 if descriptor is None else descriptor
-        self.identity = None if descriptor is None else _identity(os.fstat(descriptor))
+    def __init__(self, descriptor: int = -1, identity: tuple[int, int] | None = None) -> None:
+        self._descriptor = descriptor
+        self.identity = identity
         self._turn = threading.Lock()
         self._waits = False
-        self._closed = descriptor is None
+        self._closed = identity is None
 
     def take(self, place: int, end: float, timeout: float) -> None:
         """Lock one byte.
@@ -339,6 +360,7 @@ class _Holder:
             _lock(self._descriptor, 0, length=0, kind="F_UNLCK")
 
 
+@lru_cache(maxsize=1_024)
 def _place(key: str) -> int:
     digest = hashlib.sha256(os.fsencode(key)).digest()
     return int.from_bytes(digest[:8], "big") >> 2

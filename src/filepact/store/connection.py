@@ -76,6 +76,31 @@ class Transaction:
         return self._connection.execute(query, values).fetchall()[0][0]
 
 
+class _Scope:
+    """One transaction, from when it is entered until it is left; nobody else uses the connection meanwhile."""
+
+    def __init__(self, database: Database, *, writes: bool, durable: bool) -> None:
+        self._database = database
+        self._writes = writes
+        self._durable = durable
+
+    def __enter__(self) -> Transaction:
+        self._database.turn.acquire()
+        try:
+            return self._database.begin(writes=self._writes, durable=self._durable)
+        except BaseException as error:
+            self.__exit__(None, error, None)
+            raise
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        try:
+            self._database.end(error, writes=self._writes)
+        finally:
+            self._database.turn.release()
+        if self._durable and error is None:
+            self._database.sync()
+
+
 class Database:
     """A connection that one thread uses at a time, inside `reading` or `writing`.
 
@@ -104,10 +129,11 @@ class Database:
         self._path = Path(path)
         self._log = self._path.with_name(f"{self._path.name}-wal")
         self._memory = self._path.with_name(f"{self._path.name}-shm")
+        self._places = tuple(map(str, (self._path, self._log, self._memory)))
         self._patience = patience
         self._locked_by = locked_by
         self._waiting_since = 0.0
-        self._lock = Lock()
+        self.turn = Lock()
         self._syncing = Lock()
         self._commits = 0
         self._synced = -1  # the folder is synchronised with the first
@@ -206,7 +232,7 @@ class Database:
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """One unchanging view of the journal for several queries."""
-        return self._transaction("BEGIN")
+        return _Scope(self, writes=False, durable=False)
 
     def writing(self, *, durable: bool) -> AbstractContextManager[Transaction]:
         """A transaction that is committed at the end, or rolled back by any exception.
@@ -220,9 +246,39 @@ class Database:
                 "the state folder can only be read, so nothing can be changed",
                 hint="Make it writable, or choose another with --state or FILEPACT_STATE_DIR.",
             )
-        return self._transaction("BEGIN IMMEDIATE", writes=True, durable=durable)
+        return _Scope(self, writes=True, durable=durable)
 
-    def _sync(self) -> None:
+    def begin(self, *, writes: bool, durable: bool) -> Transaction:
+        """Begin a transaction; whoever does so has its `turn`."""
+        if durable and self._unsynced is not None:
+            raise _not_synced(self._unsynced)
+        self._connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if writes:
+            self._check_place()
+        return self._tx
+
+    def end(self, error: BaseException | None, *, writes: bool) -> None:
+        """Commit what was begun, or take it back because of an error.
+
+        Raises:
+            StateFailedError: It cannot be committed, or the error is one of the database.
+            TimedOutError: The same.
+        """
+        try:
+            try:
+                if error is None:
+                    self._connection.execute("COMMIT")
+                    self._commits += writes
+            finally:
+                # Some failures, such as a full disk, have rolled back already.
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+        except (apsw.Error, OSError) as failed:
+            raise self._failure(failed) from failed
+        if isinstance(error, apsw.Error | OSError):
+            raise self._failure(error) from error
+
+    def sync(self) -> None:
         """Put all that was committed so far on the disk.
 
         Others may commit meanwhile: who waits here for its turn mostly finds that it was synchronised with
@@ -259,32 +315,6 @@ class Database:
         with self.writing(durable=durable) as tx:
             return work(tx)
 
-    @contextmanager
-    def _transaction(
-        self, begin: str, *, writes: bool = False, durable: bool = False
-    ) -> Iterator[Transaction]:
-        connection = self._connection
-        with self._lock:
-            try:
-                if durable and self._unsynced is not None:
-                    raise _not_synced(self._unsynced)
-                connection.execute(begin)
-                try:
-                    if writes:
-                        self._check_place()
-                    yield self._tx
-                    connection.execute("COMMIT")
-                    self._commits += writes
-                except BaseException:
-                    # Some failures, such as a full disk, have rolled back already.
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
-                    raise
-            except (apsw.Error, OSError) as error:
-                raise self._failure(error) from error
-        if durable:
-            self._sync()
-
     def _check_place(self) -> None:
         """Refuse to write where the journal's files were removed, replaced or overwritten.
 
@@ -315,9 +345,9 @@ class Database:
     def _statuses(self) -> list[tuple[int, int, int] | None]:
         """Device, inode and size of the file, its log and its shared memory; None for what is gone."""
         found: list[tuple[int, int, int] | None] = []
-        for path in (self._path, self._log, self._memory):
+        for path in self._places:
             try:
-                status = path.stat()
+                status = os.stat(path)
                 found.append((status.st_dev, status.st_ino, status.st_size))
             except FileNotFoundError:
                 found.append(None)
@@ -325,7 +355,7 @@ class Database:
 
     def shorten_log(self) -> None:
         """Put the write-ahead log into the file and cut it, unless somebody is reading."""
-        with self._lock, self._told():
+        with self.turn, self._told():
             self._check_place()
             self._connection.set_busy_handler(None)
             try:
@@ -356,7 +386,7 @@ class Database:
         return sum(file.stat().st_size for file in (self._path, self._log) if file.exists())
 
     def close(self) -> None:
-        with self._lock, self._told():
+        with self.turn, self._told():
             if self._log_handle is not None and (
                 _identities(self._statuses()) != self._files or self._log_is_overwritten()
             ):

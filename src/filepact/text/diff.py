@@ -222,13 +222,19 @@ def _groups(
 
     That is a line, 0-based, and a character.
     """
-    middle = middle_of(old, new)
-    before, after = _records(middle.old), _records(middle.new)
-    regions = compare_lines(before, after)
+    # Mostly a few lines around show the same as many, and those the same as all.
+    middle = middle_of(old, new, 2 * context)
+    before, after, regions = _compared(middle.old, middle.new)
     place = middle.first, middle.start
-    if regions and not _has_room(middle, regions, len(before), context):
-        before, after, place = _records(old), _records(new), (0, 0)
-        regions = compare_lines(before, after)
+    if regions and not (
+        _has_room(middle, regions, len(before), context) and _stays(middle, regions, before, after)
+    ):
+        middle = middle_of(old, new)
+        before, after, regions = _compared(middle.old, middle.new)
+        place = middle.first, middle.start
+        if not _has_room(middle, regions, len(before), context):
+            before, after, regions = _compared(old, new)
+            place = 0, 0
     group: list[DiffRange] = []
     for region in regions:
         if group and region.old_start - group[-1].old_end > 2 * context:
@@ -237,6 +243,38 @@ def _groups(
         group.append(region)
     if group:
         yield before, after, group, place
+
+
+def _compared(old: str, new: str) -> tuple[list[str], list[str], list[DiffRange]]:
+    before, after = _records(old), _records(new)
+    return before, after, compare_lines(before, after)
+
+
+def _stays(
+    middle: DiffLines, regions: list[DiffRange], before: list[str], after: list[str]
+) -> bool:
+    """Whether nothing that was only added or only removed could stand beyond what was compared.
+
+    Lines that repeat can be cut in many places, of which `compare_lines` takes the best that it sees.
+    """
+    first, last = regions[0], regions[-1]
+    if not middle.whole_head:
+        lines, start, end = _alone(first, before, after)
+        if end > start and lines[:start] == lines[end - start : end]:
+            return False
+    if middle.whole_tail:
+        return True
+    lines, start, end = _alone(last, before, after)
+    return end == start or lines[end:] != lines[start : len(lines) - (end - start)]
+
+
+def _alone(region: DiffRange, before: list[str], after: list[str]) -> tuple[list[str], int, int]:
+    """The lines with what was only removed or only added, and where it stands; an empty place for neither."""
+    if region.new_start == region.new_end:
+        return before, region.old_start, region.old_end
+    if region.old_start == region.old_end:
+        return after, region.new_start, region.new_end
+    return before, 0, 0
 
 
 def _has_room(middle: DiffLines, regions: list[DiffRange], lines: int, context: int) -> bool:

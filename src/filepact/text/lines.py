@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from itertools import accumulate, count
 from operator import add
-from typing import TYPE_CHECKING, AnyStr, Literal
+from typing import TYPE_CHECKING, AnyStr, Final, Literal
 
 from filepact.errors import InvalidParamsError
 from filepact.text.compare import compare_lines
@@ -243,7 +243,7 @@ def _separator(text: str) -> Literal["\n", "\r"]:
 # slices, makes a comparison line by line cost what the change costs, not what the file costs.
 
 
-_MARGIN = 64
+_MARGIN: Final = 64
 
 
 def common_head(a: AnyStr, b: AnyStr) -> int:
@@ -300,20 +300,20 @@ def middles_of(first: str, *others: str) -> list[str]:
     return [text[start : len(text) - tail + kept] for text in (first, *others)]
 
 
-def _before_margin(text: str, head: int) -> int:
+def _before_margin(text: str, head: int, margin: int = _MARGIN) -> int:
     """The start of the margin before the first difference."""
     start = head
-    for _ in range(_MARGIN + 1):
+    for _ in range(margin + 1):
         start = text.rfind("\n", 0, start)
         if start < 0:
             break
     return start + 1
 
 
-def _after_margin(shared: str) -> int:
+def _after_margin(shared: str, margin: int = _MARGIN) -> int:
     """The length of the margin after the last difference."""
     kept = 0
-    for _ in range(_MARGIN + 1):
+    for _ in range(margin + 1):
         at = shared.find("\n", kept)
         if at < 0:
             return len(shared)
@@ -321,18 +321,18 @@ def _after_margin(shared: str) -> int:
     return kept
 
 
-def middle_of(old: str, new: str) -> DiffLines:
+def middle_of(old: str, new: str, margin: int = _MARGIN) -> DiffLines:
     """Cut off the lines that two texts share at both ends, but for a margin.
 
-    Lines end at LF.  The margin leaves room for showing a change among its neighbours, and for
-    choosing between equally good places for it.
+    Lines end at LF.  The margin, of so many lines, leaves room for showing a change among its neighbours,
+    and for choosing between equally good places for it.
     """
     head = common_head(old, new)
-    start = _before_margin(old, head)
+    start = _before_margin(old, head, margin)
     tail = common_tail(old[head:], new[head:])
     old_end, new_end = len(old) - tail, len(new) - tail
     shared = old[old_end:]
-    kept = _after_margin(shared)
+    kept = _after_margin(shared, margin)
     return DiffLines(
         old=old[start : old_end + kept],
         new=new[start : new_end + kept],

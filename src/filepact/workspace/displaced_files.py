@@ -32,6 +32,8 @@ _log = late_logger(__name__)
 _MOST = 256
 _LOOKS = (0.05, 2.0)
 """Seconds after the replacement at which a file is looked at; after the last it is let go."""
+_TOGETHER = 0.05
+"""Seconds that a look may come later, so that it comes together with others."""
 _AGAIN = 2.0
 _LONGEST = 600.0
 """Seconds between further looks at a file that is open for writing, and after which there are no more."""
@@ -126,7 +128,7 @@ class DisplacedFiles:
                 if crowded := self._crowded():
                     look = max(look for _, look in waiting)
                 elif (pause := due - time.monotonic()) > 0:
-                    self._changed.wait(pause)
+                    self._changed.wait(pause + _TOGETHER)
                     continue
                 return look, self._queues[look].popleft(), crowded
         return None

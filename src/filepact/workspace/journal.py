@@ -377,6 +377,9 @@ def new_turn() -> str:
     return _name("t")
 
 
+_LETTERS = b"0123456789abcdefghjkmnpqrstvwxyz" * 8
+"""What each byte becomes."""
+
+
 def _name(kind: str) -> str:
-    alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
-    return kind + "".join(alphabet[byte % 32] for byte in os.urandom(10))
+    return kind + os.urandom(10).translate(_LETTERS).decode("ascii")
