@@ -24,12 +24,11 @@ from typing import TYPE_CHECKING, Final
 from filepact.errors import StateFailedError, TimedOutError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
 __all__ = [
     "PATIENCE",
     "FileLocks",
-    "HeldLocks",
     "ProcessLock",
     "described",
     "keep_out",
@@ -46,24 +45,6 @@ _NOTE: Final = struct.Struct("=q")
 _BEFORE: Final = ".before."
 
 
-class HeldLocks:
-    """Locks that are held until it is left as a context manager."""
-
-    def __init__(self, free: Callable[[_Holder], None], holder: _Holder) -> None:
-        self._free = free
-        self._holder = holder
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Free them."""
-        self._free(self._holder)
-
-
 class FileLocks:
     """Locks by key.
 
@@ -74,11 +55,10 @@ class FileLocks:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._guard = threading.Lock()
         self._holders: set[_Holder] = set()
         self._fresh = True
 
-    def hold(self, keys: Iterable[str], *, timeout: float = PATIENCE) -> HeldLocks:
+    def hold(self, keys: Iterable[str], *, timeout: float = PATIENCE) -> _Holder:
         """Hold the locks of all these keys; a context manager frees them.
 
         They are taken in ascending order everywhere, so two holders never wait for each other in
@@ -93,22 +73,16 @@ class FileLocks:
             StateFailedError: The file of locks cannot be used.
         """
         holder = self._take(keys, timeout)
-        with self._guard:
-            self._holders.add(holder)
-        return HeldLocks(self._free, holder)
+        holder.among = self._holders
+        self._holders.add(holder)
+        return holder
 
-    def _free(self, holder: _Holder) -> None:
-        with self._guard:
-            self._holders.discard(holder)
-        holder.close()
-
-    def try_hold(self, keys: Iterable[str]) -> HeldLocks | None:
+    def try_hold(self, keys: Iterable[str]) -> _Holder | None:
         """Hold the locks of all these keys if they are free now, as `hold`; else None."""
         try:
-            holder = self._take(keys, 0.0)
+            return self._take(keys, 0.0)
         except TimedOutError:
             return None
-        return HeldLocks(_Holder.close, holder)
 
     def check(self) -> None:
         """Refuse to go on if another lock file has taken the place of the one in use.
@@ -116,9 +90,8 @@ class FileLocks:
         Raises:
             StateFailedError: It was removed or replaced after they were taken.
         """
-        with self._guard:
-            lost = [one for one in self._holders if not self._is_current(one)]
-        if lost:
+        # The copy is made at once, whatever other threads do.
+        if not all(map(self._is_current, tuple(self._holders))):
             raise StateFailedError(
                 "the file of locks was removed or replaced while this call held some",
                 hint="Nothing was changed. Try again.",
@@ -148,9 +121,10 @@ class FileLocks:
         if holder.identity is None:
             return True
         try:
-            return holder.identity == _identity(os.stat(self._path))
+            found = os.stat(self._path)
         except OSError:
             return False
+        return holder.identity == (found.st_dev, found.st_ino)
 
     def _open(self, end: float) -> _Holder:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -165,7 +139,7 @@ class FileLocks:
         if not stat.S_ISREG(found.st_mode):
             os.close(descriptor)
             raise self._unusable(OSError(errno.EINVAL, "it is not a regular file"))
-        return _Holder(descriptor, _identity(found))
+        return _Holder(descriptor, (found.st_dev, found.st_ino))
 
     def _retire(self, end: float) -> None:
         """Put the file in the place of an earlier version's folder, and wait for who locks there.
@@ -295,6 +269,9 @@ class _Holder:
     Waiting is done in the kernel's queue by a thread, which can be left alone when time is up.
     Asking again and again instead would starve: a busy process frees the lock and takes it back
     long before the other asks next.
+
+    Attributes:
+        among: The holders that it counts among until it is closed.
     """
 
     def __init__(self, descriptor: int = -1, identity: tuple[int, int] | None = None) -> None:
@@ -303,6 +280,13 @@ class _Holder:
         self._turn = threading.Lock()
         self._waits = False
         self._closed = identity is None
+        self.among: set[_Holder] = set()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def take(self, place: int, end: float, timeout: float) -> None:
         """Lock one byte.
@@ -349,6 +333,7 @@ class _Holder:
 
     def close(self) -> None:
         """Free all of them, also those for which a thread still waits."""
+        self.among.discard(self)
         with self._turn:
             if self._closed:
                 return
@@ -364,10 +349,6 @@ class _Holder:
 def _place(key: str) -> int:
     digest = hashlib.sha256(os.fsencode(key)).digest()
     return int.from_bytes(digest[:8], "big") >> 2
-
-
-def _identity(found: os.stat_result) -> tuple[int, int]:
-    return found.st_dev, found.st_ino
 
 
 def _lock(

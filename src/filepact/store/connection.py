@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -76,31 +76,6 @@ class Transaction:
         return self._connection.execute(query, values).fetchall()[0][0]
 
 
-class _Scope:
-    """One transaction, from when it is entered until it is left; nobody else uses the connection meanwhile."""
-
-    def __init__(self, database: Database, *, writes: bool, durable: bool) -> None:
-        self._database = database
-        self._writes = writes
-        self._durable = durable
-
-    def __enter__(self) -> Transaction:
-        self._database.turn.acquire()
-        try:
-            return self._database.begin(writes=self._writes, durable=self._durable)
-        except BaseException as error:
-            self.__exit__(None, error, None)
-            raise
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        try:
-            self._database.end(error, writes=self._writes)
-        finally:
-            self._database.turn.release()
-        if self._durable and error is None:
-            self._database.sync()
-
-
 class Database:
     """A connection that one thread uses at a time, inside `reading` or `writing`.
 
@@ -133,7 +108,7 @@ class Database:
         self._patience = patience
         self._locked_by = locked_by
         self._waiting_since = 0.0
-        self.turn = Lock()
+        self._turn = Lock()
         self._syncing = Lock()
         self._commits = 0
         self._synced = -1  # the folder is synchronised with the first
@@ -230,55 +205,32 @@ class Database:
         time.sleep(_nap(0.0002, min(_LONGEST_NAP, 0.001 * (before + 1))))
         return True
 
-    def reading(self) -> AbstractContextManager[Transaction]:
-        """One unchanging view of the journal for several queries."""
-        return _Scope(self, writes=False, durable=False)
-
-    def writing(self, *, durable: bool) -> AbstractContextManager[Transaction]:
-        """A transaction that is committed at the end, or rolled back by any exception.
-
-        Args:
-            durable: Whether it is on the disk when the block is left, so that a power cut does
-                not undo it; otherwise only a crash of this process does not.
-        """
-        if self.read_only:
-            raise StateFailedError(
-                "the state folder can only be read, so nothing can be changed",
-                hint="Make it writable, or choose another with --state or FILEPACT_STATE_DIR.",
-            )
-        return _Scope(self, writes=True, durable=durable)
-
-    def begin(self, *, writes: bool, durable: bool) -> Transaction:
-        """Begin a transaction; whoever does so has its `turn`."""
-        if durable and self._unsynced is not None:
-            raise _not_synced(self._unsynced)
-        self._connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
-        if writes:
-            self._check_place()
-        return self._tx
-
-    def end(self, error: BaseException | None, *, writes: bool) -> None:
-        """Commit what was begun, or take it back because of an error.
-
-        Raises:
-            StateFailedError: It cannot be committed, or the error is one of the database.
-            TimedOutError: The same.
-        """
-        try:
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """One unchanging view of the journal for several queries, as `read`."""
+        with self._turn:
             try:
-                if error is None:
-                    self._connection.execute("COMMIT")
-                    self._commits += writes
-            finally:
-                # Some failures, such as a full disk, have rolled back already.
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-        except (apsw.Error, OSError) as failed:
-            raise self._failure(failed) from failed
-        if isinstance(error, apsw.Error | OSError):
-            raise self._failure(error) from error
+                yield self._begin("BEGIN")
+            except BaseException as error:
+                self._end(error)
+                raise
+            self._end()
 
-    def sync(self) -> None:
+    @contextmanager
+    def writing(self, *, durable: bool) -> Iterator[Transaction]:
+        """A transaction that is committed at the end, or rolled back by any exception; as `write`."""
+        with self._turn:
+            try:
+                yield self._begin("BEGIN IMMEDIATE", durable=durable)
+            except BaseException as error:
+                self._end(error)
+                raise
+            self._end()
+            self._commits += 1
+        if durable:
+            self._sync()
+
+    def _sync(self) -> None:
         """Put all that was committed so far on the disk.
 
         Others may commit meanwhile: who waits here for its turn mostly finds that it was synchronised with
@@ -312,8 +264,52 @@ class Database:
 
     def write(self, work: Callable[[Transaction], _Answer], *, durable: bool) -> _Answer:
         """As `filepact.store.transaction.Database`."""
-        with self.writing(durable=durable) as tx:
-            return work(tx)
+        # As `writing`, without what a generator costs: every change of a file comes here twice.
+        with self._turn:
+            try:
+                answer = work(self._begin("BEGIN IMMEDIATE", durable=durable))
+            except BaseException as error:
+                self._end(error)
+                raise
+            self._end()
+            self._commits += 1
+        if durable:
+            self._sync()
+        return answer
+
+    def _begin(self, how: str, *, durable: bool = False) -> Transaction:
+        if how != "BEGIN":
+            if self.read_only:
+                raise StateFailedError(
+                    "the state folder can only be read, so nothing can be changed",
+                    hint="Make it writable, or choose another with --state or FILEPACT_STATE_DIR.",
+                )
+            if durable and self._unsynced is not None:
+                raise _not_synced(self._unsynced)
+        self._connection.execute(how)
+        if how != "BEGIN":
+            self._check_place()
+        return self._tx
+
+    def _end(self, error: BaseException | None = None) -> None:
+        """Commit what was begun, or take it back because of an error.
+
+        Raises:
+            StateFailedError: It cannot be committed, or the error is one of the database.
+            TimedOutError: The same.
+        """
+        try:
+            try:
+                if error is None:
+                    self._connection.execute("COMMIT")
+            finally:
+                # Some failures, such as a full disk, have rolled back already.
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+        except (apsw.Error, OSError) as failed:
+            raise self._failure(failed) from failed
+        if isinstance(error, apsw.Error | OSError):
+            raise self._failure(error) from error
 
     def _check_place(self) -> None:
         """Refuse to write where the journal's files were removed, replaced or overwritten.
@@ -323,6 +319,8 @@ class Database:
         Raises:
             StateFailedError: They were.
         """
+        if self._is_in_place():
+            return
         found = self._statuses()
         if _identities(found) != self._files:
             raise _taken_away()
@@ -333,6 +331,22 @@ class Database:
                 "the journal's write-ahead log was overwritten by another program",
                 hint=f"Nothing was changed. End this program, then: {_DAMAGED}",
             )
+
+    def _is_in_place(self) -> bool:
+        """Whether all is as it was, told at once; where not, what is wrong has to be found out."""
+        if self._log_handle is None:
+            return False
+        try:
+            file, log, memory = map(os.stat, self._places)
+        except FileNotFoundError:
+            return False
+        found = tuple((one.st_dev, one.st_ino) for one in (file, log, memory))
+        begins = os.pread(self._log_handle, 4, 0)
+        return (
+            found == self._files
+            and file.st_size >= _FIRST_PAGE
+            and (not begins or begins in _LOG_BEGINS)
+        )
 
     def _log_is_overwritten(self) -> bool:
         """Whether the log no longer begins as a write-ahead log does.
@@ -355,7 +369,7 @@ class Database:
 
     def shorten_log(self) -> None:
         """Put the write-ahead log into the file and cut it, unless somebody is reading."""
-        with self.turn, self._told():
+        with self._turn, self._told():
             self._check_place()
             self._connection.set_busy_handler(None)
             try:
@@ -386,7 +400,7 @@ class Database:
         return sum(file.stat().st_size for file in (self._path, self._log) if file.exists())
 
     def close(self) -> None:
-        with self.turn, self._told():
+        with self._turn, self._told():
             if self._log_handle is not None and (
                 _identities(self._statuses()) != self._files or self._log_is_overwritten()
             ):
