@@ -259,8 +259,8 @@ ALLOWED: dict[str, dict[str, str]] = {
     "store.connection": {
         **dict.fromkeys(("apsw.", "pathlib."), STATE),
         **dict.fromkeys(
-            ("os.close", "os.fdatasync", "os.fsync", "os.open", "os.pread"),
-            "the journal's own log",
+            ("os.close", "os.fdatasync", "os.fsync", "os.open", "os.pread", "os.stat"),
+            "the journal's own files",
         ),
     },
     "store.gateway": {"apsw.": STATE, "pathlib.": STATE},
