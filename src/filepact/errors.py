@@ -46,6 +46,7 @@ __all__ = [
     "SharedBusyError",
     "SharedConflictError",
     "SharedDamagedError",
+    "SharedGoneError",
     "ShuttingDownError",
     "StaleFileError",
     "StateFailedError",
@@ -260,6 +261,10 @@ class SharedBusyError(FilepactError, code="SHARED_BUSY"):
 
 class SharedConflictError(FilepactError, code="SHARED_CONFLICT"):
     """Somebody elsewhere changed the same file of a shared workspace first."""
+
+
+class SharedGoneError(FilepactError, code="SHARED_GONE"):
+    """A shared workspace is not there any more, or what is in its place does not go on from what was seen of it."""
 
 
 class SharedDamagedError(FilepactError, code="SHARED_DAMAGED"):

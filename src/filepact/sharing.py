@@ -10,6 +10,7 @@ from filepact.errors import (
     InvalidParamsError,
     ObjectStoreFailedError,
     SharedConflictError,
+    SharedGoneError,
 )
 from filepact.fs.checkout_index import CheckoutIndex
 from filepact.fs.git_repository import CommitRecord, GitFolder
@@ -100,6 +101,16 @@ class SharedPlace:
             ObjectStoreUnsafeError: The server does not keep conditions.
         """
         self.workspace.create(new_id(), by)
+
+    def goes_on(self, index: CheckoutIndex) -> bool:
+        """Whether what is here goes on from the version that a checkout stands at."""
+        workspace = BucketWorkspace(open_bucket(self.url))
+        workspace.expect(index.workspace, index.number, index.change)
+        try:
+            workspace.newest()
+        except SharedGoneError:
+            return False
+        return True
 
     def figures(self) -> tuple[Head, BucketStatistics]:
         """Its newest version, and what all of it takes."""
@@ -228,6 +239,8 @@ class SharedPlace:
 def begin_checkout(url: str, folder: str, state_dir: str) -> tuple[int, int]:
     """Check a shared workspace out into a folder, which is a root like any other then.
 
+    A folder that is a checkout of what is not at the place any more is begun with anew, if its files are those of the shared workspace.
+
     Args:
         url: The shared workspace.
         folder: The folder: empty, or one in which this was begun before.
@@ -247,6 +260,8 @@ def begin_checkout(url: str, folder: str, state_dir: str) -> tuple[int, int]:
         index = CheckoutIndex(state.checkout(root.path))
         if index.exists():
             index.load()
+            if index.url == url and index.change and not place.goes_on(index):
+                index.begin(url, index.name)
             if index.url != url or index.change:
                 raise InvalidParamsError(
                     f"{folder} is a checkout of {index.url} already",
@@ -256,7 +271,7 @@ def begin_checkout(url: str, folder: str, state_dir: str) -> tuple[int, int]:
             index.begin(url, new_id())
         place.lifecycle.note(index.name, head.number)
         files = place.fill(root, head)
-        index.note(files, (head.number, head.change))
+        index.note(files, head)
         return head.number, len(files)
 
 
@@ -278,6 +293,7 @@ def open_checkout(state: StateFolder, roots: Iterable[Root]) -> SharedRoot:
     index = CheckoutIndex(state.checkout(root.path))
     index.load()
     place = SharedPlace(index.url)
+    place.workspace.expect(index.workspace, index.number, index.change)
 
     def note(number: int) -> None:
         # Without it upkeep keeps more than it has to, and nothing else.

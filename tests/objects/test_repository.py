@@ -12,12 +12,12 @@ from filepact.domain.manifest import FileState
 from filepact.errors import (
     InvalidParamsError,
     NoChangeError,
-    NotFoundError,
     ObjectStoreFailedError,
     OutcomeUnknownError,
     SharedBusyError,
     SharedConflictError,
     SharedDamagedError,
+    SharedGoneError,
     TooLargeError,
 )
 from filepact.objects.bucket import StaleItemError, UnknownResultError
@@ -37,7 +37,7 @@ def test_a_new_workspace_is_empty_and_there_is_only_one(shared: Shared) -> None:
 
 
 def test_where_there_is_none_it_is_said(bucket: Bucket) -> None:
-    with pytest.raises(NotFoundError):
+    with pytest.raises(SharedGoneError):
         BucketWorkspace(bucket).newest()
 
 
@@ -216,11 +216,28 @@ def test_a_workspace_that_was_made_anew_is_another(shared: Shared) -> None:
     other = shared.again()
     other.workspace.newest()
     shared.bucket.delete(HEAD)
-    with pytest.raises(NotFoundError):
+    with pytest.raises(SharedGoneError):
         other.workspace.newest()
     shared.again().workspace.create(name(), "somebody")
-    with pytest.raises(NotFoundError):
+    with pytest.raises(SharedGoneError):
         other.workspace.newest()
+
+
+def test_what_went_back_is_not_the_newest(shared: Shared) -> None:
+    shared.put({"a": b"1"})
+    old, _ = shared.bucket.get(HEAD)
+    shared.put({"a": b"2"})
+    seen = shared.put({"a": b"3"})
+    shared.bucket.replace(HEAD, old)
+    with pytest.raises(SharedGoneError):
+        shared.put({"b": b"mine"})
+    for _ in range(2):
+        shared.again().put({"a": b"4"})
+        later = shared.again().workspace
+        later.expect(seen.workspace, seen.number, seen.change)
+        with pytest.raises(SharedGoneError):
+            later.newest()
+    assert shared.again().read() == {"a": b"4"}
 
 
 # -- answers that are lost ---------------------------------------------------------------------
@@ -284,6 +301,27 @@ def test_where_nobody_can_tell_it_is_said_that_nobody_can(shared: Shared) -> Non
     with pytest.raises(OutcomeUnknownError):
         side.put({"a": b"2"})
     assert shared.again().read() == {"a": b"2"}
+
+
+@pytest.mark.parametrize("then", [b"", b"{}"])
+def test_a_workspace_that_goes_after_a_lost_answer_leaves_it_unknown(
+    shared: Shared, then: bytes
+) -> None:
+    side = Shared(Losing(shared.bucket, ["", "lost"]))  # type: ignore[arg-type]
+    side.workspace.newest()
+    swap = side.bucket.swap
+
+    def gone(name: str, data: bytes, tag: str) -> str:
+        try:
+            return swap(name, data, tag)
+        finally:
+            shared.bucket.delete(HEAD)
+            if then:
+                shared.bucket.replace(HEAD, then)
+
+    side.bucket.swap = gone  # type: ignore[method-assign]
+    with pytest.raises(OutcomeUnknownError):
+        side.put({"a": b"2"})
 
 
 def test_a_failed_look_before_anything_was_sent_says_that_nothing_was_done(shared: Shared) -> None:

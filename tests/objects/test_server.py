@@ -167,7 +167,7 @@ READ, AGAIN = "OBJECT_STORE_ERROR", 4
 ANSWERS: dict[tuple[str, str], dict[int | str, tuple[str, int]]] = {
     ("GET", "/head"): {
         **dict.fromkeys((403, 409, 412), (READ, 1)),
-        404: ("NOT_FOUND", 1),
+        404: ("SHARED_GONE", 1),
         **dict.fromkeys((429, 500, 503, "unsent", "lost", "half"), (READ, AGAIN)),
         "wrong": ("SHARED_DAMAGED", 1),
         "slow": ("done", 1),

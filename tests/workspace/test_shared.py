@@ -19,6 +19,7 @@ from filepact.errors import (
     NoChangeError,
     ObjectStoreFailedError,
     SharedConflictError,
+    SharedGoneError,
     StateFailedError,
     WriteFailedError,
 )
@@ -238,8 +239,121 @@ def test_without_the_server_nothing_is_read_or_written(shared: Place) -> None:
 
 def test_a_workspace_that_was_removed_is_said(shared: Place) -> None:
     side = shared.checkout()
+    before = side.files()
     shared.bucket.bucket.delete("head")
-    assert "NOT_FOUND" in side.read("a.txt")
+    assert codes(side) == {"SHARED_GONE"}
+    assert side.files() == before
+    side.workspace.close()
+    side.workspace = side.open()
+    assert codes(side) == {"SHARED_GONE"}
+
+
+def codes(side: Side) -> set[str]:
+    """With which calls of every kind are refused."""
+    calls = [
+        side.read("a.txt"),
+        side.call("read_file", path="never.txt"),
+        side.call("grep", pattern="one"),
+        side.call("directory_tree"),
+        side.edit("a.txt", "one", "ONE"),
+        side.call("write_file", path="new.txt", content="new\n"),
+    ]
+    return {one.partition(":")[0] for one in calls}
+
+
+def emptied(bucket: Bucket) -> None:
+    for one in list(bucket.list("")):
+        bucket.delete(one.name)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_another_workspace_at_the_place_is_not_taken_for_the_one_that_was_there(
+    shared: Place, tmp_path: Path, again: bool
+) -> None:
+    side = shared.checkout()
+    assert "Done" in side.edit("a.txt", "one", "ONE")
+    before = side.files()
+    emptied(shared.bucket.bucket)
+    place = sharing.SharedPlace(URL)
+    place.create("somebody else")
+    if again:
+        side.workspace.close()
+        side.workspace = side.open()
+    assert codes(side) == {"SHARED_GONE"}
+    for _ in range(5):  # it is further than the one before was
+        other = place.workspace.newest()
+        place.workspace.rewrite(f"c{other.number:09}", "somebody else", {})
+    assert codes(side) == {"SHARED_GONE"}
+    with pytest.raises(SharedGoneError):
+        side.sync()
+    assert side.files() == before
+    assert place.workspace.files(place.workspace.newest()) == {}
+    # A person makes it anew of what the folder has, which goes on as a checkout then.
+    side.workspace.close()
+    place.take_in(str(side.folder), "somebody")
+    sharing.begin_checkout(URL, str(side.folder), str(side.state))
+    side.workspace = side.open()
+    assert "Done" in side.edit("a.txt", "ONE", "1")
+    fresh = shared.checkout()
+    assert fresh.files() == side.files()
+    with pytest.raises(InvalidParamsError):
+        sharing.begin_checkout(URL, str(side.folder), str(side.state))
+
+
+def test_an_older_state_that_was_put_back_is_not_taken_for_the_newest(shared: Place) -> None:
+    side, other = shared.checkout(), shared.checkout()
+    old, _ = shared.bucket.bucket.get("head")
+    assert "Done" in side.edit("a.txt", "one", "ONE")
+    assert "Done" in side.edit("a.txt", "two", "TWO")
+    before = side.files()
+    shared.bucket.bucket.replace("head", old)
+    assert codes(side) == {"SHARED_GONE"}
+    # Whoever has not seen what is lost goes on, past the version that this one has seen.
+    for number in range(3):
+        assert "Done" in other.call("write_file", path=f"{number}", content="x\n")
+    side.workspace.close()
+    side.workspace = side.open()
+    assert codes(side) == {"SHARED_GONE"}
+    assert side.files() == before
+
+
+def test_of_two_processes_neither_takes_an_older_state_for_the_newest(shared: Place) -> None:
+    side = shared.checkout()
+    twin = Side(side.folder, side.state)
+    other = shared.checkout()
+    assert "Done" in other.edit("a.txt", "one", "ONE")
+    old, _ = shared.bucket.bucket.get("head")
+    assert "Done" in other.edit("a.txt", "two", "TWO")
+    assert "TWO" in side.read("a.txt")
+    shared.bucket.bucket.replace("head", old)
+    assert codes(twin) == {"SHARED_GONE"}
+    twin.workspace.close()
+
+
+def test_a_change_that_was_cut_off_is_not_settled_by_another_workspace(shared: Place) -> None:
+    side = shared.checkout()
+    before = side.files()
+
+    def die() -> None:
+        raise KilledError
+
+    shared.bucket.before["swap"] = die
+    with pytest.raises(KilledError):
+        side.edit("a.txt", "one", "ONE")
+    kept = {one.name: shared.bucket.bucket.get(one.name)[0] for one in shared.bucket.list("")}
+    emptied(shared.bucket.bucket)
+    place = sharing.SharedPlace(URL)
+    place.create("somebody else")
+    side.workspace = side.open()
+    assert side.workspace.recovered == ()
+    assert codes(side) == {"SHARED_GONE"}
+    assert place.workspace.newest().number == 0
+    # The server gets back what it had: now it can be told.
+    for name, data in kept.items():
+        shared.bucket.bucket.replace(name, data)
+    assert "one" in side.read("a.txt")
+    assert states(side, "edit_file") == ["rolled_back"]
+    assert side.files() == before
 
 
 # -- what other programs change -----------------------------------------------------------------
@@ -630,6 +744,14 @@ def test_a_file_that_is_written_to_is_not_sent_as_something_else(tmp_path: Path)
 # -- what a checkout remembers --------------------------------------------------------------------------
 
 
+class Version(NamedTuple):
+    """A version, as an index notes it."""
+
+    number: int
+    change: str
+    workspace: str = "w0001"
+
+
 def test_an_index_outlives_lines_that_were_cut_off(tmp_path: Path) -> None:
     path = tmp_path / "checkouts/x.jsonl"
     index = CheckoutIndex(str(path))
@@ -638,7 +760,7 @@ def test_an_index_outlives_lines_that_were_cut_off(tmp_path: Path) -> None:
         index.load()
     index.begin(URL, "one")
     entry = ("ab" * 32, 1, 0o644, "packs/c0000-0", 0, 1)
-    index.note({"a": entry, "b": entry}, (3, "c0003"))  # type: ignore[dict-item]
+    index.note({"a": entry, "b": entry}, Version(3, "c0003"))  # type: ignore[dict-item, arg-type]
     with path.open("ab") as stream:
         stream.write(b'{"files": {"c": [')
     index.note({"b": None})
@@ -646,7 +768,8 @@ def test_an_index_outlives_lines_that_were_cut_off(tmp_path: Path) -> None:
     other.load()
     assert (set(other.files), other.number, other.change, other.url) == ({"a"}, 3, "c0003", URL)
     for number in range(1_100):
-        index.note({}, (number, "c"))
+        index.note({}, Version(number, "c"))  # type: ignore[arg-type]
+    assert (index.number, index.change, index.workspace) == (1_099, "c", "w0001")
     assert len(path.read_bytes().splitlines()) < 1_000
     other.load()
     assert set(other.files) == {"a"}
@@ -666,7 +789,8 @@ def test_an_index_that_another_process_writes_anew_loses_nothing(tmp_path: Path)
     def write(number: int) -> None:
         index = CheckoutIndex(path)
         for turn in range(600):
-            index.note({f"{number}-{turn % 3}": entry}, (turn, "c"))  # type: ignore[dict-item]
+            at = Version(turn, "c")
+            index.note({f"{number}-{turn % 3}": entry}, at)  # type: ignore[dict-item, arg-type]
         index.note({f"{number}-last": entry})  # type: ignore[dict-item]
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
@@ -678,6 +802,7 @@ def test_an_index_that_another_process_writes_anew_loses_nothing(tmp_path: Path)
     index.load()
     assert {f"{number}-last" for number in range(4)} <= set(index.files)
     assert len(index.files) == 16
+    assert index.number == 599
 
 
 def test_an_index_that_cannot_be_written_is_said(tmp_path: Path) -> None:

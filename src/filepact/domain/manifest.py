@@ -75,6 +75,10 @@ class SharedHead(Protocol):
     """One version of a shared workspace."""
 
     @property
+    def workspace(self) -> str:
+        """Its id; the same for as long as it is there."""
+
+    @property
     def number(self) -> int:
         """How many versions came before it."""
 
@@ -98,7 +102,7 @@ class SharedFiles(Protocol):
         """The newest version; cheap where nothing has changed.
 
         Raises:
-            NotFoundError: There is no such workspace any more.
+            SharedGoneError: There is no such workspace any more, or what is there does not go on from what was seen before.
             ObjectStoreFailedError: The server cannot be asked.
         """
 
@@ -149,15 +153,17 @@ class SharedFiles(Protocol):
             ObjectStoreFailedError: The server refuses; nothing was changed.
         """
 
-    def made(self, change: str, *, fence: str = "") -> bool:
-        """Whether a change was made, or one for this request, however long ago.
+    def made(self, change: str, *, fence: str = "", after: int | None = None) -> bool:
+        """Whether a change was made, or one for this request.
 
         Args:
             change: The id.
             fence: An id that no other change has: where this one was not made, a version of that name is, which changes
                 nothing.  What a writer has sent that is gone, and the server has not done yet, can never be done then.
+            after: The version after which it was made, if it was; None where that was not as long ago as ids are kept.
 
         Raises:
+            OutcomeUnknownError: It was to be made so long ago that nobody knows.
             SharedBusyError: Others were faster, again and again.
             ObjectStoreFailedError: The server cannot be asked.
         """

@@ -20,6 +20,8 @@ from filepact.errors import StateFailedError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from filepact.domain.manifest import SharedHead
+
 __all__ = ["CheckoutIndex"]
 
 _FORM: Final = "filepact checkout 1"
@@ -36,6 +38,7 @@ class CheckoutIndex:
     Attributes:
         url: The shared workspace.
         name: What this checkout is called there.
+        workspace: The id of the shared workspace; empty where that was not noted yet.
         number: The version up to which the files were brought.
         change: The id of the change that made it; empty for none yet.
         files: From what each file came.
@@ -50,6 +53,7 @@ class CheckoutIndex:
         self._lines = 0
         self.url = ""
         self.name = ""
+        self.workspace = ""
         self.number = 0
         self.change = ""
         self.files: dict[str, ManifestEntry] = {}
@@ -65,7 +69,7 @@ class CheckoutIndex:
         Raises:
             StateFailedError: It cannot be written.
         """
-        self.url, self.name, self.number, self.change = url, name, 0, ""
+        self.url, self.name, self.workspace, self.number, self.change = url, name, "", 0, ""
         self.files, self.coming = {}, {}
         self._rewrite()
 
@@ -85,6 +89,7 @@ class CheckoutIndex:
                 if (found.st_dev, found.st_ino) != self._identity or found.st_size < self._read:
                     self._identity = (found.st_dev, found.st_ino)
                     self._read, self._lines, self.files, self.coming = 0, 0, {}, {}
+                    self.workspace, self.number, self.change = "", 0, ""
                 if found.st_size == self._read:
                     return
                 stream.seek(self._read)
@@ -107,8 +112,11 @@ class CheckoutIndex:
         if told.get("form") == _FORM:
             self.url, self.name = str(told["url"]), str(told["name"])
         if "at" in told:
-            number, change = told["at"]
-            self.number, self.change = int(number), str(change)
+            number, change, *workspace = told["at"]
+            # Another process may have been further before it could note this one.
+            if int(number) >= self.number:
+                self.number, self.change = int(number), str(change)
+                self.workspace = str(workspace[0]) if workspace else ""
         for path, entry in told.get("coming", {}).items():
             self.coming[path] = None if entry is None else ManifestEntry(*entry)
         for path, entry in told.get("files", {}).items():
@@ -121,7 +129,7 @@ class CheckoutIndex:
     def note(
         self,
         files: Mapping[str, ManifestEntry | None],
-        at: tuple[int, str] | None = None,
+        at: SharedHead | None = None,
         *,
         coming: Mapping[str, ManifestEntry | None] | None = None,
     ) -> None:
@@ -139,7 +147,7 @@ class CheckoutIndex:
         if coming:
             told["coming"] = coming
         if at is not None:
-            told["at"] = at
+            told["at"] = (at.number, at.change, at.workspace)
         with self._lock:
             self._append(told)
 
@@ -179,7 +187,12 @@ class CheckoutIndex:
 
     def _rewrite(self) -> None:
         lines: list[dict[str, object]] = [
-            {"form": _FORM, "url": self.url, "name": self.name, "at": (self.number, self.change)}
+            {
+                "form": _FORM,
+                "url": self.url,
+                "name": self.name,
+                "at": (self.number, self.change, self.workspace),
+            }
         ]
         items = list(self.files.items())
         lines += [

@@ -3,7 +3,7 @@
 The head is the one object that changes: it names the shards, and has the latest changes in itself, so that a change of few
 files writes one pack and the head.  When there are too many of those, they go into the shards that they belong to.
 
-Every id of a change stays: the latest in the head, those before them in pages, each of which names the one before it.
+The ids of changes stay for long: the latest in the head, those before them in pages, each of which names the one before it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from filepact.compression import compress, decompress
 from filepact.domain.document import content_id
@@ -29,6 +29,7 @@ __all__ = [
     "MISTOLD",
     "PAGES",
     "SHARDS",
+    "ChangePage",
     "Head",
     "ManifestPage",
     "read_head",
@@ -87,6 +88,8 @@ class Head:
         delta: What differs from that; None for a file that is not there any more.
         latest: The ids of the latest changes, this one first, and of the requests that they were made for.
         earlier: The page with the ids before them; empty for none.
+        oldest: The last page that counts; empty for all of them.
+        since: Ids of changes that are not of a later version may have been given up with the pages before that.
         tag: What the server calls this state of the object.
     """
 
@@ -100,6 +103,8 @@ class Head:
     delta: Mapping[str, ManifestEntry | None]
     latest: tuple[str, ...]
     earlier: str = ""
+    oldest: str = ""
+    since: int = 0
     tag: str = field(default="", compare=False)
 
 
@@ -128,6 +133,8 @@ def shown_head(head: Head) -> bytes:
             "delta": _shown(head.delta),
             "latest": head.latest,
             "earlier": head.earlier,
+            "oldest": head.oldest,
+            "since": head.since,
         },
         ensure_ascii=False,
         separators=(",", ":"),
@@ -173,6 +180,8 @@ def read_head(data: bytes, tag: str) -> Head:
             delta=_entries(told["delta"]),
             latest=tuple(_matching(_ID, one) for one in told["latest"]),
             earlier=_page(told.get("earlier", "")),
+            oldest=_page(told.get("oldest", "")),
+            since=_whole(told.get("since", 0), 1 << 62),
             tag=tag,
         )
     except MISTOLD as error:
@@ -202,17 +211,33 @@ def read_shard(data: bytes, name: ManifestPage) -> dict[str, ManifestEntry]:
     return found
 
 
-def shown_page(changes: tuple[str, ...], earlier: str) -> bytes:
+class ChangePage(NamedTuple):
+    """A page of ids of changes.
+
+    Attributes:
+        changes: The ids.
+        earlier: The page before it; empty for none.
+        number: The latest version that one of them can be of; None where that was not written down.
+    """
+
+    changes: frozenset[str]
+    earlier: str
+    number: int | None
+
+
+def shown_page(changes: tuple[str, ...], earlier: str, number: int) -> bytes:
     """A page of ids of changes, newest first, as it is stored."""
-    return json.dumps({"changes": changes, "earlier": earlier}, separators=(",", ":")).encode()
+    told = {"changes": changes, "earlier": earlier, "number": number}
+    return json.dumps(told, separators=(",", ":")).encode()
 
 
-def read_page(data: bytes, name: str) -> tuple[frozenset[str], str]:
-    """The ids of a page, and the page before it; errors as `read_head`."""
+def read_page(data: bytes, name: str) -> ChangePage:
+    """A page from its bytes; errors as `read_head`."""
     try:
         told = json.loads(data.decode())
         changes = frozenset(_matching(_ID, one) for one in told["changes"])
-        return changes, _page(told["earlier"])
+        number = _whole(told["number"], 1 << 62) if "number" in told else None
+        return ChangePage(changes, _page(told["earlier"]), number)
     except MISTOLD:
         raise SharedDamagedError(
             f"a page of the changes of the shared workspace cannot be understood: {name}"

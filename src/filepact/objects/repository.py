@@ -13,19 +13,19 @@ from __future__ import annotations
 import os
 import time
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.domain.document import content_id
 from filepact.domain.manifest import MOST_FILES, ManifestEntry, check_names, check_path
 from filepact.errors import (
     InvalidParamsError,
     NoChangeError,
-    NotFoundError,
     ObjectStoreFailedError,
     OutcomeUnknownError,
     SharedBusyError,
     SharedConflictError,
     SharedDamagedError,
+    SharedGoneError,
     TooLargeError,
 )
 from filepact.objects.bucket import (
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.manifest import FileState
     from filepact.objects.bucket import Bucket
+    from filepact.objects.heads import ChangePage
 
 __all__ = ["BucketWorkspace"]
 
@@ -69,6 +70,14 @@ _FIRST_WAIT: Final = 0.004  # seconds
 _LONGEST_WAIT: Final = 0.5
 _MOST_DELTA: Final = 256
 """Files that the head names by itself."""
+
+
+class _Seen(NamedTuple):
+    """A version that was there once."""
+
+    workspace: str
+    number: int
+    change: str
 
 
 class BucketWorkspace:
@@ -86,6 +95,7 @@ class BucketWorkspace:
         self._lock = Lock()
         self._publishing = Lock()
         self._newest: Head | None = None
+        self._stood: _Seen | None = None
         self._shards: dict[ManifestPage, dict[str, ManifestEntry]] = {}
         self._files: tuple[Head, dict[str, ManifestEntry]] | None = None
 
@@ -117,7 +127,7 @@ class BucketWorkspace:
             except UnknownResultError:
                 continue
             except StaleItemError:
-                there = self._ask()
+                there = self.newest()
                 if there.change == change:
                     return there
                 raise InvalidParamsError(
@@ -129,6 +139,16 @@ class BucketWorkspace:
 
     # -- looking -------------------------------------------------------------------------
 
+    def expect(self, workspace: str, number: int, change: str) -> None:
+        """Take only what goes on from a version that was seen before this process began.
+
+        Args:
+            workspace: Its id; empty where that is not known.
+            number: Of the version.
+            change: That made it; empty for no version.
+        """
+        self._stood = _Seen(workspace, number, change) if change else None
+
     def newest(self) -> Head:
         """As of `SharedFiles`.
 
@@ -138,27 +158,35 @@ class BucketWorkspace:
         known = self._newest
         try:
             if known is None:
-                return self._ask()
-            found = self._bucket.get_other(HEAD, known.tag)
+                head = read_head(*self._bucket.get(HEAD))
+            else:
+                found = self._bucket.get_other(HEAD, known.tag)
+                if found is None:
+                    return known
+                head = read_head(*found)
         except UnknownItemError:
             raise _gone() from None
-        return known if found is None else self._take(read_head(*found))
+        # It was seen before this was asked for, so the server has it or what came after it.
+        seen = self._stood if known is None else _Seen(known.workspace, known.number, known.change)
+        if seen is not None and not self._goes_on(head, seen):
+            raise _another()
+        return self._take(head)
 
-    def _ask(self) -> Head:
-        try:
-            return self._take(read_head(*self._bucket.get(HEAD)))
-        except UnknownItemError:
-            raise _gone() from None
+    def _goes_on(self, head: Head, seen: _Seen) -> bool:
+        """Whether a head is a version that was seen before, or one after it, as far as that can be told."""
+        if seen.workspace not in ("", head.workspace):
+            return False
+        if head.change == seen.change:
+            return True
+        if head.number <= seen.number:
+            return False
+        # By the number alone, one that was put back to an older state and changed since would not be found out.
+        return self._has(head, seen.change) or (bool(seen.workspace) and seen.number <= head.since)
 
     def _take(self, head: Head) -> Head:
         """Take a head for the newest, unless a newer one was seen meanwhile."""
         with self._lock:
             known = self._newest
-            if known is not None and known.workspace != head.workspace:
-                raise NotFoundError(
-                    "another shared workspace was made at this place meanwhile",
-                    hint="Check it out again.",
-                )
             if known is None or head.number > known.number:
                 self._newest = head
             return head
@@ -258,7 +286,7 @@ class BucketWorkspace:
                 continue
             except UnknownResultError:
                 unsure, failures = tag, failures + 1
-            except ObjectStoreFailedError:
+            except (ObjectStoreFailedError, SharedGoneError, SharedDamagedError):
                 if not unsure:
                     raise
                 failures += 1  # The caller must not be told that nothing was done.
@@ -317,8 +345,19 @@ class BucketWorkspace:
         ids: tuple[str, ...],
         by: str,
         attempt: int = 0,
+        last: tuple[str, int] | None = None,
     ) -> Head:
-        """Exchange the head for one with some edits; raises StaleItemError or UnknownResultError."""
+        """Exchange the head for one with some edits; raises StaleItemError or UnknownResultError.
+
+        Args:
+            head: What it is exchanged for one after it.
+            files: Its files.
+            edits: What these become.
+            ids: Of the change, and of what it is made for.
+            by: Who makes it.
+            attempt: How often that was tried before.
+            last: The last page of ids that is to count, and the latest version of those that are given up.
+        """
         change = ids[0]
         made = {path: one for path, one in edits.items() if one is not None}
         after = {path: one for path, one in files.items() if path not in edits} | made
@@ -332,7 +371,7 @@ class BucketWorkspace:
         latest, earlier = (*ids, *head.latest), head.earlier
         if len(latest) > 2 * LATEST:
             page = f"{PAGES}{change}-{attempt}"
-            put_new(self._bucket, page, shown_page(latest[LATEST:], earlier))
+            put_new(self._bucket, page, shown_page(latest[LATEST:], earlier, head.number))
             latest, earlier = latest[:LATEST], page
         following = Head(
             workspace=head.workspace,
@@ -345,6 +384,8 @@ class BucketWorkspace:
             delta=delta,
             latest=latest,
             earlier=earlier,
+            oldest=head.oldest if last is None else last[0],
+            since=head.since if last is None else last[1],
         )
         tag = self._bucket.swap(HEAD, shown_head(following), head.tag)
         following = self._take(replace(following, tag=tag))
@@ -353,13 +394,22 @@ class BucketWorkspace:
                 self._files = (following, after)
         return following
 
-    def made(self, change: str, *, fence: str = "") -> bool:
+    def made(self, change: str, *, fence: str = "", after: int | None = None) -> bool:
         """As of `SharedFiles`."""
         for number in range(_TRIES):
             self._pause(number)
             head = self.newest()
             if self._has(head, change):
                 return True
+            if after is not None and after < head.since:
+                raise OutcomeUnknownError(
+                    f"whether the change {change} was made cannot be told any more: the shared workspace remembers"
+                    f" changes since version {head.since:,}, and this checkout stood at {after:,}",
+                    hint="Nothing was changed. Check the shared workspace out into another folder, and bring over what "
+                    "is only here.",
+                    change=change,
+                    outcome="unknown",
+                )
             if not fence:
                 return False
             try:
@@ -371,18 +421,18 @@ class BucketWorkspace:
 
     def _has(self, head: Head, change: str) -> bool:
         """Whether a change is among those that led to a version."""
-        if change in head.latest:
-            return True
-        page = head.earlier
-        while page:
+        return change in head.latest or any(change in page.changes for _, page in self.pages(head))
+
+    def pages(self, head: Head) -> Iterator[tuple[str, ChangePage]]:
+        """The pages of ids that came before those that a head has, with their names, newest first."""
+        name = head.earlier
+        while name:
             try:
-                changes, before = read_page(self._bucket.get(page)[0], page)
+                page = read_page(self._bucket.get(name)[0], name)
             except UnknownItemError:
-                raise _missing(page) from None
-            if change in changes:
-                return True
-            page = before
-        return False
+                raise _missing(name) from None
+            yield name, page
+            name = "" if name == head.oldest else page.earlier
 
     def _folded(
         self,
@@ -416,13 +466,21 @@ class BucketWorkspace:
         put_new(self._bucket, name, data)
         return ManifestPage(name, content_id(data), len(entries))
 
-    def rewrite(self, change: str, by: str, places: Mapping[str, ManifestEntry]) -> Head | None:
-        """Have files be somewhere else, which are the same as before.
+    def rewrite(
+        self,
+        change: str,
+        by: str,
+        places: Mapping[str, ManifestEntry],
+        last: tuple[str, int] | None = None,
+    ) -> Head | None:
+        """Have files be somewhere else, which are the same as before, or pages of ids not count any more.
 
         Args:
             change: The id of this change.
             by: Who makes it.
             places: Where the bytes are by now, by their SHA-256.
+            last: The last page that counts, which is not the first one there was, and the latest version that an id of
+                the others can be of; None to leave that.
 
         Returns:
             None where others were faster each time; what was written is named by nothing then.
@@ -439,7 +497,9 @@ class BucketWorkspace:
                 if one.content in places
             }
             try:
-                return self._exchange(head, files, edits, (change,), by, attempt=number)
+                return self._exchange(
+                    *(head, files, edits, (change,), by), attempt=number, last=last
+                )
             except (StaleItemError, UnknownResultError):
                 continue
         return None
@@ -474,10 +534,20 @@ def _check_room(after: Mapping[str, ManifestEntry]) -> None:
         ) from None
 
 
-def _gone() -> NotFoundError:
-    return NotFoundError(
+def _gone() -> SharedGoneError:
+    return SharedGoneError(
         "there is no shared workspace at this place",
-        hint="`filepact workspace create` makes one. If there was one, somebody has removed it.",
+        hint="Nothing was changed. If there was one, it was removed: restore it on the server, or make one anew of a "
+        "checkout's files with `filepact workspace create` and `import`.",
+        outcome="not_applied",
+    )
+
+
+def _another() -> SharedGoneError:
+    return SharedGoneError(
+        "the shared workspace at this place is another one, or an older state of it, than this checkout has seen",
+        hint="Nothing was changed. A person has to say which counts: `filepact workspace import` sends the files of a "
+        "folder, and `filepact workspace checkout` begins anew.",
         outcome="not_applied",
     )
 

@@ -4,6 +4,9 @@ Nothing is removed in the round that finds it.  A round writes down what no file
 later one removes of that what still is in none, once it was written down long enough ago, by the server's clock alone, and no
 checkout stands at a version that may name it.  A pack that somebody is just writing is younger than that, and its name is never used
 again, so that nothing can come to name what is being removed.
+
+Pages of ids of changes are named by the head, through one another.  First the head says from which on they do not count any more, by an
+exchange like any other; then nothing names these, and they go as all else does.
 """
 
 from __future__ import annotations
@@ -11,9 +14,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from filepact.domain.operation import following
 from filepact.errors import FilepactError, InvalidParamsError
 from filepact.objects.bucket import UnknownItemError
-from filepact.objects.heads import MISTOLD, SHARDS, read_time
+from filepact.objects.heads import MISTOLD, PAGES, SHARDS, read_time
 from filepact.objects.packs import PACKS, write_packs
 from filepact.values import dataclass
 
@@ -146,13 +150,16 @@ class BucketLifecycle:
 
     # -- removing --------------------------------------------------------------------------
 
-    def collect(self, change: str, by: str, *, grace: float = GRACE) -> BucketPruneResult:
+    def collect(
+        self, change: str, by: str, *, grace: float = GRACE, remembered: float = _FORGOTTEN
+    ) -> BucketPruneResult:
         """One round.
 
         Args:
             change: An id that no other change has, for large packs that are made of small ones.
             by: Who does it.
             grace: How many seconds an object that nothing names stays at least.
+            remembered: For how many seconds the ids of changes are kept at least.
 
         Raises:
             InvalidParamsError: The grace is no time.
@@ -160,13 +167,14 @@ class BucketLifecycle:
         if grace < 0:
             raise InvalidParamsError("an object cannot be kept for a negative time")
         packed = self._pack(change, by)
+        now = self._now(self._workspace.newest())
+        lowest = self._lowest(now)
+        self._forget(following(change), by, now - remembered, lowest)
         head = self._workspace.newest()
         # After the head: what is newer than it has no mark yet, and only gets one.
-        objects = [one for prefix in (PACKS, SHARDS) for one in self._bucket.list(prefix)]
+        objects = [one for prefix in (PACKS, SHARDS, PAGES) for one in self._bucket.list(prefix)]
         named = self._named(head)
         marks = self._marks(head)
-        now = self._now(head)
-        lowest = self._lowest(now)
         removed = freed = held = 0
         kept: dict[str, _Mark] = {}
         for one in objects:
@@ -188,7 +196,22 @@ class BucketLifecycle:
 
     def _named(self, head: Head) -> set[str]:
         packs = {one.pack for one in self._workspace.files(head).values()}
-        return packs | {one.name for one in head.shards}
+        pages = {name for name, _ in self._workspace.pages(head)}
+        return packs | pages | {one.name for one in head.shards}
+
+    def _forget(self, change: str, by: str, before: float, lowest: int | None) -> None:
+        """Have pages of ids not count any more that were written before a time, and that no checkout may ask for."""
+        written = {one.name: one.written for one in self._bucket.list(PAGES)}
+        head = self._workspace.newest()
+        number, newer = head.number, ""
+        for name, page in self._workspace.pages(head):
+            # One that does not say of which versions it is has none after those of the page after it.
+            number = number if page.number is None else page.number
+            aged = written.get(name, before) < before
+            if newer and aged and (lowest is None or number < lowest):
+                self._workspace.rewrite(change, by, {}, (newer, number))
+                return
+            newer = name
 
     def _now(self, head: Head) -> float:
         """What time it is for the server."""

@@ -47,6 +47,7 @@ from filepact.errors import (
     FilepactError,
     ObjectStoreFailedError,
     SharedBusyError,
+    SharedGoneError,
     TooLargeError,
 )
 from filepact.fs.atomic import LARGEST, UNFINISHED
@@ -181,7 +182,7 @@ class Recovery:
                 if fresh.state == "intended":
                     try:
                         settled.append(self._settle(fresh))
-                    except (ObjectStoreFailedError, SharedBusyError):
+                    except (ObjectStoreFailedError, SharedBusyError, SharedGoneError):
                         self._due = 0.0  # until it can be asked
                     except FilepactError:
                         # What cannot be looked at or told now is left as it is, for the next start.

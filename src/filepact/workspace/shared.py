@@ -22,6 +22,7 @@ from filepact.errors import (
     NoChangeError,
     NotFoundError,
     SharedConflictError,
+    SharedGoneError,
     StateFailedError,
 )
 from filepact.fs.atomic import LARGEST
@@ -202,6 +203,7 @@ class SharedRoot:
         self._note = note
         self._own: set[str] = set()
         self._at = ""
+        self._began = index.number
         self._parts: tuple[Rebase, ChangeWriter] | None = None
 
     def bind(
@@ -244,14 +246,23 @@ class SharedRoot:
             index = self._index
             index.load()
             if head.number < index.number:
-                return brought, stuck  # Another process of this machine is further already.
+                # Another process of this machine is further already; else the server has gone back.
+                if self._shared.newest().number < index.number:
+                    raise SharedGoneError(
+                        f"the shared workspace is at version {head.number:,}, and this checkout has seen"
+                        f" version {index.number:,}",
+                        hint="Nothing was changed. An older state was put in its place; a person has to say which "
+                        "counts.",
+                        outcome="not_applied",
+                    )
+                return brought, stuck
             files = self._shared.files(head)
             paths = sorted({*_differing(index.files, files), *index.coming})
             for group in _groups(paths, files):
                 conflicts = self._apply(group, theirs)
                 brought += [path for path in group if path not in conflicts]
                 stuck += conflicts
-            index.note({}, (head.number, head.change))
+            index.note({}, head)
             if not stuck:
                 self._at = head.change
         if brought:
@@ -399,10 +410,11 @@ class SharedRoot:
         return lambda: self._published(head, made)
 
     def _published(self, head: SharedHead, made: Mapping[str, ManifestEntry | None]) -> None:
+        goes_on = bool(self._at) and head.parent == self._at
         # What is not remembered is found to be the same later.
         with suppress(StateFailedError):
-            self._index.note(made)
-        if self._at and head.parent == self._at:
+            self._index.note(made, head if goes_on else None)
+        if goes_on:
             self._at = head.change
 
     def published(self, operation: Operation) -> bool | None:
@@ -413,7 +425,9 @@ class SharedRoot:
         """
         if all(path.root != self._root.path for path in operation.changes.paths):
             return None
-        return operation.tool == FROM_ELSEWHERE or self._shared.made(operation.id, fence=new_id())
+        if operation.tool == FROM_ELSEWHERE:
+            return True
+        return self._shared.made(operation.id, fence=new_id(), after=self._began)
 
     def made(self, request: str, *, settle: bool) -> bool:
         """Whether something was made for a request, by whatever machine.
