@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from functools import lru_cache
@@ -75,3 +76,14 @@ def test_the_page_tells_these_promises_and_what_attacks_them_in_this_order_and_n
             for one in group
         ]
     assert told == promised
+
+
+def test_every_deep_check_has_a_row_in_its_page() -> None:
+    page = (ROOT / "docs" / "how-to" / "run-the-deep-checks.md").read_text(encoding="utf-8")
+    rows = {
+        name
+        for line in page.splitlines()
+        if line.startswith("| `")
+        for name in re.findall(r"`(\w+)`", line.split("|")[1])
+    }
+    assert rows == deep_checks()
