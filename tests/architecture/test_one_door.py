@@ -233,7 +233,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "lsp.forkserver": dict.fromkeys(
         (
             *("os.kill", "os.posix_spawn", "os.POSIX_SPAWN_OPEN", "os.set_inheritable"),
-            *("os.waitpid", "socket."),
+            *("os.waitpid", "_socket."),
         ),
         "the fork server, and its line",
     ),

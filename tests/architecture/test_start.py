@@ -19,13 +19,13 @@ from filepact.lsp.forkserver import _program
 if TYPE_CHECKING:
     from pathlib import Path
 
-MOST_FOR_A_SERVER = 117
+MOST_FOR_A_SERVER = 115
 """Modules of ours that `filepact mcp` loads before its first answer."""
 
 MORE = 20 if sys.version_info >= (3, 14) else 0
 """From 3.14 on Python's own modules are cut smaller."""
 
-MOST_IN_ALL = 250 + MORE
+MOST_IN_ALL = 230 + MORE
 """Modules of anybody's that it loads before its first answer, Python's own among them."""
 
 NEVER_FOR_READING = {"pydantic", "mcp", "dataclasses", "inspect", "asyncio", "importlib.metadata"}
@@ -34,7 +34,10 @@ NEVER_FOR_READING = {"pydantic", "mcp", "dataclasses", "inspect", "asyncio", "im
 if sys.version_info >= (3, 14):
     NEVER_FOR_READING -= {"dataclasses", "inspect"}  # argparse itself wants them, for its colours
 
-NEVER_AT_FIRST = NEVER_FOR_READING | {"pydantic_core", "logging", "backports"}
+NEVER_AT_FIRST = NEVER_FOR_READING | {
+    *("pydantic_core", "logging", "backports", "argparse", "gettext", "locale", "hashlib"),
+    *("socket", "subprocess", "copy", "glob"),
+}
 
 NOT_ASKED_FOR = ("tools", "semantic", "faces.acp")
 """Folders that a server without language servers needs for calls at most, or not at all."""

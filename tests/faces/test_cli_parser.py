@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import shutil
 import subprocess
 import sys
@@ -13,9 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import filepact
-from filepact.faces.cli import build_parser, run
+from filepact.faces.cli import main, run
 from filepact.faces.cli.hosts import own_command
-from filepact.faces.cli.main import parse
+from filepact.faces.cli.main import build_parser, parse
 from filepact.faces.cli.parser import CommandError
 from tests.architecture.manual import COMPLETIONS
 
@@ -274,3 +275,31 @@ def test_the_bash_script_completes_commands_and_options() -> None:
 def test_the_command_in_the_lines_can_be_started() -> None:
     done = subprocess.run([*own_command(), "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("filepact ")
+
+
+WORDS_OF_A_SERVER = (
+    *("a", "b/c", "", "-", "--", "-x", "1", "-1", "auto", "preview", "full", "safe", "solution"),
+    *("--mode", "--mode=auto", "--tier", "--toolset", "--max-level", "--read-only", "--state"),
+    *("--config", "--root", "--json", "--no-color", "-V", "--mod", "mcp", "a b", "-a b"),
+)
+
+
+def test_a_plain_line_for_a_server_is_read_as_the_parser_reads_it() -> None:
+    dice = random.Random(7)
+    lines = [["mcp", *dice.choices(WORDS_OF_A_SERVER, k=dice.randint(0, 6))] for _ in range(4_000)]
+    lines += [["mcp", "a", *words] for words in ([], ["--mode", "preview"], ["b", "--read-only"])]
+    lines += [["mcp", "--state", "s", "--tier", "essential", "a", "b", "--config", "c"]]
+    whole, read = build_parser(frozenset({"mcp"})), 0
+    for line in lines:
+        if (found := main._plain_server(line)) is None:
+            continue
+        read += 1
+        assert vars(found) == vars(whole.parse_args(line)), line
+    assert read > len(lines) // 50
+
+
+def test_a_plain_line_for_a_server_loads_no_parser() -> None:
+    assert main._plain_server(["mcp", "."]) is not None
+    assert main._plain_server(["mcp", "/a", "--mode", "review", "--state", "/b"]) is not None
+    for odd in (["mcp"], ["mcp", ".", "--help"], ["mcp", ".", "--json"], ["log"], []):
+        assert main._plain_server(odd) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.config.language_servers import KEYS as DIAGNOSING_KEYS
@@ -108,7 +107,9 @@ def _other_problems(
 
     Reading them ends at the first problem.  So what is wrong is taken out, and the rest is read again.
     """
-    others = copy.deepcopy({key: tables[key] for key in OTHER_KEYS[source.layer] if key in tables})
+    from copy import deepcopy  # noqa: PLC0415 - only where there is a file
+
+    others = deepcopy({key: tables[key] for key in OTHER_KEYS[source.layer] if key in tables})
     found: list[SettingsProblem] = []
     removed: list[Key] = []
     for _ in range(_MOST):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, NewType
 
@@ -42,6 +41,9 @@ RootId = NewType("RootId", str)
 _ASIDE = 0o1000000
 """Set in the mode of a state that differs, by that, from every state of a real file."""
 
+_NO_BYTES: Final = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+"""The id of a content without any."""
+
 _UNREAD = "0" * 20
 """How the ids of unread contents begin; that a SHA-256 does so is never going to be seen."""
 
@@ -52,7 +54,9 @@ _MOST_CLEAN: Final = 4_096
 
 def content_id(data: bytes) -> str:
     """The name of exactly these bytes: SHA-256, 64 hexadecimal digits."""
-    return hashlib.sha256(data).hexdigest()
+    from hashlib import sha256  # noqa: PLC0415 - takes its time to load; a server answers before
+
+    return sha256(data).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -129,10 +133,10 @@ class Revision:
     def short(self) -> str:
         """Twelve hexadecimal digits that change with the bytes and with the mode."""
         mode = self.mode & ~_ASIDE
-        return hashlib.sha256(f"{self.content}:{mode:o}".encode()).hexdigest()[:12]
+        return content_id(f"{self.content}:{mode:o}".encode())[:12]
 
 
-FOLDER: Final = Revision.of(b"", _FOLDER_MODE)
+FOLDER: Final = Revision(_NO_BYTES, _FOLDER_MODE)
 """The state of a folder that is there; its own permission bits are not looked at."""
 
 

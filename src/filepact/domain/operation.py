@@ -6,7 +6,6 @@ A proposal and the operation that it becomes carry the same id: what was shown i
 from __future__ import annotations
 
 import time
-from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Literal, NewType
 
 from filepact.errors import NoChangeError, ProposalExpiredError
@@ -157,6 +156,8 @@ class Session:
 
 def following(change: str) -> str:
     """The id of the next try to make a change, where the journal knows this one as taken back."""
+    from hashlib import sha256  # noqa: PLC0415 - a server answers before it needs it
+
     digits = "0123456789abcdefghjkmnpqrstvwxyz"
     made = sha256(change.encode()).digest()
     return "c" + "".join(digits[byte % 32] for byte in made[:10])

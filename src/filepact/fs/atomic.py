@@ -8,12 +8,12 @@ the file under a name that people see.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal
 
+from filepact.domain.document import content_id
 from filepact.errors import StaleFileError, WriteFailedError
 from filepact.fs.kernel import EXCHANGE, NOREPLACE, renameat2
 from filepact.fs.path_form import LONGEST_PART
@@ -90,11 +90,11 @@ class DisplacedFile:
             data = b"".join(_blocks(self._descriptor, size))
         except OSError:
             return None
-        return None if hashlib.sha256(data).hexdigest() == self._content else data
+        return None if content_id(data) == self._content else data
 
     def known_as(self, data: bytes) -> None:
         """Note what it holds now, so that `late_write` tells of later writes only."""
-        self._content = hashlib.sha256(data).hexdigest()
+        self._content = content_id(data)
 
     def has_writer(self) -> bool:
         """Whether a program has it open for writing; False where the system does not tell.
@@ -175,10 +175,12 @@ def _blocks(descriptor: int, size: int) -> Iterator[bytes]:
 
 def digest(descriptor: int) -> str:
     """SHA-256 of all bytes of an open file; empty for one that is larger than any of ours."""
+    from hashlib import sha256  # noqa: PLC0415 - a server answers before it needs it
+
     size = os.fstat(descriptor).st_size
     if size > LARGEST:
         return ""
-    found, read = hashlib.sha256(), 0
+    found, read = sha256(), 0
     for block in _blocks(descriptor, size):
         found.update(block)
         read += len(block)

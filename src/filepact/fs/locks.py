@@ -10,7 +10,6 @@ other by them as processes do.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
 import struct
@@ -347,7 +346,9 @@ class _Holder:
 
 @lru_cache(maxsize=1_024)
 def _place(key: str) -> int:
-    digest = hashlib.sha256(os.fsencode(key)).digest()
+    from hashlib import sha256  # noqa: PLC0415 - a server answers before it needs it
+
+    digest = sha256(os.fsencode(key)).digest()
     return int.from_bytes(digest[:8], "big") >> 2
 
 

@@ -126,7 +126,7 @@ def unreadable(error: OSError, path: str) -> ReadFailedError:
 def read_umask() -> int:
     """The umask of this process; only where ``/proc`` does not have it, it is changed for a moment."""
     with suppress(OSError, StopIteration, ValueError):
-        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+        with open("/proc/self/status", encoding="utf-8", errors="replace") as status:
             line = next(line for line in status if line.startswith("Umask:"))
         return int(line.split()[1], 8)
     mask = os.umask(0o077)

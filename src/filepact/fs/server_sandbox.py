@@ -12,9 +12,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
-import glob
 import os
-import socket
 import stat
 import struct
 import sys
@@ -31,6 +29,7 @@ from filepact.text.secrets import holds_private_key
 from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from filepact.domain.policy import Rule
@@ -91,6 +90,8 @@ class SandboxProcess:
         """
         cache = self._make_folders()
         grants = list(self._grants(command, cache))
+        import socket  # noqa: PLC0415 - only where a server is started
+
         ours, theirs = socket.socketpair()
         child = os.fork()
         if not child:
@@ -144,6 +145,8 @@ class SandboxProcess:
             restrict(opened)
             words, environment = list(command), self._environment
             listener = _filter_calls()
+            import socket  # noqa: PLC0415 - loaded by now
+
             socket.send_fds(line, [b"!"], [listener])
             os.close(listener)
             os.execve(words[0], words, environment)  # noqa: S606 - as agreed
@@ -289,6 +292,8 @@ def _linked(folder: str) -> Iterator[str]:
     """The folders that a Python's libraries name beside their own: packages that somebody works on."""
     if os.path.basename(folder) != "lib":
         return
+    import glob  # noqa: PLC0415 - only where a server is started
+
     for place in glob.glob(f"{glob.escape(folder)}/python3*/site-packages/*.pth"):
         with suppress(OSError, UnicodeDecodeError), open(place, encoding="utf-8") as lines:
             yield from (line.strip() for line in lines if line.startswith("/"))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from filepact.domain.document import content_id
 from filepact.errors import StateFailedError
 from filepact.fs.locks import FileLocks, ProcessLock
 from filepact.values import dataclass
@@ -118,21 +118,23 @@ class StateFolder:
     def snapshot(self, roots: Iterable[RootId]) -> str:
         """The path of the file that keeps a snapshot of some roots, in their order."""
         names = "\0".join(roots).encode("utf-8", "surrogateescape")
-        name = hashlib.sha256(names).hexdigest()[:16]
+        name = content_id(names)[:16]
         return os.path.join(self.path, "snapshots", f"{name}.db")
 
     def checkout(self, root: RootId) -> str:
         """The path of the file in which a checkout of a shared workspace remembers itself."""
-        name = hashlib.sha256(root.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        name = content_id(root.encode("utf-8", "surrogateescape"))[:16]
         return os.path.join(self.path, "checkouts", f"{name}.jsonl")
 
     def is_checkout(self, root: RootId) -> bool:
         """Whether a root is such a checkout."""
-        return os.path.exists(self.checkout(root))
+        # Most people have none, and to name the file takes its time.
+        folder = os.path.join(self.path, "checkouts")
+        return os.path.exists(folder) and os.path.exists(self.checkout(root))
 
     def guarding(self, root: RootId) -> ProcessLock:
         """The lock of the one process that guards a root."""
-        name = hashlib.sha256(root.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        name = content_id(root.encode("utf-8", "surrogateescape"))[:16]
         return ProcessLock(os.path.join(self.path, "guards", name))
 
     def keep_room(self) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from contextlib import contextmanager
-from copy import copy
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from filepact.errors import FilepactError, ReadFailedError, TooLargeError
@@ -348,6 +347,8 @@ class TreeReader:
             flat: The same.
             most_deep: Deepest entries wanted now, of a walk that was complete.
         """
+        from copy import copy  # noqa: PLC0415 - a server answers before it needs it
+
         again = copy(self)
         again.flat = flat
         if most_deep is not None:

@@ -12,19 +12,19 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import sys
 import threading
+from _socket import SCM_RIGHTS, SHUT_WR, SOL_SOCKET, socketpair
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final
 
 from filepact.lsp.failures import ServerExitedError
 from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
+    from _socket import socket
     from collections.abc import Iterable
-
 
 __all__ = [
     "GIBIBYTE",
@@ -106,7 +106,7 @@ class ForkServer:
     that ends; servers that run then are ended by their supervisors.
     """
 
-    def __init__(self, line: socket.socket, pid: int) -> None:
+    def __init__(self, line: socket, pid: int) -> None:
         self._line = line
         self.pid = pid
         """The process id."""
@@ -121,9 +121,9 @@ class ForkServer:
         Raises:
             ServerExitedError: It cannot be started.
         """
-        ours, theirs = socket.socketpair()
+        ours, theirs = socketpair()  # of Python's own module, whose wrapping takes its time to load
         ours.settimeout(_SEND_SECONDS)
-        with theirs:
+        with closing(theirs):
             os.set_inheritable(theirs.fileno(), True)
             words = [*_program("serve"), str(theirs.fileno())]
             nowhere = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)]
@@ -185,7 +185,7 @@ class ForkServer:
         with self._guard:
             self._over = self._over or "it was ended"
             with suppress(OSError):
-                self._line.shutdown(socket.SHUT_WR)
+                self._line.shutdown(SHUT_WR)
                 self._line.recv(1)  # until it has ended
             self._line.close()
         with suppress(OSError):
@@ -197,7 +197,7 @@ class ForkServer:
             if not self._over:
                 try:
                     data = len(message).to_bytes(4) + message
-                    sent = socket.send_fds(self._line, [data], descriptors) if descriptors else 0
+                    sent = self._line.sendmsg([data], _passing(descriptors))
                     self._line.sendall(data[sent:])
                 except OSError:
                     # Half a message may have been sent; nothing behind it would be understood.
@@ -207,6 +207,12 @@ class ForkServer:
                 raise ServerExitedError(
                     f"cannot start: another process has to do it, and {self._over}"
                 )
+
+
+def _passing(descriptors: tuple[int, ...]) -> list[tuple[int, int, bytes]]:
+    """What goes with a message so that whoever receives it has descriptors of ours."""
+    numbers = b"".join(one.to_bytes(4, sys.byteorder) for one in descriptors)
+    return [(SOL_SOCKET, SCM_RIGHTS, numbers)] if descriptors else []
 
 
 def _nothing() -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import socket
 import sys
 import threading
 import time
@@ -23,6 +22,7 @@ from filepact.wire.framing import MessageReader
 from filepact.wire.messages import ErrorResponse
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Iterator
 
     from filepact.wire.messages import Message
@@ -54,6 +54,8 @@ def listen(host: str, port: int, *, backlog: int = 64) -> socket.socket:
     Raises:
         OSError: That cannot be had.
     """
+    import socket  # noqa: PLC0415 - takes its time to load, and a client at pipes needs none
+
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.create_server((host, port), family=family, backlog=backlog)
     return socket.socket(made.family, made.type, socket.IPPROTO_TCP, fileno=made.detach())

@@ -7,7 +7,8 @@ import os
 import sys
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Final, cast
 
 from filepact import VERSION
 from filepact.errors import (
@@ -17,8 +18,6 @@ from filepact.errors import (
     NotFoundError,
     SearchFailedError,
 )
-from filepact.faces.cli.commands import add_acp_commands, add_commands, add_file_commands
-from filepact.faces.cli.parser import OVERVIEW, CommandError, new_parser
 from filepact.faces.cli.screen import (
     DONE,
     FAILED,
@@ -26,6 +25,7 @@ from filepact.faces.cli.screen import (
     NOTHING,
     USAGE,
     CommandAnswer,
+    CommandError,
     Terminal,
     find_pager,
     plain,
@@ -73,6 +73,8 @@ def _run(words: list[str]) -> int:
     if arguments.version:
         return _print_version(arguments)
     if arguments.command is None:
+        from filepact.faces.cli.parser import OVERVIEW  # noqa: PLC0415 - loaded by now
+
         return _explain_misuse(CommandError("name a command", OVERVIEW), json=arguments.json)
     screen = _screen(arguments)
     try:
@@ -100,6 +102,8 @@ def parse(words: Sequence[str]) -> Namespace:
     Raises:
         CommandError: It cannot be understood.
     """
+    if (served := _plain_server(words)) is not None:
+        return served
     words = _usual(words)
     before = words[: words.index("--")] if "--" in words else words
     if "-h" not in before and "--help" not in before:
@@ -107,6 +111,51 @@ def parse(words: Sequence[str]) -> Namespace:
         with suppress(CommandError):
             return build_parser(frozenset(words)).parse_args(words)
     return build_parser().parse_args(words)
+
+
+_SERVER_VALUES: Final[dict[str, tuple[str, ...]]] = {
+    "--toolset": ("files", "solution"),
+    "--tier": ("full", "essential", "standard"),
+    "--max-level": ("dangerous", "safe", "moderate"),
+    "--mode": ("auto", "review", "preview", "read-only"),
+    "--state": (),
+    "--config": (),
+}
+"""Options of `mcp` and what each may be, the default first; none for anything."""
+
+
+def _plain_server(words: Sequence[str]) -> Namespace | None:
+    """What the parser makes of a plain `mcp ROOT... [OPTION VALUE]...`; None for any other line.
+
+    A host starts that for each session, and the parser takes longer than to open the journal.
+    """
+    if words[:1] != ["mcp"]:
+        return None
+    named = {option: allowed[0] if allowed else None for option, allowed in _SERVER_VALUES.items()}
+    roots: list[str] = []
+    rest = iter(words[1:])
+    begun = closed = read_only = False
+    for word in rest:
+        if not word.startswith("-"):
+            if closed:
+                return None
+            begun = True
+            roots.append(word)
+            continue
+        closed = begun
+        if word == "--read-only":
+            read_only = True
+            continue
+        allowed, value = _SERVER_VALUES.get(word), next(rest, "-")
+        if allowed is None or value.startswith("-") or (allowed and value not in allowed):
+            return None
+        named[word] = value
+    if not roots:
+        return None
+    said = {option[2:].replace("-", "_"): value for option, value in named.items()}
+    common = {"version": False, "root": None, "json": False, "no_color": False, "no_pager": False}
+    what = {"command": "mcp", "does": "serve:mcp", "extra": "", "roots": roots}
+    return cast("Namespace", SimpleNamespace(**common, **what, **said, read_only=read_only))
 
 
 def _usual(words: Sequence[str]) -> Sequence[str]:
@@ -120,6 +169,13 @@ def _usual(words: Sequence[str]) -> Sequence[str]:
 
 def build_parser(only: frozenset[str] | None = None) -> CommandParser:
     """Make the parser of all commands, or of those with some names."""
+    from filepact.faces.cli.commands import (  # noqa: PLC0415 - a server for agents starts without
+        add_acp_commands,
+        add_commands,
+        add_file_commands,
+    )
+    from filepact.faces.cli.parser import new_parser  # noqa: PLC0415 - the same
+
     parser, group = new_parser(only)
     add_commands(group)
     add_file_commands(group)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from filepact.faces.cli.screen import CommandError
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
@@ -53,20 +54,6 @@ exit codes:
   0 done   1 refused or failed, the answer says why   2 wrong usage
   3 nothing found or nothing to do   130 interrupted
 """
-
-
-class CommandError(Exception):
-    """The command line cannot be understood.
-
-    Args:
-        message: What is wrong with it.
-        hint: What to type instead.
-    """
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
 
 
 _USUAL = 78

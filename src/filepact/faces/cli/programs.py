@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -163,6 +162,8 @@ class Programs:
 
     def _run(self, program: str, words: Sequence[str]) -> tuple[bool, dict[str, object]]:
         """Whether a program ends well, and the facts that it prints."""
+        import subprocess  # noqa: PLC0415 - mostly nothing is run
+
         try:
             done = subprocess.run(  # noqa: S603 - a program that may be started, as a server needs it
                 [program, *words],
@@ -233,6 +234,8 @@ def compile_ahead() -> Callable[[], int | None]:
     done = kept / f"service.{sys.implementation.cache_tag}.pyc"
     if sys.dont_write_bytecode or done.exists() or not (prefix or os.access(place, os.W_OK)):
         return lambda: 0
+    import subprocess  # noqa: PLC0415 - done once
+
     command = [sys.executable, "-I", "-c", f"import {', '.join(_LATER)}"]
     if prefix:
         command[2:2] = ["-X", f"pycache_prefix={prefix}"]
@@ -269,6 +272,8 @@ def install(arguments: Namespace, screen: Terminal) -> None:
     from filepact.config.person import state_folder  # noqa: PLC0415 - with it
 
     command = [program, "setup", *(["--json"] if screen.json else [])]
+    import subprocess  # noqa: PLC0415 - only here
+
     status = subprocess.run(command, check=False).returncode  # noqa: S603 - what the extra installs
     write_answers(state_folder(arguments.state), None)  # it answers otherwise now
     raise SystemExit(status)

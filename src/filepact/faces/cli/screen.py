@@ -26,6 +26,7 @@ __all__ = [
     "NOTHING",
     "USAGE",
     "CommandAnswer",
+    "CommandError",
     "Terminal",
     "TerminalText",
     "find_pager",
@@ -36,6 +37,21 @@ __all__ = [
 
 DONE, FAILED, USAGE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 130
 """Exit codes; part of the contract."""
+
+
+class CommandError(Exception):
+    """The command line cannot be understood.
+
+    Args:
+        message: What is wrong with it.
+        hint: What to type instead.
+    """
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
 
 Style = Literal[
     "plain",
