@@ -239,7 +239,8 @@ class SharedPlace:
 def begin_checkout(url: str, folder: str, state_dir: str) -> tuple[int, int]:
     """Check a shared workspace out into a folder, which is a root like any other then.
 
-    A folder that is a checkout of what is not at the place any more is begun with anew, if its files are those of the shared workspace.
+    A folder that has lost all files, or is a checkout of what is not at the place any more, is begun with anew, if what it has is what
+    the shared workspace has.
 
     Args:
         url: The shared workspace.
@@ -260,7 +261,8 @@ def begin_checkout(url: str, folder: str, state_dir: str) -> tuple[int, int]:
         index = CheckoutIndex(state.checkout(root.path))
         if index.exists():
             index.load()
-            if index.url == url and index.change and not place.goes_on(index):
+            lost = bool(index.files) and not root.names(".")
+            if index.url == url and index.change and (lost or not place.goes_on(index)):
                 index.begin(url, index.name)
             if index.url != url or index.change:
                 raise InvalidParamsError(

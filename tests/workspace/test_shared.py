@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from hashlib import sha256
@@ -18,6 +19,7 @@ from filepact.errors import (
     InvalidParamsError,
     NoChangeError,
     ObjectStoreFailedError,
+    PathBlockedError,
     SharedConflictError,
     SharedGoneError,
     StateFailedError,
@@ -328,6 +330,44 @@ def test_of_two_processes_neither_takes_an_older_state_for_the_newest(shared: Pl
     shared.bucket.bucket.replace("head", old)
     assert codes(twin) == {"SHARED_GONE"}
     twin.workspace.close()
+
+
+def test_a_folder_that_was_wiped_is_neither_shown_as_empty_nor_sent(shared: Place) -> None:
+    side, other = shared.checkout(), shared.checkout()
+    before = side.files()
+    side.workspace.close()
+    shutil.rmtree(side.folder)
+    side.folder.mkdir()
+    side.workspace = side.open()
+    assert codes(side) == {"PATH_BLOCKED"}
+    with pytest.raises(PathBlockedError):
+        side.sync()
+    assert "one" in other.read("a.txt")
+    side.workspace.close()
+    sharing.begin_checkout(URL, str(side.folder), str(side.state))
+    side.workspace = side.open()
+    assert "Done" in side.edit("a.txt", "one", "ONE")
+    assert side.files() == before | {"a.txt": before["a.txt"].replace(b"one", b"ONE")}
+    for one in side.folder.iterdir():
+        shutil.rmtree(one) if one.is_dir() else one.unlink()
+    assert set(side.sync(ours=True).sent) == set(before)
+    assert "NOT_FOUND" in other.read("a.txt")
+    side.workspace.close()
+    side.workspace = side.open()
+    assert "Done" in side.call("write_file", path="new.txt", content="new\n")
+
+
+def test_a_folder_that_is_deleted_under_a_session_removes_nothing(shared: Place) -> None:
+    side, other = shared.checkout(), shared.checkout()
+    assert "one" in side.read("a.txt")
+    shutil.rmtree(side.folder)
+    assert codes(side) == {"PATH_BLOCKED"}
+    assert "Done" in other.edit("a.txt", "two", "TWO")
+    assert codes(side) == {"PATH_BLOCKED"}
+    side.folder.mkdir()  # a new one is not the one that this session has
+    assert codes(side) == {"PATH_BLOCKED"}
+    assert list(side.folder.iterdir()) == []
+    assert "TWO" in other.read("a.txt")
 
 
 def test_a_change_that_was_cut_off_is_not_settled_by_another_workspace(shared: Place) -> None:

@@ -21,6 +21,7 @@ from filepact.errors import (
     InvalidParamsError,
     NoChangeError,
     NotFoundError,
+    PathBlockedError,
     SharedConflictError,
     SharedGoneError,
     StateFailedError,
@@ -226,10 +227,24 @@ class SharedRoot:
 
         Raises:
             ObjectStoreFailedError: The server cannot be asked, so nobody can say what is newest.
+            PathBlockedError: The folder has lost all files.
         """
+        if not self._at:
+            self._check_folder()
         head = self._shared.newest()
         if head.change != self._at:
             self._bring(head)
+
+    def _check_folder(self) -> None:
+        """Refuse an empty folder that had files: its disk is another one, or was wiped, and nobody has removed them."""
+        self._index.load()
+        if self._index.files and not self._root.names("."):
+            raise PathBlockedError(
+                f"this folder is empty or cannot be read, and {len(self._index.files):,} files of the shared workspace were in it",
+                hint="Nothing was changed. `filepact workspace checkout` on this folder brings them again; `filepact "
+                "workspace sync --ours` removes them there as well.",
+                outcome="not_applied",
+            )
 
     def _bring(
         self, head: SharedHead, theirs: frozenset[str] = frozenset()
@@ -466,7 +481,10 @@ class SharedRoot:
 
         Raises:
             SharedConflictError: Others changed the same files again and again meanwhile.
+            PathBlockedError: The folder has lost all files, and `ours` does not say that this is meant.
         """
+        if not ours:
+            self._check_folder()
         brought: dict[str, None] = {}
         for _ in range(_TRIES):
             head = self._shared.newest()
