@@ -9,6 +9,7 @@ PLACES = {
     "tests/agents/test_*.py": "agents and their hosts",
     "tests/faces/acp/test_sdk_versions.py": "the package for editors, in many versions",
     "tests/faces/test_inspector.py": "a client of the protocol, from npm",
+    "tests/faces/test_inspector_login.py": "a client of the protocol, from npm, and Chromium",
     "tests/faces/test_real_agent.py": "an agent, from npm",
     "tests/faces/test_review_journey.py": "tmux",
     "tests/faces/test_run_terminal.py": "bash, on a terminal",

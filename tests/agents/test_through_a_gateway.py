@@ -1,31 +1,27 @@
-"""An agent that nobody here wrote logs its user in at an issuer, and edits a file through `filepact serve`."""
+"""Agents that nobody here wrote, connected to `filepact serve` as the how-to says, log their user in and edit a file."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
-import urllib.request
-from threading import Timer
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agents.hosts import HOSTS
+from tests.agents.hosts import HOSTS, Host
 from tests.agents.installed import MissingError
 from tests.agents.model import ScriptedModel
-from tests.faces.gateway.issuer import Issuer
-from tests.faces.gateway.running import RunningGateway
-from tests.forked import run
+from tests.faces.gateway.logins import PATIENCE, GuardedGateway, commands, follow, settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = [pytest.mark.slow(after=1), pytest.mark.timeout(600)]
 
-PATIENCE = 120
-SETTINGS = """
-model = "scripted"
+MODEL = """model = "scripted"
 model_provider = "scripted"
 approval_policy = "never"
 sandbox_mode = "danger-full-access"
@@ -35,75 +31,132 @@ name = "scripted"
 base_url = "{model}/v1"
 wire_api = "responses"
 env_key = "SCRIPTED_KEY"
-[mcp_servers.filepact]
-required = true
-url = "http://{gateway}/mcp"
 """
+"""What Codex has to know of its model, and that the machine of the tests has no keychain."""
 
 
-@pytest.fixture
-def codex() -> list[str]:
-    (host,) = (one for one in HOSTS if one.name == "codex")
+@dataclass(frozen=True)
+class Way:
+    """How one agent comes to be connected.
+
+    Attributes:
+        title: Of the section of the how-to.
+        host: The agent.
+        document: The address of what its makers say of it; empty where it registers itself.
+        back: Where it comes back to after a login, as they say there.
+        user: Who it works for then.
+    """
+
+    title: str
+    host: str
+    document: str = ""
+    back: str = ""
+    user: str = "ann"
+
+
+WAYS = (
+    Way("Claude Code", "claude-code"),
+    Way("Codex", "codex"),
+    Way("Gemini CLI", "gemini-cli"),
+    Way(
+        "Claude Code",
+        "claude-code",
+        "https://claude.ai/oauth/claude-code-client-metadata",
+        "http://localhost/callback",
+    ),
+    Way(
+        "Codex", "codex", "https://chatgpt.com/oauth/codex/client.json", "http://127.0.0.1/callback"
+    ),
+    Way("Claude Code with a token", "claude-code", user="token:ci"),
+    Way("Codex with a token", "codex", user="token:ci"),
+)
+
+
+@pytest.fixture(
+    params=WAYS, ids=[f"{way.title}{' by its document' * bool(way.document)}" for way in WAYS]
+)
+def way(request: pytest.FixtureRequest) -> Way:
+    chosen: Way = request.param
     try:
-        return host.command()
+        host_of(chosen).command()
     except MissingError as error:
         if os.environ.get("CI"):
             raise
         pytest.skip(str(error))
+    return chosen
 
 
-def log_in(command: list[str], environment: dict[str, str]) -> str:
-    """Have it log in, with a person who opens the page that it names; what it said."""
-    process = subprocess.Popen(
-        [*command, "mcp", "login", "filepact"],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    late = Timer(PATIENCE, process.kill)
-    late.start()
-    said = ""
-    with process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            said += line
-            page = re.search(r"http://127\.0\.0\.1:\d+/authorize\S*", line)
-            if page is not None:
-                with urllib.request.urlopen(page[0], timeout=PATIENCE) as answer:  # noqa: S310 - loopback
-                    answer.read()
-    late.cancel()
-    assert process.returncode == 0, said
-    return said
+def host_of(way: Way) -> Host:
+    (host,) = (one for one in HOSTS if one.name == way.host)
+    return host
 
 
-def test_codex_logs_its_user_in_and_edits_a_file(codex: list[str], tmp_path: Path) -> None:
-    root, home = tmp_path / "root", tmp_path / "agent"
-    (home / ".codex").mkdir(parents=True)
-    root.mkdir()
-    (root / "a.txt").write_text("one\ntwo\n")
-    issuer = Issuer()
-    serve = f'[serve]\nissuer = "{issuer.url}"\nscopes = ["files"]\n'
-    gateway = RunningGateway(tmp_path, [str(root)], settings=serve)
-    change: dict[str, object] = {"path": "a.txt", "old_string": "two", "new_string": "2"}
-    environment = {
+def environment_of(host: Host, home: Path, model: str, token: str) -> dict[str, str]:
+    own = {
+        name: value.replace("HOME", str(home)).replace("URL", model)
+        for name, value in host.environment.items()
+    }
+    return {
         "HOME": str(home),
-        "CODEX_HOME": str(home / ".codex"),
         "TMPDIR": str(home),
         "PATH": "/usr/bin:/bin",
         "LANG": "C.UTF-8",
         "NO_COLOR": "1",
-        "SCRIPTED_KEY": "none",
+        "FILEPACT_TOKEN": token,
+        # It starts itself a second time otherwise, with more memory.
+        "GEMINI_CLI_NO_RELAUNCH": "true",
+        **own,
     }
-    try:
-        with ScriptedModel([("mcp__filepact.edit_file", change)]) as model:
-            settings = SETTINGS.format(model=model.url, gateway=gateway.address)
-            (home / ".codex/config.toml").write_text(settings)
-            log_in(codex, environment)
+
+
+def write_settings(host: Host, home: Path, model: str, url: str) -> None:
+    """What the agent has to know besides the commands."""
+    if host.name == "codex":
+        (home / ".codex").mkdir()
+        (home / ".codex/config.toml").write_text(MODEL.format(model=model))
+    elif host.name == "gemini-cli":
+        (home / ".gemini").mkdir()
+        usual = host.settings[".gemini/settings.json"]
+        assert isinstance(usual, dict)
+        merged = {**usual, **settings("Gemini CLI", url)}
+        (home / ".gemini/settings.json").write_text(json.dumps(merged))
+
+
+WORDS = {
+    "claude-code": (
+        *("-p", "go", "--model", "claude-sonnet-4-5", "--output-format", "json"),
+        *("--allowedTools", "mcp__filepact"),
+    )
+}
+"""What has an agent begin, where it is not as with a server on the same machine."""
+
+
+def test_an_agent_connects_as_the_how_to_says_and_edits_a_file(way: Way, tmp_path: Path) -> None:
+    host, home = host_of(way), tmp_path / "agent"
+    home.mkdir()
+    change: dict[str, object] = {"path": "a.txt", "old_string": "two", "new_string": "2"}
+    script = [*host.calls("read_file", {"path": "a.txt"}), *host.calls("edit_file", change)]
+    with GuardedGateway(tmp_path) as guarded, ScriptedModel(script) as model:
+        (guarded.root / "a.txt").write_text("one\ntwo\n")
+        issuer = guarded.issuer
+        if way.document:
+            # As an issuer has it that has fetched it before; the tests ask nobody outside this machine.
+            known = {"client_name": way.host, "redirect_uris": [way.back]}
+            issuer.clients[way.document] = {"client_id": way.document, **known}
+            issuer.documents, issuer.registers = True, False
+        environment = environment_of(host, home, model.url, guarded.token)
+        write_settings(host, home, model.url, guarded.url)
+        for words in commands(way.title, host.command(), guarded.url, guarded.token):
+            said = follow(words, environment, guarded.root)
+        if way.host == "claude-code":
+            assert "Connected" in said
+        if way.host == "gemini-cli":
+            # It logs its user in when it first needs the server, and asks whether it may.
+            follow([*host.command(), *host.words], environment, guarded.root)
+        else:
             done = subprocess.run(
-                [*codex, "exec", "--skip-git-repo-check", "--json", "go"],
-                cwd=root,
+                [*host.command(), *WORDS.get(host.name, host.words)],
+                cwd=guarded.root,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -111,17 +164,16 @@ def test_codex_logs_its_user_in_and_edits_a_file(codex: list[str], tmp_path: Pat
                 check=False,
                 timeout=PATIENCE,
             )
-            assert len(model.answers) == 1, (model.tools, done.stdout, done.stderr)
-            assert "Done: edit a.txt" in model.answers[0][1]
-        assert (root / "a.txt").read_text() == "one\n2\n"
-        # It was told by the gateway where to go, registered itself there, and came back with a code.
-        assert {"/register", "/authorize", "/token", "/keys"} <= set(issuer.asked)
-        state = ["--state", str(tmp_path / "state"), "--root", str(root)]
-        shown = run([*state, "log"], capture_output=True).stdout.decode()
-        assert "codex" in shown.lower()
-        operation = re.findall(r"Operation (\w+)", model.answers[0][1])[0]
-        shown = run([*state, "show", operation], capture_output=True).stdout.decode()
-        assert "for ann" in shown
-    finally:
-        assert gateway.end() == 0
-        issuer.end()
+            assert len(model.answers) == 2, (model.tools, done.stdout, done.stderr)
+        assert "two" in model.answers[0][1]
+        assert "Done: edit a.txt" in model.answers[1][1]
+        assert (guarded.root / "a.txt").read_text() == "one\n2\n"
+        if way.user == "ann":
+            # It was told by the gateway where to go, was known there, and came back with a code.
+            assert {"/authorize", "/token", "/keys"} <= set(issuer.asked)
+            assert ("/register" in issuer.asked) is not bool(way.document)
+            assert issuer.issued[0]["resource"] == guarded.url
+        else:
+            assert "/authorize" not in issuer.asked
+        (operation,) = re.findall(r"Operation (\w+)", model.answers[1][1])
+        assert f"for {way.user}" in guarded.says("show", operation)

@@ -1,21 +1,32 @@
-"""An issuer as the tests need one: real keys, discovery, registration, and authorization codes with PKCE."""
+"""An issuer as the tests need one: real keys, discovery, three ways to know a client, codes with PKCE, refreshing."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import secrets
+import ssl
 import threading
 import time
+import urllib.request
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-__all__ = ["Issuer"]
+__all__ = ["PAGE", "Issuer", "Key"]
+
+PAGE: Final = """<!doctype html><title>Log in</title>
+<p><b>{client}</b> wants to use {resource} as <b>{user}</b>, with {scope}, and goes back to <b>{host}</b>.</p>
+<form method="post" action="/allow"><input type="hidden" name="asked" value="{asked}">
+<button id="allow">Allow</button></form>
+"""
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
 class Key:
@@ -41,7 +52,14 @@ class Issuer(ThreadingHTTPServer):
     Attributes:
         user: Who is logged in at the browser that asks.
         scope: What that user allows.
+        asks: Whether the user is shown a page, and has to press its button.
+        lasts: Seconds that a token is good for.
+        registers: Whether clients may register themselves.
+        documents: Whether it takes clients that are known by the address of a document.
+        clients: What is known of each client, by its id; also of documents that it has had before.
+        trusted: By whose certificates documents are fetched.
         asked: The paths that were asked for.
+        issued: What tokens were asked for with, in turn.
     """
 
     daemon_threads = True
@@ -52,7 +70,13 @@ class Issuer(ThreadingHTTPServer):
         self.keys = [Key("first")]
         self.user = "ann"
         self.scope = "files"
+        self.asks = False
+        self.lasts = 600
+        self.registers, self.documents = True, False
+        self.clients: dict[str, dict[str, Any]] = {}
+        self.trusted = ssl.create_default_context()
         self.asked: list[str] = []
+        self.issued: list[dict[str, str]] = []
         self.codes: dict[str, dict[str, str]] = {}
         self.thread = threading.Thread(target=self.serve_forever, daemon=True)
         self.thread.start()
@@ -68,7 +92,7 @@ class Issuer(ThreadingHTTPServer):
             "sub": self.user,
             "aud": audience,
             "iat": now,
-            "exp": now + 600,
+            "exp": now + self.lasts,
             "scope": self.scope,
             **claims,
         }
@@ -85,6 +109,101 @@ class Issuer(ThreadingHTTPServer):
         self.server_close()
         self.thread.join()
 
+    # -- clients and what they get ----------------------------------------------------------------
+
+    def metadata(self) -> dict[str, Any]:
+        """What it tells of itself."""
+        said: dict[str, Any] = {
+            "issuer": self.url,
+            "jwks_uri": f"{self.url}/keys",
+            "authorization_endpoint": f"{self.url}/authorize",
+            "token_endpoint": f"{self.url}/token",
+            "response_types_supported": ["code"],
+            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none"],
+            "authorization_response_iss_parameter_supported": True,
+            "scopes_supported": self.scope.split(),
+        }
+        if self.registers:
+            said["registration_endpoint"] = f"{self.url}/register"
+        if self.documents:
+            said["client_id_metadata_document_supported"] = True
+        return said
+
+    def client(self, name: str) -> dict[str, Any]:
+        """What is known of a client.
+
+        Raises:
+            LookupError: Nothing, nor does its document say enough.
+        """
+        if name not in self.clients and self.documents and name.startswith("https://"):
+            with suppress(OSError, ValueError):
+                opened = urllib.request.urlopen(name, timeout=60, context=self.trusted)  # noqa: S310 - it begins with https
+                with opened as answer:
+                    found = json.loads(answer.read())
+                if found["client_id"] == name and found["client_name"]:
+                    self.clients[name] = found
+        return self.clients[name]
+
+    def refused(self, asked: dict[str, str]) -> str:
+        """What is wrong with a request for a code; empty for nothing."""
+        try:
+            known = self.client(asked["client_id"])["redirect_uris"]
+            fits = any(_same_address(one, asked["redirect_uri"]) for one in known)
+        except LookupError:
+            return "the client is not known"
+        if not fits:
+            return "the client does not come back to there"
+        if asked.get("code_challenge_method") != "S256" or not asked.get("code_challenge"):
+            return "there is no challenge"
+        return "" if asked.get("resource") else "it does not say for what"
+
+    def code(self, asked: dict[str, str]) -> str:
+        """Where a user's browser goes with a code."""
+        code = secrets.token_urlsafe(16)
+        self.codes[code] = asked
+        back = {"code": code, "state": asked.get("state", ""), "iss": self.url}
+        return f"{asked['redirect_uri']}?{urlencode(back)}"
+
+    def grant(self, form: dict[str, str]) -> dict[str, Any] | None:
+        """What a client gets for a code, or for what lets it ask again; None where that is none of its own."""
+        fresh = form["grant_type"] == "authorization_code"
+        asked = self.codes.pop(form["code" if fresh else "refresh_token"], None)
+        if asked is None or form.get("client_id") != asked["client_id"]:
+            return None
+        if fresh and not _proves(form, asked):
+            return None
+        if form.get("resource", asked["resource"]) != asked["resource"]:
+            return None
+        self.issued.append(form)
+        allowed = self.scope.split()
+        wanted = [one for one in asked.get("scope", "").split() if one in allowed] or allowed
+        again = secrets.token_urlsafe(16)
+        self.codes[again] = asked
+        return {
+            "access_token": self.token(asked["resource"], scope=" ".join(wanted)),
+            "token_type": "Bearer",
+            "expires_in": self.lasts,
+            "refresh_token": again,
+            "scope": " ".join(wanted),
+        }
+
+
+def _proves(form: dict[str, str], asked: dict[str, str]) -> bool:
+    """Whether who brings a code is who asked for it."""
+    digest = hashlib.sha256(form["code_verifier"].encode()).digest()
+    challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    return challenge == asked["code_challenge"] and form["redirect_uri"] == asked["redirect_uri"]
+
+
+def _same_address(known: str, told: str) -> bool:
+    """Whether a client comes back to where it said; on the same computer at any port."""
+    one, other = urlsplit(known), urlsplit(told)
+    if one.hostname in _LOOPBACK and one.hostname == other.hostname:
+        return (one.scheme, one.path) == (other.scheme, other.path)
+    return known == told
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: Issuer
@@ -93,33 +212,12 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
         self.server.asked.append(parts.path)
-        url = self.server.url
         if parts.path == "/.well-known/oauth-authorization-server":
-            self._json(
-                {
-                    "issuer": url,
-                    "jwks_uri": f"{url}/keys",
-                    "authorization_endpoint": f"{url}/authorize",
-                    "token_endpoint": f"{url}/token",
-                    "registration_endpoint": f"{url}/register",
-                    "response_types_supported": ["code"],
-                    "grant_types_supported": ["authorization_code"],
-                    "code_challenge_methods_supported": ["S256"],
-                    "token_endpoint_auth_methods_supported": ["none"],
-                }
-            )
+            self._json(self.server.metadata())
         elif parts.path == "/keys":
             self._json({"keys": [key.public for key in self.server.keys]})
         elif parts.path == "/authorize":
-            asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
-            assert asked["code_challenge_method"] == "S256"
-            code = secrets.token_urlsafe(16)
-            self.server.codes[code] = asked
-            back = urlencode({"code": code, "state": asked.get("state", ""), "iss": url})
-            self.send_response(302)
-            self.send_header("Location", f"{asked['redirect_uri']}?{back}")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self._authorize({name: values[0] for name, values in parse_qs(parts.query).items()})
         elif parts.path == "/deep":
             self._bytes(b"[" * 500_000)
         else:
@@ -128,32 +226,54 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.server.asked.append(self.path)
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.path == "/register":
-            self._json({**json.loads(body), "client_id": secrets.token_hex(8)}, 201)
+        if self.path == "/register" and self.server.registers:
+            name = secrets.token_hex(8)
+            self.server.clients[name] = {**json.loads(body), "client_id": name}
+            self._json(self.server.clients[name], 201)
             return
         form = {name: values[0] for name, values in parse_qs(body.decode()).items()}
-        asked = self.server.codes.pop(form["code"])
-        digest = hashlib.sha256(form["code_verifier"].encode()).digest()
-        challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-        if challenge != asked["code_challenge"] or form["resource"] != asked["resource"]:
-            self._json({"error": "invalid_grant"}, 400)
+        if self.path == "/allow":
+            self._send_to(self.server.code(json.loads(form["asked"])))
             return
-        self._json(
-            {
-                "access_token": self.server.token(asked["resource"]),
-                "token_type": "Bearer",
-                "expires_in": 600,
-                "scope": self.server.scope,
-            }
-        )
+        given = self.server.grant(form)
+        if given is None:
+            self._json({"error": "invalid_grant"}, 400)
+        else:
+            self._json(given)
+
+    def _authorize(self, asked: dict[str, str]) -> None:
+        why = self.server.refused(asked)
+        if why:
+            self._json({"error": "invalid_request", "error_description": why}, 400)
+            return
+        if not self.server.asks:
+            self._send_to(self.server.code(asked))
+            return
+        shown = {
+            "client": self.server.client(asked["client_id"]).get("client_name", ""),
+            "resource": asked["resource"],
+            "user": self.server.user,
+            "scope": asked.get("scope", self.server.scope),
+            "host": urlsplit(asked["redirect_uri"]).hostname or "",
+            "asked": json.dumps(asked),
+        }
+        page = PAGE.format_map({name: html.escape(text) for name, text in shown.items()})
+        self._bytes(page.encode(), media="text/html; charset=utf-8")
+
+    def _send_to(self, address: str) -> None:
+        self.send_response(302)
+        self.send_header("Location", address)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def _json(self, said: Any, status: int = 200) -> None:
         self._bytes(json.dumps(said).encode(), status)
 
-    def _bytes(self, data: bytes, status: int = 200) -> None:
+    def _bytes(self, data: bytes, status: int = 200, media: str = "application/json") -> None:
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", media)
         self.send_header("Content-Length", str(len(data)))
+        self.send_header("Access-Control-Allow-Origin", "*")
         self.end_headers()
         self.wfile.write(data)
 

@@ -188,6 +188,19 @@ def test_without_a_token_a_client_is_told_where_one_is_to_be_had(guarded, issuer
     assert none.status == 404
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE", "PUT"])
+def test_it_is_told_so_whatever_the_method(guarded, issuer, method):
+    """Some clients ask for the place to log in with HEAD, others with GET."""
+    answer = guarded.client().send(method)
+    assert answer.status == 401
+    assert "resource_metadata=" in answer.headers["www-authenticate"]
+    if method == "HEAD":
+        assert answer.body == b""
+    token = issuer.token(resource(guarded))
+    if method != "DELETE":
+        assert guarded.client(authorization=f"Bearer {token}").send(method).status == 405
+
+
 def unsigned(token: str) -> str:
     head = base64.urlsafe_b64encode(b'{"alg":"none","typ":"at+jwt"}').rstrip(b"=").decode()
     return f"{head}.{token.split('.')[1]}."

@@ -160,14 +160,15 @@ class GatewayHandler:
             return plain(404, "There is nothing here.")
         if self.draining:
             return refusal(_shutting_down())
-        if request.method not in ("POST", "DELETE"):
-            # There is nothing that is not an answer to a request, so there is no stream to listen to,
-            # nor one that could be gone on with: `Last-Event-ID` is refused with it.
-            return plain(405, "This gateway takes POST and DELETE.", Allow="POST, DELETE")
         try:
             caller = await self._guard.caller(request, realm)
             if isinstance(caller, HttpAnswer):
+                # Whatever the method: clients ask with GET or HEAD where to log in, too.
                 return caller
+            if request.method not in ("POST", "DELETE"):
+                # There is nothing that is not an answer to a request, so there is no stream to listen
+                # to, nor one that could be gone on with: `Last-Event-ID` is refused with it.
+                return plain(405, "This gateway takes POST and DELETE.", Allow="POST, DELETE")
             if request.method == "DELETE":
                 return self._end(request, caller)
             refused = self._checks.post(request)
