@@ -24,6 +24,7 @@ SUITE = "is the tests themselves, or takes minutes to hours"
 BUCKET = "wants a bucket; tests/objects/test_server.py runs it on a real server"
 DATABASE = "wants a database; tests/store/test_postgres.py and test_copy.py have a real one"
 CHILD = "wants an agent's program; tests/agents runs the real ones"
+LOGIN = "wants a gateway; tests/agents/test_through_a_gateway.py and tests/faces/test_inspector_login.py run it"
 
 ELSEWHERE = {
     "uv tool install": NETWORK,
@@ -33,6 +34,9 @@ ELSEWHERE = {
     "./scripts/": SUITE,
     "python -m bench": SUITE,
     ".venv-test/bin/python -m tests.hostile.corpus": SUITE,
+    "claude mcp": LOGIN,
+    "codex mcp": LOGIN,
+    "npx @modelcontextprotocol/inspector": LOGIN,
     "claude plugin": CHILD,
     "gemini extensions": CHILD,
     'claude "': CHILD,
