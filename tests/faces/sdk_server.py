@@ -56,7 +56,7 @@ def start(
     )
     folders = ClientFolders(lambda _folders: None)
     service = ToolExecutor(tools, session_factory=session_factory, folders=folders)
-    wire = MessagePipes(*pipes, decode, encode)
+    wire = MessagePipes(*pipes, decode, encode, workers=WORKERS)
 
     def attach(take: Callable[[Message | None], None]) -> None:
         wire.start(take, ended=lambda: take(None), lost=lambda: take(None))

@@ -365,6 +365,26 @@ def test_a_cancelled_call_is_told_so_and_not_answered(client, engine):
     assert client.wait_for_the_end() == []
 
 
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+def test_a_call_that_lasts_is_cancelled_while_many_short_ones_pass(client, engine, era):
+    if era == "handshake":
+        client.shake_hands()
+    asked = dict if era == "handshake" else modern
+    lasting = client.begin("tools/call", asked(name="wait", _meta={"progressToken": "t"}))
+    short = [client.begin("tools/call", asked(name="who")) for _ in range(64)]
+    for call in short:
+        assert "tester" in client.answer(call)["result"]["content"][0]["text"]
+    assert not engine.cancelled.is_set()
+    more = [client.begin("tools/call", asked(name="who")) for _ in range(32)]
+    client.notify("notifications/cancelled", requestId=lasting)
+    more += [client.begin("tools/call", asked(name="who")) for _ in range(32)]
+    assert engine.cancelled.wait(30)
+    for call in more:
+        client.answer(call)
+    client.hang_up()
+    assert client.wait_for_the_end() == []
+
+
 def test_a_stray_cancellation_is_ignored(client):
     client.shake_hands()
     done = client.begin("tools/call", {"name": "who"})

@@ -1,4 +1,4 @@
-"""The two pipes to the client: one thread reads; what cannot be written at once, another one writes.
+"""The two pipes to the client: who reads does the work; what cannot be written at once, another thread writes.
 
 Standard input and output are moved aside first, so that neither a stray print nor a child process
 can put a byte between the messages, or take one.
@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import time
+from collections import deque
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -23,9 +24,12 @@ from filepact.wire.messages import ErrorResponse
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Literal
 
     from filepact.wire.messages import Message
+
+    Wait = Literal["", "disk", "client"]
 
 __all__ = [
     "MessagePipes",
@@ -40,8 +44,14 @@ __all__ = [
 
 _CHUNK = 1 << 16
 _WIDE = 1 << 20
-_LONG = 0.03  # seconds after which another thread reads on
-_LOOKS = 20  # how often it is looked for that in vain before nobody looks any more
+_LONG = 0.01  # seconds after which another thread reads on
+_LOOKS = 60  # how often it is looked for that in vain before nobody looks any more
+_HELD = 0.001  # seconds after which an answer is sent that was to go with those after it
+_PIECES = 1_000  # of which one write is made; the system takes 1,024
+_QUEUE = 256  # pieces of work that may wait; then the client waits
+_UNREAD = (
+    32 * 1024 * 1024
+)  # bytes that the client may leave unread; then nothing more is read of it
 _LAST_WRITE = 2.0  # seconds for a client that is slow to take the last answers
 
 
@@ -113,13 +123,19 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 class MessagePipes:
-    """Messages from and to one client.
+    """Messages from and to one client, and the work that they ask for.
+
+    The thread that reads does the work too, piece by piece as it comes, and sends the answers together: threads that
+    hand each other work and answers take longer than most of the work.  Whoever takes long, or waits while there is
+    more to do, leaves the reading to another thread, and goes on aside.  So a message is always read soon, and a
+    short piece does not wait for the end of a long one.
 
     Args:
         source: Descriptor to read from.
         sink: Descriptor to write to.
         decode: Decodes JSON, as `MessageReader` wants it.
         encode: Encodes JSON on one line, as UTF-8 without a line end.
+        workers: Most pieces of work at once; one that waits for a person is one of them.
     """
 
     def __init__(
@@ -128,24 +144,40 @@ class MessagePipes:
         sink: int,
         decode: Callable[[bytes], Any],
         encode: Callable[[Message], bytes],
+        *,
+        workers: int,
     ) -> None:
         self._encode = encode
         self._source = source
         self._sink = sink
+        self._turn = threading.Lock()  # guards what is sent
+        self._held: list[bytes] = []  # messages that go with those after them
+        self._held_size = 0
+        self._held_since = 0.0
         self._outgoing: SimpleQueue[bytes | None] = SimpleQueue()
-        self._unwritten = 0  # pieces that the writing thread has still to write
-        self._turn = threading.Lock()
+        self._unwritten = 0  # bytes that the writing thread has still to write
         self._writer: threading.Thread | None = None
         self._lines = MessageReader(decode)
-        self._more = False  # there are messages behind the one that is being taken
         self._waiting = select.poll()
         self._waiting.register(source, select.POLLIN)
-        self._change = threading.Condition()
-        self._reader: threading.Thread | None = None
-        self._aside: float | None = None  # since when the reading thread does something else
+        self._receive: Callable[[Message], None] = _nothing
+        self._ended: Callable[[], None] = _nothing
+        self._work: deque[tuple[Callable[[], None], Wait]] = deque()
+        self._workers = workers
+        self._lock = threading.Lock()  # guards who does what
+        self._reader: threading.Thread | None = None  # None: one was called to it
+        self._more = False  # there are messages behind the one that is being taken
+        self._only_reads = False  # what work there is is left to the others
+        self._aside = 0  # threads that work without reading
+        self._at_work: float | None = None  # since when the reading thread is
+        self._rest = threading.Condition(self._lock)
+        self._resting = 0
+        self._room = threading.Condition(self._lock)
+        self._look = threading.Condition(self._lock)
         self._looks = 0
         self._watch: threading.Thread | None = None
-        self._read_on: Callable[[], None] = _nothing
+        self._over = False  # nothing comes any more
+        self._closed = False
 
     def start(
         self,
@@ -158,106 +190,192 @@ class MessagePipes:
 
         Args:
             receive: Takes each message, in order, in the reading thread.
-            ended: Called after the last message, in the reading thread.
+            ended: Called after the last message, in a thread of its own.
             lost: Called when the client takes no more answers, in the writing thread.
         """
-        self._writer = threading.Thread(
-            target=self._write, args=(lost,), name="wire-writer", daemon=True
-        )
-        self._writer.start()
+        self._receive, self._ended = receive, ended
+        self._writer = _begin("writer", self._write, lost)
+        _begin("reader", self._attend)
 
-        def read_on() -> None:
-            self._reader = threading.Thread(
-                target=self._read, args=(receive, ended), name="wire-reader", daemon=True
-            )
-            self._reader.start()
+    def run(self, work: Callable[[], None], waits: Wait = "") -> None:
+        """Have something done, after what came before it has begun; to be called by `receive`.
 
-        self._read_on = read_on
-        read_on()
-
-    def run_alone(self, work: Callable[[], None]) -> bool:
-        """Do something in the reading thread, where `receive` is called, if nothing waits to be read.
-
-        Two threads that hand each other work and answers take longer than most of the work.  If it
-        takes long, another thread reads on, so that it can be cancelled, and other messages are taken.
-
-        Returns:
-            Whether it was done.
+        Args:
+            work: What is to be done; it must not raise.
+            waits: For what it waits: the disk, so that other work is done meanwhile, or the client, which is to be
+                heard meanwhile; empty for neither.
         """
-        if self._more or self._waiting.poll(0):
-            return False
-        with self._change:
-            if self._reader is not threading.current_thread():
-                return False
-            self._aside = time.monotonic()
-            self._look()
-        try:
-            work()
-        finally:
-            with self._change:
-                if self._reader is threading.current_thread():
-                    self._aside = None
-        return True
-
-    def _look(self) -> None:
-        """Have somebody look whether this takes long; asks a thread only if none looks already."""
-        if self._watch is None:
-            self._watch = threading.Thread(target=self._watching, name="wire-watch", daemon=True)
-            self._watch.start()
-        elif self._looks >= _LOOKS:
-            self._change.notify_all()
-        self._looks = 0
-
-    def _watching(self) -> None:
-        with self._change:
-            while True:
-                self._change.wait(_LONG if self._looks < _LOOKS else None)
-                self._looks += 1
-                if self._aside is not None and time.monotonic() - self._aside >= _LONG:
-                    self._aside = None
-                    self._read_on()
+        self._work.append((work, waits))
 
     def send(self, message: Message) -> None:
         """Send a message, after those before it; from any thread, without waiting."""
         data = self._encode(message) + b"\n"
+        goes_on = self._more or self._work
         with self._turn:
-            if not self._unwritten:
-                data = data[_write_now(self._sink, data) :]
-            if data:
-                self._unwritten += 1
-                self._outgoing.put(data)
+            self._held.append(data)
+            self._held_size += len(data)
+            if goes_on and self._held_size < _CHUNK and self._reader is threading.current_thread():
+                # It sends this before it waits for anything.
+                if len(self._held) == 1:
+                    self._held_since = time.monotonic()
+            else:
+                self._send_held()
 
     def close(self) -> None:
         """Wait until everything is sent, if the client takes it."""
+        self._flush()
         self._outgoing.put(None)
+        with self._lock:
+            self._closed = True
+            for waiting in (self._rest, self._room, self._look):
+                waiting.notify_all()
         if self._writer is not None:
             self._writer.join(_LAST_WRITE)
 
-    # -- reading --------------------------------------------------------------------------
+    # -- reading, and the work ------------------------------------------------------------
 
-    def _read(self, receive: Callable[[Message], None], ended: Callable[[], None]) -> None:
-        def take(item: Message | ErrorResponse) -> None:
+    def _attend(self) -> None:
+        """Read and work whenever nobody else reads."""
+        me = threading.current_thread()
+        while True:
+            with self._lock:
+                self._resting += 1
+                while self._reader is not None and not self._closed:
+                    self._rest.wait()
+                self._resting -= 1
+                if self._closed:
+                    return
+                self._reader = me
+            try:
+                while self._step():
+                    pass
+            except BaseException:
+                self._end()
+                raise
+            if self._reader is me:
+                return  # Nothing comes any more.
+
+    def _step(self) -> bool:
+        """Do the next of what the reading thread does; whether it still is this one."""
+        if self._unwritten >= _UNREAD:
+            with self._lock:
+                self._wait_for_client()
+        if self._work and self._aside < self._workers:
+            # What came meanwhile may cancel what waits.
+            if not self._over and len(self._work) < _QUEUE and self._waiting.poll(0):
+                self._take()
+            return self._do(*self._work.popleft())
+        with self._lock:
+            if self._work and self._aside < self._workers:
+                return True
+            self._only_reads = True
+        if self._held:
+            self._flush()
+        if self._over:
+            return False
+        if len(self._work) >= _QUEUE:
+            with self._lock:
+                self._room.wait_for(lambda: self._closed or len(self._work) < _QUEUE)
+        self._take()
+        return True
+
+    def _wait_for_client(self) -> None:
+        """Wait until it has taken answers; with the lock."""
+        self._room.wait_for(lambda: self._closed or self._unwritten < _UNREAD)
+
+    def _take(self) -> None:
+        """Take the messages that have come, or wait for some."""
+        data = read_some(self._source)
+        with self._lock:
+            self._only_reads = False
+        items = list(self._lines.feed(data) if data else self._lines.end())
+        for number, item in enumerate(items, start=1):
+            self._more = number < len(items)
             if isinstance(item, ErrorResponse):
                 self.send(item.reply)
             else:
-                receive(item)
+                self._receive(item)
+        if not data:
+            self._end()
 
-        reads = True
+    def _end(self) -> None:
+        self._over = True
+        _begin("end", self._ended)
+
+    def _do(self, work: Callable[[], None], waits: Wait) -> bool:
+        """Do a piece of work; whether this is the reading thread after it."""
+        me = threading.current_thread()
+        now = time.monotonic()
+        if self._held and now - self._held_since >= _HELD:
+            self._flush()
+        with self._lock:
+            if waits == "client" or (waits and self._work):
+                self._leave_reading()
+            else:
+                self._at_work = now
+                # Somebody looks whether this takes long; a thread is woken for that only if none looks already.
+                if self._watch is None:
+                    self._watch = _begin("watch", self._watching)
+                elif self._looks >= _LOOKS:
+                    self._look.notify()
+                self._looks = 0
         try:
-            while reads and (data := read_some(self._source)):
-                items = list(self._lines.feed(data))
-                for number, item in enumerate(items, start=1):
-                    self._more = number < len(items)
-                    take(item)
-                with self._change:
-                    reads = self._reader is threading.current_thread()
-            for item in self._lines.end() if reads else ():
-                take(item)
+            work()
         finally:
-            if reads:
-                ended()
+            with self._lock:
+                reads = self._reader is me
+                if reads:
+                    self._at_work = None
+        if reads:
+            return True
+        self._work_aside()
+        return False
+
+    def _leave_reading(self) -> None:
+        """Have another thread read; with the lock."""
+        self._reader, self._at_work = None, None
+        self._aside += 1
+        if self._resting:
+            self._rest.notify()
+        else:
+            _begin("reader", self._attend)
+
+    def _work_aside(self) -> None:
+        """Do what the reading thread leaves to others because there are as many as may be."""
+        while True:
+            with self._lock:
+                if self._unwritten >= _UNREAD:
+                    self._wait_for_client()
+                if not (self._only_reads and self._work):
+                    self._aside -= 1
+                    return
+                work, _ = self._work.popleft()
+                self._room.notify_all()
+            work()
+
+    def _watching(self) -> None:
+        with self._lock:
+            while not self._closed:
+                self._look.wait(_LONG if self._looks < _LOOKS else None)
+                self._looks += 1
+                if self._at_work is not None and time.monotonic() - self._at_work >= _LONG:
+                    self._leave_reading()
 
     # -- writing --------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        with self._turn:
+            if self._held:
+                self._send_held()
+
+    def _send_held(self) -> None:
+        """Send what was held back, without waiting; with the turn."""
+        held, size = self._held, self._held_size
+        self._held, self._held_size = [], 0
+        written = 0 if self._unwritten else _write_now(self._sink, held)
+        if written < size:
+            self._unwritten += size - written
+            self._outgoing.put(b"".join(held)[written:])
 
     def _write(self, lost: Callable[[], None]) -> None:
         while (data := self._outgoing.get()) is not None:
@@ -266,10 +384,18 @@ class MessagePipes:
                 lost()
                 return
             with self._turn:
-                self._unwritten -= 1
+                self._unwritten -= len(data)
+            with self._lock:
+                self._room.notify_all()
 
 
-def _nothing() -> None:
+def _begin(name: str, work: Callable[..., None], *args: object) -> threading.Thread:
+    thread = threading.Thread(target=work, args=args, name=f"wire-{name}", daemon=True)
+    thread.start()
+    return thread
+
+
+def _nothing(*_anything: object) -> None:
     """Nothing is read yet."""
 
 
@@ -293,13 +419,13 @@ def read_some(source: int, most: int = _CHUNK) -> bytes:
             return b""
 
 
-def _write_now(sink: int, data: bytes) -> int:
+def _write_now(sink: int, pieces: Sequence[bytes]) -> int:
     """Write what a pipe takes without waiting; how many bytes that were.
 
     No flag of the pipe says so: they are those of the program at the other end as well.
     """
     try:
-        return os.pwritev(sink, [data], -1, os.RWF_NOWAIT)
+        return os.pwritev(sink, pieces[:_PIECES], -1, os.RWF_NOWAIT)
     except (OSError, AttributeError):
         return 0  # It is full, or closed, or the system has no such call.
 

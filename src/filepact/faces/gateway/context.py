@@ -89,10 +89,10 @@ class RequestContext:
             served.tools,
             served.facts,
             send,
+            _at_once,
             session_factory=self._named,
             narrow=None,
             page=served.page,
-            alone=_at_once,
             before=ProtocolContext(
                 opening=None if self.session is None else self.session.opening,
                 modern=self.modern,
@@ -158,7 +158,6 @@ def _lasting(caller: UserContext, actor: Actor) -> str:
     return f"mcp-{sha256(facts.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
-def _at_once(work: Callable[[], None]) -> bool:
+def _at_once(work: Callable[[], None], _waits: object) -> None:
     """Do it here and now: this thread has nothing else to do."""
     work()
-    return True

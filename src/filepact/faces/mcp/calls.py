@@ -1,4 +1,4 @@
-"""Tool calls of one client: a thread pool makes them, and each gets one answer.
+"""Tool calls of one client: each gets one answer.
 
 A cancelled call gets none.  Calls wait for the client's folders, if it was asked for some.
 """
@@ -17,7 +17,6 @@ from filepact.faces.mcp.clients import conversation_in, page_for, turn_and_call
 from filepact.faces.mcp.protocol import QUESTION_ID
 from filepact.faces.mcp.results import call_result, describe_tool
 from filepact.values import dataclass, late_logger, replace
-from filepact.wire.keyed_executor import KeyedExecutor
 from filepact.wire.messages import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, ErrorResponse
 from filepact.wire.uris import path_of
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from filepact.faces.mcp.results import ServerInfo
     from filepact.tools.registry import CallResult, Toolset
     from filepact.wire.messages import Message, RequestId
+    from filepact.wire.pipes import Wait
 
 __all__ = [
     "PROGRESS_EVERY",
@@ -53,8 +53,6 @@ WORKERS: Final = 8
 PROGRESS_EVERY: Final = 0.2
 """Least seconds between two words about the progress of a call."""
 
-_QUEUE: Final = 256  # calls that may wait for a worker; then the client waits
-
 _FOLDERS_WAIT: Final = 1.0  # seconds that calls wait for the client's folders
 
 _LOOK: Final = 0.2  # seconds between two looks whether a call that waits for a person was cancelled
@@ -65,26 +63,26 @@ class ClientFolders:
 
     Args:
         narrow: Told the folders; answers what a person should know of it, if anything.
+
+    Attributes:
+        settled: Whether no call waits for them.
     """
 
     def __init__(self, narrow: Callable[[Sequence[str]], str | None]) -> None:
         self._narrow = narrow
         self._settled = threading.Event()
-        self._settled.set()
+        self.settled = True
 
     def hold_calls(self) -> None:
         """The client is being asked: let calls wait from now on."""
         self._settled.clear()
+        self.settled = False
 
     def wait(self) -> None:
         """Wait until the client has told, or does not seem to; then nobody waits any more."""
-        if not self._settled.wait(_FOLDERS_WAIT):
-            self._settled.set()
-
-    @property
-    def settled(self) -> bool:
-        """Whether no call waits for them."""
-        return self._settled.is_set()
+        if not self.settled:
+            self._settled.wait(_FOLDERS_WAIT)
+            self.settled = True
 
     def receive(self, answer: Message) -> None:
         """Use the client's answer to ``roots/list``; one that makes no sense changes nothing."""
@@ -98,6 +96,7 @@ class ClientFolders:
         except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
             _log.exception("the client's folders could not be used")
         finally:
+            self.settled = True
             self._settled.set()
 
 
@@ -237,18 +236,24 @@ class ToolCache:
 
     Args:
         open_tools: Makes them; called once.
+
+    Attributes:
+        changing: The names of those that change files; none before they are made.
     """
 
     def __init__(self, open_tools: Callable[[], Toolset]) -> None:
         self._open = open_tools
         self._lock = threading.Lock()
         self._toolbox: Toolset | None = None
+        self.changing: frozenset[str] = frozenset()
 
     def toolbox(self) -> Toolset:
         """The tools themselves."""
         with self._lock:
             if self._toolbox is None:
                 self._toolbox = self._open()
+                changing = (one.name for one in self._toolbox.tools if one.kind != "reads")
+                self.changing = frozenset(changing)
             return self._toolbox
 
     def described(self) -> list[dict[str, Any]]:
@@ -289,10 +294,11 @@ class ToolExecutor:
         self._app = app
         self._tools = tools
         self._session_factory = session_factory
-        self._sessions: dict[Actor, Session] = {}
+        self._sessions: dict[Actor, tuple[Session, int]] = {}
         self._lock = threading.Lock()
         self._folders = folders
         self._page = page
+        self._asks = chat is not None or app is not None
 
     def call(
         self,
@@ -320,8 +326,8 @@ class ToolExecutor:
 
         self._folders.wait()
         try:
-            page = page_for(actor.name, self._page)
-            call = CallContext(self._session(actor, meta), cancelled, progress, page)
+            session, page = self._session(actor, meta)
+            call = CallContext(session, cancelled, progress, page)
             toolbox, chat = self._tools.toolbox(), self._chat
             about: dict[str, Any] = {"tool": name, "arguments": arguments, "cancelled": cancelled}
             if channel is not None and channel.state is not None:
@@ -342,22 +348,32 @@ class ToolExecutor:
             _log.exception("%s could not be called", name)
             return ErrorResponse(INTERNAL_ERROR, "internal error; the server's log has the details")
 
-    @property
-    def ready(self) -> bool:
-        """Whether a call waits for nothing that the client has still to say."""
-        return self._folders.settled
+    def waits_for(self, name: str) -> Wait:
+        """For what a call waits, as far as that is known."""
+        if not self._folders.settled:
+            return "client"
+        return "disk" if name in self._tools.changing else ""
 
-    def _session(self, actor: Actor, meta: Mapping[str, object] | None) -> Session:
+    def needs_channel(self, asked: ToolRequest) -> bool:
+        """Whether a call may put something to the person, or comes again with what they said."""
+        return self._asks or asked.state is not None
+
+    def _session(self, actor: Actor, meta: Mapping[str, object] | None) -> tuple[Session, int]:
+        """The session of a call, and what its answer may take."""
         with self._lock:
-            if actor not in self._sessions:
-                self._sessions[actor] = self._session_factory(actor)
-            session = self._sessions[actor]
+            known = self._sessions.get(actor)
+            if known is None:
+                known = self._session_factory(actor), page_for(actor.name, self._page)
+                self._sessions[actor] = known
+        if not meta:
+            return known
+        session, page = known
         turn, called = turn_and_call(meta)
         named = "" if session.conversation is None else conversation_in(actor.name, meta)
         if not (turn or called or named):
-            return session
+            return known
         conversation = f"{self._within}{named}" if named else session.conversation
-        return replace(session, conversation=conversation, turn=turn, call=called)
+        return replace(session, conversation=conversation, turn=turn, call=called), page
 
 
 @dataclass(slots=True, eq=False)
@@ -366,12 +382,14 @@ class _RunningCall:
 
     Attributes:
         key: Its id as it is looked up.
+        begun: Whether somebody has taken it on, to carry it out or to refuse it; guarded by the lock.
         cancelled: The call should come to an end.
         wanted: The client still wants to hear of it; guarded by the lock.
     """
 
     request: ToolRequest
     key: RequestId
+    begun: bool = False
     cancelled: bool = False
     wanted: bool = True
 
@@ -381,7 +399,7 @@ class CallExecutor:
 
     Args:
         send: Takes what the client is to get; must not block.
-        alone: Does something here and now if nothing else waits; see `MessagePipes.run_alone`.
+        run: Has something done, now or soon, which waits for something; see `MessagePipes.run`.
         questions: Of this client, for its person.
     """
 
@@ -390,42 +408,31 @@ class CallExecutor:
         service: ToolExecutor,
         facts: ServerInfo,
         send: Callable[[Message], None],
-        alone: Callable[[Callable[[], None]], bool] | None = None,
+        run: Callable[[Callable[[], None], Wait], None],
         questions: ClientQuestions | None = None,
     ) -> None:
         self._questions = questions or ClientQuestions(send)
-        self._alone = alone
-        self._lone: _RunningCall | None = None
         self._service = service
         self._facts = facts
         self._send = send
-        self._room = threading.Semaphore(_QUEUE)
-        self._threads = KeyedExecutor(WORKERS, "mcp-call")
+        self._run = run
         self._lock = threading.Lock()
         self._ended = threading.Condition(self._lock)
         self._running: set[_RunningCall] = set()
         self._by_id: dict[RequestId, _RunningCall] = {}
+        self._finished = False
+        self._awaited = False  # somebody waits for the end of calls
 
     def begin(self, asked: ToolRequest) -> None:
-        """Queue a call; blocks while the queue is full."""
-        self._room.acquire()
+        """Have a call carried out, unless all is over."""
         call = _RunningCall(asked, _correlated(asked.id))
         with self._lock:
-            lone = not self._running and self._service.ready and self._alone is not None
-            self._lone = call if lone else self._lone
+            if self._finished:
+                return
             self._running.add(call)
             # Of two calls with one id the later can be cancelled, and both are answered.
             self._by_id[call.key] = call
-        if lone and self._alone is not None:
-            try:
-                if self._alone(partial(self._carry_out, call)):
-                    return
-            finally:
-                with self._lock:
-                    self._lone = None
-                    self._ended.notify_all()
-        if not self._threads.run(partial(self._carry_out, call)):
-            self._room.release()
+        self._run(partial(self._carry_out, call), self._service.waits_for(asked.name))
 
     def cancel(self, wanted: RequestId) -> None:
         """End a call and do not answer it; one that is unknown or answered is ignored."""
@@ -434,6 +441,9 @@ class CallExecutor:
             if call is not None:
                 call.cancelled = True
                 call.wanted = False
+                if not call.begun:
+                    call.begun = True
+                    self._running.discard(call)
                 self._ended.notify_all()
 
     def abandon(self, wanted: RequestId) -> None:
@@ -447,6 +457,7 @@ class CallExecutor:
     def settle(self, patience: float) -> None:
         """Wait until every call is answered or unwanted, or for so many seconds."""
         with self._lock:
+            self._awaited = True
             self._ended.wait_for(lambda: not any(call.wanted for call in self._running), patience)
 
     def finish(self) -> None:
@@ -455,38 +466,50 @@ class CallExecutor:
         Calls that have not begun are not begun any more.
         """
         with self._lock:
+            self._finished = self._awaited = True
+            waiting = [call for call in self._running if not call.begun]
             for call in self._running:
-                call.cancelled = True
-        self._threads.close()
+                call.begun = call.cancelled = True
+        for call in waiting:
+            refusal = ErrorResponse(CONNECTION_CLOSED, "Connection closed", call.request.id)
+            self._end(call, refusal.reply, _nothing, _nothing)
         with self._lock:
-            self._ended.wait_for(lambda: self._lone is None)
+            self._ended.wait_for(lambda: not self._running)
 
-    # -- in the workers' threads ----------------------------------------------------------
+    # -- where it is run ------------------------------------------------------------------
 
     def _carry_out(self, call: _RunningCall) -> None:
-        self._room.release()
-        answer, sent, lost = self._answer(call)
         with self._lock:
-            if not call.wanted:
-                lost()
-            else:
-                sent()
-                self._send(answer)
-                call.wanted = False
-            self._running.discard(call)
-            if self._by_id.get(call.key) is call:
-                del self._by_id[call.key]
-            self._ended.notify_all()
+            begun, call.begun = call.begun, True
+        if not begun:
+            self._end(call, *self._answer(call))
+
+    def _end(
+        self,
+        call: _RunningCall,
+        answer: Message,
+        sent: Callable[[], None],
+        lost: Callable[[], None],
+    ) -> None:
+        """Answer a call, if it still is wanted."""
+        with self._lock:
+            try:
+                if not call.wanted:
+                    lost()
+                else:
+                    sent()
+                    self._send(answer)
+                    call.wanted = False
+            finally:
+                self._running.discard(call)
+                if self._by_id.get(call.key) is call:
+                    del self._by_id[call.key]
+                if self._awaited:
+                    self._ended.notify_all()
 
     def _answer(self, call: _RunningCall) -> tuple[Message, Callable[[], None], Callable[[], None]]:
         """The answer, and what to call when it is sent and when it is not."""
         asked = call.request
-        if call.cancelled:
-            return (
-                ErrorResponse(CONNECTION_CLOSED, "Connection closed", asked.id).reply,
-                _nothing,
-                _nothing,
-            )
         outcome = self._service.call(
             asked.name,
             asked.arguments,
@@ -510,7 +533,9 @@ class CallExecutor:
             outcome.on_lost,
         )
 
-    def _channel(self, asked: ToolRequest) -> ElicitationConnection:
+    def _channel(self, asked: ToolRequest) -> ElicitationConnection | None:
+        if not self._service.needs_channel(asked):
+            return None
         ask, told = self._questions.ask, self._questions.told
         return ElicitationConnection(
             *(asked.modes, None if asked.modern else ask, told),

@@ -18,7 +18,7 @@ from filepact.faces.mcp.results import (
     VERSION_KEY,
     elicitation_modes,
 )
-from filepact.values import dataclass, field, replace
+from filepact.values import dataclass, field
 from filepact.wire.messages import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -214,8 +214,9 @@ class ServerProtocol:
         if not (self._greeted and shape(params)):
             return _malformed(wanted)
         if method == "tools/call":
-            call = _carry_out(wanted, params, self._actor, self._modes, modern=False)
-            return replace(call, apps=self._apps)
+            return _carry_out(
+                wanted, params, self._actor, self._modes, modern=False, apps=self._apps
+            )
         if method == "tools/list":
             return _answer(wanted, self._facts.listed(apps=self._apps))
         found = self._facts.resource(method, params.get("uri", ""))
@@ -252,7 +253,7 @@ class ServerProtocol:
         if method == "tools/call":
             modes = elicitation_modes(meta[CAPABILITIES_KEY], MODERN_VERSION)
             actor = actor_named(meta.get(CLIENT_KEY))
-            return replace(_carry_out(wanted, params, actor, modes, modern=True), apps=apps)
+            return _carry_out(wanted, params, actor, modes, modern=True, apps=apps)
         if method == "tools/list":
             return _answer(wanted, self._facts.listed_modern(apps=apps))
         if method == "server/discover":
@@ -333,6 +334,7 @@ def _carry_out(
     modes: frozenset[str],
     *,
     modern: bool,
+    apps: bool,
 ) -> ToolRequest:
     meta = params.get("_meta") or {}
     token = meta.get("progressToken")
@@ -343,6 +345,7 @@ def _carry_out(
         modes,
         params.get("requestState"),
         params.get("inputResponses") or {},
+        apps,
     )
 
 

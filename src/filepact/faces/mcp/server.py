@@ -11,6 +11,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from filepact.faces.mcp.calls import (
+    WORKERS,
     CallExecutor,
     ClientFolders,
     ClientQuestions,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from filepact.faces.mcp.calls import ElicitationHandler, FrameHandler
     from filepact.tools.registry import Toolset
     from filepact.wire.messages import Message, RequestId
+    from filepact.wire.pipes import Wait
 
 __all__ = ["INSTRUCTIONS_LIMIT", "ClientConnection", "decode", "encode", "serve"]
 
@@ -104,16 +106,16 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
     with ExitStack() as stack:
         source, sink = pipes or stack.enter_context(standard_pipes())
         stack.enter_context(stopped_by_signals(lambda: over.put(True)))
-        wire = MessagePipes(source, sink, decode, encode)
+        wire = MessagePipes(source, sink, decode, encode, workers=WORKERS)
         stack.callback(wire.close)
         connection = ClientConnection(
             tools,
             facts,
             wire.send,
+            wire.run,
             session_factory=session_factory,
             narrow=narrow,
             page=page,
-            alone=wire.run_alone,
             chat=chat,
             app=app,
         )
@@ -218,7 +220,7 @@ class ClientConnection:
 
     Args:
         send: Takes what the client is to get; must not block.
-        alone: As of `CallExecutor`.
+        run: As of `CallExecutor`.
         before: What is known of a conversation that goes on here.
     """
 
@@ -227,11 +229,11 @@ class ClientConnection:
         tools: ToolCache,
         facts: ServerInfo,
         send: Callable[[Message], None],
+        run: Callable[[Callable[[], None], Wait], None],
         *,
         session_factory: Callable[[Actor], Session],
         narrow: Callable[[Sequence[str]], str | None] | None,
         page: int | None = None,
-        alone: Callable[[Callable[[], None]], bool] | None = None,
         before: ProtocolContext | None = None,
         chat: ElicitationHandler | None = None,
         app: Callable[[], FrameHandler] | None = None,
@@ -249,10 +251,10 @@ class ClientConnection:
             chat=chat,
             app=app,
         )
-        self._executor = CallExecutor(service, facts, send, alone, self._questions)
+        self._executor = CallExecutor(service, facts, send, run, self._questions)
 
     def receive(self, message: Message) -> None:
-        """Take the next message; waits only while too many calls do."""
+        """Take the next message."""
         for step in list(self._conversation.take(message)):
             match step:
                 case ClientMessage(answer):
