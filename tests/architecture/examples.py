@@ -11,7 +11,8 @@ there.  By the mark of a fenced block:
   newest operation, what waits, a run.
 - `python`: a whole program; `py`: a part of one, whose names of ours have to be there.
 - `toml`: settings or rules, read by the reader of settings.
-- `json`: settings of another program, which have to start our command as `filepact setup` would.
+- `json`: settings of another program, which have to start our command as `filepact setup` would, or to
+  name a gateway.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ import re
 import shlex
 import shutil
 import sys
-import tomllib
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -241,14 +241,8 @@ class Shell:
 
 
 def check_toml(text: str) -> None:
-    """Read settings or rules, as the command reads them; of Codex's settings the server that they name."""
-    servers = tomllib.loads(text).get("mcp_servers")
-    if servers is None:
-        parse_settings(text, name="settings")
-        return
-    ((name, server),) = servers.items()
-    assert name == "filepact"
-    assert {*server} in ({"url"}, {"command", "args"})
+    """Read settings or rules, as the command reads them."""
+    parse_settings(text, name="settings")
 
 
 def check_json(text: str) -> None:
@@ -270,9 +264,10 @@ def check_json(text: str) -> None:
             "mcpServers": {"command", "args"},
             "agent_servers": {"type", "command", "args", "env"},
         }
-        for entry in entries.values():
+        started = [entry for entry in entries.values() if "url" not in entry]
+        for entry in started:
             assert {"command", "args"} <= {*entry} <= forms[key], entry
-        words = [[entry["command"], *entry["args"]] for entry in entries.values()]
+        words = [[entry["command"], *entry["args"]] for entry in started]
     for program, *rest in words:
         assert Path(program).name == "filepact"
         assert parse(rest).does

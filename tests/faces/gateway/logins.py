@@ -123,7 +123,8 @@ def commands(title: str, program: Sequence[str], url: str, token: str = "") -> l
         token: What stands for a token of the gateway's own.
     """
     found = []
-    for line in re.findall(r"^\$ (.+)$", _section(title), re.MULTILINE):
+    blocks = re.findall(r"^```sh\n(.+?)^```", _section(title), re.MULTILINE | re.DOTALL)
+    for line in "".join(blocks).splitlines():
         words = shlex.split(line.replace(ADDRESS, url).replace("fpt_...", token))
         named = 2 if words[0] == "npx" else 1
         found.append([*program, *words[named:]])
