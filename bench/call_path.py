@@ -2,7 +2,7 @@
 
     python bench/call_path.py [--functions]
 
-Two calls are recorded, each in a server of its own over real pipes: ``edit_file`` of
+Three calls are recorded, each in a server of its own over real pipes: ``read_file`` and ``edit_file`` of
 ``filepact mcp``, and ``fs/write_text_file`` of an agent behind ``filepact acp`` whose editor can
 read and write files.  A function counts as often as it was called in every one of several rounds:
 what threads do after an answer falls into the next round at times.  Comprehensions and generator expressions are no functions
@@ -35,7 +35,7 @@ from tests.faces.acp.proxy.rig import BOTH, Rig
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["CallPath", "acp_write", "mcp_edit"]
+__all__ = ["CallPath", "acp_write", "mcp_edit", "mcp_read"]
 
 TRACED = str(Path(__file__).with_name("traced.py"))
 _VALUES = "values:"
@@ -43,7 +43,11 @@ _ROUNDS = 7
 _TEXT = "".join(f"row {number} = old\n" for number in range(200))
 
 _NAMED = {
-    "names resolved": ("workspace.guard:Guard.find", "workspace.guard:Guard.find_again"),
+    "names resolved": (
+        "workspace.guard:Guard.find",
+        "workspace.guard:Guard.find_again",
+        "fs.read_only_root:RootReader.hold_in_one_step",
+    ),
     "openat2": ("fs.kernel:openat2",),
     "whole reads": ("fs.read:read_whole",),
     "texts decoded": ("text.codec:decode",),
@@ -160,8 +164,9 @@ def _control(folder: Path) -> Iterator[tuple[str, _Control]]:
             control.close()
 
 
-def mcp_edit(folder: Path) -> CallPath:
-    """One warm ``edit_file`` of one line, over pipes."""
+@contextmanager
+def _served(folder: Path) -> Iterator[tuple[StdioServer, _Control]]:
+    """A server of a folder with one file."""
     root = folder / "root"
     root.mkdir()
     file = root / "src" / "rows.txt"
@@ -173,20 +178,38 @@ def mcp_edit(folder: Path) -> CallPath:
         command = [sys.executable, TRACED, address, *arguments]
         with StdioServer(command, env=environment, cwd=root) as server:
             server.call("read_file", {"path": "src/rows.txt"})
+            yield server, control
 
-            def edit(row: int) -> None:
-                arguments = {
-                    "path": "src/rows.txt",
-                    "old_string": f"row {row} = old\n",
-                    "new_string": f"row {row} = new\n",
-                }
-                _, said, failed = server.call("edit_file", arguments)
-                if failed:
-                    raise RuntimeError(said)
 
-            edit(0)
-            paths = [control.record(partial(edit, row)) for row in range(1, _ROUNDS)]
-    return _in_every(paths)
+def mcp_read(folder: Path) -> CallPath:
+    """One warm ``read_file`` of a small file, over pipes."""
+    with _served(folder) as (server, control):
+
+        def read() -> None:
+            _, said, failed = server.call("read_file", {"path": "src/rows.txt"})
+            if failed:
+                raise RuntimeError(said)
+
+        read()
+        return _in_every([control.record(read) for _ in range(1, _ROUNDS)])
+
+
+def mcp_edit(folder: Path) -> CallPath:
+    """One warm ``edit_file`` of one line, over pipes."""
+    with _served(folder) as (server, control):
+
+        def edit(row: int) -> None:
+            arguments = {
+                "path": "src/rows.txt",
+                "old_string": f"row {row} = old\n",
+                "new_string": f"row {row} = new\n",
+            }
+            _, said, failed = server.call("edit_file", arguments)
+            if failed:
+                raise RuntimeError(said)
+
+        edit(0)
+        return _in_every([control.record(partial(edit, row)) for row in range(1, _ROUNDS)])
 
 
 def acp_write(folder: Path) -> CallPath:
@@ -221,7 +244,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--functions", action="store_true", help="list every function")
     wanted = parser.parse_args()
-    for said, measure in (("edit_file", mcp_edit), ("fs/write_text_file", acp_write)):
+    for said, measure in (
+        ("read_file", mcp_read),
+        ("edit_file", mcp_edit),
+        ("fs/write_text_file", acp_write),
+    ):
         with tempfile.TemporaryDirectory() as folder:
             path = measure(Path(folder).resolve())
         print(f"{said}")

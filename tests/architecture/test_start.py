@@ -19,7 +19,7 @@ from filepact.lsp.forkserver import _program
 if TYPE_CHECKING:
     from pathlib import Path
 
-MOST_FOR_A_SERVER = 115
+MOST_FOR_A_SERVER = 116
 """Modules of ours that `filepact mcp` loads before its first answer."""
 
 MORE = 20 if sys.version_info >= (3, 14) else 0

@@ -130,9 +130,8 @@ class SmallEngine:
         self.meeting = threading.Barrier(3)
         self.unheard = SessionEvents()
 
-    @contextmanager
     def port(self, call, _name):
-        yield Files(self, call)
+        return Files(self, call)
 
     @contextmanager
     def draft(self, _call, tool):

@@ -108,12 +108,9 @@ class Engine:
         self.acknowledged = []
         self.recorded = []
 
-    @contextmanager
     def port(self, call, _name):
         assert call.session is CALL.session
-        self.open += 1
-        yield object()
-        self.open -= 1
+        return object()
 
     @contextmanager
     def draft(self, call, tool):

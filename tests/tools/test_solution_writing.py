@@ -6,7 +6,6 @@ import json
 import os
 import threading
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -382,9 +381,8 @@ class Script:
         self.events = lambda _call: news()
         self.acknowledge = lambda _call, told: heard(told)
 
-    @contextmanager
     def port(self, call, _name):
-        yield self.work, call
+        return self.work, call
 
     def record(self, *_told) -> None:
         """There is no audit log."""

@@ -55,17 +55,13 @@ def line_of(seq: int, before: str, event: str, facts: Mapping[str, Any], when: f
     """
     stamp = f"{_second(int(when))}.{int(when * 1000) % 1000:03}Z"
     record = {"seq": seq, "time": stamp, "before": before, "event": event, **facts}
-    return _as_json(record).encode("ascii") + b"\n"
+    return "".join(_chunks(record, 0)).encode("ascii") + b"\n"
 
 
 @lru_cache(maxsize=4)
 def _second(when: int) -> str:
     """The date and time of a second; many records have the same."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(when))
-
-
-def _as_json(record: Mapping[str, Any]) -> str:
-    return "".join(_chunks(record, 0))
 
 
 def _prepared() -> Callable[[Any, int], Iterable[str]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple, NewType
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple, NewType, Self
 
 from filepact.text.codec import NamedEncoding, SourceText, decode
 from filepact.text.lines import LineCounts
@@ -59,16 +59,23 @@ def content_id(data: bytes) -> str:
     return sha256(data).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class WorkspacePath:
-    """A file's one true name: every link resolved, ``/`` between parts, relative to its root."""
-
+class _Name(NamedTuple):
     root: RootId
     path: str
 
-    def __post_init__(self) -> None:
-        if not _NAMES_NOTHING.isdisjoint(self.path.split("/")):
-            raise ValueError(f"not a canonical path: {self.path!r}")
+
+class WorkspacePath(_Name):
+    """A file's one true name: every link resolved, ``/`` between parts, relative to its root.
+
+    A tuple, since it is the key of most tables, which hash and compare tuples without a function of Python's.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, root: RootId, path: str) -> Self:
+        if not _NAMES_NOTHING.isdisjoint(path.split("/")):
+            raise ValueError(f"not a canonical path: {path!r}")
+        return tuple.__new__(cls, (root, path))
 
     def __str__(self) -> str:
         return self.path
@@ -132,8 +139,12 @@ class Revision:
     @property
     def short(self) -> str:
         """Twelve hexadecimal digits that change with the bytes and with the mode."""
-        mode = self.mode & ~_ASIDE
-        return content_id(f"{self.content}:{mode:o}".encode())[:12]
+        return _short(self.content, self.mode & ~_ASIDE)
+
+
+@lru_cache(maxsize=4_096)
+def _short(content: str, mode: int) -> str:
+    return content_id(f"{content}:{mode:o}".encode())[:12]
 
 
 FOLDER: Final = Revision(_NO_BYTES, _FOLDER_MODE)

@@ -47,6 +47,7 @@ EXCHANGE = 2
 # The number is the same on every architecture: the call is younger than the unified table.
 _OPENAT2 = 437
 _NUL = "a NUL in a name"  # the kernel would stop at it, and so take another name
+_NAMES = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 
 # Of <linux/stat.h>, the same on every architecture.
@@ -117,7 +118,8 @@ def openat2(directory: int, path: str, flags: int, resolve: int) -> int:
     if "\0" in path:
         raise OSError(errno.EINVAL, _NUL)
     _structure, address = _how(flags, resolve)
-    result: int = _openat2(_OPENAT2, directory, os.fsencode(path), address, _HOW_SIZE)
+    # As `os.fsencode`, which is four functions.
+    result: int = _openat2(_OPENAT2, directory, path.encode(*_NAMES), address, _HOW_SIZE)
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

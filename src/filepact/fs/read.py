@@ -9,6 +9,7 @@ import errno
 import os
 import stat
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from filepact.errors import (
@@ -32,6 +33,7 @@ __all__ = [
     "FileContents",
     "FileInfo",
     "check_regular",
+    "has_proc",
     "kind_of",
     "open_named",
     "open_regular",
@@ -62,7 +64,7 @@ class FileInfo:
 
     Attributes:
         path: The canonical name relative to the root, links resolved; ``.`` for the root.
-        lock_key: The same for every name of one real file, also before it exists.
+        lock_key: The same for every name of one real file, also before it exists; empty where a file is only read.
         mode: Permission bits, 0 when missing.
         size: Bytes, 0 when missing.
         links: Names the file has (hard links), 0 when missing.
@@ -150,6 +152,13 @@ OPEN = os.O_RDONLY
 for _flag in ("O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY"):
     OPEN |= getattr(os, _flag, 0)
 
+
+@lru_cache
+def has_proc() -> bool:
+    """Whether what is held can be opened by its descriptor."""
+    return bool(HOLD) and os.path.isdir("/proc/self/fd")
+
+
 _TRIES = 5
 _BLOCK = 1 << 22
 """Bytes that are read at a time of a file that has another size than the system says."""
@@ -216,15 +225,23 @@ def _open_checked(parent: int, name: str, boundary: RootMounts, path: str) -> in
     return descriptor
 
 
-def read_whole(descriptor: int, limit: int, path: str) -> FileContents:
+def read_whole(
+    descriptor: int, limit: int, path: str, before: os.stat_result | None = None
+) -> FileContents:
     """Read all bytes of an open file that were there at one moment.
+
+    Args:
+        descriptor: The file.
+        limit: Most bytes.
+        path: Its name in errors.
+        before: What the system said of this file a moment ago; None asks it.
 
     Raises:
         TooLargeError: It has more bytes than the limit; nothing was read.
         ReadFailedError: The system refused, or a program keeps writing to the file.
     """
     for _ in range(_TRIES):
-        before = os.fstat(descriptor)
+        before = before or os.fstat(descriptor)
         if before.st_size > limit:
             raise TooLargeError(
                 f"{path}: has {before.st_size:,} bytes, the limit is {limit:,}",
@@ -244,6 +261,7 @@ def read_whole(descriptor: int, limit: int, path: str) -> FileContents:
             return FileContents(
                 data, stat.S_IMODE(after.st_mode), after.st_dev, after.st_ino, after.st_nlink
             )
+        before = after
     raise ReadFailedError(
         f"{path}: a program is writing to it all the time",
         hint="Try again when that program has finished.",

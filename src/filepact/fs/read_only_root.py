@@ -23,28 +23,28 @@ from filepact.errors import (
     PathBlockedError,
     StaleFileError,
 )
-from filepact.fs.kernel import BENEATH, NO_LINKS, NO_MAGIC_LINKS
+from filepact.fs.kernel import BENEATH, NO_LINKS, NO_MAGIC_LINKS, openat2
 from filepact.fs.mounts import RootMounts, is_made_up
 from filepact.fs.path_form import check_new_name
 from filepact.fs.read import (
     FileContents,
     FileInfo,
     check_regular,
+    has_proc,
     kind_of,
     open_regular,
     read_umask,
     read_whole,
     unreadable,
 )
-from filepact.fs.resolve import choose_resolver, find_exactly
+from filepact.fs.resolve import HOLD, Resolution, choose_resolver, find_exactly, is_canonical
 from filepact.fs.work_trees import WorkTrees
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from io import BufferedReader
 
     from filepact.fs.home_secrets import SecretIndex
-    from filepact.fs.resolve import Resolution
     from filepact.fs.trigrams import FileRead
     from filepact.text.literals import Needs
 
@@ -81,6 +81,8 @@ class RootReader:
         self._mask = read_umask()  # now, since a sandbox may hide it later
         self._resolver = choose_resolver(path, resolver, boundary)
         self.resolver = self._resolver.name
+        self._flags = BENEATH | NO_LINKS | NO_MAGIC_LINKS | boundary.resolve
+        self._in_one_step = self.resolver == "openat2" and not boundary.mounts and has_proc()
         self.trees = WorkTrees(path, self._bytes, self.glance)
         status = os.fstat(descriptor)
         self._identity = (status.st_dev, status.st_ino)
@@ -191,6 +193,36 @@ class RootReader:
             found.close()
             raise
 
+    def hold_in_one_step(self, path: str) -> OpenFile | None:
+        """Keep open a regular file to be read, as `hold` does; None where that takes a longer look.
+
+        The system follows no link on the way and crosses no mount, so that a path in canonical form is the file's
+        true name, and nothing has to be asked about it.  Nothing is known of the folder that it lies in: what
+        changes a file holds it with `hold`.
+
+        Raises:
+            PathBlockedError: The root is no longer there.
+        """
+        if not self._in_one_step or not is_canonical(path):
+            return None
+        if not self.alive():
+            raise root_gone()
+        try:
+            handle = openat2(self._descriptor, path, HOLD, self._flags)
+        except OSError:
+            return None
+        try:
+            status = os.fstat(handle)
+            if stat.S_ISREG(status.st_mode):
+                found = Resolution(-1, (), path, path, status, handle)
+                opened = OpenFile(self, found, _info_of(path, "", status))
+                handle = -1
+                return opened
+            return None
+        finally:
+            if handle >= 0:
+                os.close(handle)
+
     def _link(self, path: str) -> FileInfo | None:
         """The link at the end of a path; None where something else is, or nothing."""
         above, _, name = path.rpartition("/")
@@ -249,6 +281,13 @@ class RootReader:
         if stat.S_ISLNK(status.st_mode):
             return ()
         return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+    def has_one_of(self, paths: Iterable[str]) -> bool:
+        """Whether there may be anything at one of some paths; of a link, at its end.  As of `glance`."""
+        for path in paths:  # noqa: SIM110 - the frame of a generator takes as long as the question
+            if os.access(path, os.F_OK, dir_fd=self._descriptor):
+                return True
+        return False
 
     def read(self, path: str, *, limit: int, follow: bool = True) -> FileContents:
         """Read a regular file whole, in one state.
@@ -310,10 +349,6 @@ class RootReader:
     def _quick(self) -> bool:
         """Whether the library can do several things in one call as each of them would be done."""
         return self._resolver.name == "openat2" and not self.boundary.mounts and self.alive()
-
-    @property
-    def _flags(self) -> int:
-        return BENEATH | NO_LINKS | NO_MAGIC_LINKS | self.boundary.resolve
 
     def _bytes(self, path: str, limit: int) -> bytes:
         return self.read(path, limit=limit, follow=False).data
@@ -394,7 +429,8 @@ class RootReader:
                 ) from None
             raise unreadable(error, path) from None
         try:
-            self._check_name(path, os.fstat(descriptor))
+            # What is held is this very file, and was looked at then.
+            self._check_name(path, found.status if found.handle >= 0 else os.fstat(descriptor))
         except BaseException:
             os.close(descriptor)
             raise
@@ -458,12 +494,18 @@ class OpenFile:
 
     def read(self, *, limit: int) -> FileContents:
         """Read this very file whole, in one state; errors as for `RootReader.read`."""
-        path = self.info.path
-        descriptor = self._root.open_found(self._found, path)
+        found, path = self._found, self.info.path
+        descriptor = self._root.open_found(found, path)
         try:
-            return read_whole(descriptor, limit, path)
+            return read_whole(descriptor, limit, path, found.status if found.handle >= 0 else None)
         finally:
             os.close(descriptor)
+
+    @contextmanager
+    def stream(self) -> Iterator[tuple[BufferedReader, int]]:
+        """This very file as an open stream with its size in bytes; errors as for `RootReader.read`."""
+        with open(self._root.open_found(self._found, self.info.path), "rb") as stream:
+            yield stream, os.fstat(stream.fileno()).st_size
 
     def close(self) -> None:
         """Let go of it; once."""
@@ -479,12 +521,15 @@ def _info(found: Resolution) -> FileInfo:
     parent = os.fstat(found.parent)
     rest = "/".join([*found.rest, found.name]) if found.rest else found.name
     lock_key = _lock_key(parent, rest)
-    status = found.status
-    if status is None:
+    if found.status is None:
         check_new_name(rest)
         return FileInfo(found.path, "missing", lock_key)
+    return _info_of(found.path, lock_key, found.status)
+
+
+def _info_of(path: str, lock_key: str, status: os.stat_result) -> FileInfo:
     return FileInfo(
-        found.path,
+        path,
         kind_of(status.st_mode),
         lock_key,
         stat.S_IMODE(status.st_mode),

@@ -13,6 +13,7 @@ import os
 import stat
 from collections import deque
 from errno import E2BIG, EAGAIN, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EXDEV
+from functools import lru_cache
 from typing import Literal, Protocol
 
 from filepact.errors import FilepactError, NotFoundError, PathBlockedError, ReadFailedError
@@ -29,6 +30,7 @@ __all__ = [
     "Resolver",
     "choose_resolver",
     "find_exactly",
+    "is_canonical",
 ]
 
 HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
@@ -43,7 +45,7 @@ class Resolution:
     """Where a name leads beneath a folder; holds descriptors, so it is closed once.
 
     Attributes:
-        parent: Descriptor of the deepest folder that exists above it.
+        parent: Descriptor of the deepest folder that exists above it; -1 where the name was resolved in one step.
         rest: Names of missing folders between that one and the name.
         name: The last part; ``.`` for the starting folder itself.
         path: The whole canonical name, relative to the starting folder; ``.`` for itself.
@@ -61,7 +63,8 @@ class Resolution:
 
     def close(self) -> None:
         """Close its descriptors; once."""
-        os.close(self.parent)
+        if self.parent >= 0:
+            os.close(self.parent)
         if self.handle >= 0:
             os.close(self.handle)
 
@@ -88,9 +91,15 @@ class Resolver(Protocol):
         """
 
 
+@lru_cache(maxsize=4_096)
+def is_canonical(path: str) -> bool:
+    """Whether a path has no empty part, ``.`` or ``..``: where it holds no link, it is what it leads to."""
+    return _NAMES_NOTHING.isdisjoint(path.split("/"))
+
+
 def _check_canonical(path: str) -> None:
     """Refuse ``..`` where no resolver would look at it; opened as it is, it leads outside."""
-    if path != "." and not _NAMES_NOTHING.isdisjoint(path.split("/")):
+    if path != "." and not is_canonical(path):
         raise OSError(EXDEV, "not a canonical path")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import lru_cache
-from itertools import accumulate, chain, islice, pairwise
+from itertools import accumulate, chain, count, pairwise, repeat
 from operator import add
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +16,7 @@ from filepact.text.lines import chomp, split_lines
 from filepact.values import late_regex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
     "GOES_ON",
@@ -27,6 +27,7 @@ __all__ = [
     "cut_to",
     "left_in",
     "numbered",
+    "numbered_lines",
     "size_of",
 ]
 
@@ -88,6 +89,17 @@ class LineWriter:
         """The number of rows on the page."""
         return len(self._rows)
 
+    def has_room(self, size: int, rows: int, each: int = 0) -> bool:
+        """Whether there is room for some rows, and what else is to stand there.
+
+        Args:
+            size: What all of it takes, without ends of rows.
+            rows: How many.
+            each: What stands before each besides.
+        """
+        lines = self._lines + rows
+        return size + rows * (each + 1) <= self.left and lines * _LINE <= self._most
+
     def add(self, row: str, worth: int = 1, size: int = 0) -> bool:
         """Add a row if there is room; the first is always added.
 
@@ -131,11 +143,9 @@ class LineWriter:
         fit = min(fit, self._most // _LINE - self._lines)
         if fit <= 0:
             return 0
-        rows = lines[:fit]
+        rows: Iterable[str] = lines[:fit]
         if width:
-            blocks = range(first // _NUMBERS, (first + fit) // _NUMBERS + 1)
-            before = chain.from_iterable(_numbers(block, width) for block in blocks)
-            rows = list(map(add, islice(before, first % _NUMBERS, None), rows))
+            rows = numbered_lines(rows, first, width)
         self._rows += rows
         self._worths += [1] * fit
         self._used += sizes[fit - 1] + fit * each
@@ -160,7 +170,7 @@ class LineWriter:
 # -- what a reader adds to the lines of a file ----------------------------------------------
 
 
-_NUMBERS: Final = 1_000  # that are written out together
+_NUMBERS: Final = 100  # that are written out together
 
 
 def numbered(number: int, width: int) -> str:
@@ -168,7 +178,20 @@ def numbered(number: int, width: int) -> str:
     return f"{number:>{width}}\u2502"
 
 
-@lru_cache(maxsize=8)
+def numbered_lines(lines: Iterable[str], first: int, width: int) -> Iterable[str]:
+    """Lines that hold no ends, with their numbers.
+
+    Args:
+        lines: They.
+        first: The number of the first.
+        width: Characters of a number.
+    """
+    block, skipped = divmod(first, _NUMBERS)
+    later = map(_numbers, count(block + 1), repeat(width))
+    return map(add, chain(_numbers(block, width)[skipped:], chain.from_iterable(later)), lines)
+
+
+@lru_cache(maxsize=256)
 def _numbers(block: int, width: int) -> tuple[str, ...]:
     first = block * _NUMBERS
     return tuple(numbered(number, width) for number in range(first, first + _NUMBERS))

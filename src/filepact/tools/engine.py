@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +14,7 @@ from filepact.tools.read import directory_tree, grep, read_file, search_files
 from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from filepact.domain.operation import Operation, Proposal
     from filepact.semantic.service import SemanticWorkspace
@@ -163,8 +162,7 @@ class EngineEvents:
 class WorkspaceEngine(EngineEvents):
     """Carries out tool calls on a workspace."""
 
-    @contextmanager
-    def port(self, call: CallContext, name: str) -> Iterator[Reader | SessionHistory]:
+    def port(self, call: CallContext, name: str) -> Reader | SessionHistory:
         """The port of a tool that looks at files, or at what its caller has done."""
         if name == "past":
             past = self._workspace.past(
@@ -173,12 +171,11 @@ class WorkspaceEngine(EngineEvents):
             if self._semantics is not None and self._semantics.mode != "off":
                 summary = self._semantics.turn_summary
                 past.errors = lambda: summary(session=call.session, cancelled=call.cancelled)
-            yield past
-        else:
-            self._begin()
-            yield self._workspace.reader(
-                call.session, deadline=call.deadline, progress=call.progress, page=call.page
-            )
+            return past
+        self._begin()
+        return self._workspace.reader(
+            call.session, deadline=call.deadline, progress=call.progress, page=call.page
+        )
 
     def draft(self, call: CallContext, tool: str) -> Draft:
         """The port of a tool that changes files."""

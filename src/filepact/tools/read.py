@@ -20,6 +20,7 @@ from filepact.text.page import (
     cut_mark,
     cut_to,
     numbered,
+    numbered_lines,
     size_of,
 )
 from filepact.text.query import Query
@@ -250,7 +251,12 @@ def _render_window(window: LineExcerpt, *, numbers: bool, page: int) -> _Sheet:
     last = len(window.lines) - 1
     width = max(len(str(begin)), len(str(begin + last)))
     labels = size_of(numbered(begin, width)) if numbers else 0
+    body = "\n".join(window.lines)
+    nature = _nature(window, body)
     sheet = LineWriter(page)
+    if not window.goes_on and sheet.has_room(size_of(body) + _FOOTER, last + 1, labels):
+        rows = numbered_lines(window.lines, begin, width) if numbers else window.lines
+        return _Sheet("\n".join((*rows, _footer(window, nature, last + 1, 0))), window, last + 1)
     cut_at, reached, done = -1, 0, 0
     whole_lines = window.lines[: len(window.lines) - window.goes_on]
     if whole_lines and labels + size_of(whole_lines[0]) + 1 <= page - _FOOTER:
@@ -270,7 +276,6 @@ def _render_window(window: LineExcerpt, *, numbers: bool, page: int) -> _Sheet:
         if sheet.add(label + shown + mark):
             cut_at, reached = at, len(shown) + (0 if at else window.column)
         break
-    nature = _nature(window)
     text = sheet.close(
         lambda sent: _footer(window, nature, sent, reached if sent == cut_at + 1 else 0)
     )
@@ -308,15 +313,15 @@ def _footer(window: LineExcerpt, nature: str, sent: int, reached: int) -> str:
         parts += ["the last line goes on", f"next: offset={last - 1}, column={reached}"]
     elif window.more or sent < len(window.lines):
         parts.append(f"next: offset={last}")
-    return f"[{' | '.join(part for part in parts if part)}]"
+    return f"[{' | '.join(parts)}]"
 
 
-def _nature(window: LineExcerpt) -> str:
+def _nature(window: LineExcerpt, body: str) -> str:
     """What a writer of this file should know: encoding, line ends, indentation, last line."""
     words = [window.encoding]
     if window.ends in ("crlf", "cr", "mixed"):
         words.append({"crlf": "CRLF", "cr": "CR", "mixed": "mixed line ends"}[window.ends])
-    if "\n\t" in "\n".join(("", *window.lines)):
+    if body.startswith("\t") or "\n\t" in body:
         words.append("indented with tabs")
     if not window.ends_with_newline and not window.more:
         words.append("no newline at the end")

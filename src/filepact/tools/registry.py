@@ -11,8 +11,6 @@ import logging
 import math
 import time
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, get_args
 
@@ -32,6 +30,7 @@ from filepact.values import dataclass, replace
 from filepact.workspace.pending import SessionEvents
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from filepact.workspace.pending import SessionEvent
@@ -90,8 +89,8 @@ class ContentAnswer:
 class ToolEngine(Protocol):
     """The engine that carries out what tools describe."""
 
-    def port(self, call: CallContext, name: str, /) -> AbstractContextManager[Any]:
-        """A port of this name for the time of one call; of every name but ``draft``."""
+    def port(self, call: CallContext, name: str, /) -> Any:
+        """A port of this name for one call, which holds nothing; of every name but ``draft``."""
 
     def draft(self, call: CallContext, tool: str, /) -> AbstractContextManager[Any]:
         """The port of a tool that changes files; it holds the locks of those that are opened."""
@@ -311,7 +310,8 @@ class Toolset:
         called = self._by_name.get(name)
         if called is None:
             raise UnknownToolError(name, tuple(self._by_name))
-        timed = replace(call, deadline=Deadline(self._seconds, call.cancelled, self._clock))
+        deadline = Deadline(self._seconds, call.cancelled, self._clock)
+        timed = CallContext(call.session, call.cancelled, call.progress, call.page, deadline)
         news = self._events(called, call)
         result: CallResult | FilepactError
         done, code, begun = "", "OK", time.perf_counter()
@@ -366,10 +366,11 @@ class Toolset:
         """Check the arguments, and have the tool work on its port; anew where others were faster."""
         values = called.parameters.check(arguments)
         for _ in range(TRIES - 1):
-            # What was refused had changed nothing, and each time begins with what the others made.
-            with suppress(SharedConflictError):
+            try:
                 return self._try_out(called, values, call)
-            call.deadline.check()
+            except SharedConflictError:
+                # What was refused had changed nothing, and each time begins with what the others made.
+                call.deadline.check()
             if call.session.change:
                 # The journal takes an id once, and has this one as taken back.
                 another = following(call.session.change)
@@ -383,17 +384,16 @@ class Toolset:
                 summary = str(called.function(draft, **values))
                 submitted = engine.submit(call, draft, summary)
             return _printable(engine.answer(call, draft, submitted))
-        with engine.port(call, called.port) as port:
-            answer = called.function(port, **values)
+        answer = called.function(engine.port(call, called.port), **values)
+        if isinstance(answer, str):
+            return CallResult(printable(answer))
         if isinstance(answer, CallResult):
             return _printable(answer)
         if isinstance(answer, ContentAnswer):
             text = b64encode(answer.data).decode("ascii")
             return CallResult(text, data=answer.data, mime=answer.mime, note=printable(answer.note))
-        if isinstance(answer, Mapping):
-            facts = printable(answer)
-            return CallResult(as_json(facts), receipt=facts)
-        return CallResult(printable(str(answer)))
+        facts = printable(answer)
+        return CallResult(as_json(facts), receipt=facts)
 
 
 def _path_in(arguments: Mapping[str, object]) -> str:

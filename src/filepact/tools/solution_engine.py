@@ -242,11 +242,10 @@ class SolutionEngine(EngineEvents):
         self._opened = False
         self._refused: dict[str, set[str]] = {}
 
-    @contextmanager
-    def port(self, call: CallContext, _name: str) -> Iterator[SolutionCall]:
+    def port(self, call: CallContext, _name: str) -> SolutionCall:
         """The port of a tool that looks."""
         self._open()
-        yield SolutionCall(self._workspace, self._semantics, self._name, call, self._only_new)
+        return SolutionCall(self._workspace, self._semantics, self._name, call, self._only_new)
 
     @contextmanager
     def draft(self, call: CallContext, tool: str) -> Iterator[SolutionChange]:

@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Approval, ChangeId, Operation, Proposal, Session
     from filepact.workspace.documents import DocumentCache
-    from filepact.workspace.guard import Guard, Location
+    from filepact.workspace.guard import Guard
     from filepact.workspace.hunks import ProposalHunk
     from filepact.workspace.journal import JournalStore
+    from filepact.workspace.location import Location
     from filepact.workspace.pending import PendingProposals
     from filepact.workspace.rebase import Rebase, RebaseResult
     from filepact.workspace.receipt import ChangeDiff, Receipt

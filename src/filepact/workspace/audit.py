@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager, suppress
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from threading import Lock, Thread, local
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -87,6 +87,7 @@ class AuditLog:
         self._outside = outside
         self._lock = Lock()
         self._here = local()
+        self._told: tuple[Session, Mapping[str, object]] | None = None
         self._started = False
         self._lost = 0
         self._since = 0
@@ -112,7 +113,7 @@ class AuditLog:
         Raises:
             StateFailedError: It cannot be written, and is needed.
         """
-        held = self._held()
+        held = getattr(self._here, "held", None)
         records = [*held, (event, facts, time.time())] if held else [(event, facts, time.time())]
         if held:
             held.clear()
@@ -143,11 +144,15 @@ class AuditLog:
 
         Nobody is shown anything before the call is over.
         """
-        if self._held() is None:
+        if getattr(self._here, "held", None) is None:
             self._here.held = []
 
-    def _held(self) -> list[_Record] | None:
-        return getattr(self._here, "held", None)
+    def _session(self, session: Session) -> Mapping[str, object]:
+        """What is told of a session: mostly of the same one as before, of which it is made already."""
+        known = self._told
+        if known is None or known[0] is not session:
+            known = self._told = session, _session(session)
+        return known[1]
 
     @contextmanager
     def call(self, session: Session, tool: str, asked: str = "") -> Iterator[None]:
@@ -179,7 +184,7 @@ class AuditLog:
             code: The error's code, or ``OK``.
             seconds: How long it took.
         """
-        facts: dict[str, object] = {"session": _session(session), "tool": tool, "code": code}
+        facts: dict[str, object] = {"session": self._session(session), "tool": tool, "code": code}
         if asked:
             facts["asked"] = _name(asked)
         facts["ms"] = round(seconds * 1_000, 2)
@@ -188,10 +193,10 @@ class AuditLog:
 
     def read(self, session: Session, path: str, held: Document | None = None) -> None:
         """A session was shown a file, or part of it, or lines of what lies in a folder; absolute."""
-        facts: dict[str, object] = {"session": _session(session), "path": _name(path)}
+        facts: dict[str, object] = {"session": self._session(session), "path": _name(path)}
         if held is not None:
-            facts |= {"sha256": held.revision.content, "size": len(held.data)}
-        waiting = self._held()
+            facts["sha256"], facts["size"] = held.revision.content, len(held.data)
+        waiting = getattr(self._here, "held", None)
         if waiting is None or len(waiting) >= _MOST_HELD:
             self.record("read", facts)
         else:
@@ -283,20 +288,23 @@ class AuditLog:
             self._started = True
 
     def _append(self, records: Sequence[_Record]) -> None:
-        seq = self.file.append(self._mend, *(self._line(*one) for one in records))
+        line = self._line_of
+        makes = [
+            partial(line, event=event, facts=facts, when=when) for event, facts, when in records
+        ]
+        seq = self.file.append(self._mend, *makes)
         self._since += len(records)
         if seq % _SIGNED < len(records):
             self._sign_later()
 
     def _mend(self, event: str, facts: Mapping[str, object]) -> Callable[[int, str], bytes]:
-        return self._line(event, facts, time.time())
+        return partial(self._line_of, event=event, facts=facts, when=time.time())
 
-    def _line(
-        self, event: str, facts: Mapping[str, object], when: float
-    ) -> Callable[[int, str], bytes]:
+    @cached_property
+    def _line_of(self) -> Callable[..., bytes]:
         from filepact.domain.audit import line_of  # noqa: PLC0415 - as above
 
-        return lambda seq, before: line_of(seq, before, event, facts, when)
+        return line_of
 
     def _sign_later(self) -> None:
         """Sign in a thread: the first time it takes a while."""

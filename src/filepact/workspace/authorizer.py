@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from filepact.domain.policy import Action, Sign
     from filepact.domain.session_approval import SessionApproval
     from filepact.text.codec import SourceText
-    from filepact.workspace.guard import Guard, Location
+    from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
+    from filepact.workspace.location import Location
 
 __all__ = ["ChangePolicy", "SessionPermissions"]
 

@@ -129,7 +129,7 @@ class Buffers:
 
     def get(self, path: WorkspacePath) -> Buffer | None:
         """The buffer of a file, by its canonical name."""
-        return self._open.get(path.absolute)
+        return self._open.get(path.absolute) if self._open else None
 
     @property
     def unsaved(self) -> tuple[Buffer, ...]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import LINK, Document, Revision, WorkspacePath
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
     from filepact.fs.root import Root
     from filepact.text.glob import Glob
     from filepact.workspace.buffers import Buffer, Buffers
-    from filepact.workspace.guard import Guard, Location
+    from filepact.workspace.guard import Guard
+    from filepact.workspace.location import Location
     from filepact.workspace.pending import ProposalFile, ProposalFiles
 
 __all__ = [
@@ -58,12 +60,20 @@ EDIT_LIMIT = 10_000_000
 EDITORCONFIG: Final = ".editorconfig"
 _LARGEST_CONFIG = 65_536
 _MOST_KEPT = 1_000
-_WORTH = 32_768
-_RECENT = 24_000_000
-_EACH = 4_096
-_RACY = 2 * 10**9
-"""Bytes from which a file is not even read again, of all that are kept, and of what one takes at least; nanoseconds
-that make a stamp count."""
+_WORTH = 32_768  # bytes from which a file is not even read again
+_RECENT = 24_000_000  # bytes of all that are kept
+_EACH = 4_096  # and of what one takes at least
+_RACY = 2 * 10**9  # nanoseconds that make a stamp count
+
+
+@lru_cache(maxsize=1_024)
+def _nearest_first(folder: str) -> tuple[str, ...]:
+    """The names under which ``.editorconfig`` is looked for, from a folder up to the root."""
+    names = []
+    while folder:
+        names.append(f"{folder}/{EDITORCONFIG}")
+        folder = folder.rpartition("/")[0]
+    return *names, EDITORCONFIG
 
 
 class EncodingSettings:
@@ -85,21 +95,23 @@ class EncodingSettings:
     def given(self, path: WorkspacePath) -> NamedEncoding | None:
         """The encoding named for one file, which need not exist; None for none."""
         for glob, codec in self._chosen:
-            if glob.matches(
-                path.absolute.lstrip("/") if glob.pattern.startswith("/") else path.path
-            ):
+            absolute = glob.pattern.startswith("/")
+            if glob.matches(path.absolute.lstrip("/") if absolute else path.path):
                 return NamedEncoding(codec, "settings")
-        if path.path.rpartition("/")[2] == EDITORCONFIG:
+        folder, _, name = path.path.rpartition("/")
+        if name == EDITORCONFIG:
             return None
         try:
             root = self._guard.root_of(path.root)
         except FilepactError:
             return None  # The journal knows the root, and it is not in use.
-        # From the file's folder up to its root.
-        folder = path.path
-        while folder != ".":
-            folder = folder.rpartition("/")[0] or "."
-            name = EDITORCONFIG if folder == "." else f"{folder}/{EDITORCONFIG}"
+        names = _nearest_first(folder)
+        # Mostly there is none.
+        return self._declared(root, path.path, names) if root.has_one_of(names) else None
+
+    def _declared(self, root: Root, path: str, names: Sequence[str]) -> NamedEncoding | None:
+        """What the nearest of some files that names a charset says about a path."""
+        for name in names:
             stamp = root.glance(name)
             if stamp is None:
                 continue
@@ -108,7 +120,7 @@ class EncodingSettings:
                 config = self._read(root, name, stamp)
             if config is None:
                 continue  # One that may not be read says nothing.
-            charset = config.charset(path.path if folder == "." else path.path[len(folder) + 1 :])
+            charset = config.charset(path[len(name) - len(EDITORCONFIG) :])
             if charset is not None:
                 return NamedEncoding(charset, ".editorconfig") if charset else None
             if config.root:
@@ -120,18 +132,13 @@ class EncodingSettings:
         silent: set[str] = set()
 
         def given(path: str) -> NamedEncoding | None:
-            passed: list[str] = []
-            folder = path
-            while not self._chosen and folder != ".":
-                folder = folder.rpartition("/")[0] or "."
-                if folder in silent:
-                    break
-                name = EDITORCONFIG if folder == "." else f"{folder}/{EDITORCONFIG}"
-                if root.glance(name) is not None:
-                    return self.given(WorkspacePath(root.path, path))
-                passed.append(folder)
-            silent.update(passed)
-            return self.given(WorkspacePath(root.path, path)) if self._chosen else None
+            names = _nearest_first(path.rpartition("/")[0])
+            # What is above a file that is known not to be there is known as well.
+            new = list(takewhile(lambda name: name not in silent, names))
+            if self._chosen or root.has_one_of(new):
+                return self.given(WorkspacePath(root.path, path))
+            silent.update(new)
+            return None
 
         return given
 
@@ -237,9 +244,9 @@ class _RecentDocuments:
 
     def get(self, location: Location) -> Document | None:
         """The file, if it need not be read again."""
-        stamp = () if location.held is None else location.held.stamp
-        known = self._known.get(location.path) if stamp else None
-        return known[1] if known is not None and known[0] == stamp else None
+        known, held = self._known.get(location.path), location.held
+        fits = known is not None and known[0] and held is not None and held.stamp == known[0]
+        return known[1] if known is not None and fits else None
 
     def like(self, path: WorkspacePath, data: bytes, mode: int) -> Document | None:
         """The file as it was read before, if it is in this state again."""
@@ -253,7 +260,7 @@ class _RecentDocuments:
 
     def keep(self, document: Document, stamp: tuple[int, ...] = ()) -> None:
         """Keep a file, under a stamp if it need not be read again as long as it has that."""
-        path, size = document.path, max(len(document.data), _EACH)
+        path, size = document.path, max(document.size, _EACH)
         if size > _RECENT // 2 or self._known.get(path) == (stamp, document):
             return
         with self._lock:
@@ -348,7 +355,7 @@ class Documents:
 
     def has_newer(self, path: WorkspacePath) -> bool:
         """Whether there is a text of the file that the disk need not have."""
-        layer = self.layer(path)
+        layer = None if self.proposed is None else self.proposed.of(path)
         if layer is not None:
             return layer.change.after is not None
         return self._buffers.get(path) is not None
@@ -433,14 +440,16 @@ class Documents:
 
     def seen(self, location: Location) -> Document | None:
         """As `load`, for who only shows it: a larger file whose stamp is the same is not read again."""
-        plain = self.proposed is None or self.layer(location.path) is None
-        if not plain or self._buffers.get(location.path) is not None:
+        path = location.path
+        if self.has_newer(path):
             return self.load(location)
         document = self._recent.get(location)
-        if document is None or document.named_encoding != self.given(location.path):
-            document = self.load(location)
-            if document is not None:
-                self._recent.add(location, document)
+        if document is not None and document.named_encoding == self.given(path):
+            return document
+        if location.place.kind == "missing":
+            return None
+        document = self.stored(location)
+        self._recent.add(location, document)
         return document
 
     def present(self, location: Location, *, limit: int = EDIT_LIMIT) -> Document | None:
@@ -529,7 +538,7 @@ class Documents:
 
     def _unsaved(self, path: WorkspacePath) -> Buffer | None:
         """The buffer of a file, if it holds anything that the disk never had."""
-        buffer = self._buffers.get(path) if self._buffers else None
+        buffer = self._buffers.get(path)
         return buffer if buffer is not None and buffer.is_unsaved else None
 
 

@@ -60,7 +60,8 @@ if TYPE_CHECKING:
     from filepact.fs.locks import FileLocks
     from filepact.workspace.authorizer import SessionPermissions
     from filepact.workspace.documents import Documents
-    from filepact.workspace.guard import Guard, Location
+    from filepact.workspace.guard import Guard
+    from filepact.workspace.location import Location
     from filepact.workspace.pending import ProposalFile
     from filepact.workspace.read_tracker import KnownTextCache
 

@@ -19,8 +19,8 @@ from filepact.text.diff import cut_diff, unified
 from filepact.values import dataclass
 from filepact.workspace.buffers import differs_in_form, same_text
 from filepact.workspace.documents import DocumentCache
-from filepact.workspace.guard import Location, check_is_file
 from filepact.workspace.journal import new_operation
+from filepact.workspace.location import Location, check_is_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from filepact.workspace.buffers import Buffer, Buffers, Delivery, Typed
     from filepact.workspace.commit import Committer
     from filepact.workspace.documents import Documents
-    from filepact.workspace.guard import Guard, Name
+    from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
+    from filepact.workspace.location import Name
 
 
 __all__ = ["BufferWriteResult", "BufferWriter", "Editors"]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import Document
     from filepact.fs.known_lines import KnownLines
     from filepact.text.codec import Encoding, NamedEncoding
-    from filepact.workspace.guard import Location
+    from filepact.workspace.location import Location
 
 __all__ = [
     "Excerpt",
@@ -175,7 +175,7 @@ def stream_excerpt(
         TooLargeError: The part comes to more than is wanted.
         TimedOutError: It was not reached in time.
     """
-    with location.root.stream(location.place.path, follow=False) as (stream, size):
+    with location.stream() as (stream, size):
         head = stream.read(_HEAD)
         complete = len(head) == size
         encoding = detect(head, complete=complete, name=location.place.path, given=given)
@@ -291,38 +291,18 @@ def _check(spent: int, wanted: ExcerptOptions, shown: str) -> None:
 # -- windows of lines ------------------------------------------------------------------------------
 
 
-def window(  # noqa: PLR0913 - what a window is, and what it is cut out of
-    location: Location,
-    document: Document | None,
-    given: NamedEncoding | None,
-    *,
-    first: int,
-    count: int,
-    column: int = 0,
-    most: int = _BLOCK,
-    deadline: Deadline = FOREVER,
-    known: KnownLines,
+def window(
+    location: Location, document: Document, *, first: int, count: int, column: int = 0
 ) -> LineExcerpt:
-    """Cut lines out of a document, or out of a stream when the file was too large to load.
+    """Cut lines out of a document.
 
     Args:
         location: The file.
-        document: The loaded document, or None to stream.
-        given: What is said about its encoding outside the file.
+        document: What it holds.
         first: 0-based number of the first line wanted; below 0 it counts from the end.
         count: Most lines wanted.
         column: 0-based number of the first character wanted of the first line.
-        most: Characters after which a stream is not read on.
-        deadline: How long a stream is read.
-        known: Where lines begin in large files.
-
-    Raises:
-        TimedOutError: What is wanted was not reached in time.
     """
-    if document is None:
-        wanted = _Lines(first, count, column, most, deadline, known)
-        with location.root.stream(location.place.path, follow=False) as (stream, size):
-            return _stream_window(location, given, stream, size, wanted)
     text, marks = document.text, document.marks
     if first < 0:
         first = max(marks.total + first, 0)
@@ -345,9 +325,40 @@ def window(  # noqa: PLR0913 - what a window is, and what it is cut out of
     )
 
 
+def stream_window(
+    location: Location,
+    given: NamedEncoding | None,
+    *,
+    first: int,
+    count: int,
+    column: int = 0,
+    most: int = _BLOCK,
+    deadline: Deadline = FOREVER,
+    known: KnownLines,
+) -> LineExcerpt:
+    """Cut lines out of a file that is too large to be loaded.
+
+    Args:
+        location: The file.
+        given: What is said about its encoding outside the file.
+        first: As for `window`.
+        count: See there.
+        column: See there.
+        most: Characters after which it is not read on.
+        deadline: How long it is read.
+        known: Where lines begin in large files.
+
+    Raises:
+        TimedOutError: What is wanted was not reached in time.
+    """
+    wanted = _Lines(first, count, column, most, deadline, known)
+    with location.stream() as (stream, size):
+        return _stream_window(location, given, stream, size, wanted)
+
+
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """Which part of a stream; see `window`."""
+    """Which part of a stream; see `stream_window`."""
 
     first: int
     count: int

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from filepact.workspace.authorizer import ChangePolicy
     from filepact.workspace.documents import Documents
-    from filepact.workspace.guard import Location
+    from filepact.workspace.location import Location
     from filepact.workspace.pending import ProposalFile, ProposalFiles
 
 __all__ = ["MOST", "FolderContents", "ProposalFolders"]

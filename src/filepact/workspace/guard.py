@@ -7,8 +7,8 @@ as it was sent, the kernel resolves it once, and the rules are asked again for w
 from __future__ import annotations
 
 import os
-from contextlib import closing
-from functools import cached_property, partial
+from contextlib import ExitStack, closing
+from functools import partial
 from posixpath import dirname
 from typing import TYPE_CHECKING
 
@@ -18,19 +18,16 @@ from filepact.domain.protected import BUILT_IN_RULES, SIGN_RULES, is_repository,
 from filepact.errors import (
     ApprovalRequiredError,
     FilepactError,
-    NotAFileError,
-    NotFoundError,
     PathBlockedError,
 )
 from filepact.fs.path_form import check_form
 from filepact.fs.walk import EntryFilter
-from filepact.text.confusables import shown_name
-from filepact.values import dataclass, field, replace
+from filepact.values import replace
 from filepact.workspace.find import near_names
+from filepact.workspace.location import Location, NameRequest, check_is_file, not_there
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
-    from contextlib import ExitStack
 
     from filepact.domain.change import ChangeSet
     from filepact.domain.document import Document
@@ -38,60 +35,12 @@ if TYPE_CHECKING:
     from filepact.fs.read import FileInfo
     from filepact.fs.read_only_root import OpenFile
     from filepact.fs.root import Root
+    from filepact.workspace.location import Name
 
-__all__ = ["Guard", "Location", "Name", "check_is_file", "not_there"]
+__all__ = ["Guard"]
 
-Name = str | WorkspacePath
-"""A path as somebody sent it, or a file's true name, which is never read as if it had been sent."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Lookup:
-    """A name as it was sent, and what it was sent for; see `Guard.find`."""
-
-    root: Root
-    relative: str
-    sent: str
-    action: Action
-    agent: str
-    missing: Action | None
-    follow: bool
-
-
-@dataclass(frozen=True)
-class Location:
-    """A place that the guard let pass.
-
-    Attributes:
-        shown: The name to show: relative where relative names start, else absolute.
-        decision: What the rules said; ``deny`` never gets this far.
-        action: The action that they were asked about.
-        lookup: What was resolved, to resolve it again.
-        near: Where nothing is, looks for what may have been meant.
-        held: The place itself, where it is kept open.
-    """
-
-    root: Root
-    place: FileInfo
-    shown: str
-    decision: Decision
-    action: Action
-    lookup: _Lookup = field(compare=False, repr=False)
-    near: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
-    held: OpenFile | None = field(default=None, compare=False, repr=False)
-
-    @cached_property
-    def path(self) -> WorkspacePath:
-        """The true name; a root itself has none."""
-        return WorkspacePath(self.root.path, self.place.path)
-
-    @property
-    def lock_key(self) -> str:
-        return self.place.lock_key
-
-    def as_sent(self, path: Name) -> str:
-        """The path by which this place was found, for messages: as somebody sent it, if so."""
-        return path if isinstance(path, str) else self.shown
+_MOST_PLAIN = 4_096
+"""Names that were found to be their files' true ones, and are remembered."""
 
 
 class Guard:
@@ -127,6 +76,7 @@ class Guard:
         self._shared: tuple[str, ...] = ()
         self._start: tuple[Root, str] = (self.roots[0], ".")
         self._secrets = SecretSearch()
+        self._plain: dict[tuple[Name, str], tuple[Location, WorkspacePath]] = {}
 
     # -- names ----------------------------------------------------------------------------
 
@@ -159,7 +109,7 @@ class Guard:
         else:
             sent = check_form(path)
             root, relative = self._split(sent if missing is not None else self.meant(sent))
-        lookup = _Lookup(root, relative, sent, action, agent, missing, follow)
+        lookup = NameRequest(root, relative, sent, action, agent, missing, follow)
         # The name as sent may be a link's: a rule about either name protects the file.
         asked = self._decide(AccessRequest(root.path, relative, action, agent), sent)
         held = None
@@ -197,7 +147,7 @@ class Guard:
 
     def _resolved(
         self,
-        lookup: _Lookup,
+        lookup: NameRequest,
         place: FileInfo,
         asked: Decision,
         held: OpenFile | None = None,
@@ -253,6 +203,44 @@ class Guard:
             raise not_there(location, f"{sent}: no such file", advice, path=sent)
         check_is_file(location, location.as_sent(path))
         return location
+
+    def open_file(
+        self,
+        path: Name,
+        *,
+        agent: str = "",
+        held: Callable[[WorkspacePath], bool] = lambda _path: False,
+    ) -> Location:
+        """Resolve as `find_file` a path that is to be read, and keep open what it leads to; the caller closes it.
+
+        What the form of a name says, and the rules about it, does not change; what it leads to is asked each time.  So
+        a name that was its file's true name before is only resolved, in one step, in which it cannot be anything else.
+        Whatever stands in the way of that is for the long way.
+
+        Arguments and errors as of `find_file`.
+        """
+        plain = self._plain
+        known = plain.get((path, agent))
+        if known is not None:
+            before, true = known
+            opened = before.root.hold_in_one_step(true.path)
+            if opened is not None:
+                lookup, decision = before.lookup, before.decision
+                found = Location(
+                    before.root, opened.info, before.shown, decision, "read", lookup, held=opened
+                )
+                vars(found)["path"] = true
+                return found
+        with ExitStack() as keep:
+            found = self.find_file(path, "read", agent=agent, held=held, keep=keep)
+            keep.pop_all()
+        # Where names start in a folder, what one is meant for may depend on what is there.
+        fixed = self._start == (self.roots[0], ".") or str(path).startswith("/")
+        if fixed and found.place.kind == "file" and found.place.path == found.lookup.relative:
+            if len(plain) >= _MOST_PLAIN:
+                plain.clear()
+            plain[path, agent] = replace(found, held=None), found.path
+        return found
 
     def _near(self, root: Root, path: str, agent: str) -> tuple[str, ...]:
         """Names of what is there and may be seen that a name may have been meant for."""
@@ -448,6 +436,8 @@ class Guard:
         moves = moves and any(folder != "." for _, folder in inside)
         first, folder = inside[0] if moves else (self.roots[0].path, ".")
         self._start = (self.root_of(first), folder)
+        # Another one, and after the others: a call that has begun keeps what it finds in the one before.
+        self._plain = {}
         return f"narrowed to {', '.join(_absolute(*one) for one in self._narrowed)}"
 
     def _check_narrowed(self, root: Root, path: str, asked: str) -> None:
@@ -545,37 +535,6 @@ class _Listing(EntryFilter):
         asked = self._asked
         request = AccessRequest(asked.root, path, asked.action, asked.agent)
         return self._policy.decide(request).verdict == "allow"
-
-
-def not_there(location: Location, said: str, advice: str, *, path: str) -> NotFoundError:
-    """The error for a place where nothing is, with names that may have been meant.
-
-    Args:
-        location: The place.
-        said: What is wrong.
-        advice: What to do if none of the names is the one.
-        path: The name that was sent.
-    """
-    near = location.near()
-    if near:
-        advice = f"Did you mean {' or '.join(map(shown_name, near))}? {advice}"
-    return NotFoundError(said, hint=advice, path=path, near=near)
-
-
-def check_is_file(location: Location, asked: str) -> None:
-    """Refuse folders and special files where a file is wanted."""
-    if location.place.kind == "directory":
-        raise NotAFileError(
-            f"{asked}: is a folder",
-            hint="Name a file; directory_tree shows what the folder holds.",
-            path=asked,
-        )
-    if location.place.kind == "other":
-        raise PathBlockedError(
-            f"{asked}: is not a regular file (a device, pipe or socket)",
-            hint="Only regular files can be used.",
-            path=asked,
-        )
 
 
 def _absolute(root: RootId, path: str) -> str:

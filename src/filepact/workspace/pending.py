@@ -271,6 +271,8 @@ class PendingProposals:
         """One sentence for each proposal that was answered, until it is acknowledged."""
         with self._lock:
             waiting = tuple(self._open.get(session, ()))
+        if not waiting:
+            return ()
         later = self._later(waiting)
         if later:
             with self._lock:
@@ -312,10 +314,10 @@ class PendingProposals:
                 self._open[session] = [one for one in self._open[session] if one not in proposals]
 
     def _waiting(self, session: Session) -> tuple[Proposal, ...]:
-        with self._lock:
-            looked, waiting = session in self._looked, self._open.get(session.id)
-        if looked and not waiting and not self._covers(session.id):
+        if self.has_none(session):
             return ()
+        with self._lock:
+            looked = session in self._looked
         found = self._store.proposals(session=session)
         if not looked:
             # Of an earlier process of the same conversation: it hears of these as well.
@@ -327,9 +329,13 @@ class PendingProposals:
         self._uncover(session, frozenset(one.id for one in found))
         return found
 
-    def _covers(self, session: str) -> bool:
+    def has_none(self, session: Session) -> bool:
+        """Whether nothing of a session waits, as far as is known here without asking the journal."""
         with self._lock:
-            return any(owner.id == session for owner, _ in self._covered)
+            if session not in self._looked or self._open.get(session.id):
+                return False
+            covered = self._covered
+            return not covered or not any(owner.id == session.id for owner, _ in covered)
 
     def _uncover(self, session: Session, waiting: AbstractSet[str] = frozenset()) -> None:
         """Where a person has said no, a session knows again what it knew of the file before.

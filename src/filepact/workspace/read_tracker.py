@@ -424,7 +424,8 @@ class KnownTextCache:
         known = None if session.shared or key in self._doubted else self._known.get(key)
         if known is None or known.content is None or known.shown is not None or not known.read:
             return False
-        return known.revision == document.revision and known.content == document.text
+        same = known.revision is document.revision or known.revision == document.revision
+        return same and known.content == document.text
 
     def shown_text(
         self, session: Session, path: WorkspacePath, text: str, parts: Iterable[Span]

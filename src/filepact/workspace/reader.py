@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from posixpath import join
 from typing import TYPE_CHECKING, Final
@@ -23,10 +23,10 @@ from filepact.text.picture import picture_of
 from filepact.text.secrets import LONGEST_KEY
 from filepact.values import dataclass
 from filepact.workspace.documents import EDIT_LIMIT
-from filepact.workspace.excerpt import excerpt_of, stream_excerpt, window
+from filepact.workspace.excerpt import excerpt_of, stream_excerpt, stream_window, window
 from filepact.workspace.find import find_files, tree
 from filepact.workspace.grep import grep
-from filepact.workspace.guard import check_is_file, not_there
+from filepact.workspace.location import check_is_file, not_there
 from filepact.workspace.search_index import NO_INDEX
 from filepact.workspace.target import proposed_gone
 
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from filepact.workspace.excerpt import Excerpt, ExcerptOptions, LineExcerpt
     from filepact.workspace.find import FolderTree, NameSearchResult
     from filepact.workspace.grep import MatchLine, TextSearchResult
-    from filepact.workspace.guard import Guard, Location, Name
+    from filepact.workspace.guard import Guard
+    from filepact.workspace.location import Location, Name
     from filepact.workspace.pending import ProposalFile
     from filepact.workspace.permission_log import PermissionLog
     from filepact.workspace.read_tracker import KnownTextCache, Span
@@ -105,6 +106,7 @@ class Reader:
         self._guard = guard
         self._seen = seen
         self._session = session
+        self._agent = session.agent
         self._documents = documents
         self._asked = asked
         self._deadline = deadline
@@ -135,10 +137,10 @@ class Reader:
     def _moved(self, layer: ProposalFile) -> bool:
         """Whether a file is no longer what a proposal was made from."""
         folder = any(side is not None and side.is_folder for side in layer.sides)
-        if folder or self._guard.hides(layer.path, self._session.agent):
+        if folder or self._guard.hides(layer.path, self._agent):
             return False
         try:
-            location = self._guard.find(layer.path, "read", agent=self._session.agent)
+            location = self._guard.find(layer.path, "read", agent=self._agent)
             now = self._documents.present(location)
         except FilepactError:
             return True
@@ -153,25 +155,25 @@ class Reader:
             count: Most lines wanted.
             column: 0-based number of the first character wanted of the first line.
         """
-        with ExitStack() as keep:
-            location = self._file(path, keep)
+        with self._file(path) as location:
             large = location.place.size > EDIT_LIMIT
-            streamed = large and not self._documents.has_newer(location.path)
-            document = None if streamed else self._open(location)
-        part = window(
-            location,
-            document,
-            self._documents.given(location.path) if streamed else None,
-            first=first,
-            count=count,
-            column=column,
-            most=self.page + 1,
-            deadline=self._deadline,
-            known=self._documents.known_lines,
-        )
-        if streamed:
+            if not large or self._documents.has_newer(location.path):
+                document = self._look(location, self._documents.seen)
+                self._opened[location.shown] = document
+                self._asked.read(self._session, location.path.absolute, document)
+                return window(location, document, first=first, count=count, column=column)
+            given = self._documents.given(location.path)
+            part = stream_window(
+                *(location, given),
+                first=first,
+                count=count,
+                column=column,
+                most=self.page + 1,
+                deadline=self._deadline,
+                known=self._documents.known_lines,
+            )
             self._check_around(location, part.within)
-            self._asked.read(self._session, location.path.absolute)
+        self._asked.read(self._session, location.path.absolute)
         return part
 
     def piece(self, path: str, *, first: int, most: int) -> ByteExcerpt:
@@ -182,19 +184,19 @@ class Reader:
             first: The first byte wanted, from 0; below 0 it counts from the end.
             most: Most bytes wanted.
         """
-        location = self._file(path)
-        if location.place.size <= EDIT_LIMIT or self._documents.has_newer(location.path):
-            document = self._look(location)
-            size = len(document.data)
-            start = min(max(size + first, 0) if first < 0 else first, size)
-            data = document.data[start : start + most]
-            self.remember(document, None if len(data) == size else [])
-            return ByteExcerpt(data, start, size, document.revision.short)
-        with location.root.stream(location.place.path, follow=False) as (stream, size):
-            start = min(max(size + first, 0) if first < 0 else first, size)
-            stream.seek(start)
-            data = stream.read(min(most, size - start))
-        self._check_around(location, (start, start + len(data)))
+        with self._file(path) as location:
+            if location.place.size <= EDIT_LIMIT or self._documents.has_newer(location.path):
+                document = self._look(location)
+                size = len(document.data)
+                start = min(max(size + first, 0) if first < 0 else first, size)
+                data = document.data[start : start + most]
+                self.remember(document, None if len(data) == size else [])
+                return ByteExcerpt(data, start, size, document.revision.short)
+            with location.stream() as (stream, size):
+                start = min(max(size + first, 0) if first < 0 else first, size)
+                stream.seek(start)
+                data = stream.read(min(most, size - start))
+            self._check_around(location, (start, start + len(data)))
         self._asked.read(self._session, location.path.absolute)
         return ByteExcerpt(data, start, size, None)
 
@@ -208,17 +210,17 @@ class Reader:
         Raises:
             TooLargeError: It is one, and too large for those who look at it.
         """
-        location = self._file(path)
-        if location.place.size <= MAX_PICTURE:
-            document = self._look(location)
-            picture = picture_of(document.data[:_HEAD])
-            if picture is None:
-                return None
-            if shown:
-                self.remember(document)
-            return picture, document.data
-        with location.root.stream(location.place.path, follow=False) as (stream, size):
-            picture = picture_of(stream.read(_HEAD))
+        with self._file(path) as location:
+            if location.place.size <= MAX_PICTURE:
+                document = self._look(location)
+                picture = picture_of(document.data[:_HEAD])
+                if picture is None:
+                    return None
+                if shown:
+                    self.remember(document)
+                return picture, document.data
+            with location.stream() as (stream, size):
+                picture = picture_of(stream.read(_HEAD))
         if picture is None:
             return None
         raise TooLargeError(
@@ -259,19 +261,20 @@ class Reader:
             BinaryFileError: It does not hold text there.
         """
         location = found if found is not None and found.place.kind == "file" else self._file(path)
-        if location.place.size <= EDIT_LIMIT:
-            document = self._look(location)
-            part = excerpt_of(document.text, wanted, location.shown)
-            self.remember(document, [(part.start, part.start + len(part.text))])
-            return part
-        typed = self._documents.newer_text(location.path)
-        if typed is not None:
-            part = excerpt_of(typed, wanted, location.shown)
-        else:
-            given = self._documents.given(location.path)
-            known = self._documents.known_lines
-            part = stream_excerpt(location, given, wanted, self._deadline, known)
-            self._check_around(location, part.within)
+        with location:
+            if location.place.size <= EDIT_LIMIT:
+                document = self._look(location)
+                part = excerpt_of(document.text, wanted, location.shown)
+                self.remember(document, [(part.start, part.start + len(part.text))])
+                return part
+            typed = self._documents.newer_text(location.path)
+            if typed is not None:
+                part = excerpt_of(typed, wanted, location.shown)
+            else:
+                given = self._documents.given(location.path)
+                known = self._documents.known_lines
+                part = stream_excerpt(location, given, wanted, self._deadline, known)
+                self._check_around(location, part.within)
         self._check(part.text.encode("utf-8", "replace"), location)
         self._asked.read(self._session, location.path.absolute)
         return part
@@ -286,7 +289,8 @@ class Reader:
 
     def glance(self, path: Name) -> Document:
         """A whole file, for a caller that does not know yet whether it will be shown."""
-        return self._look(self._file(path))
+        with self._file(path) as location:
+            return self._look(location)
 
     def unwritten(self, root: RootId) -> dict[WorkspacePath, str]:
         """The texts of files of a root that the disk need not have: proposed, or unsaved in an editor.
@@ -294,7 +298,7 @@ class Reader:
         Files that may not be read are not among them.
         """
         found = self._documents.newer_texts(root)
-        hides, agent = self._guard.hides, self._session.agent
+        hides, agent = self._guard.hides, self._agent
         return {
             path: text
             for path, text in found.items()
@@ -311,25 +315,25 @@ class Reader:
         self._seen.shown(self._session, document, parts)
         return document
 
-    def _file(self, path: Name, keep: ExitStack | None = None) -> Location:
+    def _file(self, path: Name) -> Location:
+        """The file, which is kept open; the caller closes it."""
         self._deadline.check()
-        agent, held = self._session.agent, self._documents.has_newer
-        with self._refusing():
-            location = self._guard.find_file(path, "read", agent=agent, held=held, keep=keep)
-        layer = self._documents.layer(location.path)
+        documents = self._documents
+        try:
+            location = self._guard.open_file(path, agent=self._agent, held=documents.has_newer)
+        except (PathBlockedError, ApprovalRequiredError) as error:
+            raise self._refused(error)  # noqa: B904 - it is the same
+        layer = documents.layer(location.path)
         if layer is not None:
             if layer.change.after is None:
+                location.close()
                 raise proposed_gone(location.shown, layer)
             if layer.change.after.is_folder:
+                location.close()
                 sent = location.as_sent(path)
                 raise NotAFileError(f"{sent}: is a folder, as you proposed", path=sent)
             self._marked[layer.path] = layer
         return location
-
-    def _open(self, location: Location) -> Document:
-        document = self._opened[location.shown] = self._look(location, self._documents.seen)
-        self._asked.read(self._session, location.path.absolute, document)
-        return document
 
     def _look(
         self, location: Location, load: Callable[[Location], Document | None] | None = None
@@ -341,14 +345,16 @@ class Reader:
         return document
 
     def _check(self, held: bytes | Document, location: Location) -> None:
-        with self._refusing():
-            self._guard.check_held(location.path, "read", held, agent=self._session.agent)
+        try:
+            self._guard.check_held(location.path, "read", held, agent=self._agent)
+        except (PathBlockedError, ApprovalRequiredError) as error:
+            raise self._refused(error)  # noqa: B904 - it is the same
 
     def _check_around(self, location: Location, within: tuple[int, int]) -> None:
         """Refuse a part of a large file that may be the inside of a key: above it stands how it begins."""
         start, end = within
         first = max(start - LONGEST_KEY, 0)
-        with location.root.stream(location.place.path, follow=False) as (stream, _size):
+        with location.stream() as (stream, _size):
             stream.seek(first)
             data = stream.read(end - first)
         self._check(data, location)
@@ -487,7 +493,7 @@ class Reader:
 
     def _sight(self, location: Location) -> tuple[EntryFilter, tuple[str, ...]]:
         """Which names below a folder may be seen, and the files there that are only proposed."""
-        allow = self._guard.listing(location.root, "read", agent=self._session.agent)
+        allow = self._guard.listing(location.root, "read", agent=self._agent)
         proposed = self._documents.proposed
         layers = () if proposed is None else proposed.below(location.root.path, location.place.path)
         gone = frozenset(one.path.path for one in layers if one.change.after is None)
@@ -511,18 +517,16 @@ class Reader:
         layers = () if proposed is None else proposed.below(location.root.path, location.place.path)
         return any(one.change.after is not None for one in layers)
 
-    @contextmanager
-    def _refusing(self) -> Iterator[None]:
-        """Record refusals of the rules in the permission log."""
-        try:
-            yield
-        except (PathBlockedError, ApprovalRequiredError) as error:
-            self._asked.refused(self._session, "read", error)
-            raise
+    def _refused(self, error: FilepactError) -> FilepactError:
+        """Record a refusal of the rules in the permission log; the same error."""
+        self._asked.refused(self._session, "read", error)
+        return error
 
     def _there(self, path: str) -> Location:
-        with self._refusing():
-            location = self._guard.find(path, "read", agent=self._session.agent)
+        try:
+            location = self._guard.find(path, "read", agent=self._agent)
+        except (PathBlockedError, ApprovalRequiredError) as error:
+            raise self._refused(error)  # noqa: B904 - it is the same
         layer = self._documents.layer(location.path) if location.place.path != "." else None
         if layer is not None and layer.change.after is None:
             raise proposed_gone(location.shown, layer)

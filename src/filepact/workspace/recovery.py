@@ -193,8 +193,18 @@ class Recovery:
                 self._in_part(operation)
         return tuple(settled)
 
-    def mend(self, committer: Committer, then: Callable[[], None] = lambda: None) -> None:
+    def mend(self, committer: Committer, then: Callable[[], None] | None = None) -> None:
         """Bring to an end what an earlier call of this process could not, and then do what a call begins with."""
+        if committer.unrecorded:
+            self._tell_ends(committer)
+        if committer.cut_off or time.monotonic() >= self._due:
+            committer.cut_off = False
+            self.run()
+        if then is not None:
+            then()
+
+    def _tell_ends(self, committer: Committer) -> None:
+        """Tell the journal how operations ended, and clear away what those that were not done have left."""
         owed = [end for end in committer.unrecorded if end.state != "applied"]
         for end in owed:
             # What refused the journal has often refused to let go of files as well.
@@ -206,10 +216,6 @@ class Recovery:
                 told = self._store.operation(end.operation)
                 if told.state == "interrupted":
                     self._in_part(told)
-        if committer.cut_off or time.monotonic() >= self._due:
-            committer.cut_off = False
-            self.run()
-        then()
 
     def _settle(self, operation: Operation) -> Operation:
         there = self.published(operation)

@@ -25,7 +25,7 @@ from filepact.text.landmarks import ChangeConflict, lost_place
 from filepact.text.lines import adopt_line_ends, line_ends, with_line_ends_of
 from filepact.values import dataclass
 from filepact.workspace.documents import EDIT_LIMIT
-from filepact.workspace.guard import check_is_file, not_there
+from filepact.workspace.location import check_is_file, not_there
 from filepact.workspace.read_tracker import KnownText
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Session
     from filepact.workspace.authorizer import ChangePolicy
     from filepact.workspace.documents import Documents
-    from filepact.workspace.guard import Location
+    from filepact.workspace.location import Location
     from filepact.workspace.pending import ProposalFile
     from filepact.workspace.read_tracker import KnownTextCache
 

@@ -240,13 +240,13 @@ class Workspace:
 
         self._mend()
         documents = self._documents
+        if proposed and not self._waiting.has_none(session):
+            documents = documents.with_proposals(self._waiting.of(session))
         return Reader(
             self.guard,
             self._seen,
             session,
-            documents=documents.with_proposals(self._waiting.of(session))
-            if proposed
-            else documents,
+            documents=documents,
             asked=self.asked,
             deadline=deadline,
             progress=progress,

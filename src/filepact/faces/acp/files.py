@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Operation
     from filepact.faces.acp.sessions import AcpSession
     from filepact.workspace.excerpt import Excerpt
-    from filepact.workspace.guard import Location
+    from filepact.workspace.location import Location
     from filepact.workspace.receipt import Receipt
 
 __all__ = [

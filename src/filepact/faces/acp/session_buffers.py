@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Operation
     from filepact.text.lines import Unit
     from filepact.workspace.buffers import Buffers, BufferStatus
-    from filepact.workspace.guard import Name
+    from filepact.workspace.location import Name
     from filepact.workspace.workspace import Workspace
 
 __all__ = [

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Proposal
     from filepact.faces.cli.screen import Style, Terminal
-    from filepact.workspace.guard import Location
+    from filepact.workspace.location import Location
     from filepact.workspace.review import ReviewEntry
     from filepact.workspace.workspace import Workspace
 

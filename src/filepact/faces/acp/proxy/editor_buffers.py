@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from filepact.faces.acp.sessions import AcpSession
     from filepact.wire.messages import Message
     from filepact.workspace.buffers import Buffers
-    from filepact.workspace.guard import Location, Name
+    from filepact.workspace.location import Location, Name
     from filepact.workspace.receipt import Receipt
 
 __all__ = ["AgentWrites", "EditorTexts"]

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from filepact.wire.keyed_executor import KeyedExecutor
     from filepact.wire.messages import Message
     from filepact.workspace.excerpt import Excerpt
-    from filepact.workspace.guard import Location
+    from filepact.workspace.location import Location
     from filepact.workspace.receipt import Receipt
 
 __all__ = ["FileRequests", "failure", "settle"]
