@@ -213,15 +213,14 @@ class RootReader:
             return None
         try:
             status = os.fstat(handle)
-            if stat.S_ISREG(status.st_mode):
-                found = Resolution(-1, (), path, path, status, handle)
-                opened = OpenFile(self, found, _info_of(path, "", status))
-                handle = -1
-                return opened
+        except OSError:
+            status = None
+        if status is None or not stat.S_ISREG(status.st_mode):
+            os.close(handle)
             return None
-        finally:
-            if handle >= 0:
-                os.close(handle)
+        mode, size, links = stat.S_IMODE(status.st_mode), status.st_size, status.st_nlink
+        info = FileInfo(path, "file", "", mode, size, links, status.st_dev, status.st_ino)
+        return OpenFile(self, Resolution(-1, (), path, path, status, handle), info)
 
     def _link(self, path: str) -> FileInfo | None:
         """The link at the end of a path; None where something else is, or nothing."""
@@ -415,7 +414,8 @@ class RootReader:
         """A descriptor of a regular file that was resolved; the caller closes it; errors as `read`."""
         if found.status is None:
             raise NotFoundError(f"{path}: no such file", path=path)
-        check_regular(found.status.st_mode, path)
+        if not stat.S_ISREG(found.status.st_mode):
+            check_regular(found.status.st_mode, path)
         try:
             descriptor = open_regular(found, self.boundary, path)
         except FileNotFoundError:
@@ -430,7 +430,9 @@ class RootReader:
             raise unreadable(error, path) from None
         try:
             # What is held is this very file, and was looked at then.
-            self._check_name(path, found.status if found.handle >= 0 else os.fstat(descriptor))
+            status = found.status if found.handle >= 0 else os.fstat(descriptor)
+            if status.st_nlink > 1:
+                self._check_name(path, status)
         except BaseException:
             os.close(descriptor)
             raise
@@ -521,15 +523,12 @@ def _info(found: Resolution) -> FileInfo:
     parent = os.fstat(found.parent)
     rest = "/".join([*found.rest, found.name]) if found.rest else found.name
     lock_key = _lock_key(parent, rest)
-    if found.status is None:
+    status = found.status
+    if status is None:
         check_new_name(rest)
         return FileInfo(found.path, "missing", lock_key)
-    return _info_of(found.path, lock_key, found.status)
-
-
-def _info_of(path: str, lock_key: str, status: os.stat_result) -> FileInfo:
     return FileInfo(
-        path,
+        found.path,
         kind_of(status.st_mode),
         lock_key,
         stat.S_IMODE(status.st_mode),

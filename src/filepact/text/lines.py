@@ -44,8 +44,10 @@ __all__ = [
 Terminator = Literal["\n", "\r\n", "\r"]
 LineEnds = Literal["lf", "crlf", "cr", "mixed", "none"]
 
-_BLOCK = 65_536
+_BLOCK = 8_192
 """Characters in which line ends are counted together."""
+_WIDTH = 64
+"""Characters of a line, about."""
 _SMALLEST = 256
 """Characters in which they are looked for one by one."""
 
@@ -120,13 +122,14 @@ def line_window(
 def line_start(text: str, count: int, start: int = 0) -> int:
     """The offset after so many lines, counted from a line's start; the text's end after the last."""
     separator = _separator(text)
-    # Blocks are counted, smaller ones towards the end: far quicker than going from line to line.
-    step = _BLOCK
+    # Blocks are counted, smaller ones towards both ends: far quicker than going from line to line.
+    step = min(_BLOCK, _WIDTH * count)
     while count and start < len(text):
         found = text.count(separator, start, start + step)
         if found < count:
             count -= found
             start += step
+            step = min(_BLOCK, 4 * step)
         elif step > _SMALLEST:
             step //= 4
         else:

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GOES_ON",
+    "LABEL",
     "PAGE",
     "LineWriter",
     "beginning",
     "cut_mark",
     "cut_to",
+    "fits_in",
     "left_in",
     "numbered",
     "numbered_lines",
@@ -61,6 +63,18 @@ def cut_to(text: str, most: int) -> str:
     return data.decode("utf-8", "ignore") + mark
 
 
+def fits_in(page: int, size: int, rows: int, each: int = 0) -> bool:
+    """Whether some rows, and a footer, fit on a page.
+
+    Args:
+        page: What all of it may take.
+        size: What it takes, without the ends of the rows.
+        rows: How many.
+        each: What stands before each besides.
+    """
+    return size + rows * (each + 1) <= page and (rows + 1) * _LINE <= page
+
+
 class LineWriter:
     """Collects lines until a page is full.
 
@@ -88,17 +102,6 @@ class LineWriter:
     def rows(self) -> int:
         """The number of rows on the page."""
         return len(self._rows)
-
-    def has_room(self, size: int, rows: int, each: int = 0) -> bool:
-        """Whether there is room for some rows, and what else is to stand there.
-
-        Args:
-            size: What all of it takes, without ends of rows.
-            rows: How many.
-            each: What stands before each besides.
-        """
-        lines = self._lines + rows
-        return size + rows * (each + 1) <= self.left and lines * _LINE <= self._most
 
     def add(self, row: str, worth: int = 1, size: int = 0) -> bool:
         """Add a row if there is room; the first is always added.
@@ -171,6 +174,10 @@ class LineWriter:
 
 
 _NUMBERS: Final = 100  # that are written out together
+
+
+LABEL: Final = 3
+"""What stands before a line takes besides its number."""
 
 
 def numbered(number: int, width: int) -> str:

@@ -172,7 +172,8 @@ class WorkspaceEngine(EngineEvents):
                 summary = self._semantics.turn_summary
                 past.errors = lambda: summary(session=call.session, cancelled=call.cancelled)
             return past
-        self._begin()
+        if self._workspace.audit is not None:
+            self._workspace.audit.hold()
         return self._workspace.reader(
             call.session, deadline=call.deadline, progress=call.progress, page=call.page
         )

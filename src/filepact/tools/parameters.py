@@ -138,6 +138,9 @@ class ToolParameters:
         self.required = frozenset(name for name, (_, default) in wanted.items() if default is ...)
         self._lists = frozenset(name for name in wanted if _is_list(hints[name]))
         self._fields = wanted
+        self._defaults = {
+            name: default for name, (_, default) in wanted.items() if default is not ...
+        }
         self._shapes = {name: _shape_of(hint) for name, hint in hints.items()}
         self.schema: dict[str, Any] = {
             "type": "object",
@@ -198,15 +201,12 @@ class ToolParameters:
 
     def _plainly(self, known: Mapping[str, object]) -> dict[str, Any] | None:
         """The arguments where nothing has to be converted or refused; else None."""
-        values: dict[str, Any] = {}
+        if not self.required <= known.keys():
+            return None
+        values = dict(self._defaults)
         try:
-            for name, shape in self._shapes.items():
-                if name in known:
-                    values[name] = _taken(shape, known[name])
-                elif name in self.required:
-                    return None
-                else:
-                    values[name] = self._fields[name][1]
+            for name, value in known.items():
+                values[name] = _taken(self._shapes[name], value)
         except ValueError:
             return None
         return values

@@ -14,11 +14,13 @@ from filepact.errors import BinaryFileError, FilepactError, InvalidParamsError
 from filepact.text.confusables import shown_name
 from filepact.text.page import (
     GOES_ON,
+    LABEL,
     PAGE,
     LineWriter,
     beginning,
     cut_mark,
     cut_to,
+    fits_in,
     numbered,
     numbered_lines,
     size_of,
@@ -250,13 +252,13 @@ def _render_window(window: LineExcerpt, *, numbers: bool, page: int) -> _Sheet:
     begin = window.first + (window.first >= 0)
     last = len(window.lines) - 1
     width = max(len(str(begin)), len(str(begin + last)))
-    labels = size_of(numbered(begin, width)) if numbers else 0
+    labels = width + LABEL if numbers else 0
     body = "\n".join(window.lines)
     nature = _nature(window, body)
-    sheet = LineWriter(page)
-    if not window.goes_on and sheet.has_room(size_of(body) + _FOOTER, last + 1, labels):
+    if not window.goes_on and fits_in(page, size_of(body) + _FOOTER, last + 1, labels):
         rows = numbered_lines(window.lines, begin, width) if numbers else window.lines
         return _Sheet("\n".join((*rows, _footer(window, nature, last + 1, 0))), window, last + 1)
+    sheet = LineWriter(page)
     cut_at, reached, done = -1, 0, 0
     whole_lines = window.lines[: len(window.lines) - window.goes_on]
     if whole_lines and labels + size_of(whole_lines[0]) + 1 <= page - _FOOTER:

@@ -101,13 +101,11 @@ class EncodingSettings:
         folder, _, name = path.path.rpartition("/")
         if name == EDITORCONFIG:
             return None
-        try:
-            root = self._guard.root_of(path.root)
-        except FilepactError:
-            return None  # The journal knows the root, and it is not in use.
-        names = _nearest_first(folder)
-        # Mostly there is none.
-        return self._declared(root, path.path, names) if root.has_one_of(names) else None
+        root, names = self._guard.by_path.get(path.root), _nearest_first(folder)
+        # The journal may know a root that is not in use; and mostly there is no such file.
+        if root is None or not root.has_one_of(names):
+            return None
+        return self._declared(root, path.path, names)
 
     def _declared(self, root: Root, path: str, names: Sequence[str]) -> NamedEncoding | None:
         """What the nearest of some files that names a charset says about a path."""
@@ -256,7 +254,9 @@ class _RecentDocuments:
 
     def add(self, location: Location, document: Document) -> None:
         """Keep a file that was read just now."""
-        self.keep(document, self._settled(location) if document.size >= _WORTH else ())
+        known = self._known.get(document.path)
+        if known is None or known[1] is not document or document.size >= _WORTH:
+            self.keep(document, self._settled(location) if document.size >= _WORTH else ())
 
     def keep(self, document: Document, stamp: tuple[int, ...] = ()) -> None:
         """Keep a file, under a stamp if it need not be read again as long as it has that."""

@@ -46,6 +46,9 @@ _MOST_PLAIN = 4_096
 class Guard:
     """The roots of a workspace and the rules over them.
 
+    Attributes:
+        by_path: The roots by their true paths.
+
     Args:
         roots: The folders that may be used, the working folder first.
         given: Other spellings of the same roots, as people typed them, in the same order.
@@ -62,6 +65,7 @@ class Guard:
         net: bool = True,
     ) -> None:
         self.roots = tuple(roots)
+        self.by_path = {root.path: root for root in reversed(self.roots)}
         self.policy = Policy((*BUILT_IN_RULES, *SIGN_RULES)) if policy is None else policy
         self.net = net
         self._spellings: list[tuple[str, Root]] = [(root.path, root) for root in self.roots]
@@ -284,9 +288,9 @@ class Guard:
 
     def root_of(self, root: RootId) -> Root:
         """The open root of a path in the journal."""
-        for candidate in self.roots:
-            if candidate.path == root:
-                return candidate
+        found = self.by_path.get(root)
+        if found is not None:
+            return found
         raise PathBlockedError(
             f"{root} is not one of the folders in use",
             hint="Name that folder as a root as well.",

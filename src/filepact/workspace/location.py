@@ -80,7 +80,8 @@ class Location:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        if self.held is not None:
+            self.held.close()
 
     def close(self) -> None:
         """Let go of the place, where it is kept open; so does the end of a ``with``."""

@@ -420,7 +420,7 @@ class KnownTextCache:
 
     def _knows(self, session: Session, document: Document) -> bool:
         """Whether a session was shown all of this very state before, so that no part of it is news to it."""
-        key = _key(session, document.path)
+        key = (session.id, session.conversation or ""), document.path
         known = None if session.shared or key in self._doubted else self._known.get(key)
         if known is None or known.content is None or known.shown is not None or not known.read:
             return False
