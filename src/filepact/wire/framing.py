@@ -22,7 +22,7 @@ from filepact.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 __all__ = [
     "BODY_LIMIT",
@@ -161,17 +161,19 @@ class ByteLineReader:
         self._held = 0
         self._skipping = False
 
-    def feed(self, data: bytes) -> Iterator[bytes | None]:
-        """Take the next bytes; yields the lines they complete, None as soon as one is too long."""
+    def feed(self, data: bytes) -> list[bytes | None]:
+        """Take the next bytes; the lines they complete, None as soon as one is too long."""
+        found: list[bytes | None] = []
         *ends, rest = data.split(b"\n")
         for end in ends:
             if self._parts or self._skipping or len(end) > self.limit:
-                yield from self._hold(end)
-                yield from self.end()
+                found += self._hold(end)
+                found += self.end()
             elif end and not end.isspace():
-                yield end
+                found.append(end)
         if rest:
-            yield from self._hold(rest)
+            found += self._hold(rest)
+        return found
 
     def end(self) -> Iterator[bytes | None]:
         """The stream is over; a last line needs no line end."""
@@ -208,23 +210,27 @@ class MessageReader:
         self._decode = decode
         self._cutter = ByteLineReader(limit)
 
-    def feed(self, data: bytes) -> Iterator[Message | ErrorResponse]:
-        """Take the next bytes; yields what they complete."""
+    def feed(self, data: bytes) -> list[Message | ErrorResponse]:
+        """Take the next bytes; what they complete."""
         return self._read(self._cutter.feed(data))
 
-    def end(self) -> Iterator[Message | ErrorResponse]:
+    def end(self) -> list[Message | ErrorResponse]:
         """The stream is over; a last line needs no line end."""
         return self._read(self._cutter.end())
 
-    def _read(self, lines: Iterator[bytes | None]) -> Iterator[Message | ErrorResponse]:
+    def _read(self, lines: Iterable[bytes | None]) -> list[Message | ErrorResponse]:
+        found: list[Message | ErrorResponse] = []
         for line in lines:
             if line is None:
-                limit = self._cutter.limit
-                yield ErrorResponse(INVALID_REQUEST, f"the message is longer than {limit:,} bytes")
-            elif not _HEADER.fullmatch(clean := line.strip()):
+                said = f"the message is longer than {self._cutter.limit:,} bytes"
+                found.append(ErrorResponse(INVALID_REQUEST, said))
+                continue
+            clean = line.strip()
+            if clean[:1] == b"{" or not _HEADER.fullmatch(clean):
                 message = read_message(clean, self._decode)
                 if message is not None:
-                    yield message
+                    found.append(message)
+        return found
 
 
 def read_message(line: bytes, decode: Callable[[bytes], Any]) -> Message | ErrorResponse | None:

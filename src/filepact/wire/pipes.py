@@ -288,7 +288,7 @@ class MessagePipes:
         data = read_some(self._source)
         with self._lock:
             self._only_reads = False
-        items = list(self._lines.feed(data) if data else self._lines.end())
+        items = self._lines.feed(data) if data else self._lines.end()
         for number, item in enumerate(items, start=1):
             self._more = number < len(items)
             if isinstance(item, ErrorResponse):

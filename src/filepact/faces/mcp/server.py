@@ -6,7 +6,7 @@ import json
 import sys
 import threading
 from contextlib import ExitStack, suppress
-from itertools import chain, zip_longest
+from functools import cache
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ from filepact.faces.mcp.results import ServerInfo
 from filepact.wire.pipes import MessagePipes, standard_pipes, stopped_by_signals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from filepact.domain.operation import Actor, Session
     from filepact.faces.mcp.calls import ElicitationHandler, FrameHandler
@@ -46,8 +46,10 @@ INSTRUCTIONS_LIMIT = 1_000
 """Most characters of the instructions; hosts put them into every conversation."""
 
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_DECODER = json.JSONDecoder()
 _LONG = 4_096  # characters from which on a text is quoted by itself
-_MARK = "\0"  # stands for such a text; JSON never holds it
+_MARK = "\0"  # stands for such a text
+_MARKED = b'"\\u0000"'  # and this for it in JSON
 _CONTROLS = bytes(set(range(32)) - {9, 10})
 _PLAIN = 65_536
 _FLAT = 100
@@ -156,7 +158,9 @@ def decode(line: bytes) -> Any:
         len(line) < _PLAIN and b"\\u" not in line and line.count(b"{") + line.count(b"[") < _FLAT
     )
     if plain and "pydantic_core" not in sys.modules:
-        return json.loads(line.decode())
+        text = line.decode()
+        found, end = _DECODER.raw_decode(text)
+        return found if end == len(text) else json.loads(text)  # which says what is wrong
     from pydantic_core import from_json  # noqa: PLC0415 - as said
 
     return from_json(line, cache_strings="keys")
@@ -169,34 +173,33 @@ def encode(message: Message) -> bytes:
         with suppress(ValueError, AttributeError):
             encoded: bytes = fast.to_json(message)
             return encoded
-    if _is_long(message) and (make := getattr(json.encoder, "c_make_encoder", None)) is not None:
-        return _in_pieces(message, make)
+    result: Any = message.get("result")
+    content: Any = result.get("content") if isinstance(result, dict) else None
+    text = content[0].get("text", "") if content else ""
+    if len(text) < _LONG or (quoted := _quoted(text)) is None:
+        return _plain(message)
+    # The text of an answer is most of it, and quoted by itself.
+    marked = [{**content[0], "text": _MARK}, *content[1:]]
+    pieces = _plain({**message, "result": {**result, "content": marked}}).split(_MARKED)
+    return quoted.join(pieces) if len(pieces) == 2 else _plain(message)
+
+
+def _plain(message: Message) -> bytes:
     # A lone surrogate becomes \udcxx, which is how JSON spells it.
-    return _JSON.encode(message).encode("utf-8", "backslashreplace")
+    return "".join(_encoder()(message, 0)).encode("utf-8", "backslashreplace")
 
 
-def _is_long(message: Message) -> bool:
-    """Whether a message is an answer with a long text."""
-    result = message.get("result")
-    content = result.get("content", ()) if isinstance(result, dict) else ()
-    return any(len(block.get("text", "")) >= _LONG for block in content)
-
-
-def _in_pieces(message: Message, make: Callable[..., Any]) -> bytes:
-    """As `encode`, with the long texts quoted by themselves."""
-    texts: list[bytes] = []
-
-    def quoted(text: str) -> str:
-        if len(text) < _LONG or (data := _quoted(text)) is None:
-            return json.encoder.encode_basestring(text)
-        texts.append(data)
-        return _MARK
-
-    # As its `JSONEncoder` makes one, which has no say in how texts are quoted.
-    encoder = make(None, _JSON.default, quoted, None, ":", ",", False, False, True)
-    data = "".join(encoder(message, 0)).encode("utf-8", "backslashreplace")
-    pieces = zip_longest(data.split(_MARK.encode()), texts, fillvalue=b"")
-    return b"".join(chain.from_iterable(pieces))
+@cache
+def _encoder() -> Callable[[Message, int], Iterable[str]]:
+    """The standard library's encoder; made once, where it can be, since that takes as long as an answer."""
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return lambda message, _: _JSON.iterencode(message)
+    quote = json.encoder.encode_basestring
+    made: Callable[[Message, int], Iterable[str]] = make(
+        *(None, _JSON.default, quote, None, ":", ",", False, False, True)
+    )
+    return made
 
 
 def _quoted(text: str) -> bytes | None:
@@ -205,7 +208,7 @@ def _quoted(text: str) -> bytes | None:
         data = text.encode()
     except UnicodeEncodeError:
         return None
-    if any(one in data for one in _CONTROLS):
+    if any(map(data.__contains__, _CONTROLS)):
         return None
     data = data.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
     return b'"%b"' % data.replace(b"\n", b"\\n").replace(b"\t", b"\\t")
