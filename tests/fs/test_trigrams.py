@@ -265,7 +265,7 @@ def test_no_file_is_read_at_once_of_a_root_that_has_gone(many, tmp_path):
 def test_a_library_of_an_earlier_version_is_not_used(monkeypatch):
     class Earlier:
         def trigram_version(self):
-            return trigrams._VERSION - 1
+            return trigrams.LIBRARY_VERSION - 1
 
     for library in (object(), Earlier()):
         monkeypatch.setattr(trigrams.ctypes, "CDLL", lambda _path, library=library: library)
@@ -286,7 +286,7 @@ def test_what_many_texts_hold_takes_little_room_for_each():
     wanted = [number for number in range(2_000) if number % 8]
     assert index.find(((b"xyz",),)) == wanted
     before, index = index.memory, sealed(index)
-    assert len(index._sealed.block) < before // 4
+    assert len(index.image.view) < before // 4
     assert index.find(((b"xyz",),)) == wanted
     index.close()
 

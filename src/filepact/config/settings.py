@@ -83,6 +83,7 @@ _SERVING: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
     "patience": (1, 3_600, (int, float), "number of seconds"),
 }
 _ELICITATION: Final = ("off", "form", "url", "both")
+_SWITCHES: Final = ("app", "shared_index")
 _HOOKS: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
     "idle": (1, 86_400, (int, float), "number of seconds"),
 }
@@ -128,6 +129,7 @@ class ServerSettings:
         elicitation: How a person may be asked in their chat about what waits.
         patience: Seconds that a call waits for what they say there.
         app: Whether their chat is given the frame of the review, where it shows such.
+        shared_index: Whether the search index is left to other servers in the state folder.
     """
 
     page: int | None = None
@@ -135,6 +137,7 @@ class ServerSettings:
     elicitation: Literal["off", "form", "url", "both"] = "off"
     patience: float = 50.0
     app: bool = True
+    shared_index: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,16 +364,18 @@ def _guarding(table: Any, text: str, name: str) -> GuardSettings:
 
 
 def _serving(table: Any, text: str, name: str) -> ServerSettings:
-    chosen = _table(table, ("mcp",), (*_SERVING, "elicitation", "app"), text, name)
+    chosen = _table(table, ("mcp",), (*_SERVING, "elicitation", *_SWITCHES), text, name)
     elicitation = chosen.get("elicitation", "off")
     if elicitation not in _ELICITATION:
         known = ", ".join(_ELICITATION)
         raise refusal(text, name, ("mcp", "elicitation"), f"has to be one of {known}")
-    if type(app := chosen.get("app", True)) is not bool:
-        raise refusal(text, name, ("mcp", "app"), "has to be true or false")
+    switches = {key: chosen[key] for key in _SWITCHES if key in chosen}
+    for key, value in switches.items():
+        if type(value) is not bool:
+            raise refusal(text, name, ("mcp", key), "has to be true or false")
     numbers = {key: value for key, value in chosen.items() if key in _SERVING}
     numbers = _numbers(numbers, "mcp", _SERVING, text, name)
-    return ServerSettings(**numbers, elicitation=elicitation, app=app)
+    return ServerSettings(**numbers, elicitation=elicitation, **switches)
 
 
 def _numbers(

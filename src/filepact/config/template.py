@@ -69,6 +69,9 @@ KEYS: Final = (
     SettingInfo(
         "mcp", "app", "true", "show the review within your chat, where it shows apps", _SWITCH
     ),
+    SettingInfo(
+        "mcp", "shared_index", "true", "keep the search index for other servers and starts", _SWITCH
+    ),
     SettingInfo("acp", "answer_own", "true", "answer for the proxy's own reading tools", _SWITCH),
     SettingInfo(
         "hooks", "idle", "600", "seconds until their process ends", _between(1, 86_400, "number")

@@ -85,7 +85,7 @@ class RootReader:
         self._in_one_step = self.resolver == "openat2" and not boundary.mounts and has_proc()
         self.trees = WorkTrees(path, self._bytes, self.glance)
         status = os.fstat(descriptor)
-        self._identity = (status.st_dev, status.st_ino)
+        self.identity = (status.st_dev, status.st_ino)
 
     @classmethod
     def open(
@@ -162,7 +162,7 @@ class RootReader:
             status = os.stat(self.path, follow_symlinks=False)
         except OSError:
             return False
-        return (status.st_dev, status.st_ino) == self._identity
+        return (status.st_dev, status.st_ino) == self.identity
 
     # -- looking --------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from filepact.text.literals import Needs
 
 __all__ = [
+    "LIBRARY_VERSION",
     "NO_LINE",
     "NO_TEXT",
     "FileRead",
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 _LIBRARY = Path(__file__).resolve().parent.parent / "libtrigram.so.1"
-_VERSION: Final = 5
+LIBRARY_VERSION: Final = 5
 """That of the library that this module was written for."""
 
 _KELVIN: Final = b"\xe2\x84\xaa"
@@ -48,7 +49,7 @@ def _library() -> Any:
     """The library in C; None where there is none."""
     try:
         library = ctypes.CDLL(str(_LIBRARY))
-        if library.trigram_version() != _VERSION:
+        if library.trigram_version() != LIBRARY_VERSION:
             return None
         library.trigram_rest.argtypes = [ctypes.c_void_p]
         library.read_files.argtypes = [
@@ -93,16 +94,20 @@ class TrigramImage:
     """The trigrams of texts that none are added to any more, in one block of bytes.
 
     Args:
-        block: What `TrigramIndex.seal` has made; any other bytes hold no texts.
+        block: What `TrigramIndex.seal` has made, up to the end; any other bytes hold no texts.
+        start: Where it begins.
 
     Attributes:
+        view: The block.
         size: How many numbers there are for texts.
     """
 
-    def __init__(self, block: mmap) -> None:
-        self.block = block
-        self._bytes = (ctypes.c_char * len(block)).from_buffer(block)
-        self.at: tuple[Any, int] = ctypes.byref(self._bytes), len(block)
+    def __init__(self, block: mmap, start: int = 0) -> None:
+        self.view = memoryview(block)[start:]
+        self.at: tuple[Any, int] = (
+            (ctypes.c_char * len(self.view)).from_buffer(block, start),
+            len(self.view),
+        )
         self.size = max(0, int(_library().sealed_texts(*self.at)))
 
 
@@ -115,13 +120,14 @@ class TrigramIndex:
         sealed: Texts with the lowest numbers.
 
     Attributes:
+        image: These texts; None for none.
         size: The number of the next text.
     """
 
     def __init__(self, library: Any, handle: int, sealed: TrigramImage | None = None) -> None:
         self._library = library
         self._handle = handle
-        self._sealed = sealed
+        self.image = sealed
         self._sealing = threading.Lock()
         self.size = 0 if sealed is None else sealed.size
 
@@ -135,13 +141,13 @@ class TrigramIndex:
     def close(self) -> None:
         """Give the memory back; may be called twice."""
         with self._sealing:
-            handle, self._handle, self._sealed = self._handle, 0, None
+            handle, self._handle, self.image = self._handle, 0, None
             self._library.trigram_free(handle or None)
 
     @property
     def added(self) -> int:
         """How many numbers of texts are behind those of the block."""
-        return self.size - (0 if self._sealed is None else self._sealed.size)
+        return self.size - (0 if self.image is None else self.image.size)
 
     def add(self, text: bytes) -> int:
         """Take in a text, and return its number.
@@ -180,7 +186,7 @@ class TrigramIndex:
         with self._sealing:
             if not self._handle:
                 return None
-            sealed = (None, 0) if self._sealed is None else self._sealed.at
+            sealed = (None, 0) if self.image is None else self.image.at
             size = self.memory + _LEAST_BLOCK
             while True:
                 # Of its own, so that all of it goes back to the system one day.
@@ -219,8 +225,8 @@ class TrigramIndex:
         room = max(self.size, 1)
         out = (ctypes.c_uint32 * room)()
         count = 0
-        if self._sealed is not None:
-            asked = *self._sealed.at, literal, len(literal), out, room
+        if self.image is not None:
+            asked = *self.image.at, literal, len(literal), out, room
             count = self._library.sealed_find(*asked)
         if count >= 0 and self.added:
             behind = ctypes.byref(out, 4 * count)
@@ -233,7 +239,7 @@ class TrigramIndex:
     @property
     def memory(self) -> int:
         """Bytes that it takes, about."""
-        sealed = 0 if self._sealed is None else len(self._sealed.block)
+        sealed = 0 if self.image is None else len(self.image.view)
         return sealed + int(self._library.trigram_memory(self._handle))
 
 

@@ -52,9 +52,11 @@ class EntryFilter:
 
     Attributes:
         refused: How many names rules have refused so far.
+        narrow: Whether only some folders are shared.
     """
 
     refused = 0
+    narrow = False
 
     def __init__(self, allow: Callable[[str, bool], bool]) -> None:
         self._allow = allow

@@ -509,6 +509,7 @@ class _Listing(EntryFilter):
         self._asked = asked
         self._suspicion = policy.suspicion(asked.action)
         self._narrowed = narrowed
+        self.narrow = narrowed is not None
 
     @property
     def key(self) -> Hashable:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -24,15 +24,18 @@ from filepact.workspace.name_index import NameIndex
 from filepact.workspace.text_index import KnownTexts, TextIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterator
+    from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from filepact.domain.document import RootId
+    from filepact.fs.index_file import IndexFile
     from filepact.fs.locks import FileLocks
     from filepact.fs.root import Root
     from filepact.fs.walk import EntryFilter
     from filepact.text.codec import NamedEncoding
     from filepact.text.literals import Needs
     from filepact.workspace.guard import Guard
+    from filepact.workspace.name_views import FileList
 
 T = TypeVar("T")
 
@@ -48,6 +51,13 @@ _AT_ONCE: Final = 16
 _KEPT_SECONDS: Final = 60.0
 """Texts are kept until for so long nobody searches."""
 
+_LEAST_KEPT: Final = 200
+"""Fewer texts are read anew as quickly as they are taken over from another server."""
+
+_TURN_SECONDS: Final = 60.0
+"""So long it is waited for another server that reads the same texts."""
+
+_SAVE_EVERY: Final = 60.0
 _IDLE_SECONDS: Final = 900.0
 """After so long without a search nothing is known any more."""
 
@@ -58,11 +68,18 @@ class RootSearch:
     Args:
         names: The names; None where the disk has to be walked.
         texts: The texts.
+        adopt: Takes over what another server knows of them, when it is asked for them first.
     """
 
-    def __init__(self, names: NameIndex | None, texts: TextIndex) -> None:
+    def __init__(
+        self,
+        names: NameIndex | None,
+        texts: TextIndex,
+        adopt: Callable[[], None] = lambda: None,
+    ) -> None:
         self._names = names
         self._texts = texts
+        self._adopt = adopt
 
     def walk(
         self,
@@ -113,7 +130,10 @@ class RootSearch:
             needs: The literals that a text must hold to match.
             held: Files of which something else than the disk is searched.
         """
-        files = None if self._names is None else self._names.files(base, allow, glob)
+        if self._names is None:
+            return None
+        self._adopt()
+        files = self._names.files(base, allow, glob)
         return None if files is None else self._texts.known(files, needs, held)
 
 
@@ -122,10 +142,26 @@ NO_INDEX: Final = RootSearch(None, TextIndex(lambda: None))
 
 
 class _RootIndex:
-    """The names and the texts of one root."""
+    """The names and the texts of one root.
 
-    def __init__(self, root: Root, locks: FileLocks | None) -> None:
+    Attributes:
+        kept: Where other servers leave what they know of it; None where nobody does.
+        adopting: Held by who takes it over.
+        adopted: Whether that was tried.
+        left: The stamp of the file that was taken over or written last.
+        strange: Whether there is something in it that may not be known.
+        saved: When it was written last.
+    """
+
+    def __init__(self, root: Root, locks: FileLocks | None, kept: IndexFile | None) -> None:
         self.root = root
+        self.kept = kept
+        self.adopting = threading.Lock()
+        self.adopted = False
+        self.left: bytes | None = None
+        self.strange = False
+        self.saved: float | None = None
+        self._fresh = True
         self.names = NameIndex(root, share=WatcherLimit(locks))
         self.texts = TextIndex()
         self.verified = time.monotonic()
@@ -145,6 +181,13 @@ class _RootIndex:
         self.names.close()
         self.texts.clear()
         self.filled = None
+        self.adopted, self._fresh = False, True
+
+    @property
+    def begins_at_once(self) -> bool:
+        """Whether to list the names is worth a search's time, since others know the texts; said once only."""
+        fresh, self._fresh = self._fresh, False
+        return fresh and self.kept is not None and self.kept.stamp is not None
 
     def refresh(self) -> bool:
         """Whether the names can be relied on now; what has changed is forgotten."""
@@ -154,6 +197,7 @@ class _RootIndex:
             changes = self.names.refresh()
             if changes is None:
                 self.texts.clear()
+                self.adopted = False
                 return False
             self.texts.forget(changes)
             return True
@@ -166,6 +210,7 @@ class SearchIndexes:
         guard: The roots, and what of them may be read at all.
         given: What is said about a file's encoding outside the file, by root.
         locks: By which processes agree on how many folders they watch; None for a process by itself.
+        keep: Where servers leave what they know of a root to others; None where they do not.
     """
 
     def __init__(
@@ -173,8 +218,10 @@ class SearchIndexes:
         guard: Guard,
         given: Callable[[Root], Callable[[str], NamedEncoding | None]],
         locks: FileLocks | None = None,
+        keep: Callable[[Root], IndexFile] | None = None,
     ) -> None:
         self._locks = locks
+        self._keep = keep
         self._guard = guard
         self._given = given
         self._roots: dict[RootId, _RootIndex] = {}
@@ -206,10 +253,14 @@ class SearchIndexes:
             self._searching += 1
             index = self._roots.get(root.path)
             if index is None:
-                index = self._roots[root.path] = _RootIndex(root, self._locks)
+                kept = None if self._keep is None else self._keep(root)
+                index = self._roots[root.path] = _RootIndex(root, self._locks, kept)
         try:
+            if not index.names.ready and index.begins_at_once:
+                index.names.build(self._stopped)
             ready = index.names.ready and index.refresh()
-            yield RootSearch(index.names if ready else None, index.texts)
+            adopt = partial(self._adopt, index)
+            yield RootSearch(index.names if ready else None, index.texts, adopt)
         finally:
             with self._changed:
                 self._searching -= 1
@@ -272,16 +323,37 @@ class SearchIndexes:
         if time.monotonic() - index.verified > _VERIFY_EVERY:
             index.verified = time.monotonic()
             index.texts.verify(index.root.glance)
+        self._adopt(index)
         state = index.names.changed, index.texts.changed
-        # What no agent may read without being asked about is not looked into here.
-        allow = self._guard.listing(index.root, "read")
-        if index.names.walk(".", allow, cancelled=self._stopped) is None:
-            return
-        files = index.names.files(".", allow, "**/*")
+        files = self._readable(index)
         if files is None:
             return
-        self._rest = time.monotonic() + _STEP_SECONDS
         paths = index.texts.claim(files)
+        with ExitStack() as turn:
+            if index.kept is not None and len(paths) >= _LEAST_KEPT:
+                turn.enter_context(self._turn(index.kept))
+                if index.kept.stamp != index.left:
+                    # Somebody has read these texts meanwhile.
+                    index.adopted = False
+                    self._adopt(index)
+                    paths = index.texts.claim(files)
+            if not self._put_all(index, paths):
+                return
+            if paths or index.strange:
+                index.texts.rest(anew=index.strange)
+                self._save(index)
+        index.filled = state
+
+    def _readable(self, index: _RootIndex) -> FileList | None:
+        """The files that are looked into here: not those that no agent may read without being asked about."""
+        allow = self._guard.listing(index.root, "read")
+        if index.names.walk(".", allow, cancelled=self._stopped) is None:
+            return None
+        return index.names.files(".", allow, "**/*")
+
+    def _put_all(self, index: _RootIndex, paths: Sequence[str]) -> bool:
+        """Take in files that were claimed; whether that came to an end."""
+        self._rest = time.monotonic() + _STEP_SECONDS
         given = self._given(index.root)
         for at in range(0, len(paths), _AT_ONCE):
             some = paths[at : at + _AT_ONCE]
@@ -290,12 +362,65 @@ class SearchIndexes:
                 if index.texts.full:
                     index.texts.rest()
                 if self._closed or index.texts.full:
-                    return
+                    return False
                 record = FileRecord(*found, 1) if isinstance(found, tuple) else None
                 self._index(index, path, record, partial(given, path))
-        if paths:
-            index.texts.rest()
-        index.filled = state
+        return True
+
+    # -- with other servers ---------------------------------------------------------------
+
+    def _turn(self, kept: IndexFile) -> AbstractContextManager[object]:
+        """Wait until no other server reads the same texts, but not for ever."""
+        end = time.monotonic() + _TURN_SECONDS
+        with suppress(FilepactError):
+            while not self._closed and time.monotonic() < end:
+                held = kept.turn()
+                if held is not None:
+                    return held
+                with self._changed:
+                    self._changed.wait(_PAUSE_SECONDS * 20)
+        return nullcontext()
+
+    def _adopt(self, index: _RootIndex) -> None:
+        """Take over what another server knows, as far as files are still as they were then."""
+        with index.adopting:
+            if index.adopted or index.kept is None or not index.texts.usable:
+                return
+            index.adopted = True
+            index.left = index.kept.stamp
+            record = None if index.left is None else index.kept.load()
+            files = None if record is None else self._readable(index)
+            if record is None or files is None:
+                return
+            given = self._given(index.root)
+            glance = index.root.glance
+            index.texts.adopt(record, files, glance, lambda path: _said(given(path)))
+            others = {path for path in (*record.paths, *record.binary) if path not in files.among}
+            index.strange = not self._narrow(index) and any(
+                path and glance(path) for path in others
+            )
+
+    def _narrow(self, index: _RootIndex) -> bool:
+        return self._guard.listing(index.root, "read").narrow
+
+    def _save(self, index: _RootIndex) -> None:
+        """Leave what is known to others, and use it together with them from then on."""
+        kept, now = index.kept, time.monotonic()
+        record = None if kept is None else index.texts.record()
+        if kept is None or record is None or len(record.paths) < _LEAST_KEPT:
+            return
+        often = index.saved is not None and now - index.saved < _SAVE_EVERY
+        if often or self._narrow(index):
+            return
+        before = kept.stamp
+        if before is not None and before != index.left:
+            index.left = before  # another server was quicker; the next time it is our turn
+        elif kept.save(record):
+            index.saved, index.strange = now, False
+            index.left = kept.stamp
+            ours = kept.load()
+            if ours is not None:
+                index.texts.share(record, ours.image)
 
     def _index(
         self,
@@ -318,8 +443,16 @@ class SearchIndexes:
         if found.links > 1 or holds_private_key(found.data):
             texts.put_off(path)
             return
-        text = searchable(found.data, name=path, given=given)
-        texts.put(path, text, found.stamp, recoded=text is not found.data)
+        said: list[str] = []
+
+        def asked() -> NamedEncoding | None:
+            one = given()
+            said.append(_said(one))
+            return one
+
+        text = searchable(found.data, name=path, given=asked)
+        recoded = text is not found.data
+        texts.put(path, text, found.stamp, recoded=recoded, said=said[-1] if said else None)
 
     def _pause(self) -> None:
         """Leave the processor to searches, and now and then to everything else."""
@@ -329,3 +462,8 @@ class SearchIndexes:
                 while self._searching and not self._closed:
                     self._changed.wait()
             self._rest = time.monotonic() + _STEP_SECONDS
+
+
+def _said(encoding: NamedEncoding | None) -> str:
+    """What is said about an encoding, so that it can be compared."""
+    return "" if encoding is None else f"{encoding.codec} {encoding.origin}"

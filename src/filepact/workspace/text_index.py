@@ -5,18 +5,20 @@ Nothing is answered from here: it says in which files a search need not look.
 
 from __future__ import annotations
 
-import struct
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from filepact.fs.index_file import STAMP, IndexRecord
 from filepact.fs.trigrams import NO_TEXT, TrigramIndex
 from filepact.workspace.documents import EDITORCONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from filepact.fs.trigrams import TrigramImage
     from filepact.text.literals import Needs
     from filepact.workspace.name_index import IndexChanges
     from filepact.workspace.name_views import FileList
@@ -34,7 +36,9 @@ _LARGEST_KEPT: Final = 4 << 20
 """So many bytes of a root's texts are kept, none of them longer than that."""
 
 
-_STAMP: Final = struct.Struct("=Qqqq")
+_RACY_NANOSECONDS: Final = 2_000_000_000
+"""A stamp may stay the same while the file changes once more, if it is younger than that; nobody else is told it."""
+
 _FIELDS: Final = 4
 _INODE: Final = (1 << 64) - 1  # the library in C has them with a sign
 
@@ -90,6 +94,8 @@ class TextIndex:
         self._searched: set[str]
         self._wide: set[str]
         self._recoded: set[str]
+        self._racy: set[str]
+        self._said: dict[str, str]
         self._claimed: set[str]
         self._noted: list[str]
         self._emptied = 0
@@ -120,6 +126,8 @@ class TextIndex:
         self._numbers, self._paths, self._stamps = {}, [], bytearray()
         self._binary, self._searched = {}, set()
         self._wide, self._recoded, self._claimed = set(), set(), set()
+        self._racy, self._said = set(), {}
+        self._shared: TrigramImage | None = None
         self._kept, self._kept_bytes = {}, 0
         self._full = False
         self._noted = []
@@ -141,7 +149,7 @@ class TextIndex:
         with self._lock:
             if any(name.rpartition("/")[2] == EDITORCONFIG for name in names):
                 # What is said about encodings may be another now.
-                names = names | self._wide | self._binary.keys()
+                names = names | self._wide | self._binary.keys() | self._claimed
             if folders:
                 inside = tuple("" if one == "." else f"{one}/" for one in folders)
                 known = (self._numbers, self._binary, self._searched, self._claimed)
@@ -155,7 +163,8 @@ class TextIndex:
             self._paths[number] = None
             self._kept_bytes -= len(self._kept.pop(number, b""))
         self._binary.pop(name, None)
-        for some in (self._searched, self._wide, self._recoded, self._claimed):
+        self._said.pop(name, None)
+        for some in (self._searched, self._wide, self._recoded, self._claimed, self._racy):
             some.discard(name)
         self._note(name)
         self.changed += 1
@@ -227,7 +236,7 @@ class TextIndex:
         number = self._numbers.get(path)
         if number is None:
             return self._binary.get(path)
-        return bytes(self._stamps[number * _STAMP.size : (number + 1) * _STAMP.size])
+        return bytes(self._stamps[number * STAMP.size : (number + 1) * STAMP.size])
 
     def _keep(self, numbers: Mapping[str, int], before: int, path: str, text: bytes) -> None:
         """Keep a text that was read after the changes of its file were taken in.
@@ -251,23 +260,29 @@ class TextIndex:
             self._kept, self._kept_bytes = {}, 0
         self.rest()
 
-    def rest(self) -> None:
-        """Take up less memory, until the next text comes; for the thread that puts texts."""
-        self._seal()
+    def rest(self, *, anew: bool = False) -> None:
+        """Take up less memory, until the next text comes; for the thread that puts texts.
+
+        Args:
+            anew: Whether also what has gone is to be left out.
+        """
+        self._seal(anew=anew)
         with self._lock:
             # Sets do not become smaller by what is taken out.
             self._claimed, self._searched = set(self._claimed), set(self._searched)
             if self._trigrams is not None:
                 self._trigrams.rest()
 
-    def _seal(self) -> None:
+    def _seal(self, *, anew: bool) -> None:
         """Put all into one block, without holding up searches."""
         with self._lock:
             trigrams = self._trigrams
-            if trigrams is None or trigrams.added * _MOST_ADDED <= trigrams.size:
+            if trigrams is None or not trigrams.size:
+                return
+            if trigrams.added * _MOST_ADDED <= trigrams.size and not anew:
                 return
             paths = self._paths.copy()
-        anew = len(paths) > len(self._numbers) + _FEW
+        anew = anew or len(paths) > len(self._numbers) + _FEW
         kept = [number for number, path in enumerate(paths) if path is not None]
         numbers = [NO_TEXT] * len(paths)
         for number, old in enumerate(kept) if anew else zip(kept, kept, strict=True):
@@ -277,14 +292,14 @@ class TextIndex:
             if block is None or trigrams is not self._trigrams:
                 return
             self._trigrams = self._make(block)
-            self._full = len(block.block) > _BUDGET
+            self._full = len(block.view) > _BUDGET
             trigrams.close()
             if anew:
                 self._renumber(kept)
 
     def _renumber(self, kept: Sequence[int]) -> None:
         """Give texts other numbers: to each its place among those that are kept."""
-        paths, texts, stamps, size = self._paths, self._kept, self._stamps, _STAMP.size
+        paths, texts, stamps, size = self._paths, self._kept, self._stamps, STAMP.size
         self._stamps = bytearray().join(stamps[old * size : (old + 1) * size] for old in kept)
         # What was forgotten meanwhile has no path any more.
         self._paths = [paths[old] for old in kept]
@@ -306,7 +321,15 @@ class TextIndex:
             self._claimed |= unknown
             return sorted(unknown)
 
-    def put(self, path: str, text: bytes | None, stamp: _Stamp, *, recoded: bool = False) -> None:
+    def put(
+        self,
+        path: str,
+        text: bytes | None,
+        stamp: _Stamp,
+        *,
+        recoded: bool = False,
+        said: str | None = None,
+    ) -> None:
         """A claimed file holds a text.
 
         Args:
@@ -314,12 +337,17 @@ class TextIndex:
             text: It, as UTF-8; None for no text.
             stamp: That of the file.
             recoded: Whether the file holds other bytes than these.
+            said: What is said about its encoding outside the file, if it was asked.
         """
         with self._lock:
             if path not in self._claimed or self._trigrams is None:
                 return
             self._claimed.discard(path)
             self._note(path)
+            if said is not None:
+                self._said[path] = said
+            if max(stamp[-2:]) > time.time_ns() - _RACY_NANOSECONDS:
+                self._racy.add(path)
             if text is None:
                 self._binary[path] = _packed(stamp)
                 return
@@ -336,6 +364,95 @@ class TextIndex:
                 self._wide.add(path)
             if recoded:
                 self._recoded.add(path)
+
+    # -- for others -----------------------------------------------------------------------
+
+    def record(self) -> IndexRecord | None:
+        """What others may know; None where that would not be all, or there is nothing new."""
+        with self._lock:
+            trigrams = self._trigrams
+            image = None if trigrams is None else trigrams.image
+            if trigrams is None or image is None or image is self._shared or trigrams.added:
+                return None
+            racy = self._racy
+            binary = {path: one for path, one in self._binary.items() if path not in racy}
+            return IndexRecord(
+                image,
+                [None if path in racy else path for path in self._paths],
+                bytes(self._stamps),
+                frozenset(self._wide),
+                frozenset(self._recoded),
+                binary,
+                dict(self._said),
+            )
+
+    def share(self, record: IndexRecord, image: TrigramImage) -> None:
+        """Use an image that others have too in place of the same one in a record."""
+        with self._lock:
+            trigrams = self._trigrams
+            if trigrams is not None and trigrams.image is record.image and not trigrams.added:
+                self._trigrams = self._make(image)
+                self._shared = image
+                trigrams.close()
+
+    def adopt(
+        self,
+        record: IndexRecord,
+        files: FileList,
+        stamp: Callable[[str], _Stamp | None],
+        said: Callable[[str], str],
+    ) -> int:
+        """Take in what another has recorded, as far as it is still so, if nothing is known yet.
+
+        Args:
+            record: It.
+            files: The files that may be known.
+            stamp: That of a file now; None for one that has gone.
+            said: What is said about a file's encoding outside it.
+
+        Returns:
+            How many files that is.
+        """
+        # What changes from now on is forgotten, and then not taken in.
+        claimed = dict(zip(names := self.claim(files), names, strict=True))
+        with self._lock:
+            if self._trigrams is None or self._trigrams.size or self._binary:
+                return 0
+            self._trigrams.close()
+            mine = self._trigrams = self._make(record.image)
+            self._shared = record.image
+            self._paths = [None] * len(record.paths)
+            self._stamps = bytearray(record.stamps)
+            self._full = record.image.size > 0 and len(record.image.view) > _BUDGET
+        same = partial(_unchanged, record, stamp, said)
+        size, stamps = STAMP.size, record.stamps
+        texts = [
+            (at, claimed[path])
+            for at, path in enumerate(record.paths)
+            if path in claimed and same(path, stamps[at * size : (at + 1) * size])
+        ]
+        binary = [
+            claimed[path]
+            for path, one in record.binary.items()
+            if path in claimed and same(path, one)
+        ]
+        with self._lock:
+            if mine is None or mine is not self._trigrams:
+                return 0
+            for at, path in texts:
+                if path in self._claimed:
+                    self._numbers[path], self._paths[at] = at, path
+            for path in binary:
+                if path in self._claimed:
+                    self._binary[path] = record.binary[path]
+            known = self._numbers.keys() | self._binary.keys()
+            self._claimed -= known
+            self._wide |= record.wide & known
+            self._recoded |= record.recoded & known
+            self._said |= {path: one for path, one in record.said.items() if path in known}
+            self._emptied += 1
+            self.changed += 1
+        return len(texts) + len(binary)
 
     def put_off(self, path: str) -> None:
         """A claimed file is always to be searched, until it changes."""
@@ -363,9 +480,21 @@ def _text(
     return None if number is None or path in held else kept.get(number)
 
 
+def _unchanged(
+    record: IndexRecord,
+    stamp: Callable[[str], _Stamp | None],
+    said: Callable[[str], str],
+    path: str,
+    known: bytes,
+) -> bool:
+    """Whether a file is as it was recorded, and would be read alike."""
+    before = record.said.get(path)
+    return _packed(stamp(path) or ()) == known and (before is None or before == said(path))
+
+
 def _packed(stamp: _Stamp) -> bytes:
     """A stamp in a third of the memory; empty for one that no file has."""
     if len(stamp) != _FIELDS:
         return b""
     inode, size, modified, changed = stamp
-    return _STAMP.pack(inode & _INODE, size, modified, changed)
+    return STAMP.pack(inode & _INODE, size, modified, changed)

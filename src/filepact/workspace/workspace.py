@@ -141,7 +141,7 @@ class Workspace:
             *(guard, store, self._waiting), fitting=self._fitting, writer=self._writer
         )
         self._plans = UndoExecutor(guard, self._waiting, fitting=self._fitting, writer=self._writer)
-        self._remembers = False
+        self._remembers: str | None = None
         self._indexes: SearchIndexes | None = None
         self._making = threading.Lock()
         self.recovery = Recovery(store, state, guard.root_of, self.show, self.approving.renew)
@@ -251,12 +251,16 @@ class Workspace:
             deadline=deadline,
             progress=progress,
             page=page,
-            indexes=self._search_indexes if self._remembers else None,
+            indexes=self._search_indexes if self._remembers is not None else None,
         )
 
-    def keep_search_index(self) -> None:
-        """Remember what files hold, from the first search on, for the searches that come; for servers."""
-        self._remembers = True
+    def keep_search_index(self, *, shared_by: str = "") -> None:
+        """Remember what files hold, from the first search on, for the searches that come; for servers.
+
+        Args:
+            shared_by: Version of the servers to which it is left in the state folder; empty to leave it to none.
+        """
+        self._remembers = shared_by
 
     def _search_indexes(self) -> SearchIndexes:
         """The search indexes, made with the first search."""
@@ -264,7 +268,8 @@ class Workspace:
 
         with self._making:
             known = self.guard, self._documents.given_in, self._state.locks
-            self._indexes = self._indexes or SearchIndexes(*known)
+            keep = partial(self._state.index_of, self._remembers) if self._remembers else None
+            self._indexes = self._indexes or SearchIndexes(*known, keep)
             return self._indexes
 
     # -- changing -------------------------------------------------------------------------

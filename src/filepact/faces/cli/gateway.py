@@ -158,7 +158,7 @@ def _realms(
 ) -> Realms:
     def opened(folders: tuple[str, ...], mode: Mode) -> Workspace:
         workspace = open_workspace(folders, state_dir=state, mode=mode, settings=settings)
-        workspace.keep_search_index()
+        workspace.keep_search_index(shared_by=VERSION if settings.server.shared_index else "")
         return workspace
 
     def tools(workspace: Workspace, access: RealmAccess) -> Toolset:

@@ -112,7 +112,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         if workspace is None:
             return
         stack.callback(workspace.close)
-        workspace.keep_search_index()
+        workspace.keep_search_index(shared_by=VERSION if settings.server.shared_index else "")
         _greet()
         if solution:
             workspace.guard.find_file(solution, "read")

@@ -35,6 +35,7 @@ _OURS: Final = {
     "hooks": "sockets of hooks",
     "snapshots": "snapshots of roots",
     "contents": "large contents",
+    "indexes": "search indexes",
     "rescued": "rescued texts",
     "room": "room kept free",
 }
