@@ -3,43 +3,30 @@
 from __future__ import annotations
 
 from contextlib import closing
-from functools import cache
 from typing import TYPE_CHECKING
 
-from filepact.config.layers import RuleSet
-from filepact.config.person import TRUST_FILE, home_folder, read_settings, state_folder
-from filepact.config.rule_files import read_project
+from filepact.config.person import TRUST_FILE
 from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.domain.document import RootId
 from filepact.domain.operation import AuditOptions
-from filepact.domain.policy import AccessRequest, decide
-from filepact.errors import InvalidParamsError, NoChangeError, StateFailedError
-from filepact.fs.home_secrets import SecretIndex
-from filepact.fs.kernel import most_watches
+from filepact.errors import NoChangeError, StateFailedError
 from filepact.fs.locks import keep_out, locked_by
 from filepact.fs.root import Root, replace_outside
 from filepact.fs.state import (
     NAME,
     audit_in,
     journal_in,
-    open_audit_pipes,
     open_state,
     read_answers,
     read_note,
-    whoami,
     write_answers,
     write_note,
 )
+from filepact.opening import OpenFolders, open_folders, secret_places
 from filepact.store.connection import IN_USE
-from filepact.store.known_texts import SqliteKnownTexts
-from filepact.store.snapshots import SqliteSnapshots
 from filepact.store.sqlite import SqliteStore
-from filepact.workspace.audit import AuditLog, audit_log
-from filepact.workspace.documents import PROJECT_FILE, EncodingSettings, read_project_file
-from filepact.workspace.guard import Guard
-from filepact.workspace.kept_files import KnownFileLimits
-from filepact.workspace.read_tracker import KnownTextWriter
-from filepact.workspace.workspace import Workspace
+from filepact.workspace.audit import AuditLog
+from filepact.workspace.documents import read_project_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,7 +36,6 @@ if TYPE_CHECKING:
     from filepact.config.language_servers import LanguageServerSettings, ServerTrust
     from filepact.config.settings import Settings
     from filepact.domain.operation import JournalCheckResult, SalvageResult, StoreOptions
-    from filepact.domain.policy import Policy
     from filepact.domain.server_sandbox import ServerSandbox
     from filepact.fs.locks import ProcessLock
     from filepact.fs.sandbox import SandboxMode, Trial
@@ -62,19 +48,21 @@ if TYPE_CHECKING:
     from filepact.store.postgres_upkeep import StoreDatabase
     from filepact.tools.registry import Level, Tier, Toolset
     from filepact.workspace.buffers import Buffers
-    from filepact.workspace.shared import SharedRoot
-    from filepact.workspace.workspace import Mode
+    from filepact.workspace.guard import Guard
+    from filepact.workspace.workspace import Mode, Workspace
 
     Locate = Callable[[str], str | None]
 
 __all__ = [
     "SETUP_FILE",
+    "OpenFolders",
     "check_state",
     "confines_servers",
     "guarding",
     "journal_roots",
     "keep_before_setup",
     "open_audit",
+    "open_folders",
     "open_observed",
     "open_pool",
     "open_semantic_workspace",
@@ -235,69 +223,17 @@ def open_workspace(
             file or a root's own file of rules is wrong.
         StateFailedError: The state folder, or the file for signed heads, cannot be used.
     """
-    if isinstance(roots, str):
-        roots = (roots,) if roots else ()
-    if not roots:
-        # "No root" must never come to mean "everything".
-        raise InvalidParamsError("no folder was named", hint="Name at least one folder.")
-    settings = read_settings() if settings is None else settings
-    home = home or home_folder()
-    opened: list[Root] = []
-    store: SqliteStore | PostgresStore | None = None
-    secrets = None if home is None else _secrets_in(home)
-    try:
-        for path in roots:
-            root = Root.open(path, resolver=resolver, secrets=secrets, mounts=settings.guard.mounts)
-            if any(root.path == other.path for other in opened):
-                root.close()
-                continue
-            opened.append(root)
-        state = open_state(state_dir or state_folder(), [root.path for root in opened])
-        auditing = settings.audit or AuditOptions()
-        # What is outside is not within reach once this process has confined itself.
-        user, outside = whoami(), open_audit_pipes(auditing)
-        if settings.store is not None:
-            from filepact.store.databases import open_database  # noqa: PLC0415 - few have one
-
-            store = open_database(settings.store, state.name)
-        shared: SharedRoot | None = None
-        if checkouts := [root for root in opened if state.is_checkout(root.path)]:
-            from filepact.sharing import open_checkout  # noqa: PLC0415 - few folders are
-
-            shared = open_checkout(state, checkouts)
-        if landlock != "off":  # before the journal and the roots are looked into
-            if secrets is not None:
-                secrets.learn()
-            from filepact.fs.sandbox import confine  # noqa: PLC0415 - only servers need it
-
-            most_watches()  # what the system says of it is not within reach later
-            confine(landlock, opened, state.path, network=store is None and shared is None)
-        in_force = settings.rules
-        for root in opened:
-            in_force = in_force.narrowed(_project_rules(root))
-        policy = in_force.about([root.path for root in opened]).policy
-        guard = Guard(
-            opened, given=[str(path) for path in roots], policy=policy, net=settings.guard.content
-        )
-        store = store or SqliteStore(state.database, locked_by=locked_by)
-        return Workspace(
-            guard,
-            store,
-            state,
-            mode=mode,
-            encodings=EncodingSettings(guard, settings.encodings),
-            buffers=buffers,
-            lasting=KnownTextWriter(SqliteKnownTexts(state.known), state.locks),
-            limits=settings.limits,
-            audit=audit_log(auditing, state.audit, policy, user, outside),
-            shared=shared,
-        )
-    except BaseException:
-        for root in opened:
-            root.close()
-        if store is not None:
-            store.close()
-        raise
+    folders = open_folders(
+        roots,
+        state_dir=state_dir,
+        mode=mode,
+        settings=settings,
+        home=home,
+        resolver=resolver,
+        landlock=landlock,
+        buffers=buffers,
+    )
+    return folders.workspace()
 
 
 def open_observed(
@@ -311,6 +247,9 @@ def open_observed(
 
     Only one process at a time may do so with the same folders; a guard has a snapshot of its own.
     """
+    from filepact.store.snapshots import SqliteSnapshots  # noqa: PLC0415 - servers have none
+    from filepact.workspace.kept_files import KnownFileLimits  # noqa: PLC0415 - the same
+
     workspace = open_workspace(roots, state_dir=state_dir, settings=settings)
     state = open_state(state_dir)
     folders = [root.path for root in workspace.guard.roots]
@@ -415,7 +354,7 @@ def start_fork_server(
 
 
 def open_pool(
-    workspace: Workspace,
+    folders: OpenFolders | Workspace,
     *,
     diagnosing: LanguageServerSettings,
     servers: Sequence[ServerSpec],
@@ -423,11 +362,11 @@ def open_pool(
     locate: Locate,
     fork_server: ForkServer | None = None,
 ) -> ServerPool | None:
-    """The language servers of a workspace, none of them started yet; None where none can be.
+    """The language servers of some folders, none of them started yet; None where none can be.
 
     What a fork server may start for them is settled now.  The other arguments are those of `ServerPool`.
     """
-    roots = [root.path for root in workspace.guard.roots]
+    roots = [root.path for root in folders.guard.roots]
     servers = [one for one in servers if any(map(one.allowed_in, roots))]
     if diagnosing.mode == "off" or not _installed(servers, locate):
         return None
@@ -440,7 +379,7 @@ def open_pool(
         idle=diagnosing.idle,
         memory=diagnosing.memory * _MEBIBYTE,
         fork_server=fork_server,
-        sandbox=_server_sandbox(workspace),
+        sandbox=_server_sandbox(folders.guard),
     )
 
 
@@ -469,11 +408,10 @@ def confines_servers(settings: Settings) -> bool:
     return settings.guard.landlock != "off" and can_confine_servers()
 
 
-def _server_sandbox(workspace: Workspace) -> ServerSandbox:
-    """The sandbox of a workspace's language servers, without what is a server's own."""
+def _server_sandbox(guard: Guard) -> ServerSandbox:
+    """The sandbox of the language servers of some folders, without what is a server's own."""
     from filepact.domain.server_sandbox import ServerSandbox  # noqa: PLC0415 - only servers need it
 
-    guard = workspace.guard
     rules = (guard.policy.rules, guard.policy.fallbacks)
     roots = tuple(root.path for root in guard.roots)
     return ServerSandbox("", roots, (), rules=rules, content=guard.net)
@@ -564,37 +502,10 @@ def try_server(
     """
     from filepact.lsp.pool import ServerPool  # noqa: PLC0415 - only the doctor needs it
 
-    sandbox = _server_sandbox(workspace)
+    sandbox = _server_sandbox(workspace.guard)
     pool = ServerPool((server,), environment, locate, memory=memory * _MEBIBYTE, sandbox=sandbox)
     try:
         pool.ask(root, files, {}, seconds, patient=True).result()
         return pool.status()[0]
     finally:
         pool.close()
-
-
-def _project_rules(root: Root) -> RuleSet:
-    text = read_project_file(root)
-    if text is None:
-        return RuleSet()
-    return read_project(text, root.path, f"{root.path.rstrip('/')}/{PROJECT_FILE}")
-
-
-def secret_places(home: str) -> tuple[str, ...]:
-    """The secrets of a home folder by their absolute paths; a folder stands for all in it."""
-    return _secrets_in(home).places()
-
-
-def _secrets_in(home: str) -> SecretIndex:
-    @cache
-    def policy() -> Policy:
-        # Made when the first hard link is met; most folders have none.
-        return RuleSet().policy
-
-    def is_secret(path: str) -> bool:
-        # Most names are told to be harmless by their parts.
-        if not any(map(policy().suspicion("read"), path.split("/"))):
-            return False
-        return decide(AccessRequest(home, path, "read"), policy()).verdict == "deny"
-
-    return SecretIndex(home, is_secret)

@@ -63,7 +63,13 @@ ALLOWED: dict[str, dict[str, str]] = {
     ),
     "config.person": {
         "os.environ.": "which folders and files the person names",
-        "pathlib.": "the settings files of the person and the system, before any root is opened",
+        **dict.fromkeys(
+            (
+                *("open", "os.getcwd", "os.path.expanduser", "os.path.realpath", "os.stat"),
+                "pathlib.",
+            ),
+            "the settings files of the person and the system, before any root is opened",
+        ),
         "platformdirs.": "where they are, and the person's state folder",
     },
     "faces.hooks.client": {
@@ -213,8 +219,11 @@ ALLOWED: dict[str, dict[str, str]] = {
     "faces.cli.programs": {
         "os.environ": "what language servers see of it, name by name",
         "os.path.realpath": "whether a program lies in a root; names only",
-        "pathlib.": "the same",
-        "os.access": "the programs of language servers, as `shutil.which` does, which is slow to load",
+        **dict.fromkeys(
+            ("os.access", "os.path.isfile", "os.stat"),
+            "the programs of language servers, as `shutil.which` does, which is slow to load",
+        ),
+        "os.path.exists": "whether what is loaded later has been compiled",
         "subprocess.": "those that a server needs and that say themselves whether they can be used",
     },
     "faces.cli.serve": {"os.environ": "which conversation the host names"},
@@ -257,24 +266,43 @@ ALLOWED: dict[str, dict[str, str]] = {
     ),
     "objects.bucket": {"os.environ.get": "where the server is; names only"},
     "store.connection": {
-        **dict.fromkeys(("apsw.", "pathlib."), STATE),
+        "apsw.": STATE,
         **dict.fromkeys(
-            ("os.close", "os.fdatasync", "os.fsync", "os.open", "os.pread", "os.stat"),
+            (
+                *(
+                    "open",
+                    "os.chmod",
+                    "os.close",
+                    "os.fdatasync",
+                    "os.fsync",
+                    "os.getcwd",
+                    "os.open",
+                ),
+                *(
+                    "os.path.exists",
+                    "os.path.getsize",
+                    "os.pread",
+                    "os.stat",
+                    "pathlib.Path().chmod",
+                ),
+            ),
             "the journal's own files",
         ),
     },
     "store.gateway": {"apsw.": STATE, "pathlib.": STATE},
-    "store.known_texts": {"apsw.": STATE, "pathlib.": STATE},
+    "store.known_texts": dict.fromkeys(
+        (
+            *("apsw.", "os.close", "os.open", "os.path.exists", "os.stat", "os.unlink"),
+            "pathlib.Path().unlink",
+        ),
+        STATE,
+    ),
     "store.snapshots": {"apsw.": STATE, "pathlib.": STATE},
     "store.content": dict.fromkeys(
-        ("os.close", "os.fdopen", "os.fsync", "os.open", "pathlib."), STATE
+        ("os.close", "os.fdopen", "os.fsync", "os.open", "os.path.exists", "pathlib."), STATE
     ),
     "store.integrity": dict.fromkeys(("apsw.", "os.access", "pathlib.", "shutil."), STATE),
-    "store.postgres": {
-        "pathlib.": "no place: what keeps contents asks for one, and has none there"
-    },
     "store.postgres_upkeep": {"pathlib.": STATE},
-    "store.sqlite": {"pathlib.": STATE},
     "wire.pipes": {
         "socket.": "where clients of a gateway, and browsers, are waited for",
         **dict.fromkeys(

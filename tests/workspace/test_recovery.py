@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.app import OpenFolders, open_folders
+from filepact.config.settings import Settings
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER, LINK, Revision, RootId, WorkspacePath
 from filepact.domain.operation import ChangeId, Operation, Session
@@ -679,3 +681,23 @@ def test_what_another_process_settles_first_is_not_settled_twice(
     monkeypatch.setattr(SqliteStore, "unfinished", listed)
     assert open_here().recovered == ()
     assert [one.state for one in others[0].recovered] == ["applied"]
+
+
+def test_folders_are_answered_for_when_what_was_cut_off_is_settled_and_work_in_them_comes_later(
+    crash: Crash, root: Path, tmp_path: Path
+) -> None:
+    def opened() -> OpenFolders:
+        return open_folders(
+            [str(root)], state_dir=str(tmp_path / "state"), settings=Settings(), home=str(tmp_path)
+        )
+
+    resting = opened()
+    assert resting._made is None
+    resting.close()
+    crash.leave(NEW, OLD)
+    crash.begin(("a.txt", OLD, NEW))
+    settled = opened()
+    assert left(root) == {"a.txt": OLD}
+    assert settled.workspace().unfinished() == ()
+    assert settled.workspace() is settled.workspace()
+    settled.close()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
@@ -27,6 +26,7 @@ from filepact.workspace.documents import PROJECT_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from filepact.domain.policy import Layer
 
@@ -52,16 +52,17 @@ _LARGEST = 1_048_576
 
 def data_folder() -> Path:
     """The folder for what this person has had fetched, the same for all of their journals."""
-    from platformdirs import user_data_dir  # noqa: PLC0415 - few commands need it
+    from pathlib import Path  # noqa: PLC0415 - few commands need it
+
+    from platformdirs import user_data_dir  # noqa: PLC0415 - the same
 
     return Path(user_data_dir("filepact", appauthor=False))
 
 
 def home_folder() -> str | None:
     """The person's home folder, whose secrets are known by their inodes too."""
-    with suppress(RuntimeError):
-        return str(Path.home())
-    return None
+    found = os.path.expanduser("~")
+    return None if found.startswith("~") else found
 
 
 def settings_file(named: str | None = None) -> Path:
@@ -70,8 +71,17 @@ def settings_file(named: str | None = None) -> Path:
     Args:
         named: Another file; else ``FILEPACT_CONFIG`` counts, and then the usual one.
     """
+    from pathlib import Path  # noqa: PLC0415 - takes its time to load, and a server needs none
+
+    return Path(_person_file(named))
+
+
+def _person_file(named: str | None) -> str:
+    """As `settings_file`."""
     named = _named(named)
-    return Path(named).expanduser().absolute() if named else _usual("person")
+    return (
+        _tidied(os.path.join(os.getcwd(), os.path.expanduser(named))) if named else _usual("person")
+    )
 
 
 def read_settings(named: str | None = None) -> Settings:
@@ -84,7 +94,7 @@ def read_settings(named: str | None = None) -> Settings:
         InvalidParamsError: A file cannot be read, or is wrong, or one that was named is not there.
     """
     settings, above = Settings(), _administrator()
-    path = settings_file(named)
+    path = _person_file(named)
     if _exists(path) or _named(named):
         source = _source("person", path)
         settings = parse_settings(_text(path), name=source.name, source=source)
@@ -130,10 +140,10 @@ def rule_files(named: str | None = None) -> Iterator[tuple[SettingsSource, str]]
     above = RuleSet()
     layers: tuple[Layer, ...] = ("administrator", "person")
     for layer in layers:
-        path = settings_file(named) if layer == "person" else _usual(layer)
+        path = _person_file(named) if layer == "person" else _usual(layer)
         if _exists(path) or (layer == "person" and _named(named)):
             source, text = (
-                SettingsSource(layer, str(path), folders=_folders(), above=above),
+                SettingsSource(layer, path, folders=_folders(), above=above),
                 _text(path),
             )
             yield source, text
@@ -150,7 +160,7 @@ def read_trust(state_dir: str) -> ServerTrust:
         state_dir: The state folder, which need not be there.
     """
     try:
-        text = _text(Path(state_dir, TRUST_FILE))
+        text = _text(os.path.join(state_dir, TRUST_FILE))
     except InvalidParamsError:
         text = ""
     return parse_trust(text.encode())
@@ -166,7 +176,7 @@ def read_tokens(name: str) -> dict[str, str]:
         InvalidParamsError: It cannot be read, or a line is not of this form.
     """
     found: dict[str, str] = {}
-    for number, line in enumerate(_text(Path(name)).splitlines(), start=1):
+    for number, line in enumerate(_text(name).splitlines(), start=1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
@@ -187,10 +197,11 @@ def named_file(name: str) -> tuple[SettingsSource, str]:
     Raises:
         InvalidParamsError: It cannot be read.
     """
-    path = Path(name).expanduser()
+    path = _tidied(os.path.expanduser(name))
     text = _text(path)
-    if path.name == PROJECT_FILE:
-        return SettingsSource("project", str(path), str(path.absolute().parent)), text
+    folder, _, last = _tidied(os.path.join(os.getcwd(), path)).rpartition("/")
+    if last == PROJECT_FILE:
+        return SettingsSource("project", path, folder or "/"), text
     return _source("person", path), text
 
 
@@ -199,25 +210,32 @@ def _named(named: str | None) -> str:
     return named or os.environ.get("FILEPACT_CONFIG") or ""
 
 
-def _source(layer: Layer, path: Path) -> SettingsSource:
+def _tidied(path: str) -> str:
+    """A path without empty parts and dots, as `pathlib` has it, which takes its time to load."""
+    parts = "/".join(part for part in path.split("/") if part not in {"", "."})
+    return f"/{parts}" if path.startswith("/") else parts
+
+
+def _source(layer: Layer, path: str) -> SettingsSource:
     """The source of a settings file, with the layer that it belongs to."""
     above = _administrator().rules if layer == "person" else RuleSet()
-    return SettingsSource(layer, str(path), folders=_folders(), above=above)
+    return SettingsSource(layer, path, folders=_folders(), above=above)
 
 
-def _usual(layer: Layer) -> Path:
+def _usual(layer: Layer) -> str:
     """The usual path of a settings file."""
     if sys.platform.startswith("linux"):
         # As platformdirs says, which takes its time to load.
         if layer == "administrator":
             said = os.environ.get("XDG_CONFIG_DIRS", "").split(os.pathsep)[0]
-            return Path(said if said.strip() else "/etc/xdg") / "filepact" / _FILE
+            return _tidied(f"{said if said.strip() else '/etc/xdg'}/filepact/{_FILE}")
         said = os.environ.get("XDG_CONFIG_HOME", "")
-        return Path(said if said.strip() else Path("~/.config").expanduser()) / "filepact" / _FILE
+        said = said if said.strip() else os.path.expanduser("~/.config")
+        return _tidied(f"{said}/filepact/{_FILE}")
     from platformdirs import site_config_dir, user_config_dir  # noqa: PLC0415 - as said
 
     folder = site_config_dir if layer == "administrator" else user_config_dir
-    return Path(folder("filepact", appauthor=False)) / _FILE
+    return os.path.join(folder("filepact", appauthor=False), _FILE)
 
 
 def _administrator() -> Settings:
@@ -228,10 +246,10 @@ def _administrator() -> Settings:
     return parse_settings(_text(path), name=source.name, source=source)
 
 
-def _exists(path: Path) -> bool:
+def _exists(path: str) -> bool:
     # Whatever else is in the way, such as rights, is for reading to tell.
     try:
-        path.stat()
+        os.stat(path)
     except FileNotFoundError:
         return False
     except OSError:
@@ -239,7 +257,7 @@ def _exists(path: Path) -> bool:
     return True
 
 
-def _text(path: Path) -> str:
+def _text(path: str) -> str:
     """The text of a settings file.
 
     Raises:
@@ -247,10 +265,10 @@ def _text(path: Path) -> str:
             not be read.
     """
     try:
-        if not S_ISREG(path.stat().st_mode):
+        if not S_ISREG(os.stat(path).st_mode):
             said = "is not a regular file"
         else:
-            with path.open("rb") as stream:
+            with open(path, "rb") as stream:
                 data = stream.read(_LARGEST + 1)
             if len(data) <= _LARGEST:
                 return data.decode("utf-8-sig")
@@ -259,40 +277,41 @@ def _text(path: Path) -> str:
         raise InvalidParamsError(
             f"{path}: there is no such file",
             hint="Make it, or name another file.",
-            file=str(path),
+            file=path,
         ) from None
     except OSError as error:
         said = f"cannot be read ({error.strerror})"
     except UnicodeDecodeError as error:
         said = f"is not UTF-8 (byte {error.start})"
     raise InvalidParamsError(
-        f"{path}: {said}", hint="Correct it; nothing starts until then.", file=str(path)
+        f"{path}: {said}", hint="Correct it; nothing starts until then.", file=path
     )
 
 
 def _folders() -> PatternFolders:
     def true_path(path: str) -> str:
-        with suppress(OSError, RuntimeError):
-            return str(Path(path).resolve())
+        with suppress(OSError):
+            return os.path.realpath(path)
         return path
 
     home = home_folder()
     return PatternFolders(None if home is None else true_path(home), true_path)
 
 
-def _protecting(file: Path) -> Iterator[Rule]:
+def _protecting(file: str) -> Iterator[Rule]:
     """Rules that keep agents from a settings file, wherever its folder and itself lead.
 
     Our own folder is kept whole.  A file that was named may stand among the person's other files.
     """
     why = "it says what agents may do, and only a person may change it"
-    own = {_usual("administrator").parent, _usual("person").parent}
-    pattern = "**" if file.parent in own else exactly(file.name)
-    covered = {(file.parent, pattern)}
-    with suppress(OSError, RuntimeError):
-        true = file.resolve()
-        covered.add((file.parent.resolve(), pattern))
-        if (true.parent, "**") not in covered:
-            covered.add((true.parent, exactly(true.name)))
+    own = {os.path.dirname(_usual("administrator")), os.path.dirname(_usual("person"))}
+    folder, name = os.path.split(file)
+    pattern = "**" if folder in own else exactly(name)
+    covered = {(folder, pattern)}
+    with suppress(OSError):
+        covered.add((os.path.realpath(folder), pattern))
+        folder, name = os.path.split(os.path.realpath(file))
+        if (folder, "**") not in covered:
+            covered.add((folder, exactly(name)))
     for folder, pattern in sorted(covered):
-        yield Rule("own files", "deny", (pattern,), why, WRITES, root=str(folder))
+        yield Rule("own files", "deny", (pattern,), why, WRITES, root=folder)

@@ -32,7 +32,7 @@ from filepact.text.pattern_set import PatternSet
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from filepact.text.pattern_set import NameIndex
 
@@ -43,6 +43,7 @@ __all__ = [
     "AccessRequest",
     "Action",
     "Decision",
+    "EntryFilter",
     "Layer",
     "NameFilter",
     "Policy",
@@ -362,3 +363,53 @@ def _keyed_part(part: str) -> str:
     name = part[len(negation) :]
     plain = literal_length(name) == len(name) and name not in ("", ".", "..")
     return negation + (key(name) if plain else name.casefold())
+
+
+class EntryFilter:
+    """Filters the entries of a walk by the guard's rules, before they are shown or entered.
+
+    Args:
+        allow: The question about one: a root-relative path, and whether it is a folder.
+
+    Attributes:
+        refused: How many names rules have refused so far.
+        narrow: Whether only some folders are shared.
+    """
+
+    refused = 0
+    narrow = False
+
+    def __init__(self, allow: Callable[[str, bool], bool]) -> None:
+        self._allow = allow
+
+    @property
+    def key(self) -> Hashable:
+        """What has the same value for filters that give the same answers; None where nobody knows."""
+        return None
+
+    def __call__(self, path: str, is_dir: bool) -> bool:
+        return self._allow(path, is_dir)
+
+    def among(self, prefix: str, keys: list[str]) -> list[str]:
+        """Select the names in one folder that may be seen.
+
+        Args:
+            prefix: The folder's path with a slash behind it; empty for the root.
+            keys: Names; those of folders with a slash behind them.
+        """
+        allow = self._allow
+        kept = [
+            key
+            for key in keys
+            if (allow(prefix + key[:-1], True) if key[-1] == "/" else allow(prefix + key, False))
+        ]
+        self.refused += len(keys) - len(kept)
+        return kept
+
+    def quietly(self, prefix: str, keys: list[str]) -> list[str]:
+        """As `among`, without counting: for names that would not be shown anyway."""
+        before = self.refused
+        try:
+            return self.among(prefix, keys)
+        finally:
+            self.refused = before

@@ -314,7 +314,7 @@ def _done(function: Any, *arguments: Any) -> int:
 def most_watches() -> int:
     """How many folders all programs of one user may watch at a time."""
     try:
-        with open("/proc/sys/fs/inotify/max_user_watches", encoding="ascii") as setting:
+        with open("/proc/sys/fs/inotify/max_user_watches", encoding="utf-8") as setting:
             return int(setting.read())
     except (OSError, ValueError):
         return 8_192

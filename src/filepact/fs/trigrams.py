@@ -14,7 +14,6 @@ import threading
 from array import array
 from functools import cache
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
@@ -36,7 +35,9 @@ __all__ = [
     "read_files",
 ]
 
-_LIBRARY = Path(__file__).resolve().parent.parent / "libtrigram.so.1"
+_LIBRARY = os.path.join(
+    os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "libtrigram.so.1"
+)
 LIBRARY_VERSION: Final = 5
 """That of the library that this module was written for."""
 
@@ -48,7 +49,7 @@ _LONG_S: Final = b"\xc5\xbf"
 def _library() -> Any:
     """The library in C; None where there is none."""
     try:
-        library = ctypes.CDLL(str(_LIBRARY))
+        library = ctypes.CDLL(_LIBRARY)
         if library.trigram_version() != LIBRARY_VERSION:
             return None
         library.trigram_rest.argtypes = [ctypes.c_void_p]

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from filepact.domain.policy import EntryFilter
 from filepact.errors import FilepactError, ReadFailedError, TooLargeError
 from filepact.fs.folder_entries import (
     IGNORE_FILES,
@@ -25,7 +26,7 @@ from filepact.fs.read import read_regular
 from filepact.text.gitignore import IgnoreRuleSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Hashable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from filepact.fs.folder_entries import FolderEntries, Kind, Unlisted
     from filepact.fs.root import Root
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_DEPTH",
     "Entry",
-    "EntryFilter",
     "EntryList",
     "FileRecord",
     "NameList",
@@ -42,56 +42,6 @@ __all__ = [
     "is_ignored",
     "open_batch",
 ]
-
-
-class EntryFilter:
-    """Filters the entries of a walk by the guard's rules, before they are shown or entered.
-
-    Args:
-        allow: The question about one: a root-relative path, and whether it is a folder.
-
-    Attributes:
-        refused: How many names rules have refused so far.
-        narrow: Whether only some folders are shared.
-    """
-
-    refused = 0
-    narrow = False
-
-    def __init__(self, allow: Callable[[str, bool], bool]) -> None:
-        self._allow = allow
-
-    @property
-    def key(self) -> Hashable:
-        """What has the same value for filters that give the same answers; None where nobody knows."""
-        return None
-
-    def __call__(self, path: str, is_dir: bool) -> bool:
-        return self._allow(path, is_dir)
-
-    def among(self, prefix: str, keys: list[str]) -> list[str]:
-        """Select the names in one folder that may be seen.
-
-        Args:
-            prefix: The folder's path with a slash behind it; empty for the root.
-            keys: Names; those of folders with a slash behind them.
-        """
-        allow = self._allow
-        kept = [
-            key
-            for key in keys
-            if (allow(prefix + key[:-1], True) if key[-1] == "/" else allow(prefix + key, False))
-        ]
-        self.refused += len(keys) - len(kept)
-        return kept
-
-    def quietly(self, prefix: str, keys: list[str]) -> list[str]:
-        """As `among`, without counting: for names that would not be shown anyway."""
-        before = self.refused
-        try:
-            return self.among(prefix, keys)
-        finally:
-            self.refused = before
 
 
 class Entry(NamedTuple):

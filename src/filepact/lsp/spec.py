@@ -218,7 +218,8 @@ class ServerSpec:
             places: By the words that may stand there.
         """
         return tuple(
-            _BRACES.sub(lambda found: places.get(found[1], found[0]), word) for word in self.command
+            _BRACES.sub(lambda found: places.get(found[1], found[0]), word) if "{" in word else word
+            for word in self.command
         )
 
     def folders_of(self, environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -239,6 +240,8 @@ class ServerSpec:
 
         def fill(value: Any) -> Any:
             if isinstance(value, str):
+                if "{program:" not in value:
+                    return value
                 return _PROGRAM.sub(lambda found: locate(found[1]) or os.devnull, value)
             if isinstance(value, dict):
                 return {key: fill(inner) for key, inner in value.items()}

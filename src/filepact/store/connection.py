@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -101,10 +100,10 @@ class Database:
         patience: float = _PATIENCE,
         locked_by: Callable[[str, int, int], str] = lambda _path, _first, _count: "",
     ) -> None:
-        self._path = Path(path)
-        self._log = self._path.with_name(f"{self._path.name}-wal")
-        self._memory = self._path.with_name(f"{self._path.name}-shm")
-        self._places = tuple(map(str, (self._path, self._log, self._memory)))
+        self._path = path
+        self._log = f"{path}-wal"
+        self._memory = f"{path}-shm"
+        self._places = self._path, self._log, self._memory
         self._patience = patience
         self._locked_by = locked_by
         self._waiting_since = 0.0
@@ -161,13 +160,13 @@ class Database:
     def _prepare(self) -> None:
         connection = self._connection
         connection.set_busy_handler(self._wait)
-        if self._path.stat().st_size == 1:
+        if os.stat(self._path).st_size == 1:
             raise apsw.NotADBError("SQLite would take it for empty and write over it")
         version = check(connection)
         # By path, because closing a descriptor of its own would drop the locks that SQLite
         # holds on the file in this process.  The log beside it gets the mode of the file.
-        if self._path.stat().st_mode & 0o077:
-            self._path.chmod(0o600)
+        if os.stat(self._path).st_mode & 0o077:
+            os.chmod(self._path, 0o600)
         _protect(connection)
         # Commits are written, and those that have to be durable are synchronised by `_sync`, many at a time.
         connection.pragma("synchronous", "normal")
@@ -251,7 +250,7 @@ class Database:
                 else:
                     os.fdatasync(self._log_handle)
                 if self._synced < 0:
-                    sync(self._path.parent)
+                    sync(os.path.dirname(self._path) or ".")
             except OSError as error:
                 self._unsynced = error
                 raise self._failure(error) from error
@@ -397,7 +396,9 @@ class Database:
 
     def size(self) -> int:
         """Bytes of the file and of the write-ahead log beside it."""
-        return sum(file.stat().st_size for file in (self._path, self._log) if file.exists())
+        return sum(
+            os.path.getsize(file) for file in (self._path, self._log) if os.path.exists(file)
+        )
 
     def close(self) -> None:
         with self._turn, self._told():
@@ -415,7 +416,7 @@ class Database:
     def _holder(self) -> str:
         """Who writes to the journal, else who has it open, as far as the system tells."""
         for file, (first, count) in ((self._memory, _WRITE), (self._path, IN_USE)):
-            holder = self._locked_by(str(file), first, count)
+            holder = self._locked_by(file, first, count)
             if holder:
                 return holder
         return "another process"
@@ -437,7 +438,7 @@ class Database:
             )
         if isinstance(error, apsw.NotADBError | apsw.CorruptError):
             return StateFailedError(
-                f"the journal's file {self._path.name} is damaged, or is not a journal",
+                f"the journal's file {os.path.basename(self._path)} is damaged, or is not a journal",
                 hint=_DAMAGED,
             )
         if isinstance(error, apsw.FullError):
@@ -467,21 +468,21 @@ def _identities(
     return tuple(None if one is None else one[:2] for one in found)
 
 
-def unfit(path: Path) -> bool:
+def unfit(path: str) -> bool:
     """Whether a journal's file or its log was emptied or overwritten, while the log has something.
 
     SQLite would take an emptied file for new and remove the log, and forget a log that begins
     with something else; either may hold everything.
     """
-    log = path.with_name(f"{path.name}-wal")
-    if not path.exists() or not log.exists() or log.stat().st_size == 0:
+    log = f"{path}-wal"
+    if not os.path.exists(path) or not os.path.exists(log) or os.path.getsize(log) == 0:
         return False
-    with log.open("rb") as file:
+    with open(log, "rb") as file:
         begins = file.read(4)
-    return path.stat().st_size < _FIRST_PAGE or begins not in _LOG_BEGINS
+    return os.path.getsize(path) < _FIRST_PAGE or begins not in _LOG_BEGINS
 
 
-def open_to_read(path: Path, *, shared: bool = True) -> apsw.Connection:
+def open_to_read(path: str, *, shared: bool = True) -> apsw.Connection:
     """A connection that changes nothing in a journal.
 
     Args:
@@ -492,11 +493,15 @@ def open_to_read(path: Path, *, shared: bool = True) -> apsw.Connection:
         StateFailedError: It is another program's, or of a newer filepact; or its log cannot be
             read, because its index cannot be written here.
     """
-    log = path.with_name(f"{path.name}-wal")
+    from urllib.parse import quote  # noqa: PLC0415 - few journals are only read
+
+    log = f"{path}-wal"
     # Without a log there is nothing to be shared, and nobody who could write.
-    still = "" if shared or (log.exists() and log.stat().st_size) else "&immutable=1"
+    still = "" if shared or (os.path.exists(log) and os.path.getsize(log)) else "&immutable=1"
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    connection = apsw.Connection(f"{path.absolute().as_uri()}?mode=ro{still}", flags=flags)
+    connection = apsw.Connection(
+        f"file://{quote(os.fsencode(os.path.join(os.getcwd(), path)))}?mode=ro{still}", flags=flags
+    )
     try:
         connection.set_busy_timeout(int(_PATIENCE * 1_000))
         _protect(connection)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import struct
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from filepact.compression import compress, decompress
@@ -57,8 +58,14 @@ class ContentStore:
         folder: Where large contents are kept; made when the first one comes.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: str) -> None:
+        self._named = folder
+
+    @cached_property
+    def _folder(self) -> Path:
+        from pathlib import Path  # noqa: PLC0415 - takes its time to load; few contents are large
+
+        return Path(self._named)
 
     # -- storing ------------------------------------------------------------------------------
 
@@ -317,13 +324,14 @@ class ContentStore:
 
     def strays(self, tx: Transaction, among: Iterable[Path] | None = None) -> list[Path]:
         """The files that no row names, among some or all."""
-        files = self._folder.glob("??/*") if among is None else among
+        if among is None:
+            among = self._folder.glob("??/*") if os.path.exists(self._named) else ()
         rows = tx.all("SELECT lower(hex(id)), base FROM content WHERE kept = 'file'")
         wanted = {self._place(name, base) for name, base in rows}
-        return [file for file in files if file not in wanted]
+        return [file for file in among if file not in wanted]
 
 
-def sync(place: Path) -> None:
+def sync(place: str | Path) -> None:
     """Flush a file, or the names in a folder, to the disk."""
     descriptor = os.open(place, os.O_RDONLY)
     try:

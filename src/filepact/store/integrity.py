@@ -58,10 +58,10 @@ def check_journal(
     Raises:
         StateFailedError: It is no journal, or of a newer filepact.
     """
-    if unfit(Path(path)):
+    if unfit(path):
         return JournalCheckResult(("the file was emptied, or its log overwritten",))
     problems: list[str] = []
-    contents = ContentStore(Path(path).parent / "contents")
+    contents = ContentStore(os.path.join(os.path.dirname(path), "contents"))
     try:
         with _reading(path) as tx:
             if tx.value("PRAGMA user_version") == 0:
@@ -98,7 +98,7 @@ def check_journal(
 def _reading(path: str) -> Iterator[Transaction]:
     """A transaction that only reads a journal."""
     # Other processes may use it meanwhile, but not where nothing can be written.
-    connection = open_to_read(Path(path), shared=os.access(Path(path).parent, os.W_OK))
+    connection = open_to_read(path, shared=os.access(Path(path).parent, os.W_OK))
     try:
         connection.execute("BEGIN")
         yield connections.Transaction(connection)
@@ -245,7 +245,7 @@ def salvage(path: str, tell: Callable[[str], None] = lambda _said: None) -> Salv
         fresh.with_name(fresh.name + end).unlink(missing_ok=True)
     with closing(Database(str(fresh))) as database:
         lost = _write_all(database, rows)
-        contents = ContentStore(place.parent / "contents")
+        contents = ContentStore(str(place.parent / "contents"))
         tell("comparing every content with its id")
         lost += _give_up_damaged(database, contents, aside, tell)
         with database.reading() as tx:

@@ -7,9 +7,9 @@ the time, and it is thrown away when it is damaged.
 from __future__ import annotations
 
 import json
+import os
 import time
 from contextlib import suppress
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -67,7 +67,7 @@ class SqliteKnownTexts:
     """
 
     def __init__(self, path: str, *, kept: float = KEPT, limit: int = _LIMIT) -> None:
-        self._path = Path(path)
+        self._path = path
         self._kept = kept
         self._limit = limit
         self._reading: _Open | None = None
@@ -77,7 +77,7 @@ class SqliteKnownTexts:
 
     def get(self, conversation: str, path: WorkspacePath) -> KnownTextRecord | None:
         """The stored text of a file, unless it is too old."""
-        if not self._path.exists():
+        if not os.path.exists(self._path):
             return None
         with self._reading_lock, suppress(apsw.Error, ValueError, OSError):
             self._reading = self._opened(self._reading)
@@ -137,12 +137,12 @@ class SqliteKnownTexts:
     def _opened(self, before: _Open | None) -> _Open:
         """The file that is there now: SQLite would go on in one that was removed or replaced."""
         if before is not None:
-            if self._path.exists() and _identity(self._path) == before.file:
+            if os.path.exists(self._path) and _identity(self._path) == before.file:
                 return before
             before.database.close()
-        self._path.touch(mode=0o600)
+        os.close(os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
         file = _identity(self._path)
-        database = apsw.Connection(str(self._path))
+        database = apsw.Connection(self._path)
         database.set_busy_timeout(_PATIENCE)
         database.pragma("journal_mode", "wal")
         # What a power cut takes is only knowledge; the file stays whole.
@@ -158,7 +158,7 @@ class SqliteKnownTexts:
         self._let_go()
         for end in ("", "-wal", "-shm"):
             with suppress(OSError):
-                self._path.with_name(self._path.name + end).unlink(missing_ok=True)
+                os.unlink(self._path + end)
 
     def _let_go(self) -> None:
         for opened in (self._reading, self._writing):
@@ -173,8 +173,8 @@ class SqliteKnownTexts:
             self._let_go()
 
 
-def _identity(path: Path) -> tuple[int, int]:
-    found = path.stat()
+def _identity(path: str) -> tuple[int, int]:
+    found = os.stat(path)
     return found.st_dev, found.st_ino
 
 

@@ -182,8 +182,8 @@ class _FileSource:
     """A journal in a file, which is only read."""
 
     def __init__(self, path: str) -> None:
-        self._connection = open_to_read(Path(path))
-        self.contents = ContentStore(Path(path).parent / "contents")
+        self._connection = open_to_read(path)
+        self.contents = ContentStore(str(Path(path).parent / "contents"))
         if check(self._connection) < len(FILE_MIGRATIONS):
             self._connection.close()
             raise StateFailedError(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filepact.errors import StateFailedError
@@ -41,7 +41,8 @@ class SqliteStore(SqlStore):
         locked_by: Callable[[str, int, int], str] = lambda _path, _first, _count: "",
     ) -> None:
         super().__init__(
-            Database(path, locked_by=locked_by), ContentStore(Path(path).parent / "contents")
+            Database(path, locked_by=locked_by),
+            ContentStore(os.path.join(os.path.dirname(path), "contents")),
         )
 
     def content(self, content_id: str) -> bytes:

@@ -198,8 +198,9 @@ _TWINS: Final = str.maketrans(
 )  # fmt: skip
 _SCRIPTS: Final = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
 # Fullwidth and mathematical letters, which are those of ASCII in another dress.
-_DRESSED: Final = late_regex("[\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7ff]")
-_TWIN: Final = late_regex(f"[{''.join(map(chr, _TWINS))}]|{_DRESSED.pattern}")
+_DRESS: Final = "[\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7ff]"
+_DRESSED: Final = late_regex(_DRESS)
+_TWIN: Final = late_regex(f"[{''.join(map(chr, _TWINS))}]|{_DRESS}")
 _WORD: Final = late_regex(r"[^\W\d_]+")
 
 

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.deadline import FOREVER, Deadline
+from filepact.domain.policy import EntryFilter
 from filepact.errors import FilepactError, PathBlockedError, TimedOutError, TooLargeError
-from filepact.fs.walk import EntryFilter
 from filepact.text.confusables import shown_line
 from filepact.text.glob import compile_filter, compile_selection
 from filepact.text.query import searchable

@@ -13,7 +13,7 @@ from posixpath import dirname
 from typing import TYPE_CHECKING
 
 from filepact.domain.document import RootId, SecretSearch, WorkspacePath
-from filepact.domain.policy import AccessRequest, Decision, Policy
+from filepact.domain.policy import AccessRequest, Decision, EntryFilter, Policy
 from filepact.domain.protected import BUILT_IN_RULES, SIGN_RULES, is_repository, may_be_inside
 from filepact.errors import (
     ApprovalRequiredError,
@@ -21,9 +21,7 @@ from filepact.errors import (
     PathBlockedError,
 )
 from filepact.fs.path_form import check_form
-from filepact.fs.walk import EntryFilter
 from filepact.values import replace
-from filepact.workspace.find import near_names
 from filepact.workspace.location import Location, NameRequest, check_is_file, not_there
 
 if TYPE_CHECKING:
@@ -248,6 +246,8 @@ class Guard:
 
     def _near(self, root: Root, path: str, agent: str) -> tuple[str, ...]:
         """Names of what is there and may be seen that a name may have been meant for."""
+        from filepact.workspace.find import near_names  # noqa: PLC0415 - a server answers before it needs it
+
         found = near_names(root, path, self.listing(root, "read", agent=agent))
         return tuple(
             self.show(root.path, one.rstrip("/")) + "/" * one.endswith("/") for one in found

@@ -25,9 +25,9 @@ from filepact.workspace.name_views import NameSelection
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable
 
+    from filepact.domain.policy import EntryFilter
     from filepact.fs.folder_entries import FolderEntries, Unlisted
     from filepact.fs.root import Root
-    from filepact.fs.walk import EntryFilter
     from filepact.fs.watch import FileEvents
     from filepact.fs.work_trees import WorkTreeIndex
     from filepact.workspace.name_views import FileList

@@ -8,6 +8,7 @@ from posixpath import join
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import WorkspacePath
+from filepact.domain.policy import EntryFilter
 from filepact.errors import (
     ApprovalRequiredError,
     FilepactError,
@@ -16,7 +17,6 @@ from filepact.errors import (
     PathBlockedError,
     TooLargeError,
 )
-from filepact.fs.walk import EntryFilter
 from filepact.text.confusables import shown_name
 from filepact.text.lines import chomp, line_start
 from filepact.text.picture import picture_of

@@ -5,11 +5,12 @@ from __future__ import annotations
 from posixpath import basename
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from filepact.domain.policy import EntryFilter
 from filepact.errors import TooLargeError
 from filepact.fs.inside import NamespaceSettings
 from filepact.fs.overlay import existing, make_folders
 from filepact.fs.path_form import is_beneath
-from filepact.fs.walk import EntryFilter, TreeReader
+from filepact.fs.walk import TreeReader
 from filepact.workspace.layer_reader import REPOSITORIES
 
 if TYPE_CHECKING:

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from filepact.domain.document import RootId
+    from filepact.domain.policy import EntryFilter
     from filepact.fs.index_file import IndexFile
     from filepact.fs.locks import FileLocks
     from filepact.fs.root import Root
-    from filepact.fs.walk import EntryFilter
     from filepact.text.codec import NamedEncoding
     from filepact.text.literals import Needs
     from filepact.workspace.guard import Guard

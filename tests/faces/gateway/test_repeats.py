@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import pytest
 
-from tests.faces.gateway.running import Client, RunningGateway, children
+from tests.faces.gateway.running import Client, RunningGateway
+from tests.faces.gateway.test_workers import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

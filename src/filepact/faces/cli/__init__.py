@@ -7,6 +7,7 @@ wrote can steer a terminal.
 
 from __future__ import annotations
 
+import gc
 import sys
 
 TYPE_CHECKING = False  # `typing` takes longer to load than a hook has time
@@ -28,6 +29,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         code = hook(words[1:])
         if code is not None:
             return code
+    if words[:1] == ["mcp"]:
+        gc.disable()  # until all is loaded: it stays to the end
     from filepact.faces.cli import main  # noqa: PLC0415 - as above
 
     code = main.run(words)

@@ -11,7 +11,6 @@ import os
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import NotFoundError
@@ -31,7 +30,8 @@ CHANGEABLE: Final = "FILEPACT_CHANGEABLE"
 
 _LATER: Final = (
     *("re2", "regex", "pydantic", "logging", "concurrent.futures.thread", "filepact.compression"),
-    *("filepact.tools.engine", "filepact.tools.solution", "filepact.tools.solution_engine"),
+    *("filepact.workspace.workspace", "filepact.store.known_texts", "filepact.tools.engine"),
+    *("filepact.tools.solution", "filepact.tools.solution_engine"),
     *("filepact.lsp.session", "filepact.semantic.service"),
 )
 """What a server may load after its first answer; the last one is compiled last."""
@@ -84,11 +84,11 @@ class Programs:
         environment: Mapping[str, str] | None = None,
         kept: Mapping[str, Any] | None = None,
     ) -> None:
-        self._roots = tuple(Path(os.path.realpath(root)) for root in roots)
+        self._roots = tuple(map(os.path.realpath, roots))
         self._all = dict(os.environ if environment is None else environment)
         self._found: dict[str, str | None] = {}
         self._said: dict[str, Mapping[str, object]] = {}
-        changeable = os.pathsep.join(map(str, self._roots))
+        changeable = os.pathsep.join(self._roots)
         self.environment = {**dict(self._chosen()), CHANGEABLE: changeable}
         """The variables that servers see."""
         self._kept = dict(kept or {})
@@ -105,7 +105,7 @@ class Programs:
                 as there if it ends well: see `filepact.lsp.spec.ServerSpec.needs`.
         """
         if name not in self._found:
-            program, *words = [name] if Path(name).is_absolute() else name.split(" ")
+            program, *words = [name] if os.path.isabs(name) else name.split(" ")
             found = self._search(program)
             if found is not None and words and not self._answers(name, found, words):
                 found = None
@@ -154,7 +154,7 @@ class Programs:
     def _mark(self, program: str, words: Sequence[str]) -> str:
         """What an answer depends on: the program, what it is given, and where others are found."""
         try:
-            status = Path(program).stat()
+            status = os.stat(program)
         except OSError:
             return ""
         seen = [value for name, value in sorted(self.environment.items()) if name in _MATTERS]
@@ -167,7 +167,7 @@ class Programs:
         try:
             done = subprocess.run(  # noqa: S603 - a program that may be started, as a server needs it
                 [program, *words],
-                cwd=Path(program).parent,
+                cwd=os.path.dirname(program),
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -183,12 +183,12 @@ class Programs:
         return done.returncode == 0, facts if isinstance(facts, dict) else {}
 
     def _search(self, name: str) -> str | None:
-        if os.sep in name and not Path(name).is_absolute():
+        if os.sep in name and not os.path.isabs(name):
             return None
         paths = [self.environment.get("PATH", ""), self._all.get("PATH", "")]
         if name.startswith(_OURS):
             # What an extra has installed beside us, whether or not that folder is on the path.
-            paths.insert(0, str(Path(sys.executable).parent))
+            paths.insert(0, os.path.dirname(sys.executable))
         for path in paths:
             found = _which(name, path)
             if found is None:
@@ -212,12 +212,16 @@ class Programs:
 
     def _steady(self, folder: str) -> bool:
         """Whether a folder is the same wherever one stands, and no agent's."""
-        return Path(folder).is_absolute() and not self._changeable(folder)
+        return os.path.isabs(folder) and not self._changeable(folder)
 
     def _changeable(self, path: str) -> bool:
         """Whether a place lies in a root, or leads into one."""
-        places = {Path(os.path.normpath(path)), Path(os.path.realpath(path))}
-        return any(place.is_relative_to(root) for place in places for root in self._roots)
+        places = {os.path.normpath(path), os.path.realpath(path)}
+        return any(
+            f"{place}/".startswith(f"{root.rstrip('/')}/")
+            for place in places
+            for root in self._roots
+        )
 
 
 def compile_ahead() -> Callable[[], int | None]:
@@ -229,10 +233,11 @@ def compile_ahead() -> Callable[[], int | None]:
     Returns:
         Its exit status when it has ended; to be asked once more at the end.
     """
-    place, prefix = Path(__file__).parents[2] / "semantic", sys.pycache_prefix
-    kept = Path(f"{prefix}{place}") if prefix else place / "__pycache__"
-    done = kept / f"service.{sys.implementation.cache_tag}.pyc"
-    if sys.dont_write_bytecode or done.exists() or not (prefix or os.access(place, os.W_OK)):
+    package = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    place, prefix = os.path.join(package, "semantic"), sys.pycache_prefix
+    kept = f"{prefix}{place}" if prefix else os.path.join(place, "__pycache__")
+    done = os.path.join(kept, f"service.{sys.implementation.cache_tag}.pyc")
+    if sys.dont_write_bytecode or os.path.exists(done) or not (prefix or os.access(place, os.W_OK)):
         return lambda: 0
     import subprocess  # noqa: PLC0415 - done once
 
@@ -250,9 +255,9 @@ def compile_ahead() -> Callable[[], int | None]:
 def _which(name: str, path: str) -> str | None:
     """The absolute path of a program on a search path, as `shutil.which` finds it there."""
     for folder in path.split(os.pathsep):
-        found = Path(folder, name)
-        if found.is_absolute() and os.access(found, os.X_OK) and found.is_file():
-            return str(found)
+        found = os.path.join(folder, name)
+        if os.path.isabs(found) and os.access(found, os.X_OK) and os.path.isfile(found):
+            return found
     return None
 
 

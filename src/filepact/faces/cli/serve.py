@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Sequence
 
+    from filepact.app import OpenFolders
     from filepact.config.settings import Settings
     from filepact.domain.operation import Actor
     from filepact.faces.cli.screen import Terminal
@@ -108,16 +109,15 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             stack.callback(fork_server.close)
         stack.callback(compile_ahead())
         chat = _chat(settings, stack) if not only_looks else None
-        workspace = _opened(roots, _MODES[arguments.mode], state, settings)
-        if workspace is None:
+        folders = _opened(roots, _MODES[arguments.mode], state, settings)
+        if folders is None:
             return
-        stack.callback(workspace.close)
-        workspace.keep_search_index(shared_by=VERSION if settings.server.shared_index else "")
+        stack.callback(folders.close)
         _greet()
         if solution:
-            workspace.guard.find_file(solution, "read")
+            folders.guard.find_file(solution, "read")
         pool = open_pool(
-            workspace,
+            folders,
             diagnosing=diagnosing,
             servers=servers,
             environment=programs.environment,
@@ -134,12 +134,14 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         }
 
         def judge() -> SemanticWorkspace | None:
-            semantics = open_semantic_workspace(workspace, pool, diagnosing)
+            semantics = open_semantic_workspace(folders.workspace(), pool, diagnosing)
             if semantics is not None:
                 stack.callback(semantics.close)
             return semantics
 
         def open_tools() -> Toolset:
+            workspace = folders.workspace()
+            workspace.keep_search_index(shared_by=VERSION if settings.server.shared_index else "")
             if of_solution:
                 only_new = {one.name for one in servers if one.only_new}
                 more = {"name": solution, "only_new": only_new, **shown}
@@ -155,14 +157,14 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             gc.enable()
             return tools
 
-        asking = chat and chat(workspace)
+        asking = chat and chat(folders.workspace())
         framed = settings.server.app and not (only_looks or of_solution)
         # Said before any tool is loaded, so not read off them.
         if of_solution:
-            said = solution_instructions(workspace, solution, changes=not only_looks)
+            said = solution_instructions(folders, solution, changes=not only_looks)
         else:
             own = not only_looks and arguments.tier != "essential"
-            said = instructions(workspace, changes=not only_looks, own=own)
+            said = instructions(folders, changes=not only_looks, own=own)
         serve(
             open_tools,
             name="filepact",
@@ -170,14 +172,14 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             instructions=said,
             session_factory=_session,
             # The paths of a solution count from its own folder, wherever the client works.
-            narrow=partial(workspace.guard.narrow, moves=not of_solution),
+            narrow=partial(folders.guard.narrow, moves=not of_solution),
             page=settings.server.page,
             chat=asking,
-            app=_app(workspace, asking) if framed else None,
+            app=_app(folders, asking) if framed else None,
         )
 
 
-def _app(workspace: Workspace, chat: ElicitationReview | None) -> Callable[[], FrameHandler]:
+def _app(folders: OpenFolders, chat: ElicitationReview | None) -> Callable[[], FrameHandler]:
     """Makes the review as a frame in the person's chat, once a client shows such."""
 
     @cache
@@ -185,7 +187,7 @@ def _app(workspace: Workspace, chat: ElicitationReview | None) -> Callable[[], F
         from filepact.faces.web.app import ReviewFrame  # noqa: PLC0415 - as said
         from filepact.workspace.review import Review  # noqa: PLC0415 - as said
 
-        return ReviewFrame(partial(Review, workspace), chat)
+        return ReviewFrame(partial(Review, folders.workspace()), chat)
 
     return made
 
@@ -199,15 +201,13 @@ def _chat(settings: Settings, stack: ExitStack) -> Callable[[Workspace], Elicita
     return ElicitationContext(settings.server, stack).chat
 
 
-def _opened(roots: Sequence[str], mode: Mode, state: str, settings: Settings) -> Workspace | None:
+def _opened(roots: Sequence[str], mode: Mode, state: str, settings: Settings) -> OpenFolders | None:
     """The folders, opened; None where nothing can be served, and that has been done."""
-    from filepact.app import open_workspace  # noqa: PLC0415 - loads the database
+    from filepact.app import open_folders  # noqa: PLC0415 - loads the database
 
     landlock = settings.guard.landlock
     try:
-        return open_workspace(
-            roots, state_dir=state, mode=mode, settings=settings, landlock=landlock
-        )
+        return open_folders(roots, state_dir=state, mode=mode, settings=settings, landlock=landlock)
     except StateFailedError as error:
         if [*roots] != ["."] or "holds" not in error.details:
             raise
@@ -245,17 +245,17 @@ def _serve_nothing(error: StateFailedError) -> None:
 
 
 def instructions(
-    workspace: Workspace, *, changes: bool, own: bool = False, moves: bool = True
+    folders: OpenFolders | Workspace, *, changes: bool, own: bool = False, moves: bool = True
 ) -> str:
     """Write the instructions of a server for folders.
 
     Args:
-        workspace: What the agent will work in.
+        folders: What the agent will work in.
         changes: Whether any tool that changes files is shown.
         own: Whether one is shown by which it takes its own changes back.
         moves: Whether relative paths start at a folder that the client shares.
     """
-    first, *others = (root.path for root in workspace.guard.roots)
+    first, *others = (root.path for root in folders.guard.roots)
     start = "Relative paths start there"
     start += ", or in the folder below it that your client shares." if moves else "."
     said = [f"Files beneath {_shortened(first, 110)}.", start]
@@ -270,7 +270,7 @@ def instructions(
             "line ends are kept. Every change is recorded and the person can undo it."
             + (" history undoes your own." if own else "")
         )
-        if workspace.mode == "preview":
+        if folders.mode == "preview":
             said.append(
                 "Changes are pending until the person agrees; these tools show you the files as if "
                 "they were done. Go on from there, do not send them again."
@@ -321,15 +321,15 @@ def _is_solution(path: str) -> bool:
     return path.lower().endswith(_ENDS)
 
 
-def solution_instructions(workspace: Workspace, name: str, *, changes: bool) -> str:
+def solution_instructions(folders: OpenFolders | Workspace, name: str, *, changes: bool) -> str:
     """Write the instructions of a server for a solution.
 
     Args:
-        workspace: What the agent will work in.
+        folders: What the agent will work in.
         name: The solution's file; empty for a folder.
         changes: Whether files can be changed.
     """
-    first, *others = (root.path for root in workspace.guard.roots)
+    first, *others = (root.path for root in folders.guard.roots)
     what = f"The solution {_shortened(name, 60)} in" if name else "The folder"
     said = [f"{what} {_shortened(first, 120)}; relative paths start there."]
     if others:
@@ -347,7 +347,7 @@ def solution_instructions(workspace: Workspace, name: str, *, changes: bool) -> 
             "the servers. With kind pending or stale call sync or get_diagnostics, and do not write "
             "again. Every change is recorded and the person can undo it."
         )
-        if workspace.mode == "preview":
+        if folders.mode == "preview":
             said.append(
                 "Changes here wait for the person: with data.pending nothing is changed yet."
             )

@@ -1,0 +1,208 @@
+"""Composition root of what is there before anybody is answered: roots, rules, journal, and a process that is confined.
+
+What works in the folders takes as long to load as all of this, so it is made when it is asked for.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from filepact.config.layers import RuleSet
+from filepact.config.person import home_folder, read_settings, state_folder
+from filepact.config.rule_files import read_project
+from filepact.domain.operation import AuditOptions
+from filepact.domain.policy import AccessRequest, decide
+from filepact.errors import InvalidParamsError
+from filepact.fs.home_secrets import SecretIndex
+from filepact.fs.kernel import most_watches
+from filepact.fs.locks import locked_by
+from filepact.fs.root import Root
+from filepact.fs.state import open_audit_pipes, open_state, whoami
+from filepact.store.sqlite import SqliteStore
+from filepact.workspace.audit import audit_log
+from filepact.workspace.documents import PROJECT_FILE, EncodingSettings, read_project_file
+from filepact.workspace.guard import Guard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Literal
+
+    from filepact.config.settings import Settings
+    from filepact.domain.policy import Policy
+    from filepact.fs.sandbox import SandboxMode
+    from filepact.store.postgres import PostgresStore
+    from filepact.workspace.audit import AuditLog
+    from filepact.workspace.buffers import Buffers
+    from filepact.workspace.shared import SharedRoot
+    from filepact.workspace.workspace import Mode, Workspace
+
+__all__ = ["OpenFolders", "open_folders", "secret_places"]
+
+
+class OpenFolders:
+    """Folders with their rules and their journal; for all threads.
+
+    Args:
+        guard: The roots and the rules over them.
+        store: The journal.
+        audit: The audit log, if there is one.
+        mode: As of `Workspace`.
+        make: Makes the workspace in them.
+    """
+
+    def __init__(
+        self,
+        guard: Guard,
+        store: SqliteStore | PostgresStore,
+        audit: AuditLog | None,
+        mode: Mode,
+        make: Callable[[], Workspace],
+    ) -> None:
+        self.guard = guard
+        self.mode = mode
+        self._store = store
+        self._audit = audit
+        self._make = make
+        self._making = Lock()
+        self._made: Workspace | None = None
+
+    def workspace(self) -> Workspace:
+        """The workspace in them, made with the first call.
+
+        Raises:
+            StateFailedError: The journal cannot be used.
+        """
+        with self._making:
+            self._made = self._made or self._make()
+            return self._made
+
+    def close(self) -> None:
+        """Close the workspace, or what there is without one."""
+        if self._made is not None:
+            self._made.close()
+            return
+        self._store.close()
+        if self._audit is not None:
+            self._audit.close()
+        for root in self.guard.roots:
+            root.close()
+
+
+def open_folders(
+    roots: str | Sequence[str],
+    *,
+    state_dir: str | None = None,
+    mode: Mode = "auto",
+    settings: Settings | None = None,
+    home: str | None = None,
+    resolver: Literal["auto", "openat2", "walk"] = "auto",
+    landlock: SandboxMode = "off",
+    buffers: Buffers | None = None,
+) -> OpenFolders:
+    """Open folders with their journal; arguments and errors are those of `filepact.app.open_workspace`.
+
+    What a crash has left is settled when this returns: where there is something of that kind, the workspace is made.
+    """
+    if isinstance(roots, str):
+        roots = (roots,) if roots else ()
+    if not roots:
+        # "No root" must never come to mean "everything".
+        raise InvalidParamsError("no folder was named", hint="Name at least one folder.")
+    settings = read_settings() if settings is None else settings
+    home = home or home_folder()
+    opened: list[Root] = []
+    store: SqliteStore | PostgresStore | None = None
+    secrets = None if home is None else _secrets_in(home)
+    try:
+        for path in roots:
+            root = Root.open(path, resolver=resolver, secrets=secrets, mounts=settings.guard.mounts)
+            if any(root.path == other.path for other in opened):
+                root.close()
+                continue
+            opened.append(root)
+        state = open_state(state_dir or state_folder(), [root.path for root in opened])
+        auditing = settings.audit or AuditOptions()
+        # What is outside is not within reach once this process has confined itself.
+        user, outside = whoami(), open_audit_pipes(auditing)
+        if settings.store is not None:
+            from filepact.store.databases import open_database  # noqa: PLC0415 - few have one
+
+            store = open_database(settings.store, state.name)
+        shared: SharedRoot | None = None
+        if checkouts := [root for root in opened if state.is_checkout(root.path)]:
+            from filepact.sharing import open_checkout  # noqa: PLC0415 - few folders are
+
+            shared = open_checkout(state, checkouts)
+        if landlock != "off":  # before the journal and the roots are looked into
+            if secrets is not None:
+                secrets.learn()
+            from filepact.fs.sandbox import confine  # noqa: PLC0415 - only servers need it
+
+            most_watches()  # what the system says of it is not within reach later
+            confine(landlock, opened, state.path, network=store is None and shared is None)
+        in_force = settings.rules
+        for root in opened:
+            in_force = in_force.narrowed(_project_rules(root))
+        policy = in_force.about([root.path for root in opened]).policy
+        guard = Guard(
+            opened, given=[str(path) for path in roots], policy=policy, net=settings.guard.content
+        )
+        encodings = EncodingSettings(guard, settings.encodings)
+        store = journal = store or SqliteStore(state.database, locked_by=locked_by)
+        audit = audit_log(auditing, state.audit, policy, user, outside)
+
+        def make() -> Workspace:
+            from filepact.store.known_texts import SqliteKnownTexts  # noqa: PLC0415 - with the next
+            from filepact.workspace.read_tracker import KnownTextWriter  # noqa: PLC0415 - the same
+            from filepact.workspace.workspace import Workspace  # noqa: PLC0415 - takes its time
+
+            return Workspace(
+                *(guard, journal, state),
+                mode=mode,
+                encodings=encodings,
+                buffers=buffers,
+                lasting=KnownTextWriter(SqliteKnownTexts(state.known), state.locks),
+                limits=settings.limits,
+                audit=audit,
+                shared=shared,
+            )
+
+        folders = OpenFolders(guard, journal, audit, mode, make)
+        if shared is not None or journal.unfinished():
+            folders.workspace()
+    except BaseException:
+        for root in opened:
+            root.close()
+        if store is not None:
+            store.close()
+        raise
+    return folders
+
+
+def _project_rules(root: Root) -> RuleSet:
+    text = read_project_file(root)
+    if text is None:
+        return RuleSet()
+    return read_project(text, root.path, f"{root.path.rstrip('/')}/{PROJECT_FILE}")
+
+
+def secret_places(home: str) -> tuple[str, ...]:
+    """The secrets of a home folder by their absolute paths; a folder stands for all in it."""
+    return _secrets_in(home).places()
+
+
+def _secrets_in(home: str) -> SecretIndex:
+    @cache
+    def policy() -> Policy:
+        # Made when the first hard link is met; most folders have none.
+        return RuleSet().policy
+
+    def is_secret(path: str) -> bool:
+        # Most names are told to be harmless by their parts.
+        if not any(map(policy().suspicion("read"), path.split("/"))):
+            return False
+        return decide(AccessRequest(home, path, "read"), policy()).verdict == "deny"
+
+    return SecretIndex(home, is_secret)
