@@ -58,6 +58,7 @@ class Issuer(ThreadingHTTPServer):
         documents: Whether it takes clients that are known by the address of a document.
         clients: What is known of each client, by its id; also of documents that it has had before.
         trusted: By whose certificates documents are fetched.
+        tells: Cleared, it keeps whoever asks for its keys waiting.
         asked: The paths that were asked for.
         issued: What tokens were asked for with, in turn.
     """
@@ -75,6 +76,8 @@ class Issuer(ThreadingHTTPServer):
         self.registers, self.documents = True, False
         self.clients: dict[str, dict[str, Any]] = {}
         self.trusted = ssl.create_default_context()
+        self.tells = threading.Event()
+        self.tells.set()
         self.asked: list[str] = []
         self.issued: list[dict[str, str]] = []
         self.codes: dict[str, dict[str, str]] = {}
@@ -105,6 +108,7 @@ class Issuer(ThreadingHTTPServer):
         )
 
     def end(self) -> None:
+        self.tells.set()
         self.shutdown()
         self.server_close()
         self.thread.join()
@@ -215,11 +219,14 @@ class _Handler(BaseHTTPRequestHandler):
         if parts.path == "/.well-known/oauth-authorization-server":
             self._json(self.server.metadata())
         elif parts.path == "/keys":
+            self.server.tells.wait()
             self._json({"keys": [key.public for key in self.server.keys]})
         elif parts.path == "/authorize":
             self._authorize({name: values[0] for name, values in parse_qs(parts.query).items()})
         elif parts.path == "/deep":
             self._bytes(b"[" * 500_000)
+        elif parts.path in ("/late", "/later"):
+            self._drip(head=parts.path == "/late")
         else:
             self._json({}, 404)
 
@@ -259,6 +266,14 @@ class _Handler(BaseHTTPRequestHandler):
         }
         page = PAGE.format_map({name: html.escape(text) for name, text in shown.items()})
         self._bytes(page.encode(), media="text/html; charset=utf-8")
+
+    def _drip(self, *, head: bool) -> None:
+        """Answer a byte at a time, and never to the end."""
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nX: " if head else b"HTTP/1.1 200 OK\r\n\r\n[")
+        with suppress(OSError):
+            while True:
+                self.wfile.write(b" ")
+                time.sleep(0.01)
 
     def _send_to(self, address: str) -> None:
         self.send_response(302)

@@ -8,6 +8,7 @@ import ipaddress
 import json
 import re
 import time
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -216,6 +217,7 @@ def by_secret(token: str, issuer: Issuer) -> str:
 WRONG = {
     "expired": lambda issuer, to: issuer.token(to, exp=int(time.time()) - 100),
     "not yet": lambda issuer, to: issuer.token(to, nbf=int(time.time()) + 1_000),
+    "made later than now": lambda issuer, to: issuer.token(to, iat=int(time.time()) + 1_000),
     "without an end": lambda issuer, to: issuer.token(to, exp=None),
     "for nobody": lambda issuer, to: issuer.token(to, aud=None),
     "for somebody else": lambda issuer, _to: issuer.token("https://other.example/mcp"),
@@ -243,8 +245,10 @@ def test_a_token_is_refused_that_is(guarded, issuer, kind):
     assert 'error="invalid_token"' in answer.headers["www-authenticate"]
 
 
-def test_clocks_may_differ_a_little(guarded, issuer):
-    assert asked(guarded, issuer.token(resource(guarded), exp=int(time.time()) - 5)).status == 200
+@pytest.mark.parametrize(("claim", "by"), [("exp", -5), ("nbf", 5), ("iat", 5)])
+def test_clocks_may_differ_a_little(guarded, issuer, claim, by):
+    token = issuer.token(resource(guarded), **{claim: int(time.time()) + by})
+    assert asked(guarded, token).status == 200
 
 
 @pytest.mark.parametrize("scope", [5, True, [5], {"files": 1}, None])
@@ -377,6 +381,72 @@ def test_keys_count_for_a_while_when_the_issuer_does_not_answer():
     now[0] = 100_000.0
     with pytest.raises(StateFailedError):
         asyncio.run(reader.read(token, "here"))
+
+
+async def read_all(reader: TokenIssuer, tokens: list[str], issuer: Issuer) -> list[Any]:
+    """What becomes of tokens that come at once; from then on the issuer tells its keys."""
+    reading = (reader.read(one, "here") for one in tokens)
+    try:
+        return await asyncio.wait_for(asyncio.gather(*reading, return_exceptions=True), 4)
+    finally:
+        issuer.tells.set()
+
+
+def test_an_issuer_that_is_slow_holds_up_nobody_whose_key_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr("filepact.faces.gateway.issuer._MOMENT", 0.1)
+    issuer, now = Issuer(), [0.0]
+    reader = TokenIssuer(issuer.url, algorithms=["RS256"], leeway=0, clock=lambda: now[0])
+    token = issuer.token("here")
+    try:
+        asyncio.run(reader.read(token, "here"))
+        issuer.tells.clear()
+        now[0] = 700.0
+        (found,) = asyncio.run(read_all(reader, [token], issuer))
+        assert found.user == "ann"
+    finally:
+        issuer.end()
+
+
+def test_a_new_key_is_asked_for_once_and_waited_for_so_long(monkeypatch: pytest.MonkeyPatch):
+    issuer, now = Issuer(), [0.0]
+    reader = TokenIssuer(issuer.url, algorithms=["RS256"], leeway=0, clock=lambda: now[0])
+    try:
+        asyncio.run(reader.read(issuer.token("here"), "here"))
+        now[0] = 20.0
+        issuer.keys = [Key("second")]
+        many = [issuer.token("here") for _ in range(20)]
+        assert {one.user for one in asyncio.run(read_all(reader, many, issuer))} == {"ann"}
+        assert issuer.asked.count("/keys") == 2
+        # Whether it is the issuer's cannot be known while that does not answer, so it is not refused for good.
+        monkeypatch.setattr("filepact.faces.gateway.issuer._SECONDS", 0.2)
+        issuer.keys, now[0] = [Key("third")], 40.0
+        issuer.tells.clear()
+        many = [issuer.token("here") for _ in range(20)]
+        found = asyncio.run(read_all(reader, many, issuer))
+        assert {type(one) for one in found} == {StateFailedError}
+    finally:
+        issuer.end()
+
+
+def test_a_new_key_is_not_refused_for_good_while_the_issuer_is_down():
+    issuer, now = Issuer(), [0.0]
+    reader = TokenIssuer(issuer.url, algorithms=["RS256"], leeway=0, clock=lambda: now[0])
+    asyncio.run(reader.read(issuer.token("here"), "here"))
+    issuer.keys = [Key("second")]
+    token = issuer.token("here")
+    issuer.end()
+    now[0] = 20.0
+    with pytest.raises(StateFailedError) as caught:
+        asyncio.run(reader.read(token, "here"))
+    assert caught.value.details["retry_after"] == 10
+
+
+@pytest.mark.parametrize("path", ["late", "later"])
+def test_an_answer_that_never_ends_is_not_waited_for(issuer: Issuer, path: str):
+    with pytest.raises((OSError, HTTPException, ValueError)):
+        fetch_json(f"{issuer.url}/{path}", seconds=0.2)
 
 
 METADATA = {"issuer": "https://a.example/x", "jwks_uri": "https://a.example/keys"}

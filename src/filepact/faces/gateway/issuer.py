@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import ssl
 import time
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from socket import SHUT_RDWR, socket
+from threading import Timer
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -33,7 +36,8 @@ _KEPT: Final = 86_400.0  # seconds for which they count while the issuer does no
 _PAUSE: Final = 10.0  # least seconds between two questions
 _LONGEST: Final = 16_384  # characters of a token
 _ANSWER: Final = 1_000_000  # bytes of what the issuer answers
-_SECONDS: Final = 10.0  # that one question may take
+_SECONDS: Final = 10.0  # that one question may take, and that a token with a new key waits for it
+_MOMENT: Final = 1.0  # that a token with a known key waits for what the issuer says by now
 _KEYS: Final = 100
 _TYPES: Final = ("", "jwt", "at+jwt", "application/at+jwt")
 
@@ -84,7 +88,8 @@ class TokenIssuer:
         self._keys: dict[str, jwt.PyJWK] = {}
         self._had: float | None = None
         self._tried: float | None = None
-        self._asking = asyncio.Lock()
+        self._failed = False
+        self._asking: asyncio.Task[None] | None = None
 
     async def read(self, token: str, audience: str) -> UserClaims:
         """What a token says.
@@ -136,17 +141,20 @@ class TokenIssuer:
     # -- keys ---------------------------------------------------------------------------------
 
     async def _key(self, named: object, algorithm: str) -> jwt.PyJWK:
-        now = self._clock()
-        if self._had is None or now - self._had > _FRESH:
-            await self._refresh()
+        known = self._find(named, algorithm)
+        if known is None or self._age() > _FRESH:
+            # The issuer may have a new one, or have given up this one.
+            await self._refresh(_SECONDS if known is None else _MOMENT)
+        if self._age() > _KEPT:
+            raise _silent()
         found = self._find(named, algorithm)
         if found is None:
-            # The issuer may have a new one.
-            await self._refresh()
-            found = self._find(named, algorithm)
-        if found is None:
-            raise _wrong("no key of the issuer's signed it")
+            raise _silent() if self._failed else _wrong("no key of the issuer's signed it")
         return found
+
+    def _age(self) -> float:
+        """Seconds since the keys were had."""
+        return math.inf if self._had is None else self._clock() - self._had
 
     def _find(self, named: object, algorithm: str) -> jwt.PyJWK | None:
         if isinstance(named, str):
@@ -155,25 +163,27 @@ class TokenIssuer:
         fitting = [one for one in self._keys.values() if _fits(one, algorithm)]
         return fitting[0] if named is None and len(fitting) == 1 else None
 
-    async def _refresh(self) -> None:
-        """Ask for the keys, unless that was done just now."""
-        async with self._asking:
+    async def _refresh(self, patience: float) -> None:
+        """Ask for the keys, unless that was done just now, and wait so long for the answer.
+
+        An issuer that is slow holds up no more than that: the question goes on, and is asked once for all.
+        """
+        if self._asking is None or self._asking.done():
             now = self._clock()
-            if self._tried is None or now - self._tried >= _PAUSE:
-                self._tried = now
-                try:
-                    self._keys = await asyncio.to_thread(self._ask)
-                    self._had = now
-                except (OSError, ValueError, HTTPException, LookupError, TypeError) as error:
-                    # What it says may be the issuer's own words.
-                    said = (type(error).__name__, str(error))
-                    _log.warning("the issuer's keys cannot be had: %s %a", *said)
-            if self._had is None or now - self._had > _KEPT:
-                raise StateFailedError(
-                    "the issuer does not provide its keys, so no token can be checked",
-                    hint="Send it again later.",
-                    retry_after=int(_PAUSE),
-                )
+            if self._tried is not None and now - self._tried < _PAUSE:
+                return
+            self._tried, self._failed = now, True
+            self._asking = asyncio.create_task(self._learn(now))
+        await asyncio.wait({self._asking}, timeout=patience)
+
+    async def _learn(self, now: float) -> None:
+        try:
+            self._keys = await asyncio.to_thread(self._ask)
+            self._had, self._failed = now, False
+        except (OSError, ValueError, HTTPException, LookupError, TypeError) as error:
+            # What it says may be the issuer's own words.
+            said = (type(error).__name__, str(error))
+            _log.warning("the issuer's keys cannot be had: %s %a", *said)
 
     def _ask(self) -> dict[str, jwt.PyJWK]:
         for address in _metadata_addresses(self.issuer):
@@ -243,22 +253,41 @@ def _wrong(why: str) -> UnauthorizedError:
     )
 
 
-def fetch_json(address: str) -> Any:
+def _silent() -> StateFailedError:
+    return StateFailedError(
+        "the issuer does not provide its keys, so the token cannot be checked",
+        hint="Send it again later.",
+        retry_after=int(_PAUSE),
+    )
+
+
+def fetch_json(address: str, *, seconds: float = _SECONDS) -> Any:
     """The JSON at an address; None where there is none.  Follows nothing, and takes so much and so long.
+
+    Args:
+        address: Where it is.
+        seconds: That all of it may take.
 
     Raises:
         OSError: It cannot be had.
-        ValueError: It is not JSON, or too large.
+        HTTPException: What answers does not speak HTTP, or was cut off.
+        ValueError: It is not JSON, or too large, or came too slowly.
     """
     parts = urlsplit(address)
-    until = time.monotonic() + _SECONDS
+    until = time.monotonic() + seconds
     connection: HTTPConnection
     if parts.scheme == "https":
         context = ssl.create_default_context()
-        connection = HTTPSConnection(parts.netloc, timeout=_SECONDS / 2, context=context)
+        connection = HTTPSConnection(parts.netloc, timeout=seconds / 2, context=context)
     else:
-        connection = HTTPConnection(parts.netloc, timeout=_SECONDS / 2)
+        connection = HTTPConnection(parts.netloc, timeout=seconds / 2)
+    late: Timer | None = None
     try:
+        connection.connect()
+        # What comes byte by byte is never late by itself.
+        late = Timer(until - time.monotonic(), _cut, (connection.sock,))
+        late.daemon = True
+        late.start()
         path = parts.path or "/"
         connection.request(
             "GET",
@@ -271,10 +300,20 @@ def fetch_json(address: str) -> Any:
         data = b""
         while part := response.read1(65_536):
             data += part
-            if len(data) > _ANSWER or time.monotonic() > until:
-                raise ValueError(f"{address} answers too much, or too slowly")
+            if len(data) > _ANSWER:
+                raise ValueError(f"{address} answers too much")
+        if time.monotonic() >= until:
+            raise ValueError(f"{address} answers too slowly")
         return json.loads(data)
     except RecursionError:
         raise ValueError(f"{address} answers in more depth than JSON needs") from None
     finally:
+        if late is not None:
+            late.cancel()
         connection.close()
+
+
+def _cut(connection: socket) -> None:
+    """End a connection, whoever waits for it."""
+    with suppress(OSError):
+        connection.shutdown(SHUT_RDWR)
