@@ -153,3 +153,21 @@ def test_an_answer_of_no_size_is_refused_with_its_line(text: str, line: int, key
 def test_what_a_gateway_could_not_be_reached_by_or_told_apart_is_refused(text: str) -> None:
     with pytest.raises(InvalidParamsError):
         parse_settings(text, name="f.toml")
+
+
+@pytest.mark.parametrize(
+    ("written", "spelt"),
+    [
+        ("https://Files.Example.com", "https://files.example.com"),
+        ("https://files.example.com:443", "https://files.example.com"),
+        ("https://files.example.com:80", "https://files.example.com:80"),
+        ("http://LOCALHOST:80", "http://localhost"),
+    ],
+)
+def test_addresses_of_a_gateway_are_spelt_as_clients_send_them_back(
+    written: str, spelt: str
+) -> None:
+    text = f'[serve]\nurl = "{written}"\norigins = ["{written}"]\n'
+    gateway = parse_settings(text, name="f.toml").gateway
+    assert gateway is not None
+    assert (gateway.url, gateway.origins) == (spelt, (spelt,))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from contextlib import suppress
 from stat import S_ISREG
 from typing import TYPE_CHECKING
@@ -20,18 +21,19 @@ from filepact.config.rule_files import read_source
 from filepact.config.settings import STORES, Settings, parse_settings
 from filepact.domain.operation import StoreOptions
 from filepact.domain.policy import WRITES, Rule
-from filepact.errors import InvalidParamsError
-from filepact.values import replace
+from filepact.errors import InvalidParamsError, StateFailedError
+from filepact.values import late_logger, replace
 from filepact.workspace.documents import PROJECT_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from filepact.domain.policy import Layer
 
 __all__ = [
     "TRUST_FILE",
+    "TokenFile",
     "data_folder",
     "home_folder",
     "named_file",
@@ -48,6 +50,9 @@ TRUST_FILE = "trust.json"
 
 _FILE = "filepact.toml"
 _LARGEST = 1_048_576
+_RACY = 20_000_000  # nanoseconds: a younger stamp may be that of two states of a file
+
+_log = late_logger(__name__)
 
 
 def data_folder() -> Path:
@@ -164,6 +169,54 @@ def read_trust(state_dir: str) -> ServerTrust:
     except InvalidParamsError:
         text = ""
     return parse_trust(text.encode())
+
+
+class TokenFile:
+    """The gateway's own tokens, as their file has them now: whoever is taken out of it is not let in any more.
+
+    Args:
+        name: The file's path.
+
+    Raises:
+        InvalidParamsError: It cannot be read, or a line is wrong.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._stamp: tuple[int, ...] | None = self._look()
+        self._found = read_tokens(name)
+
+    def __call__(self) -> Mapping[str, str]:
+        """By name, what the SHA-256 of each token is.
+
+        Raises:
+            StateFailedError: It cannot be read, or a line is wrong: nobody knows whom it was to keep out.
+        """
+        stamp = self._look()
+        if stamp is None or stamp != self._stamp:
+            self._stamp = None
+            try:
+                self._found = read_tokens(self._name)
+            except InvalidParamsError as error:
+                _log.warning("the tokens cannot be read: %s", error.message)
+                raise StateFailedError(
+                    "the gateway cannot read its tokens, so none can be checked",
+                    hint="Send it again later.",
+                    retry_after=10,
+                ) from error
+            self._stamp = stamp
+        return self._found
+
+    def _look(self) -> tuple[int, ...] | None:
+        """What changes with the file; None where that may come too late, or nothing can be told."""
+        try:
+            found = os.stat(self._name)
+        except OSError:
+            return None
+        if time.time_ns() - found.st_mtime_ns < _RACY:
+            # Another change within the same tick of the system's clock would look the same.
+            return None
+        return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
 def read_tokens(name: str) -> dict[str, str]:

@@ -204,6 +204,12 @@ def is_safe_url(url: str) -> bool:
     return parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
 
 
+def _spelt(address: str) -> str:
+    """A scheme with a host, in small letters and without the port that is the usual one."""
+    scheme, _, host = address.lower().partition("://")
+    return f"{scheme}://{host.removesuffix(':443' if scheme == 'https' else ':80')}"
+
+
 def read_serving(found: Mapping[str, Any], text: str, name: str) -> GatewaySettings:
     """Read the tables about the gateway.
 
@@ -237,6 +243,10 @@ class _Reader:
             if not isinstance(value, str) or not value:
                 raise self._wrong(("serve", key), "has to be a text, and not empty")
         self._check_texts(chosen)
+        # As clients and browsers spell them, who compare them letter by letter.
+        if "url" in chosen:
+            chosen["url"] = _spelt(chosen["url"])
+        chosen["origins"] = tuple(_spelt(one) for one in chosen.get("origins", ()))
         found = self._realms(realms)
         access = self._access(rules, found)
         return GatewaySettings(realms=found, access=access, **chosen)

@@ -337,6 +337,50 @@ def test_nobody_undoes_what_another_user_did(guarded, issuer, own, base):
     assert not (base / "root" / "hers.txt").exists()
 
 
+def test_a_token_of_our_own_ends_when_it_is_taken_out_of_the_file(guarded, own, base):
+    client = guarded.client(authorization=f"Bearer {own}")
+    assert client.open().status == 200
+    tokens = base / "tokens"
+    said = tokens.read_text()
+    try:
+        tokens.write_text("# nobody\n")
+        assert client.ask("ping").code == "UNAUTHORIZED"
+        tokens.write_text("one word too many\n")
+        answer = client.ask("ping")
+        assert (answer.status, answer.code) == (503, "STATE_ERROR")
+        assert answer.headers["retry-after"] == "10"
+        tokens.unlink()
+        assert client.ask("ping").status == 503
+    finally:
+        tokens.write_text(said)
+    assert client.ask("ping").result == {}
+
+
+def test_a_session_goes_on_with_the_next_token_of_its_user(guarded, issuer):
+    client = guarded.client(authorization=f"Bearer {issuer.token(resource(guarded))}")
+    client.open()
+    for late in ({"exp": int(time.time()) - 100}, {"sub": "bob"}):
+        token = issuer.token(resource(guarded), **late)
+        client.headers["authorization"] = f"Bearer {token}"
+        assert client.ask("ping").status in (401, 403)
+    client.headers["authorization"] = f"Bearer {issuer.token(resource(guarded), jti='next')}"
+    assert client.ask("ping").result == {}
+
+
+def test_no_token_is_kept_or_passed_on(guarded, issuer, own, base):
+    """A token is for the gateway alone: nothing that it writes, or is told, has one."""
+    tokens = [own, issuer.token(resource(guarded), jti="kept")]
+    for token in tokens:
+        client = guarded.client(authorization=f"Bearer {token}")
+        client.open()
+        client.call("write_file", path=f"kept-{len(token)}.txt", content="x\n")
+        assert client.ask("nothing").status == 200
+    written = [path.read_bytes() for path in (base / "state").rglob("*") if path.is_file()]
+    assert any(b"kept-" in one for one in written)
+    for token in tokens:
+        assert not any(token.encode() in one or token[-40:].encode() in one for one in written)
+
+
 # -- the issuer's keys -----------------------------------------------------------------------------
 
 

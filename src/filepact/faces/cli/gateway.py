@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from filepact import VERSION
 from filepact.app import open_toolbox, open_workspace
-from filepact.config.person import read_settings, read_tokens, state_folder
+from filepact.config.person import TokenFile, read_settings, state_folder
 from filepact.config.serving import GatewaySettings, RealmAccess
 from filepact.errors import InvalidParamsError, StateFailedError
 from filepact.faces.cli.screen import CommandAnswer, plain, remark
@@ -199,7 +199,7 @@ def _guard(
         chosen,
         url=chosen.url or address,
         issuer=issuer,
-        tokens=read_tokens(chosen.tokens) if chosen.tokens else {},
+        tokens=TokenFile(chosen.tokens) if chosen.tokens else dict,
     )
 
 

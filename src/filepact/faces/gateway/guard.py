@@ -18,7 +18,7 @@ from filepact.faces.gateway.requests import HttpAnswer, plain, refusal
 from filepact.values import late_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from filepact.config.serving import AccessRule, GatewaySettings, RealmAccess
     from filepact.faces.gateway.issuer import TokenIssuer
@@ -71,7 +71,7 @@ class TokenGatewayGuard:
             the scopes of tokens, and whose ``X-Forwarded-For`` is believed.
         url: Where clients reach the gateway.
         issuer: Whose tokens are taken; None for nobody's.
-        tokens: The gateway's own tokens: by name, their hashes.
+        tokens: Tells the gateway's own tokens as they are now: by name, their hashes.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class TokenGatewayGuard:
         *,
         url: str,
         issuer: TokenIssuer | None,
-        tokens: Mapping[str, str],
+        tokens: Callable[[], Mapping[str, str]],
     ) -> None:
         self._realms = realms
         self._access = access
@@ -91,7 +91,7 @@ class TokenGatewayGuard:
         self._issuer = issuer
         self._audience = settings.audience
         self._scopes = frozenset(settings.scopes)
-        self._tokens = dict(tokens)
+        self._tokens = tokens
         self._proxies = [ipaddress.ip_network(one) for one in settings.proxies]
         self._failures = LimitChecks(CallLimits(user_calls=_FAILURES))
 
@@ -154,7 +154,7 @@ class TokenGatewayGuard:
         """Whose token of the gateway's this is; empty for nobody's."""
         digest = sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
         found = ""
-        for name, known in self._tokens.items():
+        for name, known in self._tokens().items():
             # All of them are looked at, so that the time says nothing.
             if compare_digest(known, digest):
                 found = OWN + name
