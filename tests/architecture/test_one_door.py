@@ -124,6 +124,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         ("os._exit", "os.read", "os.write", "socket."), "standard input and output"
     ),
     "faces.acp.proxy.peers": {"os.write": "a pipe"},
+    "faces.gateway.issuer": {"socket.": "ends a connection to an issuer whose answer never ends"},
     "faces.gateway.metrics": {"mmap.": "memory that the gateway's own processes share, of no file"},
     "faces.gateway.server": {
         "socket.": "pairs between its own processes",
