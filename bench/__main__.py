@@ -273,8 +273,16 @@ class Run:
             self._searched(said, "ripgrep", name, found, goal)
             found = search_compare.cold(tree, queries[::5], rg[0])
             self._searched("first grep of a new server", "ripgrep", name, found, 0.95)
+            found = search_compare.cold(tree, queries[::5], rg[0], again=True)
+            self._searched("first grep after a restart", "ripgrep", name, found, 0.95)
             found = search_compare.names(tree, rg[0], rounds=3 * rounds)
             self._searched("find, six globs", "ripgrep", name, found, 6.0)
+        if not self._options.quick:
+            more, text = search_compare.index_memory(tree)
+            self._fact(f"memory of the index at rest, {name}, MiB", more)
+            self._fact(
+                f"memory of the index at rest, {name}, of 100 bytes of text", 100 * more / text
+            )
         node = self.peers.wanted("fff", self.peers.fff)
         if node is not None:
             packages = self.peers.npm_folder()

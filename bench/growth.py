@@ -176,8 +176,15 @@ class Growth:
                 one.call("grep", {"pattern": f"absent_{number}_absent"})
                 one.call("search_files", {"pattern": "**/*.md"})
             alone.call("grep", {"pattern": "absent_word_absent"})
-            found = self._gates(said, [alone, crowd[0]], self._works(trees))
+            works = self._works(trees) | {
+                "grep": lambda _, n: ("grep", {"pattern": f"absent_{n}_absent"}),
+                "find": lambda _, n: ("search_files", {"pattern": f"**/*absent_{n}*"}),
+            }
+            found = self._gates(said, [alone, crowd[0]], works)
             facts = {
+                "processor time of each but the first, ms": round(
+                    sum(one.cpu() for one in crowd[1:]) / max(1, much - 1) * 1_000
+                ),
                 "servers": much,
                 "own memory of each, MiB": round(sum(one.own_memory() for one in crowd) / much, 1),
                 "watches of all": sum(one.watches() for one in crowd),

@@ -30,7 +30,7 @@ from bench.stdio_client import StdioServer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Compared", "Timed", "cold", "names", "texts"]
+__all__ = ["Compared", "Timed", "cold", "index_memory", "names", "texts"]
 
 _LIMIT = 50
 _SCHED = 2  # of a process's clocks the one that counts nanoseconds on a processor
@@ -139,14 +139,29 @@ def texts(
     return found
 
 
-def cold(tree: Path, queries: Sequence[TextQuery], rg: str, *, seed: int = 1) -> list[Compared]:
-    """The first search of a server that has just started, beside ripgrep."""
+def cold(
+    tree: Path, queries: Sequence[TextQuery], rg: str, *, seed: int = 1, again: bool = False
+) -> list[Compared]:
+    """The first search of a server that has just started, beside ripgrep.
+
+    Args:
+        tree: What is searched.
+        queries: The searches, each by a server of its own.
+        rg: The other program.
+        seed: Who is first.
+        again: Whether another server has left its index to these.
+    """
     dice = random.Random(seed)
     found = []
     with tempfile.TemporaryDirectory() as scratch:
+        if again:
+            with serve(tree, Path(scratch)) as server:
+                called(server, queries[0].ours(_LIMIT))
+                settle(server)
         for at, query in enumerate(queries):
             one = Compared(query.kind, query.pattern)
-            with serve(tree, Path(scratch), name=f"state{at}") as server, ExitStack():
+            name = "state" if again else f"state{at}"
+            with serve(tree, Path(scratch), name=name) as server:
                 # What any first call loads is no part of the search.
                 called(server, ("read_file", {"path": str(tree / _first(tree))}))
                 for side in dice.sample((0, 1), 2):
@@ -156,6 +171,41 @@ def cold(tree: Path, queries: Sequence[TextQuery], rg: str, *, seed: int = 1) ->
                         one.ours.append(called(server, query.ours(_LIMIT))[0])
             found.append(one)
     return found
+
+
+def index_memory(tree: Path, *, seconds: float = 65.0) -> tuple[float, float]:
+    """What the index of a tree takes at rest, and the text in it, in MiB.
+
+    It is what a server takes of its own when it keeps no texts any more, less what one takes that has
+    searched ten files.
+
+    Args:
+        tree: What is searched.
+        seconds: After so long no texts are kept.
+    """
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+        few = Path(scratch, "few")
+        few.mkdir()
+        for number in range(10):
+            (few / f"{number}.py").write_text("row = 1\n")
+        both = [
+            stack.enter_context(serve(one, Path(scratch), name=f"state{at}"))
+            for at, one in enumerate((few, tree))
+        ]
+        for server in both:
+            called(
+                server,
+                (
+                    "read_file",
+                    {"path": str(few / "0.py") if server is both[0] else str(tree / _first(tree))},
+                ),
+            )
+            called(server, ("grep", {"pattern": "absent_word_absent"}))
+            settle(server)
+        time.sleep(seconds)
+        little, much = (server.own_memory() for server in both)
+    size = sum(path.stat().st_size for path in tree.rglob("*") if path.is_file())
+    return much - little, size / 2**20
 
 
 def _first(tree: Path) -> Path:
@@ -214,17 +264,23 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--rg", default="/usr/bin/rg", help="the program to compare with")
     parser.add_argument("--only", default="", help="kinds of searches, with commas between")
-    parser.add_argument("--what", default="texts", choices=("texts", "cold", "names"))
+    parser.add_argument(
+        "--what", default="texts", choices=("texts", "cold", "again", "names", "memory")
+    )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     tree = options.tree.resolve()
+    if options.what == "memory":
+        more, text = index_memory(tree)
+        print(f"{more:.1f} MiB for {text:.1f} MiB: {more / text:.1%}")
+        return
     if options.what == "names":
         found = names(tree, options.rg, rounds=options.rounds)
     else:
         kinds = set(filter(None, options.only.split(",")))
         queries = [one for one in draw(tree) if not kinds or one.kind in kinds]
-        if options.what == "cold":
-            found = cold(tree, queries, options.rg)
+        if options.what in ("cold", "again"):
+            found = cold(tree, queries, options.rg, again=options.what == "again")
         else:
             found = texts(tree, queries, options.rg, rounds=options.rounds)
     print("\n".join(report(found)))
