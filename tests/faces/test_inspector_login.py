@@ -238,22 +238,71 @@ def use(browser: Browser, tool: str, **arguments: str) -> None:
     press(browser, name(browser, button, "execute"), reads("Results"))
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is here (package chromium)")
-def test_its_page_logs_in_and_edits(guarded: GuardedGateway, page: str) -> None:
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is here (package chromium)")
+    with Browser() as made:
+        made.look(dark=False)
+        yield made
+
+
+def test_its_page_logs_in_and_edits(browser: Browser, guarded: GuardedGateway, page: str) -> None:
     guarded.issuer.asks = True
-    with Browser() as browser:
-        browser.look(dark=False)
-        browser.go(page)
-        press(browser, ".mantine-Switch-track", f"!({reads('Disconnected')})")
-        browser.until("document.querySelector('#allow')")
-        # The issuer says whom and what for, and where the browser goes back to.
-        said = browser.text()
-        assert all(one in said for one in (guarded.url, "ann", "files", "127.0.0.1"))
-        press(browser, "#allow", "!document.querySelector('#allow')")
-        press(browser, "label[for$='-Tools']", reads("edit_file"))
-        use(browser, "read_file", path="a.txt")
-        browser.until(reads("[lines 1-2 of 2"))
-        use(browser, "edit_file", **CHANGE)
-        browser.until(reads("Done: edit a.txt"))
+    browser.go(page)
+    press(browser, ".mantine-Switch-track", f"!({reads('Disconnected')})")
+    browser.until("document.querySelector('#allow')")
+    # The issuer says whom and what for, and where the browser goes back to.
+    said = browser.text()
+    assert all(one in said for one in (guarded.url, "ann", "files", "127.0.0.1"))
+    press(browser, "#allow", "!document.querySelector('#allow')")
+    press(browser, "label[for$='-Tools']", reads("edit_file"))
+    use(browser, "read_file", path="a.txt")
+    browser.until(reads("[lines 1-2 of 2"))
+    use(browser, "edit_file", **CHANGE)
+    browser.until(reads("Done: edit a.txt"))
     assert (guarded.root / "a.txt").read_text() == "one\n2\n"
     assert {"/register", "/authorize", "/allow", "/token", "/keys"} <= set(guarded.issuer.asked)
+
+
+CLIENT = """
+(async () => {
+  const post = async (method, params, headers) => {
+    const answer = await fetch(URL_, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    });
+    return answer;
+  };
+  const refused = await post('ping', {}, {});
+  const where = refused.headers.get('www-authenticate').match(/resource_metadata="([^"]+)"/)[1];
+  const told = await (await fetch(where, { headers: { 'mcp-protocol-version': '2025-11-25' } })).json();
+  const token = { authorization: 'Bearer ' + TOKEN };
+  const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'page', version: '1' } };
+  const opened = await post('initialize', hello, token);
+  const session = { 'mcp-session-id': opened.headers.get('mcp-session-id') };
+  const call = { name: 'read_file', arguments: { path: 'a.txt' } };
+  const read = await (await post('tools/call', call, { ...token, ...session })).json();
+  return [refused.status, told.authorization_servers[0], read.result.content[0].text];
+})()
+"""
+"""A client in a page, that a browser lets have no more of answers than is shared with it."""
+
+
+def test_a_page_that_may_ask_is_a_client_like_any_other(
+    browser: Browser, guarded: GuardedGateway
+) -> None:
+    issuer = guarded.issuer
+    browser.go(f"{issuer.url}/page")
+    words = {"URL_": json.dumps(guarded.url), "TOKEN": json.dumps(issuer.token(guarded.url))}
+    script = CLIENT
+    for word, value in words.items():
+        script = script.replace(word, value)
+    found = browser.send(
+        "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
+    )
+    assert "exceptionDetails" not in found, found["exceptionDetails"]
+    status, where, text = found["result"]["value"]
+    assert (status, where) == (401, issuer.url)
+    assert "two" in text

@@ -38,7 +38,7 @@ _HOW_TO: Final = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "conn
 
 
 class GuardedGateway:
-    """A gateway over one folder, and the issuer that it believes.
+    """A gateway over one folder, and the issuer that it believes, whose pages may use it.
 
     Attributes:
         token: One of the gateway's own, of `ci`.
@@ -55,7 +55,7 @@ class GuardedGateway:
         self.token = "fpt_" + secrets.token_urlsafe(32)
         (base / "tokens").write_text(f"ci {sha256(self.token.encode()).hexdigest()}\n")
         serve = f'[serve]\nissuer = "{self.issuer.url}"\nscopes = ["files"]\n'
-        serve += f'tokens = "{base / "tokens"}"\n'
+        serve += f'tokens = "{base / "tokens"}"\norigins = ["{self.issuer.url}"]\n'
         self.gateway = RunningGateway(base, [str(self.root)], settings=serve + more)
         self.url = f"http://{self.gateway.address}/mcp"
 

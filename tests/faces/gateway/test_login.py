@@ -202,6 +202,21 @@ def test_it_is_told_so_whatever_the_method(guarded, issuer, method):
         assert guarded.client(authorization=f"Bearer {token}").send(method).status == 405
 
 
+def test_every_page_may_read_where_to_log_in_and_no_other_answer(guarded):
+    """A client in a page of anybody's finds out like any other; browsers ask first because of its headers."""
+    page = {"origin": "https://anybody.example"}
+    where = "/.well-known/oauth-protected-resource/mcp"
+    asks = {"access_control_request_headers": "mcp-protocol-version"}
+    for method, more in (("OPTIONS", asks), ("GET", {})):
+        answer = guarded.client().send(method, path=where, **page, **more)
+        assert answer.status == 200
+        assert answer.headers["access-control-allow-origin"] == "*"
+        assert answer.headers["access-control-allow-headers"] == "*"
+    answer = guarded.client(**page).open()
+    assert answer.status == 403
+    assert "access-control-allow-origin" not in answer.headers
+
+
 def unsigned(token: str) -> str:
     head = base64.urlsafe_b64encode(b'{"alg":"none","typ":"at+jwt"}').rstrip(b"=").decode()
     return f"{head}.{token.split('.')[1]}."

@@ -166,6 +166,8 @@ def test_a_page_of_elsewhere_may_not_ask(gateway):
     assert gateway.client().post(PING, origin="https://evil.example").status == 403
     assert gateway.client().post(PING, origin="null").status == 403
     assert gateway.client().post(PING, origin=f"http://{gateway.address}").status == 400
+    preflight = {"origin": "https://evil.example", "access_control_request_method": "POST"}
+    assert gateway.client().send("OPTIONS", **preflight).status == 403
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,9 @@ class TokenGatewayGuard:
         if scopes := self._all_scopes():
             told["scopes_supported"] = scopes
         # Clients in web pages read it as well; it is nobody's secret.
-        return HttpAnswer(200, json.dumps(told).encode(), {"Access-Control-Allow-Origin": "*"})
+        # They send the version of the protocol along, so browsers ask first whether that is taken.
+        shown = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "*"}
+        return HttpAnswer(200, json.dumps(told).encode(), shown)
 
     async def caller(self, request: HttpRequest, realm: str) -> UserContext | HttpAnswer:
         """Who asks, or why they are refused."""

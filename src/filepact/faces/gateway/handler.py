@@ -136,6 +136,7 @@ class GatewayHandler:
         if scope["type"] != "http":
             return
         request = HttpRequest.of(scope)
+        send = self._checks.shared(request, send)
         out = ResponseWriter(send, scope, self._options.patience, self._metrics)
         answer = await self._answer(request, receive, out)
         if answer is not None:
@@ -152,7 +153,7 @@ class GatewayHandler:
         led = self._checks.led_here(request)
         if led is not None:
             return led
-        page = self._guard.page(request)
+        page = self._guard.page(request) or self._checks.from_page(request)
         if page is not None:
             return page
         realm = self._guard.realm(request.path)

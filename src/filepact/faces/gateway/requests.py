@@ -25,7 +25,7 @@ from filepact.wire.messages import INVALID_REQUEST, PARSE_ERROR, ErrorResponse, 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from starlette.types import Scope
+    from starlette.types import Scope, Send
 
     from filepact.wire.messages import Message, RequestId
 
@@ -61,6 +61,9 @@ HEADER_MISMATCH: Final = -32020
 
 _NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _WRAPPED: Final = late_regex(r"=\?base64\?(.*)\?=")
+
+_SHOWN: Final = b"mcp-session-id, retry-after, www-authenticate"
+"""Headers of answers that pages may read besides what they always may."""
 
 _STATUS_OF: Final[Mapping[type[FilepactError], int]] = {
     UnauthorizedError: 401,
@@ -146,15 +149,47 @@ class RequestChecks:
         self._origins = frozenset(origins)
 
     def led_here(self, request: HttpRequest) -> HttpAnswer | None:
-        """Whether a name or a page led the client here that is none of ours; None if not.
+        """Whether a name led the client here that is none of ours; None if not.
 
         A web page can have a browser ask any address under any name that it owns.
         """
         if request.get("host").lower() not in self._hosts:
             return plain(421, "This gateway has another name.")
+        return None
+
+    def from_page(self, request: HttpRequest) -> HttpAnswer | None:
+        """Whether a page asks that may not, or that only asks whether it may; None if not."""
         if any(one not in self._origins for one in request.all_of("origin")):
             return plain(403, "Pages of this origin may not ask.")
-        return None
+        if request.method != "OPTIONS" or not request.get("access-control-request-method"):
+            return None
+        return HttpAnswer(
+            204,
+            headers={
+                "Access-Control-Allow-Methods": "POST, DELETE",
+                "Access-Control-Allow-Headers": request.get("access-control-request-headers"),
+                "Access-Control-Max-Age": "600",
+            },
+        )
+
+    def shared(self, request: HttpRequest, send: Send) -> Send:
+        """Send so that the browser lets the page that asked, if it may, have the answer."""
+        origin = request.get("origin")
+        if origin not in self._origins:
+            return send
+        more = (
+            (b"access-control-allow-origin", origin.encode("latin-1")),
+            (b"access-control-expose-headers", _SHOWN),
+            (b"vary", b"origin"),
+        )
+
+        async def sent(event: Any) -> None:
+            if event["type"] == "http.response.start":
+                told = [one for one in event["headers"] if one[0] != more[0][0]]
+                event = {**event, "headers": [*told, *more]}
+            await send(event)
+
+        return sent
 
     @staticmethod
     def post(request: HttpRequest) -> HttpAnswer | None:
