@@ -11,12 +11,12 @@ import apsw
 import pytest
 
 from filepact.domain.operation import StoreOptions
-from filepact.errors import StateFailedError
+from filepact.errors import StateFailedError, StoreUnreachableError
 from filepact.fs.checkout_index import CheckoutIndex
 from filepact.fs.state import open_state
 from filepact.serving import open_gateway_store
 from filepact.store.gateway import SqliteGatewayStore
-from tests.postgres import server
+from tests.postgres import Server, server
 
 NUMBERS = itertools.count()
 
@@ -52,16 +52,55 @@ def test_the_first_secret_is_the_one_of_all_processes(opened):
     again.close()
 
 
-def test_a_session_that_was_ended_is_known_everywhere_until_nobody_takes_it_anyway(path):
-    one, other = SqliteGatewayStore(path), SqliteGatewayStore(path)
-    assert not other.has_ended("s")
-    one.end("s", time.time() + 60)
-    one.end("old", time.time() - 1)
-    assert other.has_ended("s")
-    one.end("t", time.time() + 60)
-    assert not other.has_ended("old")
-    one.close()
-    other.close()
+def test_a_session_that_was_ended_is_known_everywhere_until_nobody_takes_it_anyway(opened):
+    one, other = opened(), opened()
+
+    def ended(session):
+        """Whether the other one knows, as a gateway asks it."""
+        if not other.up_to_date():
+            other.hear()
+        return other.has_ended(session)
+
+    assert not ended("s")
+    time.sleep(one.end("s", one.now() + 60))
+    assert ended("s")
+    time.sleep(one.end("old", one.now() - 1))
+    time.sleep(one.end("t", one.now() + 60))
+    assert (ended("s"), ended("t")) == (True, True)
+    again = opened()
+    assert (again.has_ended("s"), again.has_ended("old")) == (True, False)
+    for store in (one, other, again):
+        store.close()
+
+
+def test_what_ended_sessions_are_known_is_kept_while_the_database_is_away(path):
+    postgres = import_module("filepact.store.postgres")
+    own = Server(server().binaries)
+    try:
+        import_module("filepact.store.postgres_connection").migrate_database(own.url)
+        one, other = (
+            postgres.PostgresGatewayStore(SqliteGatewayStore(path), own.url, scope="s", holder=name)
+            for name in ("one", "other")
+        )
+        one.end("s", one.now() + 60)
+        other.hear()
+        own.stop()
+        for store in (one, other):
+            store._database._patience = 0.1
+        with pytest.raises(StoreUnreachableError):
+            one.end("t", one.now() + 60)
+        other.hear()
+        assert (other.has_ended("s"), other.up_to_date()) == (True, True)
+        own.start()
+        one.end("t", one.now() + 60)
+        time.sleep(postgres._HEARD)
+        assert not other.up_to_date()
+        other.hear()
+        assert other.has_ended("t")
+        one.close()
+        other.close()
+    finally:
+        own.remove()
 
 
 def test_a_request_is_claimed_once_and_its_answer_kept(opened):

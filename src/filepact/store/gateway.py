@@ -91,10 +91,22 @@ class SqliteGatewayStore:
         """What time it is for all who know the sessions, seconds since the epoch."""
         return time.time()
 
-    def end(self, session: str, until: float) -> None:
-        """Have a session be unknown everywhere, up to a time after which nobody takes it anyway."""
+    def end(self, session: str, until: float) -> float:
+        """Have a session be unknown everywhere, up to a time after which nobody takes it anyway.
+
+        Returns:
+            For how many seconds others may still go by what they had heard before.
+        """
         self._run("DELETE FROM ended WHERE until < ?", (self.now(),))
         self._run("INSERT OR REPLACE INTO ended VALUES (?, ?)", (session, until))
+        return 0.0
+
+    def up_to_date(self) -> bool:
+        """Whether `has_ended` goes by what others have told by now."""
+        return True
+
+    def hear(self) -> None:
+        """Have it go by that; may wait for a database."""
 
     def has_ended(self, session: str) -> bool:
         """Whether a session was ended, by whatever process."""

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.operation import JournalEvent
+from filepact.errors import FilepactError
 from filepact.store import upkeep
 from filepact.store.content import ContentStore
 from filepact.store.postgres_connection import PATIENCE, PostgresDatabase
@@ -72,6 +73,18 @@ _KEEP: Final = "UPDATE gateway_answer SET result = ? WHERE request = ?"
 _RELEASE: Final = "DELETE FROM gateway_answer WHERE request = ? AND result IS NULL"
 _FIRST: Final = "INSERT INTO gateway_secret (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _TOLD: Final = "SELECT value FROM gateway_secret WHERE name = ?"
+_END: Final = (
+    "INSERT INTO gateway_ended (session, until) VALUES (?, to_timestamp(?)) ON CONFLICT DO NOTHING"
+)
+_OVER: Final = "DELETE FROM gateway_ended WHERE until < now()"
+_ENDED: Final = "SELECT session FROM gateway_ended WHERE at > to_timestamp(?)"
+_HEARD: Final = 0.25  # seconds for which what was heard of ended sessions counts
+_LATE: Final = (
+    120.0  # seconds for which a transaction may be under way, so that what it wrote is seen later
+)
+_WHOLE: Final = (
+    3_600.0  # seconds after which all ended sessions are read anew, and what is over is forgotten
+)
 
 
 class _RowContents(ContentStore):
@@ -262,8 +275,8 @@ def _claim(tx: Transaction, whose: str) -> None:
 class PostgresGatewayStore:
     """What gateways have in common that serve the same shared workspaces; from any thread.
 
-    Secrets, and answers to repeats, as a workspace of its own.  Which sessions have ended stays with the gateway that was
-    told so.  How old a session is, all of them tell by the clock that the server had when they began.
+    Secrets, sessions that ended, and answers to repeats, as a workspace of its own.  How old a session is, all of them tell by
+    the clock of the server.
 
     Args:
         local: What the processes of this one have in common besides.
@@ -293,17 +306,54 @@ class PostgresGatewayStore:
         self._database = PostgresDatabase(
             url, workspace=f"gateways {scope}", holder=holder, schema=schema
         )
-        self._ahead = float(self._database.read(lambda tx: tx.value(_NOW))) - time.monotonic()
-        self.has_ended, self.ready = local.has_ended, local.ready
+        self._ended: set[str] = set()
+        self._ahead = self._heard = self._whole = self._told = 0.0
+        self.ready = local.ready
         self._local = local
+        self._hear()
 
     def now(self) -> float:
         """As of `SqliteGatewayStore`."""
         return time.monotonic() + self._ahead
 
-    def end(self, session: str, until: float) -> None:
+    def end(self, session: str, until: float) -> float:
         """As of `SqliteGatewayStore`."""
-        self._local.end(session, until - self.now() + self._local.now())
+
+        def work(tx: Transaction) -> None:
+            tx.run(_OVER)
+            tx.run(_END, (session, until))
+
+        self._database.write(work, durable=True)
+        self._heard = 0.0
+        return _HEARD
+
+    def has_ended(self, session: str) -> bool:
+        """As of `SqliteGatewayStore`: by what was heard last."""
+        return session in self._ended
+
+    def up_to_date(self) -> bool:
+        """As of `SqliteGatewayStore`."""
+        return time.monotonic() < self._heard + _HEARD
+
+    def hear(self) -> None:
+        """As of `SqliteGatewayStore`; while the database does not answer, what was heard before counts."""
+        try:
+            self._hear()
+        except FilepactError:
+            self._heard = time.monotonic()
+
+    def _hear(self) -> None:
+        begun = time.monotonic()
+        lately = self._whole and begun < self._whole + _WHOLE
+        since = self._told - _LATE if lately else 0.0
+        now, rows = self._database.read(lambda tx: (tx.value(_NOW), tx.all(_ENDED, (since,))))
+        ended = {str(session) for (session,) in rows}
+        if since:
+            self._ended |= ended
+        else:
+            self._ended, self._whole = ended, begun
+        # Each time anew, so that a machine that was suspended is no further behind than until now.
+        self._ahead, self._told, self._heard = float(now) - begun, float(now), begun
 
     def secret(self, name: str, made: bytes) -> bytes:
         """The secret of this name: what was put there first, by whatever gateway."""

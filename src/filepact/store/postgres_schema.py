@@ -410,7 +410,20 @@ CREATE VIEW gateway_answer AS SELECT request, asked, at, result
     FROM gateway_answer_all WHERE workspace = @HERE;
 """.replace("@HERE", _HERE)
 
-MIGRATIONS: Final[tuple[str, ...]] = (_VERSION_1, _VERSION_2)
+_VERSION_3 = """
+-- The sessions that their clients have ended, up to the time after which nobody takes them anyway.
+CREATE TABLE gateway_ended_all (
+    workspace bigint NOT NULL DEFAULT @HERE REFERENCES workspace (number),
+    session text COLLATE "C" NOT NULL,
+    at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    until timestamptz NOT NULL,
+    PRIMARY KEY (workspace, session)
+);
+CREATE INDEX gateway_ended_at ON gateway_ended_all (workspace, at);
+CREATE VIEW gateway_ended AS SELECT session, at, until FROM gateway_ended_all WHERE workspace = @HERE;
+""".replace("@HERE", _HERE)
+
+MIGRATIONS: Final[tuple[str, ...]] = (_VERSION_1, _VERSION_2, _VERSION_3)
 """Step ``n`` (from 1) takes a schema from version ``n - 1`` to ``n``."""
 
 

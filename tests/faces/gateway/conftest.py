@@ -80,7 +80,7 @@ class SmallGateway:
             LimitChecks(limits),
             self.metrics,
             options,
-            ended=lambda session, _until: self.ended.add(session),
+            ended=lambda session, _until: self.ended.add(session) or 0.0,
             cancelled=lambda session, wanted: self.elsewhere.append((session, wanted)),
         )
         self.worker = GatewayWorker(

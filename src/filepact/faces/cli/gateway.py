@@ -111,6 +111,8 @@ def _work(
             lasts=chosen.session_hours * 3_600,
             has_ended=store.has_ended,
             clock=store.now,
+            up_to_date=store.up_to_date,
+            hear=store.hear,
         )
         host, port = listeners.main.getsockname()[:2]
         hosts = [_joined(host, port), f"localhost:{port}", *chosen.hosts]

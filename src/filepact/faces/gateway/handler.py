@@ -60,6 +60,8 @@ __all__ = ["GatewayGuard", "GatewayHandler", "GatewayOptions"]
 _SESSION: Final = "mcp-session-id"
 _VERSION: Final = "mcp-protocol-version"
 _QUICK: Final = 0.05  # seconds after which it is looked whether the client is still there
+_HEARING: Final = 1.0  # seconds for which it is waited to hear which sessions have ended
+_HEARINGS: Final = 3
 _SILENT: Final = 15.0  # seconds after which a client, and whatever stands between, hears of us
 
 
@@ -101,7 +103,8 @@ class GatewayHandler:
         limits: How much may be asked for.
         metrics: Counts what is done.
         options: How it behaves.
-        ended: Told the id of a session that its client ends, and when it would have ended anyway.
+        ended: Told the id of a session that its client ends, and when it would have ended anyway; answers for how many
+            seconds others may not know it yet.
         cancelled: Told of what a client cancels that does not run here.
         repeats: Recognises requests that are sent again; None for nothing.
     """
@@ -115,7 +118,7 @@ class GatewayHandler:
         metrics: Metrics,
         options: GatewayOptions,
         *,
-        ended: Callable[[str, float], None],
+        ended: Callable[[str, float], float],
         cancelled: Callable[[str, RequestId], None],
         repeats: RequestHistory | None = None,
     ) -> None:
@@ -130,6 +133,8 @@ class GatewayHandler:
         self._cancelled = cancelled
         self._threads = CallPool(options.threads)
         self._running: dict[tuple[str, str], list[GatewayCall]] = {}
+        self._hearing: asyncio.Future[None] | None = None
+        self._late = 0.0
         self.draining = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -171,7 +176,7 @@ class GatewayHandler:
                 # to, nor one that could be gone on with: `Last-Event-ID` is refused with it.
                 return plain(405, "This gateway takes POST and DELETE.", Allow="POST, DELETE")
             if request.method == "DELETE":
-                return self._end(request, caller)
+                return await self._end(request, caller)
             refused = self._checks.post(request)
             if refused is not None:
                 return refused
@@ -182,13 +187,30 @@ class GatewayHandler:
         except _DisconnectedError:
             return None
 
-    def _end(self, request: HttpRequest, caller: UserContext) -> HttpAnswer:
-        session = self._session(request, caller)
-        self._ended(session.id, session.begun + self._sessions.lasts)
+    async def _end(self, request: HttpRequest, caller: UserContext) -> HttpAnswer:
+        session = await self._session(request, caller)
+        until = session.begun + self._sessions.lasts
+        # When this is answered no gateway takes the session any more.
+        await asyncio.sleep(await asyncio.to_thread(self._ended, session.id, until))
         return HttpAnswer(204)
 
-    def _session(self, request: HttpRequest, caller: UserContext) -> GatewaySession:
+    async def _session(self, request: HttpRequest, caller: UserContext) -> GatewaySession:
+        for _ in range(_HEARINGS):
+            # One that took longer than it counts for is not enough.
+            if self._sessions.up_to_date():
+                break
+            await self._hear()
         return self._sessions.read(request.get(_SESSION), user=caller.user, realm=caller.realm)
+
+    async def _hear(self) -> None:
+        """Hear which sessions have ended: once for all who want to know, and for no longer than a moment."""
+        loop = asyncio.get_running_loop()
+        if self._hearing is None or self._hearing.done():
+            self._hearing = loop.run_in_executor(None, self._sessions.hear)
+            self._late = loop.time() + _HEARING
+        # A database that is away keeps nobody waiting; which session its client has ended is no question of rights.
+        if (wait := self._late - loop.time()) > 0:
+            await asyncio.wait([self._hearing], timeout=wait)
 
     async def _body(self, request: HttpRequest, receive: Receive, out: ResponseWriter) -> bytes:
         most = self._options.body
@@ -241,7 +263,7 @@ class GatewayHandler:
             if not request.get(_SESSION):
                 said = ErrorResponse(INVALID_REQUEST, "Mcp-Session-Id is missing", wanted)
                 return wire_refusal(said)
-            session = self._session(request, caller)
+            session = await self._session(request, caller)
         if wanted is None or "method" not in message:
             if session is not None and message.get("method") == "notifications/cancelled":
                 self._cancel(session.id, message)

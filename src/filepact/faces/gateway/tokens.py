@@ -73,6 +73,8 @@ class SessionTokens:
         lasts: Seconds for which a session lasts.
         has_ended: Whether a session was ended by its client.
         clock: Seconds since the epoch.
+        up_to_date: Whether that is known by what others have told by now.
+        hear: Has it be known; may wait for a database.
     """
 
     def __init__(
@@ -82,7 +84,10 @@ class SessionTokens:
         lasts: float,
         has_ended: Callable[[str], bool],
         clock: Callable[[], float] = time.time,
+        up_to_date: Callable[[], bool] = lambda: True,
+        hear: Callable[[], None] = lambda: None,
     ) -> None:
+        self.up_to_date, self.hear = up_to_date, hear
         self._secret = secret
         self.lasts = lasts
         self._has_ended = has_ended
