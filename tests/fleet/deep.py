@@ -1,8 +1,9 @@
 """Sessions and writers on a fleet whose parts are killed and started again, judged in the end: prints what was found.
 
-python -m tests.fleet.deep [--operations N] [--sessions N] [--writers N] [--direct N] [--kills N] [--often SECONDS]
+python -m tests.fleet.deep [--operations N] [--sessions N] [--writers N] [--direct N] [--workers N] [--kills N]
+    [--often SECONDS]
 
-Two gateways and two direct machines, each on a checkout of one shared workspace, 64 sessions of MCP, 16 of which write to
+Two gateways with several workers each and two direct machines, each on a checkout of one shared workspace, 64 sessions of MCP, 16 of which write to
 one file, with two writers on each direct machine.  Each adds its token; the file is changed for a new one now and then.
 """
 
@@ -80,6 +81,31 @@ class Session:
             time.sleep(self.chance.uniform(0.02, 0.2))
             return None
         return answer
+
+    def end(self) -> str | None:
+        """End the session, and ask for it at every gateway; what was wrong, None where that cannot be told.
+
+        A gateway that cannot ask the database goes by what it knew: so nothing is told where that was away meanwhile.
+        """
+        client, before = self.client, self.fleet.database_restarts
+        if client is None or not self.fleet.database_up.is_set():
+            return None
+        self.client = None
+        told: list[int] = []
+        try:
+            if client.send("DELETE", mcp_session_id=client.session).status != 204:
+                return None
+            for number in [*range(GATEWAYS)] * 2:
+                address = self.fleet.address(number)
+                if address is not None:
+                    client.address = address
+                    told.append(client.ask("ping").status)
+        except (OSError, http.client.HTTPException):
+            pass
+        if self.fleet.database_restarts != before or not told:
+            return None
+        taken = [one for one in told if one not in (404, 503)]
+        return f"a session that was ended is answered {taken}" if taken else ""
 
 
 def code_of(text: str) -> str:
@@ -261,7 +287,12 @@ class Run:
                     ):
                         count += 1
                         self.counters[path] = (count, count)
-                elif kind < 0.3:
+                elif kind < 0.24:
+                    wrong = session.end()
+                    if wrong is not None:
+                        self.codes["sessions ended everywhere"] += not wrong
+                        self.wrong += [wrong] * bool(wrong)
+                elif kind < 0.34:
                     lines = numbered(ask("read_file", path=path))
                     if lines and lines != [f"n={count}"]:
                         self.wrong.append(f"{path} is {lines} and should be {count}")
@@ -413,11 +444,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--sessions", type=int, default=64)
     parser.add_argument("--writers", type=int, default=16)
     parser.add_argument("--direct", type=int, default=2, help="machines without a gateway")
+    parser.add_argument("--workers", type=int, default=3, help="processes of each gateway")
     parser.add_argument("--kills", type=int, default=20, help="of gateways, at least")
     parser.add_argument("--often", type=float, default=8.0, help="seconds between kills")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     given = parser.parse_args(arguments)
-    with folder() as base, Fleet(Path(base).resolve(), given.seed, direct=given.direct) as fleet:
+    many = {"direct": given.direct, "workers": given.workers}
+    with folder() as base, Fleet(Path(base).resolve(), given.seed, **many) as fleet:
         run = Run(
             *(fleet, given.operations, given.seed),
             sessions=given.sessions,

@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from tests.faces.gateway.running import RunningGateway
+from tests.faces.gateway.running import RunningGateway, children
 from tests.forked import run
 from tests.object_server import ObjectServer
 from tests.postgres import Server, binaries
@@ -146,15 +146,17 @@ class Fleet:
         base: A folder for all that it keeps.
         seed: Which random moments.
         direct: Machines whose programs work on their checkout without a gateway.
+        workers: Processes of each gateway; 1 for no others than itself.
     """
 
-    def __init__(self, base: Path, seed: int, *, direct: int) -> None:
+    def __init__(self, base: Path, seed: int, *, direct: int, workers: int = 1) -> None:
         place = binaries()
         assert place is not None
         from filepact.store.postgres_connection import migrate_database  # noqa: PLC0415 - an extra
 
         self.random = random.Random(seed)
         self.base = base
+        self.of_gateways = workers
         self.objects = ObjectServer()
         self.database = Server(place, max_connections="200")
         os.environ.update(self.objects.environment())
@@ -171,6 +173,8 @@ class Fleet:
             for process in range(2)
         ]
         self.faults: dict[str, int] = {}
+        self.database_up, self.database_restarts = threading.Event(), 0
+        self.database_up.set()
         self._ending = threading.Event()
         self._breaking: list[threading.Thread] = []
         for number in range(GATEWAYS):
@@ -178,9 +182,8 @@ class Fleet:
 
     def _start(self, number: int) -> None:
         place = self.places[number]
-        self.gateways[number] = RunningGateway(
-            place.base, [str(place.files)], settings=place.settings
-        )
+        words = [str(place.files), "--workers", str(self.of_gateways)]
+        self.gateways[number] = RunningGateway(place.base, words, settings=place.settings)
 
     def address(self, number: int) -> str | None:
         """Where a gateway is now."""
@@ -198,6 +201,11 @@ class Fleet:
             (2 * often, self._stop_objects),
             (6 * often, self._restart_objects),
         ]
+        if self.of_gateways > 1:
+            kinds += [
+                (often / 3, self._kill_one_of_gateway),
+                (often / 2, self._hang_one_of_gateway),
+            ]
         for mean, act in kinds:
             chance = random.Random(self.random.random())
             one = threading.Thread(target=self._break, args=(mean, act, chance))
@@ -233,15 +241,40 @@ class Fleet:
                 return
         raise AssertionError("a gateway does not start again")
 
+    def _one_of_gateway(self, chance: random.Random) -> int | None:
+        """A worker of a gateway that runs just now."""
+        one = self.gateways[chance.randrange(GATEWAYS)]
+        found = [] if one is None else sorted(children(one.process.pid))
+        return chance.choice(found) if found else None
+
+    def _kill_one_of_gateway(self, chance: random.Random) -> None:
+        process = self._one_of_gateway(chance)
+        if process is not None:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+            self._note("workers of gateways killed")
+
+    def _hang_one_of_gateway(self, chance: random.Random) -> None:
+        process = self._one_of_gateway(chance)
+        if process is not None:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGSTOP)
+                time.sleep(chance.uniform(0.1, 3))
+                os.kill(process, signal.SIGCONT)
+            self._note("workers of gateways stopped")
+
     def _kill_worker(self, chance: random.Random) -> None:
         chance.choice(self.workers).kill()
-        self._note("workers killed")
+        self._note("direct processes killed")
 
     def _restart_database(self, chance: random.Random) -> None:
         mode = chance.choice(["fast", "immediate"])
+        self.database_up.clear()
+        self.database_restarts += 1
         self.database.stop(mode)
         time.sleep(chance.uniform(0, 1.5))
         self.database.start()
+        self.database_up.set()
         self._note(f"database restarted ({mode})")
 
     def _stop_objects(self, chance: random.Random) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["BOTH", "Answer", "Client", "RunningGateway"]
+__all__ = ["BOTH", "Answer", "Client", "RunningGateway", "children"]
 
 PATIENCE = 60
 BOTH = "application/json, text/event-stream"
@@ -52,6 +52,15 @@ class Answer:
     def code(self) -> str:
         """The stable code of a refusal of the gateway's."""
         return self.message["error"]["data"]["code"]
+
+
+def children(process: int) -> set[int]:
+    """The processes that a process has begun and that are there."""
+    try:
+        with open(f"/proc/{process}/task/{process}/children") as stream:
+            return {int(one) for one in stream.read().split()}
+    except FileNotFoundError:
+        return set()
 
 
 def read_messages(kind: str, body: bytes) -> list[dict[str, Any]]:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import pytest
 
-from tests.faces.gateway.running import Client, RunningGateway
-from tests.faces.gateway.test_workers import children
+from tests.faces.gateway.running import Client, RunningGateway, children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faces.gateway.running import Client, RunningGateway
+from tests.faces.gateway.running import Client, RunningGateway, children
 from tests.faces.small_server import wait_for
 from tests.postgres import Server, binaries
 from tests.postgres import server as database
@@ -25,12 +25,6 @@ def workers(base: Path) -> Iterator[RunningGateway]:
     running = RunningGateway(base, [str(base / "root"), "--workers", "2"])
     yield running
     assert running.end() == 0
-
-
-def children(process: int) -> set[int]:
-    path = f"/proc/{process}/task/{process}/children"
-    with open(path) as stream:
-        return {int(one) for one in stream.read().split()}
 
 
 def test_any_worker_answers_any_request_of_a_session(workers: RunningGateway):
