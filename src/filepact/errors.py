@@ -23,6 +23,7 @@ __all__ = [
     "NewErrorsError",
     "NoChangeError",
     "NoServerError",
+    "NoThreadsError",
     "NotAFileError",
     "NotFoundError",
     "ObjectStoreFailedError",
@@ -63,6 +64,8 @@ __all__ = [
     "UnauthorizedError",
     "UserDeniedError",
     "WriteFailedError",
+    "no_threads",
+    "without_threads",
 ]
 
 Detail = str | int | float | bool | None | tuple["Detail", ...]
@@ -231,6 +234,10 @@ class GatewayBusyError(FilepactError, code="TOO_MANY_CALLS"):
     """A session or a user has too many calls in flight at a gateway."""
 
 
+class NoThreadsError(FilepactError, code="NO_THREADS"):
+    """The system gives this program no further thread."""
+
+
 class SessionUnknownError(FilepactError, code="SESSION_UNKNOWN"):
     """A gateway does not know the session, or it has ended."""
 
@@ -301,3 +308,20 @@ class UnauthorizedError(FilepactError, code="UNAUTHORIZED"):
 
 class AccessDeniedError(FilepactError, code="FORBIDDEN"):
     """Whoever asks may not use this workspace of a gateway."""
+
+
+def without_threads(error: Exception) -> NoThreadsError | None:
+    """The refusal for an exception that says that no thread could be begun; None for any other."""
+    if not isinstance(error, RuntimeError) or "start new thread" not in str(error):
+        return None
+    return no_threads()
+
+
+def no_threads() -> NoThreadsError:
+    """The refusal where the system gives no thread."""
+    return NoThreadsError(
+        "the system gives this program no further thread",
+        hint="Try again when less is running, and read a file again before you change it. What is short is processes "
+        "(ulimit -u, or pids.max of the container) or memory.",
+        retry_after=1,
+    )

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, AnyStr, cast
 
 if TYPE_CHECKING:
     import logging
+    import threading
     from collections.abc import Callable
     from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 
 __all__ = [
     "asdict",
+    "begun",
     "dataclass",
     "field",
     "fields",
@@ -46,6 +48,15 @@ class _Pattern:
         for known in ("match", "fullmatch", "search", "sub", "finditer", "split", "findall"):
             setattr(self, known, getattr(compiled, known))
         return getattr(compiled, name)
+
+
+def begun(thread: threading.Thread) -> bool:
+    """Begin a thread; whether the system had one left, or the memory that it takes."""
+    try:
+        thread.start()
+    except RuntimeError:
+        return False
+    return True
 
 
 def late_regex(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:

@@ -21,6 +21,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import StateFailedError, TimedOutError
+from filepact.values import begun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,6 +40,9 @@ PATIENCE: Final = 10.0
 
 _READ_ONLY: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 _NOTES: Final = 1_024
+_LOOK: Final = (
+    0.01  # seconds after which a lock is asked for again, where no thread can wait for it
+)
 _TOLD: Final = 4_096  # bytes of what the holder of a lock tells
 _NOTE: Final = struct.Struct("=q")
 _BEFORE: Final = ".before."
@@ -299,9 +303,15 @@ class _Holder:
         had = threading.Event()
         if seconds > 0:
             self._waits = True
-            threading.Thread(
+            waiter = threading.Thread(
                 target=self._block, args=(place, had), name="filepact-lock", daemon=True
-            ).start()
+            )
+            if not begun(waiter):
+                self._waits = False
+                while time.monotonic() < end and not had.wait(_LOOK):
+                    if _lock(self._descriptor, place):
+                        return
+                seconds = 0.0
         if not had.wait(max(0.0, seconds)):
             raise _busy(self._noted(place), timeout)
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from filepact.errors import BinaryFileError, EncodingUnsafeError, SearchFailedError, TimedOutError
 from filepact.text.codec import decode
 from filepact.text.literals import needs_of
-from filepact.values import dataclass, late_regex
+from filepact.values import begun, dataclass, late_regex
 
 if TYPE_CHECKING:
     import re
@@ -209,11 +209,12 @@ class Query:
                 found[number] = self._among(texts, pieces[number])
 
         other = threading.Thread(target=every_other, args=(1,), name="search")
-        if len(pieces) > 1:
-            other.start()
+        helps = len(pieces) > 1 and begun(other)
         every_other(0)
-        if len(pieces) > 1:
+        if helps:
             other.join()
+        else:
+            every_other(1)
         return list(chain.from_iterable(found))
 
     def _among(self, texts: Sequence[bytes], some: list[int]) -> list[int]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, get_args
 
 from filepact.domain.deadline import Deadline
 from filepact.domain.operation import following
-from filepact.errors import FilepactError, SharedConflictError
+from filepact.errors import FilepactError, SharedConflictError, without_threads
 from filepact.tools.answers import (
     CallContext,
     CallResult,
@@ -321,10 +321,10 @@ class Toolset:
             code = result.code or code
         except FilepactError as error:
             result, code = error, error.code
-        except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
+        except Exception as error:  # noqa: BLE001 - the last line of defence, and it is logged
             # The text of a foreign exception may name host paths or hold contents: log only.
             _log.exception("%s failed", called.name)
-            result = FilepactError(
+            result = without_threads(error) or FilepactError(
                 f"{called.name} failed unexpectedly",
                 hint="The server's log has the details; read the file again before you go on.",
             )

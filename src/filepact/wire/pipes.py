@@ -19,6 +19,8 @@ from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from filepact.errors import no_threads
+from filepact.values import begun
 from filepact.wire.framing import MessageReader
 from filepact.wire.messages import ErrorResponse
 
@@ -107,7 +109,10 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
                 stop()
 
     watcher = threading.Thread(target=watch, name="filepact-signals", daemon=True)
-    watcher.start()
+    if not begun(watcher):
+        os.close(woken)
+        os.close(wake)
+        raise no_threads()
     earlier = signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     before = {number: signal.signal(number, lambda *_: None) for number in signals}
     try:
@@ -177,6 +182,7 @@ class MessagePipes:
         self._looks = 0
         self._watch: threading.Thread | None = None
         self._over = False  # nothing comes any more
+        self._ends = False  # the reading thread says so itself, after the last work
         self._closed = False
 
     def start(
@@ -190,12 +196,16 @@ class MessagePipes:
 
         Args:
             receive: Takes each message, in order, in the reading thread.
-            ended: Called after the last message, in a thread of its own.
+            ended: Called after the last message, in a thread of its own if there is one.
             lost: Called when the client takes no more answers, in the writing thread.
+
+        Raises:
+            NoThreadsError: The system gives none.
         """
         self._receive, self._ended = receive, ended
         self._writer = _begin("writer", self._write, lost)
-        _begin("reader", self._attend)
+        if self._writer is None or _begin("reader", self._attend) is None:
+            raise no_threads()
 
     def run(self, work: Callable[[], None], waits: Wait = "") -> None:
         """Have something done, after what came before it has begun; to be called by `receive`.
@@ -251,8 +261,12 @@ class MessagePipes:
                     pass
             except BaseException:
                 self._end()
+                if self._ends:
+                    self._ended()
                 raise
             if self._reader is me:
+                if self._ends:
+                    self._ended()
                 return  # Nothing comes any more.
 
     def _step(self) -> bool:
@@ -300,7 +314,7 @@ class MessagePipes:
 
     def _end(self) -> None:
         self._over = True
-        _begin("end", self._ended)
+        self._ends = _begin("end", self._ended) is None
 
     def _do(self, work: Callable[[], None], waits: Wait) -> bool:
         """Do a piece of work; whether this is the reading thread after it."""
@@ -338,6 +352,7 @@ class MessagePipes:
         if self._resting:
             self._rest.notify()
         else:
+            # Where there is none, this one reads on when it is done.
             _begin("reader", self._attend)
 
     def _work_aside(self) -> None:
@@ -389,10 +404,10 @@ class MessagePipes:
                 self._room.notify_all()
 
 
-def _begin(name: str, work: Callable[..., None], *args: object) -> threading.Thread:
+def _begin(name: str, work: Callable[..., None], *args: object) -> threading.Thread | None:
+    """A thread that does something; None where the system gives none."""
     thread = threading.Thread(target=work, args=args, name=f"wire-{name}", daemon=True)
-    thread.start()
-    return thread
+    return thread if begun(thread) else None
 
 
 def _nothing(*_anything: object) -> None:

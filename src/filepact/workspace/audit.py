@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from filepact.domain.document import content_id
 from filepact.errors import FilepactError, NotFoundError, StateFailedError
 from filepact.text.secrets import redact
-from filepact.values import late_logger
+from filepact.values import begun, late_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -318,7 +318,7 @@ class AuditLog:
 
         if self._signer is None or not self._signer.is_alive():
             self._signer = Thread(target=run, name="audit", daemon=True)
-            self._signer.start()
+            begun(self._signer)  # else the next call tries it
 
     def _retire(self) -> None:
         """Give up the oldest files, where they are too old or too many; the log says so first."""

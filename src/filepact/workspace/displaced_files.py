@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filepact.errors import FilepactError
-from filepact.values import dataclass, late_logger, replace
+from filepact.values import begun, dataclass, late_logger, replace
 
 if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath
@@ -73,10 +73,13 @@ class DisplacedFiles:
             now = time.monotonic()
             self._queues[0].append(_Watched(change_id, path, displaced, now, now))
             if self._thread is None:
-                self._thread = threading.Thread(
+                thread = threading.Thread(
                     target=self._run, name="filepact-late-writes", daemon=True
                 )
-                self._thread.start()
+                if begun(thread):
+                    self._thread = thread
+                else:  # nobody would let go of it
+                    self._look(self._queues[0].pop(), last=True)
             elif idle or self._crowded():
                 self._changed.notify()
 

@@ -15,7 +15,7 @@ from filepact.domain.permission_log import (
     shorten,
 )
 from filepact.errors import FilepactError
-from filepact.values import dataclass, late_logger
+from filepact.values import begun, dataclass, late_logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -135,8 +135,11 @@ class PermissionLog:
                 self._noted.popitem(last=False)
             self._unwritten.append((deed, now))
             if self._writer is None and not self._closing:
-                self._writer = threading.Thread(target=self._run, name="asked", daemon=True)
-                self._writer.start()
+                writer = threading.Thread(target=self._run, name="asked", daemon=True)
+                if begun(writer):
+                    self._writer = writer
+                else:
+                    self.flush()
             elif len(self._unwritten) == 1:
                 self._changed.notify_all()
 

@@ -6,6 +6,8 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Final, Self
 
+from filepact.values import begun
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -96,8 +98,12 @@ class GroupReader:
         self._open.append(files)
         if len(self._threads) < _MOST_THREADS:
             thread = threading.Thread(target=self._run, name="search", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            if begun(thread):
+                self._threads.append(thread)
+            elif not self._threads:
+                self._open.pop()
+                files.fill(self._read)
+                return
         self._more.release()
 
     def take(self) -> FileGroup | None:

@@ -17,7 +17,7 @@ from filepact.errors import BinaryFileError, FilepactError
 from filepact.text.compare import compare_lines
 from filepact.text.edit import EditList
 from filepact.text.lines import chomp, line_starts, middles_of, split_lines
-from filepact.values import dataclass, replace
+from filepact.values import begun, dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -331,8 +331,9 @@ class KnownTextWriter:
             first = not self._news
             self._news[name, path] = kept
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="known", daemon=True)
-                self._thread.start()
+                # Without one it is written down when there is one again, or at the end.
+                thread = threading.Thread(target=self._work, name="known", daemon=True)
+                self._thread = thread if begun(thread) else None
             if first:
                 self._wake.notify_all()  # else it gathers already
 

@@ -20,6 +20,7 @@ from filepact.fs.walk import Entry, EntryList, FileRecord, TreeReader, open_batc
 from filepact.fs.watch import WatcherLimit
 from filepact.text.query import searchable
 from filepact.text.secrets import holds_private_key
+from filepact.values import begun
 from filepact.workspace.name_index import NameIndex
 from filepact.workspace.text_index import KnownTexts, TextIndex
 
@@ -268,10 +269,13 @@ class SearchIndexes:
                 if not self._closed and index.wants:
                     self._wanted.add(root.path)
                     if self._thread is None:
-                        self._thread = threading.Thread(
+                        thread = threading.Thread(
                             target=self._run, name="search index", daemon=True
                         )
-                        self._thread.start()
+                        if begun(thread):
+                            self._thread = thread
+                        else:
+                            self._wanted.clear()
                 if self._wanted or self._filling or self._resting:
                     self._changed.notify_all()
 

@@ -17,6 +17,7 @@ from filepact.errors import (
     NoChangeError,
     NotFoundError,
     SearchFailedError,
+    without_threads,
 )
 from filepact.faces.cli.screen import (
     DONE,
@@ -283,7 +284,7 @@ def _missing(error: Exception, arguments: Namespace) -> FilepactError | None:
 
 def _internal(error: Exception) -> FilepactError:
     """An exception that nobody expected; its text may hold anything and is not shown."""
-    return FilepactError(
+    return without_threads(error) or FilepactError(
         f"{type(error).__name__}, which should not happen",
         hint="Set FILEPACT_DEBUG=1 and run it again to see where; please report it.",
     )

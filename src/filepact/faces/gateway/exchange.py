@@ -12,7 +12,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.values import late_logger
+from filepact.errors import no_threads
+from filepact.values import begun, late_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,12 +169,20 @@ class CallPool:
         self._open = 0
 
     def begin(self, call: GatewayCall) -> None:
-        """Have a thread carry a call out."""
+        """Have a thread carry a call out: one of those there are, where the system gives no more.
+
+        Raises:
+            NoThreadsError: There is none at all.
+        """
+        if len(self._threads) < min(self._open + 1, self._most):
+            thread = Thread(
+                target=self._run, name=f"gateway-call-{len(self._threads)}", daemon=True
+            )
+            if begun(thread):
+                self._threads.append(thread)
+            elif not self._threads:
+                raise no_threads()
         self._open += 1
-        if len(self._threads) < min(self._open, self._most):
-            name = f"gateway-call-{len(self._threads)}"
-            self._threads.append(Thread(target=self._run, name=name, daemon=True))
-            self._threads[-1].start()
         self._waiting.put(call)
 
     def end(self) -> None:

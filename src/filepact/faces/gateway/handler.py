@@ -16,6 +16,7 @@ from filepact.errors import (
     OtherRequestError,
     RequestTooLargeError,
     ShuttingDownError,
+    without_threads,
 )
 from filepact.faces.gateway.context import RequestContext
 from filepact.faces.gateway.exchange import CallPool, GatewayCall, ResponseWriter
@@ -184,6 +185,10 @@ class GatewayHandler:
             return await self._post(request, caller, body, receive, out)
         except FilepactError as error:
             return refusal(error)
+        except RuntimeError as error:
+            if (known := without_threads(error)) is None:
+                raise
+            return refusal(known)
         except _DisconnectedError:
             return None
 
@@ -206,8 +211,8 @@ class GatewayHandler:
         """Hear which sessions have ended: once for all who want to know, and for no longer than a moment."""
         loop = asyncio.get_running_loop()
         if self._hearing is None or self._hearing.done():
-            self._hearing = loop.run_in_executor(None, self._sessions.hear)
             self._late = loop.time() + _HEARING
+            self._hearing = loop.run_in_executor(None, self._sessions.hear)
         # A database that is away keeps nobody waiting; which session its client has ended is no question of rights.
         if (wait := self._late - loop.time()) > 0:
             await asyncio.wait([self._hearing], timeout=wait)
@@ -322,6 +327,7 @@ class GatewayHandler:
         exchange = GatewayCall(
             loop, talk.connection, talk.message, before=talk.answered_before, after=talk.answer
         )
+        self._threads.begin(exchange)
         session = talk.session.id if talk.session else ""
         key = (session, str(exchange.wanted))
         if session:
@@ -330,7 +336,6 @@ class GatewayHandler:
         begun = time.perf_counter()
         if calls:
             self._metrics.add("filepact_gateway_running_calls")
-        self._threads.begin(exchange)
         try:
             outcome = await self._send_all(request, talk, exchange, receive, out)
         finally:

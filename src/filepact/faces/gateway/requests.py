@@ -10,6 +10,7 @@ from filepact.errors import (
     AccessDeniedError,
     FilepactError,
     GatewayBusyError,
+    NoThreadsError,
     OtherRequestError,
     RateLimitedError,
     RequestTooLargeError,
@@ -75,6 +76,7 @@ _STATUS_OF: Final[Mapping[type[FilepactError], int]] = {
     GatewayBusyError: 429,
     ShuttingDownError: 503,
     StateFailedError: 503,
+    NoThreadsError: 503,
 }
 
 
@@ -260,7 +262,7 @@ def refusal(
         headers["Retry-After"] = str(seconds)
         data["retryAfter"] = seconds
     message = error_response(wanted, REFUSED, f"{error.code}: {error.message}", data)
-    status = _STATUS_OF.get(type(error), 400)
+    status = next((_STATUS_OF[one] for one in type(error).__mro__ if one in _STATUS_OF), 400)
     if challenge:
         headers["WWW-Authenticate"] = challenge
     return HttpAnswer(status, _encoded(message), headers, code=error.code)
