@@ -49,6 +49,10 @@ _LINK = (
 )
 
 
+Near = tuple[int, int, bytes]
+"""The number of a content that another may need, its depth, and its bytes."""
+
+
 class ContentStore:
     """The tables ``content`` and ``image`` and the folder of large contents.
 
@@ -104,18 +108,37 @@ class ContentStore:
         data = contents.get(name)
         if data is None:
             raise ValueError(f"the bytes of content {name} were not given")
-        packed, used, depth = self._pack(tx, data, base, contents)
-        if row is not None:
-            # A content that was known by its id only had no size.
-            tx.run("UPDATE content SET size = ? WHERE number = ?", (len(data), row[0]))
-            self._keep(tx, int(row[0]), name, packed, base=used, depth=depth)
-            return int(row[0])
+        near = self._near(tx, base, contents)
+        if row is None:
+            return self.add(tx, name, data, near)
+        packed, used, depth = _packed(data, near)
+        # A content that was known by its id only had no size.
+        tx.run("UPDATE content SET size = ? WHERE number = ?", (len(data), row[0]))
+        self._keep(tx, int(row[0]), name, packed, base=used, depth=depth)
+        return int(row[0])
+
+    def add(
+        self, tx: Transaction, name: str, data: bytes, near: Near | None, *, last_seq: int = 0
+    ) -> int:
+        """Keep a content that is not in the table at all.
+
+        Args:
+            tx: In a writing transaction.
+            name: The content id.
+            data: Its bytes.
+            near: What is probably much alike.
+            last_seq: The newest operation that needs it.
+
+        Returns:
+            The number of the content.
+        """
+        packed, used, depth = _packed(data, near)
         kept = self._write_large(name, packed, used)
         number = int(
             tx.value(
-                "INSERT INTO content (id, size, kept, base, depth, stored)"
-                " VALUES (?, ?, ?, ?, ?, ?) RETURNING number",
-                (key, len(data), kept, used, depth, len(packed)),
+                "INSERT INTO content (id, size, kept, base, depth, stored, last_seq)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING number",
+                (bytes.fromhex(name), len(data), kept, used, depth, len(packed), last_seq),
             )
         )
         if kept == "row":
@@ -167,14 +190,10 @@ class ContentStore:
         tx.run("DELETE FROM image WHERE number = ?", (number,))
         return int(stored)
 
-    def _pack(
-        self,
-        tx: Transaction,
-        data: bytes,
-        base: int | None,
-        contents: Mapping[str, bytes],
-    ) -> tuple[bytes, int | None, int]:
-        """Packed bytes, the number of the base that they need, and the depth."""
+    def _near(
+        self, tx: Transaction, base: int | None, contents: Mapping[str, bytes]
+    ) -> Near | None:
+        """A content against which others may be kept."""
         row = None
         if base is not None:
             row = tx.one(
@@ -182,11 +201,10 @@ class ContentStore:
                 (base,),
             )
         if base is None or row is None or row[1] >= LONGEST_CHAIN:
-            return pack(data), None, 0
+            return None
         name, depth = row
         known = contents.get(name)
-        packed, used = pack_best(data, self.load(tx, base) if known is None else known)
-        return (packed, base, depth + 1) if used else (packed, None, 0)
+        return base, depth, self.load(tx, base) if known is None else known
 
     def _keep(
         self,
@@ -359,6 +377,14 @@ quarter by that, and loading so much text takes longer than all else that is wri
 def pack(data: bytes) -> bytes:
     """Compressed bytes that need nothing else to be read."""
     return compress(data)
+
+
+def _packed(data: bytes, near: Near | None) -> tuple[bytes, int | None, int]:
+    """Packed bytes, the number of the base that they need, and the depth."""
+    if near is None or near[1] >= LONGEST_CHAIN:
+        return pack(data), None, 0
+    packed, used = pack_best(data, near[2])
+    return (packed, near[0], near[1] + 1) if used else (packed, None, 0)
 
 
 def pack_best(data: bytes, base: bytes) -> tuple[bytes, bool]:

@@ -203,8 +203,10 @@ def insert_proposal(tx: Transaction, proposal: Proposal) -> int:
     )
 
 
-def insert_operation(tx: Transaction, operation: Operation) -> int:
+def insert_operation(tx: Transaction, operation: Operation, session: int | None = None) -> int:
     """Insert an operation as intended, without its changes; its place in the journal."""
+    if session is None:
+        session = session_number(tx, operation.session)
     return int(
         tx.value(
             "INSERT INTO operation (id, kind, session, tool, summary, created, target, undone_by,"
@@ -214,7 +216,7 @@ def insert_operation(tx: Transaction, operation: Operation) -> int:
             to_row(
                 operation.id,
                 operation.kind,
-                session_number(tx, operation.session),
+                session,
                 operation.tool,
                 operation.summary,
                 operation.created,

@@ -65,6 +65,10 @@ _Answer = TypeVar("_Answer")
 __all__ = ["SqlStore"]
 
 _NAMED_AT_MOST = 5
+_APPLIED = (
+    "UPDATE operation SET state = 'applied', note = ? WHERE id = ? AND state = 'intended'"
+    " AND kind NOT IN ('undo', 'redo') RETURNING seq"
+)
 
 
 class SqlStore:
@@ -257,6 +261,10 @@ class SqlStore:
         note: str,
         changes: ChangeSet | None,
     ) -> None:
+        # Mostly nothing else has to be known of it.
+        plain = state == "applied" and changes is None
+        if plain and tx.one(_APPLIED, (to_text(note), change_id)) is not None:
+            return
         row = tx.one(
             "SELECT seq, state, kind, target FROM operation WHERE id = ?",
             (change_id,),
