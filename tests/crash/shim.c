@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -114,13 +115,14 @@ static int named_below(int folder, const char *path)
         static int (*real) kinds; \
         if (!real) real = (int (*) kinds)dlsym(RTLD_NEXT, #name); \
         mode_t bits = 0; \
-        if (flags & O_CREAT) { \
+        if (flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE) { \
             va_list more; \
             va_start(more, flags); \
             bits = va_arg(more, int); \
             va_end(more); \
         } \
-        return (flags & (O_CREAT | O_TRUNC)) && (where) && hit() == 1 ? -1 : real names; \
+        return (flags & (O_CREAT | O_TRUNC) || (flags & O_TMPFILE) == O_TMPFILE) && (where) \
+            && hit() == 1 ? -1 : real names; \
     }
 
 WRITES(write, (int fd, const void *b, size_t n), (fd, b, n), (fd, b, n / 2))
@@ -128,6 +130,35 @@ WRITES(pwrite, (int fd, const void *b, size_t n, off_t o), (fd, b, n, o), (fd, b
 WRITES(pwrite64, (int fd, const void *b, size_t n, off64_t o), (fd, b, n, o), (fd, b, n / 2, o))
 CHANGES(fsync, (int fd), (fd), (note_synced(fd), open_below(fd)))
 CHANGES(fdatasync, (int fd), (fd), (note_synced(fd), open_below(fd)))
+/* What has no function of its own: a file is put on its disk by io_submit and waited for by io_getevents. */
+long syscall(long number, ...)
+{
+    static long (*real)(long, ...);
+    static long begun;
+    static int submitted;
+    long a[6];
+    va_list more;
+    va_start(more, number);
+    for (int i = 0; i < 6; i++) a[i] = va_arg(more, long);
+    va_end(more);
+    if (!real) real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+    if (number == SYS_io_submit) {
+        long before = durable;
+        submitted = (int)((struct iocb **)a[2])[0]->aio_fildes;
+        note_synced(submitted);
+        begun = durable, durable = before;
+        if (open_below(submitted) && hit() == 1) return -1;
+    }
+    int fails = number == SYS_io_getevents && open_below(submitted) && hit() == 1;
+    int with = errno;
+    long result = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    if (number == SYS_io_getevents && result == 1) {
+        if (fails) ((struct io_event *)a[3])->res = -with;
+        else durable = begun;
+    }
+    return result;
+}
+
 CHANGES(ftruncate, (int fd, off_t o), (fd, o), open_below(fd))
 CHANGES(ftruncate64, (int fd, off64_t o), (fd, o), open_below(fd))
 CHANGES(fchmod, (int fd, mode_t m), (fd, m), open_below(fd))

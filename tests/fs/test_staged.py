@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from filepact.fs.atomic import UnnamedFile
     from filepact.fs.staged import StagedChange
     from tests.fs.conftest import Grounds
 
@@ -271,3 +272,90 @@ def test_a_file_that_is_protected_from_everybody_is_left(tmp_path: Path) -> None
     with pytest.raises(WriteFailedError):
         outside(path, b"two", b"one")
     assert path.read_bytes() == b"one"
+
+
+# -- texts that have no name yet --------------------------------------------------------------
+
+
+def prepared(grounds: Grounds, root: Root, what: str) -> UnnamedFile:
+    place, expected = ("new.txt", None) if what == "create" else ("README.md", OLD)
+    folder = os.open(grounds.root, os.O_PATH)
+    try:
+        found = root.prepare(place, b"new", after=NEW, expected=expected, folder=folder)
+    finally:
+        os.close(folder)
+    assert found is not None
+    return found
+
+
+def from_prepared(root: Root, what: str, unnamed: UnnamedFile, *, early: bool) -> StagedChange:
+    place, expected = ("new.txt", None) if what == "create" else ("README.md", OLD)
+    return root.stage(place, unnamed, after=NEW, expected=expected, token=MARK, early=early)
+
+
+@pytest.mark.parametrize("what", ["create", "replace"])
+@pytest.mark.parametrize("early", [True, False])
+def test_a_prepared_text_has_no_name_before_it_is_staged(
+    grounds: Grounds, root: Root, what: str, early: bool
+) -> None:
+    before = names(grounds)
+    with closing(prepared(grounds, root, what)) as unnamed:
+        assert names(grounds) == before
+        inode = os.fstat(unnamed.descriptor).st_ino
+        with closing(from_prepared(root, what, unnamed, early=early)) as one:
+            assert names(grounds) == before | {TEMP}
+            root.apply(one)
+            root.settle(one).close()
+    made = grounds.root / ("new.txt" if what == "create" else "README.md")
+    assert (made.read_bytes(), made.stat().st_mode & 0o777) == (b"new", 0o644)
+    assert made.stat().st_ino == inode
+    assert names(grounds) == before | {made.name}
+
+
+@pytest.mark.parametrize("what", ["create", "replace"])
+def test_a_prepared_text_that_is_not_used_leaves_nothing(
+    grounds: Grounds, root: Root, what: str
+) -> None:
+    before = grounds.left()
+    prepared(grounds, root, what).close()
+    assert grounds.left() == before
+
+
+@pytest.mark.parametrize("what", ["create", "replace"])
+def test_a_prepared_text_that_cannot_be_given_a_name_is_written_once_more(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, "not here")
+
+    with closing(prepared(grounds, root, what)) as unnamed:
+        monkeypatch.setattr(os, "link", refused)
+        with closing(from_prepared(root, what, unnamed, early=False)) as one:
+            root.apply(one)
+            root.settle(one).close()
+    made = grounds.root / ("new.txt" if what == "create" else "README.md")
+    assert made.read_bytes() == b"new"
+    assert TEMP not in names(grounds)
+
+
+@pytest.mark.parametrize("what", ["create", "replace"])
+def test_a_prepared_text_takes_no_name_that_something_has(
+    grounds: Grounds, root: Root, what: str
+) -> None:
+    (grounds.root / TEMP).write_bytes(b"somebody's")
+    with closing(prepared(grounds, root, what)) as unnamed, pytest.raises(WriteFailedError):
+        from_prepared(root, what, unnamed, early=False)
+    assert (grounds.root / TEMP).read_bytes() == b"somebody's"
+    assert not (grounds.root / "new.txt").exists()
+
+
+def test_nothing_is_prepared_for_a_file_in_another_state_or_where_files_have_names(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Revision(OLD.content, 0o600)
+    folder = os.open(grounds.root, os.O_PATH)
+    with pytest.raises(StaleFileError):
+        root.prepare("README.md", b"new", after=NEW, expected=other, folder=folder)
+    monkeypatch.delattr(os, "O_TMPFILE")
+    assert root.prepare("new.txt", b"new", after=NEW, expected=None, folder=folder) is None
+    os.close(folder)

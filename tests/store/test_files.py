@@ -9,17 +9,22 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
+from typing import TYPE_CHECKING
 
 import apsw
 import pytest
 
 from filepact.domain.document import content_id
 from filepact.errors import FilepactError, StateFailedError
+from filepact.fs.kernel import DiskSync
 from filepact.store.connection import Database
 from filepact.store.integrity import check_journal, salvage
 from filepact.store.schema import MIGRATIONS, migrate
 from filepact.store.sqlite import SqliteStore
 from tests.store.making import OTHER, ROOT, change, contents, do, operation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 VERSION_1 = Path(__file__).with_name("version_1.sql")
 """A journal of the first released tables; never to be changed."""
@@ -323,6 +328,103 @@ def test_transactions_that_wait_for_the_disk_reach_it_together(
         go.set()
         assert [call.result() >= number for number, call in enumerate(calls, 1)]
     assert len(synchronised) == 2
+    database.close()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[DiskSync]:
+    found = DiskSync()
+    with (tmp_path / "any").open("wb") as file:
+        if not found.begin(file.fileno()):
+            pytest.skip("the system cannot do it")
+        found.wait()
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize("able", [True, False])
+def test_something_is_done_while_the_disk_is_waited_for(
+    path: Path, monkeypatch: pytest.MonkeyPatch, disk: DiskSync, able: bool
+) -> None:
+    database = Database(str(path), disk=disk)
+    order: list[str] = []
+    real, waited = os.fdatasync, disk.wait
+
+    def synchronised(descriptor: int) -> None:
+        order.append("synchronised")
+        real(descriptor)
+
+    def wait() -> None:
+        waited()
+        order.append("waited")
+
+    monkeypatch.setattr(os, "fdatasync", synchronised)
+    monkeypatch.setattr(disk, "wait", wait)
+    if not able:
+        monkeypatch.setattr(disk, "_calls", None)
+    for number in range(3):
+        name = b"/%d" % number
+        database.write(
+            lambda tx, name=name: tx.run("INSERT INTO root (path) VALUES (?)", (name,)),
+            durable=True,
+            meanwhile=lambda: order.append("meanwhile"),
+        )
+    ends = "waited" if able else "synchronised"
+    assert order == ["meanwhile", ends] * 3
+    database.close()
+
+
+def test_a_failure_of_the_disk_that_was_waited_for_is_told_and_remembered(
+    path: Path, monkeypatch: pytest.MonkeyPatch, disk: DiskSync
+) -> None:
+    database = Database(str(path), disk=disk)
+    waited, done = disk.wait, []
+
+    def failing() -> None:
+        waited()
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(disk, "wait", failing)
+    for told in ("Input/output error", "could not be written to its disk"):
+        with pytest.raises(StateFailedError, match=told):
+            database.write(
+                lambda tx: tx.run("DELETE FROM root"),
+                durable=True,
+                meanwhile=lambda: done.append(1),
+            )
+    assert done == [1]
+    database.close()
+
+
+def test_who_waits_for_another_s_turn_at_the_disk_does_something_until_then(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(str(path), disk=DiskSync())
+    real, begun, go, done = os.fdatasync, Event(), Event(), Event()
+
+    def slow(descriptor: int) -> None:
+        begun.set()
+        assert go.wait(60)
+        real(descriptor)
+
+    def write(name: bytes, meanwhile: Callable[[], None] | None) -> None:
+        database.write(
+            lambda tx: tx.run("INSERT INTO root (path) VALUES (?)", (name,)),
+            durable=True,
+            meanwhile=meanwhile,
+        )
+
+    monkeypatch.setattr(os, "fdatasync", slow)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(write, b"/1", None)
+        assert begun.wait(60)
+        second = pool.submit(write, b"/2", done.set)
+        assert done.wait(60)
+        assert not first.done()
+        assert not second.done()
+        go.set()
+        first.result()
+        second.result()
     database.close()
 
 

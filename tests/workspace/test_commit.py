@@ -13,6 +13,7 @@ import pytest
 from filepact.errors import StaleFileError, StateFailedError, WriteFailedError
 from filepact.fs import atomic
 from filepact.fs.atomic import DisplacedFile
+from filepact.fs.kernel import DiskSync
 from filepact.fs.root import Root
 from filepact.workspace import displaced_files
 from tests.workspace.acting import edit, write
@@ -249,6 +250,26 @@ def test_a_call_that_is_stopped_in_between_is_mended_by_the_next(
     assert workspace.log()[0].state == "rolled_back"
     assert (root / "a.txt").read_text() == "a\n"
     assert sorted(path.name for path in root.iterdir()) == ["a.txt", "b.txt"]
+
+
+def test_an_intention_that_the_journal_s_disk_refuses_is_taken_back_by_the_next_call(
+    workspace: Workspace, session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "a.txt").write_text("old\n")
+
+    def failing(_descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DiskSync, "begin", lambda _self, _descriptor: False)
+        patched.setattr(os, "fdatasync", failing)
+        with pytest.raises(StateFailedError) as caught:
+            edit(workspace, session, "a.txt", "old", "new")
+    assert caught.value.details["outcome"] == "not_applied"
+    (told,) = workspace.log()
+    assert told.state == "rolled_back"
+    assert not workspace.unfinished()
+    assert {path.name: path.read_text() for path in root.iterdir()} == {"a.txt": "old\n"}
 
 
 def test_a_folder_that_was_made_for_nothing_goes_again(

@@ -31,6 +31,7 @@ __all__ = [
     "DisplacedFile",
     "Outcome",
     "StagedFile",
+    "UnnamedFile",
     "copy_metadata",
     "digest",
     "discard",
@@ -49,6 +50,7 @@ __all__ = [
     "temporary_name",
     "token_of",
     "write_temp",
+    "write_unnamed",
 ]
 
 _BLOCK = 1 << 20
@@ -302,6 +304,70 @@ def open_expected(
 # -- steps ----------------------------------------------------------------------------------
 
 
+class UnnamedFile:
+    """A new text that is on the disk and has no name yet, so that a crash leaves nothing of it.
+
+    Args:
+        descriptor: The file.
+        data: What it holds.
+        content: SHA-256 of that.
+        notes: What of the old file could not be kept.
+    """
+
+    def __init__(self, descriptor: int, data: bytes, content: str, notes: tuple[str, ...]) -> None:
+        self.descriptor = descriptor
+        self.data = data
+        self.content = content
+        self.notes = notes
+
+    def give_name(self, parent: int, temp: str, shown: str) -> StagedFile | None:
+        """Give it a temporary name, which must be free.
+
+        Returns:
+            How it was left; None where the system cannot do it.
+
+        Raises:
+            WriteFailedError: The name is taken, by what is not ours to remove.
+        """
+        try:
+            os.link(f"/proc/self/fd/{self.descriptor}", temp, dst_dir_fd=parent)
+            return StagedFile(os.fstat(self.descriptor), self.content)
+        except FileExistsError as error:
+            raise write_failed(error, shown) from None
+        except OSError:
+            return None
+
+    def close(self) -> None:
+        """Close it, and remove it if it has no name; may be called twice."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+def write_unnamed(
+    parent: int, data: bytes, *, after: Revision, like: int | None
+) -> UnnamedFile | None:
+    """Write a new text without a name, as `write_temp` does with one.
+
+    Returns:
+        None, and nothing is left, where the system cannot do it.
+    """
+    flags = getattr(os, "O_TMPFILE", 0)
+    if not flags:
+        return None
+    try:
+        descriptor = os.open(".", flags | os.O_RDWR | _SAFE_OPEN, UNFINISHED, dir_fd=parent)
+    except OSError:
+        return None
+    try:
+        return UnnamedFile(descriptor, data, after.content, _fill(descriptor, data, after, like))
+    except BaseException as error:
+        os.close(descriptor)
+        if isinstance(error, OSError):
+            return None
+        raise
+
+
 def write_temp(
     parent: int,
     temp: str,
@@ -316,7 +382,6 @@ def write_temp(
     Returns:
         How it was left; notes.
     """
-    notes: tuple[str, ...] = ()
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _SAFE_OPEN
     try:
         descriptor = os.open(temp, flags, UNFINISHED, dir_fd=parent)
@@ -324,13 +389,7 @@ def write_temp(
         # A file of that name is not ours to remove: it may hold what a crash left of a save.
         raise write_failed(error, shown) from None
     try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        if like is not None:
-            notes = copy_metadata(like, descriptor)
-        os.fchmod(descriptor, after.mode)
-        os.fsync(descriptor)
+        notes = _fill(descriptor, data, after, like)
         return StagedFile(os.fstat(descriptor), after.content), notes
     except BaseException as error:
         discard(parent, temp)
@@ -339,6 +398,17 @@ def write_temp(
         raise
     finally:
         os.close(descriptor)
+
+
+def _fill(descriptor: int, data: bytes, after: Revision, like: int | None) -> tuple[str, ...]:
+    """Write a text and have it on the disk; notes on what of an old file could not be kept."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    notes = () if like is None else copy_metadata(like, descriptor)
+    os.fchmod(descriptor, after.mode)
+    os.fsync(descriptor)
+    return notes
 
 
 def inode_of(parent: int, name: str) -> tuple[int, int] | None:

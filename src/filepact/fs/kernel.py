@@ -21,6 +21,7 @@ __all__ = [
     "NO_LINKS",
     "NO_MAGIC_LINKS",
     "NO_MOUNTS",
+    "DiskSync",
     "capset",
     "file_system",
     "inotify_add_watch",
@@ -207,6 +208,80 @@ def inotify_add_watch(notices: int, folder: int, mask: int) -> int:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
     return result
+
+
+# -- to the disk --------------------------------------------------------------------------------
+
+# io_setup, io_destroy, io_submit and io_getevents of <asm/unistd.h>: the C library has none of them.
+_ASYNCHRONOUS = {"x86_64": (206, 207, 209, 208), "aarch64": (0, 1, 2, 4)}
+_DATA_SYNC = 3  # IOCB_CMD_FDSYNC of <linux/aio_abi.h>
+_setup = _call("syscall", ctypes.c_long, _uint, _address)
+_destroy = _call("syscall", ctypes.c_long, ctypes.c_ulong)
+_submit = _call("syscall", ctypes.c_long, ctypes.c_ulong, ctypes.c_long, _address)
+_getevents = _call(
+    "syscall", ctypes.c_long, ctypes.c_ulong, ctypes.c_long, ctypes.c_long, _address, _address
+)
+
+
+class _Request(ctypes.Structure):
+    """``struct iocb`` of <linux/aio_abi.h>, as it is where numbers begin with their lowest byte."""
+
+    _fields_: ClassVar = [  # type: ignore[mutable-override]  # how ctypes wants it
+        ("told", ctypes.c_uint64 * 2),
+        ("operation", ctypes.c_uint16),
+        ("priority", ctypes.c_int16),
+        ("descriptor", ctypes.c_uint32),
+        ("rest", ctypes.c_uint64 * 5),
+    ]
+
+
+class DiskSync:
+    """Has a file put on its disk while its caller goes on; one at a time.
+
+    It is done by the kernel's own threads, so nobody waits for Python's lock because of it.
+    """
+
+    def __init__(self) -> None:
+        self._calls = _ASYNCHRONOUS.get(os.uname().machine) if sys.platform == "linux" else None
+        self._context = ctypes.c_ulong(0)
+        self._request = _Request(operation=_DATA_SYNC)
+        self._requests = ctypes.c_void_p(ctypes.addressof(self._request))
+        self._event = (ctypes.c_int64 * 4)()
+
+    def begin(self, descriptor: int) -> bool:
+        """Begin; false, and nothing is done, where the system cannot do it."""
+        if self._calls is None or _setup is None:
+            return False
+        setup, _, submit, _ = self._calls
+        if not self._context.value and _setup(setup, 1, ctypes.addressof(self._context)) < 0:
+            self._calls = None
+            return False
+        self._request.descriptor = descriptor
+        if _submit(submit, self._context, 1, ctypes.addressof(self._requests)) == 1:
+            return True
+        self._calls = None
+        return False
+
+    def wait(self) -> None:
+        """Wait until what was begun is on the disk.
+
+        Raises:
+            OSError: It could not be put there.
+        """
+        if self._calls is None:
+            return
+        event = ctypes.addressof(self._event)
+        while _getevents(self._calls[3], self._context, 1, 1, event, None) != 1:
+            if (number := ctypes.get_errno()) != errno.EINTR:
+                raise OSError(number, os.strerror(number))
+        if (result := self._event[2]) < 0:
+            raise OSError(-result, os.strerror(-result))
+
+    def close(self) -> None:
+        """Give back what the kernel keeps for it; nothing is under way."""
+        if self._calls is not None and self._context.value:
+            _destroy(self._calls[1], self._context)
+        self._calls = None
 
 
 # -- namespaces -------------------------------------------------------------------------------

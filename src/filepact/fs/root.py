@@ -23,6 +23,7 @@ from filepact.values import replace
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from filepact.fs.atomic import UnnamedFile
     from filepact.fs.staged import StagedChange, WriteResult
 
 __all__ = ["Root", "replace_outside"]
@@ -43,7 +44,7 @@ class Root(RootReader):
     def stage(
         self,
         path: str,
-        data: bytes | None,
+        data: bytes | UnnamedFile | None,
         *,
         after: Revision | None,
         expected: Revision | None,
@@ -58,7 +59,7 @@ class Root(RootReader):
 
         Args:
             path: Its canonical path.
-            data: What it shall hold; None: it shall go.
+            data: What it shall hold, or what `prepare` has made of that; None: it shall go.
             after: The state that it is in then; `LINK` makes a link to the name that ``data`` is.
             expected: The state it must be in; None: it must not exist.
             token: Part of the temporary name; letters, digits and ``-``, not to be guessed.
@@ -79,6 +80,26 @@ class Root(RootReader):
             return one
         with self._parent(path) as (parent, name):
             return _stage(parent, name, data, after, expected, token, path, early=early)
+
+    def prepare(
+        self, path: str, data: bytes, *, after: Revision, expected: Revision | None, folder: int
+    ) -> UnnamedFile | None:
+        """Write what `stage` is going to need, without giving it a name; arguments as there.
+
+        Returns:
+            It is to be closed by the caller.  None, and nothing is left, where the system cannot do it.
+
+        Raises:
+            StaleFileError: The file is in another state.
+        """
+        if expected is None:
+            return atomic.write_unnamed(folder, data, after=after, like=None)
+        name = path.rpartition("/")[2]
+        old = atomic.open_expected(folder, name, expected, path, whole=False)
+        try:
+            return atomic.write_unnamed(folder, data, after=after, like=old)
+        finally:
+            os.close(old)
 
     def apply(self, one: StagedChange) -> None:
         """Apply a staged change; errors as `StagedChange.apply`."""
@@ -333,7 +354,7 @@ def replace_outside(path: str, data: bytes | None, *, expected: bytes | None, to
 def _stage(
     parent: int,
     name: str,
-    data: bytes | None,
+    data: bytes | UnnamedFile | None,
     after: Revision | None,
     expected: Revision | None,
     token: str,
@@ -353,7 +374,7 @@ def _stage(
             hint="Nothing was changed. Remove the link first.",
             path=path,
         )
-    if after.mode == LINK:
+    if after.mode == LINK and isinstance(data, bytes):
         return staged.create_link(parent, name, data, token=token, shown=path)
     if expected is None:
         return staged.create(parent, name, data, after=after, token=token, shown=path)

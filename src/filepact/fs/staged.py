@@ -29,6 +29,7 @@ from filepact.fs.atomic import (
     DisplacedFile,
     Outcome,
     StagedFile,
+    UnnamedFile,
     discard,
     exchange,
     give_back,
@@ -406,14 +407,20 @@ class _LinkRemoval(_OfLink):
 
 
 def create(
-    parent: int, name: str, data: bytes, *, after: Revision, token: str, shown: str
+    parent: int,
+    name: str,
+    data: bytes | UnnamedFile,
+    *,
+    after: Revision,
+    token: str,
+    shown: str,
 ) -> StagedChange:
     """Prepare a file that must not exist.
 
     Args:
         parent: Descriptor of its folder.
         name: Its name there.
-        data: What it shall hold.
+        data: What it shall hold, or the file that has it already and lacks its name.
         after: The state that it is in then.
         token: Makes the temporary name; not to be guessed.
         shown: How the file is called in messages.
@@ -421,14 +428,14 @@ def create(
     Raises:
         WriteFailedError: The system refused; nothing was changed.
     """
-    ours, _ = write_temp(parent, temporary_name(token), data, after=after, like=None, shown=shown)
+    ours, _ = _written(parent, name, data, after=after, expected=None, token=token, shown=shown)
     return _Creation(name, token, shown, ours)
 
 
 def replace(
     parent: int,
     name: str,
-    data: bytes,
+    data: bytes | UnnamedFile,
     *,
     after: Revision,
     expected: Revision,
@@ -451,16 +458,45 @@ def replace(
             hint="Ask the person to remove the protection (chmod u+w) if it may be changed.",
             path=shown,
         )
-    old = open_expected(parent, name, expected, shown, whole=early)
-    try:
-        ours, notes = write_temp(
-            parent, temporary_name(token), data, after=after, like=old, shown=shown
-        )
-    finally:
-        os.close(old)
+    ours, notes = _written(
+        *(parent, name, data),
+        after=after,
+        expected=expected,
+        token=token,
+        shown=shown,
+        early=early,
+    )
     staged = _Replacement(name, token, shown, expected, ours)
     staged.notes = notes
     return staged
+
+
+def _written(
+    parent: int,
+    name: str,
+    data: bytes | UnnamedFile,
+    *,
+    after: Revision,
+    expected: Revision | None,
+    token: str,
+    shown: str,
+    early: bool = False,
+) -> tuple[StagedFile, tuple[str, ...]]:
+    """The new text under its temporary name, and notes."""
+    temp = temporary_name(token)
+    if isinstance(data, UnnamedFile):
+        if early and expected is not None:
+            os.close(open_expected(parent, name, expected, shown))
+        if (ours := data.give_name(parent, temp, shown)) is not None:
+            return ours, data.notes
+        data = data.data
+    if expected is None:
+        return write_temp(parent, temp, data, after=after, like=None, shown=shown)
+    old = open_expected(parent, name, expected, shown, whole=early)
+    try:
+        return write_temp(parent, temp, data, after=after, like=old, shown=shown)
+    finally:
+        os.close(old)
 
 
 def remove(parent: int, name: str, *, expected: Revision, token: str, shown: str) -> StagedChange:

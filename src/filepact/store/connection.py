@@ -8,7 +8,7 @@ import sys
 import time
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import apsw
 
@@ -34,6 +34,23 @@ _LOG_BEGINS = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 IN_USE = (0x4000_0002, 510)
 """The first of these bytes of the file, and their number."""
 _WRITE = (120, 1)
+
+
+class DiskSync(Protocol):
+    """What puts a file on its disk while its caller goes on; one at a time."""
+
+    def begin(self, descriptor: int, /) -> bool:
+        """Begin; false, and nothing is done, where the system cannot do it."""
+
+    def wait(self) -> None:
+        """Wait until what was begun is on the disk.
+
+        Raises:
+            OSError: It could not be put there.
+        """
+
+    def close(self) -> None:
+        """Let go of it."""
 
 
 class Transaction:
@@ -87,6 +104,7 @@ class Database:
         patience: How long to wait for other processes, in seconds.
         locked_by: Says which process holds a lock on some bytes of a file, by the file, the first
             byte and their number; empty when that is not known.
+        disk: Puts a file on its disk while something else is done; closed with this.  None where nothing does.
 
     Raises:
         StateFailedError: It is no journal, or not of this version; it is left as it is.
@@ -99,11 +117,13 @@ class Database:
         *,
         patience: float = _PATIENCE,
         locked_by: Callable[[str, int, int], str] = lambda _path, _first, _count: "",
+        disk: DiskSync | None = None,
     ) -> None:
         self._path = path
         self._log = f"{path}-wal"
         self._memory = f"{path}-shm"
         self._places = self._path, self._log, self._memory
+        self._disk = disk
         self._patience = patience
         self._locked_by = locked_by
         self._waiting_since = 0.0
@@ -229,15 +249,20 @@ class Database:
         if durable:
             self._sync()
 
-    def _sync(self) -> None:
-        """Put all that was committed so far on the disk.
+    def _sync(self, meanwhile: Callable[[], None] | None = None) -> None:
+        """Put all that was committed so far on the disk, and do something else until it is there.
 
         Others may commit meanwhile: who waits here for its turn mostly finds that it was synchronised with
         another's commit.
         """
         own = self._commits
+        if meanwhile is not None and self._syncing.locked():
+            meanwhile()
+            meanwhile = None
         with self._syncing:
             if self._synced >= own:
+                if meanwhile is not None:
+                    meanwhile()
                 return
             if self._unsynced is not None:
                 raise _not_synced(self._unsynced)
@@ -245,10 +270,7 @@ class Database:
                 raise StateFailedError("the journal is closed")
             upto = self._commits
             try:
-                if sys.platform == "darwin":
-                    os.fsync(self._log_handle)  # the only one that there is
-                else:
-                    os.fdatasync(self._log_handle)
+                self._put_on_disk(self._log_handle, meanwhile)
                 if self._synced < 0:
                     sync(os.path.dirname(self._path) or ".")
             except OSError as error:
@@ -256,13 +278,39 @@ class Database:
                 raise self._failure(error) from error
             self._synced = upto
 
+    def _put_on_disk(self, descriptor: int, meanwhile: Callable[[], None] | None) -> None:
+        if meanwhile is not None:
+            if self._disk is not None and self._disk.begin(descriptor):
+                try:
+                    meanwhile()
+                finally:
+                    self._disk.wait()
+                return
+            meanwhile()
+        if sys.platform == "darwin":
+            os.fsync(descriptor)  # the only one that there is
+        else:
+            os.fdatasync(descriptor)
+
     def read(self, work: Callable[[Transaction], _Answer]) -> _Answer:
         """As `filepact.store.transaction.Database`."""
         with self.reading() as tx:
             return work(tx)
 
-    def write(self, work: Callable[[Transaction], _Answer], *, durable: bool) -> _Answer:
-        """As `filepact.store.transaction.Database`."""
+    def write(
+        self,
+        work: Callable[[Transaction], _Answer],
+        *,
+        durable: bool,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> _Answer:
+        """As `filepact.store.transaction.Database`.
+
+        Args:
+            work: As there.
+            durable: As there.
+            meanwhile: What is done while the disk is waited for, once; it raises nothing.
+        """
         # As `writing`, without what a generator costs: every change of a file comes here twice.
         with self._turn:
             try:
@@ -273,7 +321,7 @@ class Database:
             self._end()
             self._commits += 1
         if durable:
-            self._sync()
+            self._sync(meanwhile)
         return answer
 
     def _begin(self, how: str, *, durable: bool = False) -> Transaction:
@@ -412,6 +460,8 @@ class Database:
             if self._log_handle is not None:
                 os.close(self._log_handle)
                 self._log_handle = None
+            if self._disk is not None:
+                self._disk.close()
 
     def _holder(self) -> str:
         """Who writes to the journal, else who has it open, as far as the system tells."""

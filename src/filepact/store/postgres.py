@@ -18,7 +18,7 @@ from filepact.store.sql import SqlStore
 from filepact.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -148,7 +148,14 @@ class PostgresStore(SqlStore):
         """How many calls of this process wait to write, those counted that are being done."""
         return self._server.waiting
 
-    def begin(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
+    def begin(
+        self,
+        operation: Operation,
+        contents: Mapping[str, bytes],
+        meanwhile: Callable[[], None] | None = None,
+    ) -> Operation:
+        if meanwhile is not None:
+            meanwhile()
         seq = self._server.write(
             lambda tx: self._begin(tx, operation, contents),
             durable=True,

@@ -222,10 +222,6 @@ class SqlStore:
 
     # -- operations ---------------------------------------------------------------------------
 
-    def begin(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
-        seq = self._database.write(lambda tx: self._begin(tx, operation, contents), durable=True)
-        return replace(operation, seq=seq, state="intended")
-
     def _begin(self, tx: Transaction, operation: Operation, contents: Mapping[str, bytes]) -> int:
         upkeep.commit_proposal(tx, operation)
         return _insert(tx, operation, self._sides(tx, operation.changes, contents))

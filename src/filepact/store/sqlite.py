@@ -11,11 +11,13 @@ from filepact.store.connection import Database
 from filepact.store.content import ContentStore
 from filepact.store.rows import insert_operation, to_path, to_row
 from filepact.store.sql import SqlStore
+from filepact.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from filepact.domain.operation import Operation
+    from filepact.store.connection import DiskSync
     from filepact.store.transaction import Transaction
 
 __all__ = ["SqliteStore"]
@@ -42,6 +44,7 @@ class SqliteStore(SqlStore):
         path: The file; made when missing, in a folder that is there.  Large contents are kept in
             the folder ``contents`` beside it.  Where it cannot be written, it is only read.
         locked_by: As for `Database`.
+        disk: As for `Database`.
 
     Raises:
         StateFailedError: The file is no journal, or of a newer filepact; it is left as it is.
@@ -53,11 +56,23 @@ class SqliteStore(SqlStore):
         path: str,
         *,
         locked_by: Callable[[str, int, int], str] = lambda _path, _first, _count: "",
+        disk: DiskSync | None = None,
     ) -> None:
-        super().__init__(
-            Database(path, locked_by=locked_by),
-            ContentStore(os.path.join(os.path.dirname(path), "contents")),
-        )
+        self._file = Database(path, locked_by=locked_by, disk=disk)
+        contents = os.path.join(os.path.dirname(path), "contents")
+        super().__init__(self._file, ContentStore(contents))
+
+    def begin(
+        self,
+        operation: Operation,
+        contents: Mapping[str, bytes],
+        meanwhile: Callable[[], None] | None = None,
+    ) -> Operation:
+        def work(tx: Transaction) -> int:
+            return self._begin(tx, operation, contents)
+
+        seq = self._file.write(work, durable=True, meanwhile=meanwhile)
+        return replace(operation, seq=seq, state="intended")
 
     def _begin(self, tx: Transaction, operation: Operation, contents: Mapping[str, bytes]) -> int:
         seq = _begin_one(tx, self._contents, operation, contents)

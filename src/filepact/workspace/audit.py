@@ -420,10 +420,15 @@ class _AuditedJournal:
         setattr(self, name, found)
         return found
 
-    def begin(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
+    def begin(
+        self,
+        operation: Operation,
+        contents: Mapping[str, bytes],
+        meanwhile: Callable[[], None] | None = None,
+    ) -> Operation:
         self._tell("intent", operation, operation.changes, contents, _decision(operation))
         try:
-            return self._store.begin(operation, contents)
+            return self._store.begin(operation, contents, meanwhile)
         except FilepactError as error:
             self._log.record(
                 "outcome", {"change": operation.id, "state": "not begun", "code": error.code}

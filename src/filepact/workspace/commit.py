@@ -2,6 +2,7 @@
 
 1. The journal records the intention with all images, before the first file is touched.
 2. Every new text is written to a temporary file beside its target.  This takes all the room that is needed.
+   It is done while the disk has the intention to write, and such a file has no name before that is over.
 3. Each temporary file and its target exchange their names, one pair after the other, and their folders are
    made durable.  Until then each old file still has a name, so everything can be taken back without room,
    and only bytes of our own are replaced by that.
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import Document, RootId, WorkspacePath
     from filepact.domain.operation import Operation, OperationState
+    from filepact.fs.atomic import UnnamedFile
     from filepact.fs.root import Root
     from filepact.fs.staged import StagedChange, WriteResult
     from filepact.fs.state import StateFolder
@@ -137,7 +139,21 @@ class Committer:
             StateFailedError: The journal cannot be written; nothing was changed.
         """
         self.record_ends()
-        begun = self._begin(operation, contents)
+        prepared: dict[WorkspacePath, UnnamedFile] = {}
+        try:
+            begun = self._begin(operation, contents, open_folders, prepared)
+            return self._carry_out(begun, contents, open_folders, prepared)
+        finally:
+            for one in prepared.values():
+                one.close()
+
+    def _carry_out(
+        self,
+        begun: Operation,
+        contents: Mapping[str, bytes],
+        open_folders: Mapping[WorkspacePath, int],
+        prepared: Mapping[WorkspacePath, UnnamedFile],
+    ) -> Operation:
         parts: list[_Part] = []
         made: list[FileChange] = []
         mark: _Part | None = None
@@ -154,6 +170,7 @@ class Committer:
                             *(f"{begun.id}-{number}", change, contents),
                             folder=open_folders.get(change.path, -1),
                             early=several,
+                            unnamed=prepared.get(change.path),
                         )
                     )
                 elif change.after is not None and self._root_of(change.path.root).make_directories(
@@ -245,7 +262,30 @@ class Committer:
 
     # -- the beginning --------------------------------------------------------------------
 
-    def _begin(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
+    def _begin(
+        self,
+        operation: Operation,
+        contents: Mapping[str, bytes],
+        open_folders: Mapping[WorkspacePath, int],
+        prepared: dict[WorkspacePath, UnnamedFile],
+    ) -> Operation:
+        def prepare() -> None:
+            """Write the new texts while the journal's disk is waited for; none has a name yet."""
+            for change in operation.changes.changes[:_FEW]:
+                folder, after = open_folders.get(change.path, -1), change.after
+                if folder < 0 or after is None or after == FOLDER or after.is_link:
+                    continue
+                # What is wrong with a file is found again, and told, when it is staged.
+                with suppress(FilepactError):
+                    one = self._root_of(change.path.root).prepare(
+                        *(change.path.path, contents[after.content]),
+                        after=after.compared,
+                        expected=change.before and change.before.compared,
+                        folder=folder,
+                    )
+                    if one is not None:
+                        prepared[change.path] = one
+
         # Planned before they are made, so that a crash in between leaves none behind.
         planned = tuple(
             dict.fromkeys(
@@ -260,8 +300,10 @@ class Committer:
             self._state.keep_room()
             if planned:
                 operation = replace(operation, directories=planned)
-            return self._store.begin(operation, contents)
+            return self._store.begin(operation, contents, prepare)
         except StateFailedError as error:
+            # The journal may have the intention, and only its disk refuse it: the next call takes it back.
+            self.cut_off = True
             error.details["outcome"] = "not_applied"
             raise
 
@@ -283,12 +325,13 @@ class Committer:
         *,
         folder: int,
         early: bool,
+        unnamed: UnnamedFile | None,
     ) -> _Part:
         root = self._root_of(change.path.root)
         after = change.after
         staged = root.stage(
             change.path.path,
-            None if after is None else contents[after.content],
+            None if after is None else unnamed or contents[after.content],
             after=after and after.compared,
             expected=change.before and change.before.compared,
             token=token,

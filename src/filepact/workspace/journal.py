@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from filepact.domain.operation import ChangeId, JournalStatistics, Operation, Proposal, PruneResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from filepact.domain.change import ChangeSet
     from filepact.domain.document import RootId
@@ -126,11 +126,22 @@ class JournalStore(Protocol):
 
     # -- operations ---------------------------------------------------------------------------
 
-    def begin(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
+    def begin(
+        self,
+        operation: Operation,
+        contents: Mapping[str, bytes],
+        meanwhile: Callable[[], None] | None = None,
+    ) -> Operation:
         """Write down an intention, on disk when this returns, before its effect.
 
         The proposal with this id, if there is one, is committed by it.  If nothing of it is left
         in the end, the proposal waits again, and the next attempt takes the place of this one.
+
+        Args:
+            operation: What is intended.
+            contents: As everywhere.
+            meanwhile: What is done once while the disk is waited for, or before that.  It has no effect
+                that outlasts this process, and raises nothing.
 
         Returns:
             The operation as ``intended``, with its place in the journal.
