@@ -8,7 +8,7 @@ import sys
 import time
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
@@ -18,6 +18,8 @@ from filepact.store.schema import MIGRATIONS, check, migrate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from filepact.store.transaction import DiskSync
 
 _Answer = TypeVar("_Answer")
 
@@ -34,23 +36,6 @@ _LOG_BEGINS = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 IN_USE = (0x4000_0002, 510)
 """The first of these bytes of the file, and their number."""
 _WRITE = (120, 1)
-
-
-class DiskSync(Protocol):
-    """What puts a file on its disk while its caller goes on; one at a time."""
-
-    def begin(self, descriptor: int, /) -> bool:
-        """Begin; false, and nothing is done, where the system cannot do it."""
-
-    def wait(self) -> None:
-        """Wait until what was begun is on the disk.
-
-        Raises:
-            OSError: It could not be put there.
-        """
-
-    def close(self) -> None:
-        """Let go of it."""
 
 
 class Transaction:

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from filepact.domain.operation import Operation
-    from filepact.store.connection import DiskSync
-    from filepact.store.transaction import Transaction
+    from filepact.store.transaction import DiskSync, Transaction
 
 __all__ = ["SqliteStore"]
 

@@ -12,7 +12,24 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 
-__all__ = ["Database", "Transaction"]
+__all__ = ["Database", "DiskSync", "Transaction"]
+
+
+class DiskSync(Protocol):
+    """What puts a file on its disk while its caller goes on; one at a time."""
+
+    def begin(self, descriptor: int, /) -> bool:
+        """Begin; false, and nothing is done, where the system cannot do it."""
+
+    def wait(self) -> None:
+        """Wait until what was begun is on the disk.
+
+        Raises:
+            OSError: It could not be put there.
+        """
+
+    def close(self) -> None:
+        """Let go of it."""
 
 
 class Transaction(Protocol):
