@@ -42,7 +42,7 @@ def test_an_edit_over_mcp_takes_few_calls(tmp_path):
         # keeps, so that a write can be tried again, and three for reads in order and for roots that others share.
         # Two for how a message comes: a pipe may have to be read once more.  One for places, apart from the guard.
         "modules": 69,
-        "calls": 541,
+        "calls": 540,
         "names resolved": 2,
         "openat2": 5,
         "whole reads": 1,
@@ -60,7 +60,7 @@ def test_an_edit_over_mcp_takes_few_calls(tmp_path):
 def test_a_write_behind_the_proxy_takes_few_calls(tmp_path):
     most = {
         "modules": 71,
-        "calls": 761,
+        "calls": 758,
         "names resolved": 3,
         "openat2": 10,
         "whole reads": 4,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from filepact.fs.atomic import UnnamedFile
+    from filepact.fs.atomic import StagedContent
     from filepact.fs.staged import StagedChange
     from tests.fs.conftest import Grounds
 
@@ -277,7 +277,7 @@ def test_a_file_that_is_protected_from_everybody_is_left(tmp_path: Path) -> None
 # -- texts that have no name yet --------------------------------------------------------------
 
 
-def prepared(grounds: Grounds, root: Root, what: str) -> UnnamedFile:
+def prepared(grounds: Grounds, root: Root, what: str) -> StagedContent:
     place, expected = ("new.txt", None) if what == "create" else ("README.md", OLD)
     folder = os.open(grounds.root, os.O_PATH)
     try:
@@ -288,7 +288,7 @@ def prepared(grounds: Grounds, root: Root, what: str) -> UnnamedFile:
     return found
 
 
-def from_prepared(root: Root, what: str, unnamed: UnnamedFile, *, early: bool) -> StagedChange:
+def from_prepared(root: Root, what: str, unnamed: StagedContent, *, early: bool) -> StagedChange:
     place, expected = ("new.txt", None) if what == "create" else ("README.md", OLD)
     return root.stage(place, unnamed, after=NEW, expected=expected, token=MARK, early=early)
 

@@ -30,8 +30,8 @@ __all__ = [
     "UNFINISHED",
     "DisplacedFile",
     "Outcome",
+    "StagedContent",
     "StagedFile",
-    "UnnamedFile",
     "copy_metadata",
     "digest",
     "discard",
@@ -304,7 +304,7 @@ def open_expected(
 # -- steps ----------------------------------------------------------------------------------
 
 
-class UnnamedFile:
+class StagedContent:
     """A new text that is on the disk and has no name yet, so that a crash leaves nothing of it.
 
     Args:
@@ -346,7 +346,7 @@ class UnnamedFile:
 
 def write_unnamed(
     parent: int, data: bytes, *, after: Revision, like: int | None
-) -> UnnamedFile | None:
+) -> StagedContent | None:
     """Write a new text without a name, as `write_temp` does with one.
 
     Returns:
@@ -360,7 +360,7 @@ def write_unnamed(
     except OSError:
         return None
     try:
-        return UnnamedFile(descriptor, data, after.content, _fill(descriptor, data, after, like))
+        return StagedContent(descriptor, data, after.content, _fill(descriptor, data, after, like))
     except BaseException as error:
         os.close(descriptor)
         if isinstance(error, OSError):

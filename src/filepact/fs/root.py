@@ -23,7 +23,7 @@ from filepact.values import replace
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from filepact.fs.atomic import UnnamedFile
+    from filepact.fs.atomic import StagedContent
     from filepact.fs.staged import StagedChange, WriteResult
 
 __all__ = ["Root", "replace_outside"]
@@ -44,7 +44,7 @@ class Root(RootReader):
     def stage(
         self,
         path: str,
-        data: bytes | UnnamedFile | None,
+        data: bytes | StagedContent | None,
         *,
         after: Revision | None,
         expected: Revision | None,
@@ -83,7 +83,7 @@ class Root(RootReader):
 
     def prepare(
         self, path: str, data: bytes, *, after: Revision, expected: Revision | None, folder: int
-    ) -> UnnamedFile | None:
+    ) -> StagedContent | None:
         """Write what `stage` is going to need, without giving it a name; arguments as there.
 
         Returns:
@@ -354,7 +354,7 @@ def replace_outside(path: str, data: bytes | None, *, expected: bytes | None, to
 def _stage(
     parent: int,
     name: str,
-    data: bytes | UnnamedFile | None,
+    data: bytes | StagedContent | None,
     after: Revision | None,
     expected: Revision | None,
     token: str,

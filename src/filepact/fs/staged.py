@@ -28,8 +28,8 @@ from filepact.errors import StaleFileError, WriteFailedError
 from filepact.fs.atomic import (
     DisplacedFile,
     Outcome,
+    StagedContent,
     StagedFile,
-    UnnamedFile,
     discard,
     exchange,
     give_back,
@@ -409,7 +409,7 @@ class _LinkRemoval(_OfLink):
 def create(
     parent: int,
     name: str,
-    data: bytes | UnnamedFile,
+    data: bytes | StagedContent,
     *,
     after: Revision,
     token: str,
@@ -435,7 +435,7 @@ def create(
 def replace(
     parent: int,
     name: str,
-    data: bytes | UnnamedFile,
+    data: bytes | StagedContent,
     *,
     after: Revision,
     expected: Revision,
@@ -474,7 +474,7 @@ def replace(
 def _written(
     parent: int,
     name: str,
-    data: bytes | UnnamedFile,
+    data: bytes | StagedContent,
     *,
     after: Revision,
     expected: Revision | None,
@@ -484,7 +484,7 @@ def _written(
 ) -> tuple[StagedFile, tuple[str, ...]]:
     """The new text under its temporary name, and notes."""
     temp = temporary_name(token)
-    if isinstance(data, UnnamedFile):
+    if isinstance(data, StagedContent):
         if early and expected is not None:
             os.close(open_expected(parent, name, expected, shown))
         if (ours := data.give_name(parent, temp, shown)) is not None:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -351,8 +351,18 @@ class Database:
         Raises:
             StateFailedError: They were.
         """
-        if self._is_in_place():
-            return
+        # Mostly all is as it was, which is told at once; else what is wrong has to be found out.
+        with suppress(FileNotFoundError):
+            file, log, memory = map(os.stat, self._places)
+            same = (
+                (file.st_dev, file.st_ino),
+                (log.st_dev, log.st_ino),
+                (memory.st_dev, memory.st_ino),
+            ) == self._files and file.st_size >= _FIRST_PAGE
+            if same and self._log_handle is not None:
+                begins = os.pread(self._log_handle, 4, 0)
+                if not begins or begins in _LOG_BEGINS:
+                    return
         found = self._statuses()
         if _identities(found) != self._files:
             raise _taken_away()
@@ -363,22 +373,6 @@ class Database:
                 "the journal's write-ahead log was overwritten by another program",
                 hint=f"Nothing was changed. End this program, then: {_DAMAGED}",
             )
-
-    def _is_in_place(self) -> bool:
-        """Whether all is as it was, told at once; where not, what is wrong has to be found out."""
-        if self._log_handle is None:
-            return False
-        try:
-            file, log, memory = map(os.stat, self._places)
-        except FileNotFoundError:
-            return False
-        found = tuple((one.st_dev, one.st_ino) for one in (file, log, memory))
-        begins = os.pread(self._log_handle, 4, 0)
-        return (
-            found == self._files
-            and file.st_size >= _FIRST_PAGE
-            and (not begins or begins in _LOG_BEGINS)
-        )
 
     def _log_is_overwritten(self) -> bool:
         """Whether the log no longer begins as a write-ahead log does.

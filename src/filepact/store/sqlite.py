@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.errors import StateFailedError
 from filepact.store.connection import Database
 from filepact.store.content import ContentStore
-from filepact.store.rows import insert_operation, to_path, to_row
+from filepact.store.rows import insert_operation, to_path, to_row, to_text
 from filepact.store.sql import SqlStore
 from filepact.values import replace
 
@@ -32,6 +32,8 @@ _KNOWN: Final = (
     " UNION ALL SELECT 'before', number, depth FROM content WHERE id = ?7 AND kept <> 'gone'"
     " UNION ALL SELECT CASE kept WHEN 'gone' THEN 'gone' ELSE 'after' END, number, depth"
     " FROM content WHERE id = ?8"
+    " UNION ALL SELECT 'conversation', 0, 0 FROM conversation c JOIN session s ON s.number = c.session"
+    " WHERE c.name = ?9 AND (s.id, s.actor_kind, s.actor_name, s.actor_version) = (?2, ?3, ?4, ?5)"
 )
 """What the journal knows of an operation that makes or changes one file."""
 
@@ -68,14 +70,11 @@ class SqliteStore(SqlStore):
         meanwhile: Callable[[], None] | None = None,
     ) -> Operation:
         def work(tx: Transaction) -> int:
-            return self._begin(tx, operation, contents)
+            seq = _begin_one(tx, self._contents, operation, contents)
+            return self._begin(tx, operation, contents) if seq is None else seq
 
         seq = self._file.write(work, durable=True, meanwhile=meanwhile)
         return replace(operation, seq=seq, state="intended")
-
-    def _begin(self, tx: Transaction, operation: Operation, contents: Mapping[str, bytes]) -> int:
-        seq = _begin_one(tx, self._contents, operation, contents)
-        return super()._begin(tx, operation, contents) if seq is None else seq
 
     def content(self, content_id: str) -> bytes:
         try:
@@ -122,7 +121,7 @@ def _begin_one(
     """
     session, changes = operation.session, operation.changes.changes
     before, after = changes[0].before, changes[0].after
-    if len(changes) > 1 or after is None or session.conversation or operation.directories:
+    if len(changes) > 1 or after is None or operation.directories:
         return None
     new, old = contents.get(after.content), None if before is None else contents.get(before.content)
     if new is None or (old is None and before is not None):
@@ -130,9 +129,11 @@ def _begin_one(
     actor, path = session.actor, changes[0].path
     values = to_row(operation.id, session.id, actor.kind, actor.name, actor.version)
     names = ("" if before is None else before.content), after.content
-    rows = tx.all(_KNOWN, (*values, to_path(path.root), *map(bytes.fromhex, names)))
-    found = {what: (int(number), int(depth)) for what, number, depth in rows}
-    wanted = {"session", "root"} if before is None else {"session", "root", "before"}
+    keys = to_path(path.root), *map(bytes.fromhex, names), to_text(session.conversation or "")
+    found = {what: (number, depth) for what, number, depth in tx.all(_KNOWN, (*values, *keys))}
+    wanted = {"session", "root"}
+    wanted |= {"before"} if before is not None else set()
+    wanted |= {"conversation"} if session.conversation else set()
     if not wanted <= found.keys() <= wanted | {"after"}:
         return None
     seq = insert_operation(tx, operation, found["session"][0])

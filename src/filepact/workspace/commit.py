@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import Document, RootId, WorkspacePath
     from filepact.domain.operation import Operation, OperationState
-    from filepact.fs.atomic import UnnamedFile
+    from filepact.fs.atomic import StagedContent
     from filepact.fs.root import Root
     from filepact.fs.staged import StagedChange, WriteResult
     from filepact.fs.state import StateFolder
@@ -139,7 +139,7 @@ class Committer:
             StateFailedError: The journal cannot be written; nothing was changed.
         """
         self.record_ends()
-        prepared: dict[WorkspacePath, UnnamedFile] = {}
+        prepared: dict[WorkspacePath, StagedContent] = {}
         try:
             begun = self._begin(operation, contents, open_folders, prepared)
             return self._carry_out(begun, contents, open_folders, prepared)
@@ -152,7 +152,7 @@ class Committer:
         begun: Operation,
         contents: Mapping[str, bytes],
         open_folders: Mapping[WorkspacePath, int],
-        prepared: Mapping[WorkspacePath, UnnamedFile],
+        prepared: Mapping[WorkspacePath, StagedContent],
     ) -> Operation:
         parts: list[_Part] = []
         made: list[FileChange] = []
@@ -267,7 +267,7 @@ class Committer:
         operation: Operation,
         contents: Mapping[str, bytes],
         open_folders: Mapping[WorkspacePath, int],
-        prepared: dict[WorkspacePath, UnnamedFile],
+        prepared: dict[WorkspacePath, StagedContent],
     ) -> Operation:
         def prepare() -> None:
             """Write the new texts while the journal's disk is waited for; none has a name yet."""
@@ -325,7 +325,7 @@ class Committer:
         *,
         folder: int,
         early: bool,
-        unnamed: UnnamedFile | None,
+        unnamed: StagedContent | None,
     ) -> _Part:
         root = self._root_of(change.path.root)
         after = change.after
