@@ -487,8 +487,12 @@ class OpenFile:
     @property
     def stamp(self) -> tuple[int, ...]:
         """What the system said of it when it was found; empty where nothing is kept open of it."""
-        status = self._found.status if self._found.handle >= 0 else None
-        return () if status is None else _stamp(status)
+        return () if self.status is None else _stamp(self.status)
+
+    @property
+    def status(self) -> os.stat_result | None:
+        """The same as the system has it; None where nothing is kept open of it."""
+        return self._found.status if self._found.handle >= 0 else None
 
     def present_stamp(self) -> tuple[int, ...]:
         """What it says now."""
@@ -502,6 +506,18 @@ class OpenFile:
             return read_whole(descriptor, limit, path, found.status if found.handle >= 0 else None)
         finally:
             os.close(descriptor)
+
+    def read_part(self, start: int, size: int) -> bytes | None:
+        """Some bytes of this very file, if it was the same before and after; errors as for `RootReader.read`."""
+        descriptor = self._root.open_found(self._found, self.info.path)
+        try:
+            data = os.pread(descriptor, size, start)
+            same = len(data) == size and _stamp(os.fstat(descriptor)) == self.stamp
+        except OSError as error:
+            raise unreadable(error, self.info.path) from None
+        finally:
+            os.close(descriptor)
+        return data if same else None
 
     @contextmanager
     def stream(self) -> Iterator[tuple[BufferedReader, int]]:

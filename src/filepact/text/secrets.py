@@ -22,6 +22,7 @@ __all__ = [
     "FORMS",
     "KEY_WORDS",
     "LONGEST_KEY",
+    "LONGEST_WORD",
     "SecretMatch",
     "SecretPattern",
     "find_secrets",
@@ -166,7 +167,8 @@ _WIDE_WORDS = tuple(
 KEY_WORDS: Final = tuple(word.encode() for word in _BLOCK_WORDS)
 """Of these words each private key has one, in an encoding that extends ASCII."""
 
-_LONGEST_WORD = max(map(len, (*KEY_WORDS, *_WIDE_WORDS)))
+LONGEST_WORD: Final = max(map(len, (*KEY_WORDS, *_WIDE_WORDS)))
+"""Bytes that such a word takes at most."""
 
 _END = r"(?:\r?\n|\r|(?:\\{1,4}r)?\\{1,4}n)"
 """The end of a line, also as strings write it."""
@@ -255,7 +257,7 @@ def mentions_private_key(data: bytes, like: bytes | None = None) -> bool:
     if like is not None:
         head = common_head(data, like)
         tail = common_tail(data[head:], like[head:])
-        data = data[max(head - _LONGEST_WORD, 0) : len(data) - tail + _LONGEST_WORD]
+        data = data[max(head - LONGEST_WORD, 0) : len(data) - tail + LONGEST_WORD]
     return any(word in data for word in KEY_WORDS) or (
         b"\0" in data and any(word in data for word in _WIDE_WORDS)
     )

@@ -8,6 +8,7 @@ its own end.
 from __future__ import annotations
 
 import codecs
+import time
 from io import SEEK_END
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from filepact.domain.document import Document
-    from filepact.fs.known_lines import KnownLines
+    from filepact.fs.known_lines import KnownExcerpt, KnownLines
     from filepact.text.codec import Encoding, NamedEncoding
     from filepact.workspace.location import Location
 
@@ -94,7 +95,8 @@ class LineExcerpt:
         revision: Short revision; None for a file that is too large to be edited.
         column: How many characters of the first line were passed over.
         goes_on: Whether the last line is not whole.
-        within: Bytes of a streamed file ``[start, end)`` in which the lines stand.
+        within: Bytes of a streamed file ``[start, end)`` in which the lines stand; None where it is known that they are
+            no part of a key.
         start: Of a file that was loaded, where in its text the first line starts.
     """
 
@@ -110,7 +112,7 @@ class LineExcerpt:
     ends_with_newline: bool
     column: int = 0
     goes_on: bool = False
-    within: tuple[int, int] = (0, 0)
+    within: tuple[int, int] | None = (0, 0)
     start: int = 0
 
     def span(self, text: str, sent: int, reached: int) -> tuple[int, int]:
@@ -351,9 +353,27 @@ def stream_window(
     Raises:
         TimedOutError: What is wanted was not reached in time.
     """
+    opened = location.held
+    part = opened and not column and known.part(opened, given, first, count, most)
+    if part:
+        return _known_window(location, part, first)
     wanted = _Lines(first, count, column, most, deadline, known)
+    now = time.time_ns()
     with location.stream() as (stream, size):
-        return _stream_window(location, given, stream, size, wanted)
+        encoding = _detected(location, given, stream, size)
+        if opened is not None and encoding.name not in STATEFUL and encoding.name not in UNIT:
+            known.learn(opened, now, encoding, given)
+        return _stream_window(location, encoding, stream, size, wanted)
+
+
+def _known_window(location: Location, part: KnownExcerpt, first: int) -> LineExcerpt:
+    """Lines that were read at once, as `_stream_window` has them."""
+    lines = part.data.decode(part.encoding.name, "replace").split("\n")
+    if part.data.endswith(b"\n"):
+        lines.pop()
+    found = _Cut(tuple(line.removesuffix("\r") for line in lines), None, more=part.more)
+    shown = _streamed(location, part.encoding, location.place.size, first, found)
+    return replace(shown, within=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,9 +388,9 @@ class _Lines:
     known: KnownLines
 
 
-def _stream_window(
-    location: Location, given: NamedEncoding | None, stream: BinaryIO, size: int, wanted: _Lines
-) -> LineExcerpt:
+def _detected(
+    location: Location, given: NamedEncoding | None, stream: BinaryIO, size: int
+) -> Encoding:
     head = stream.read(_HEAD)
     encoding = detect(head, complete=len(head) == size, name=location.place.path, given=given)
     if encoding is None:
@@ -378,6 +398,12 @@ def _stream_window(
             f"{location.shown}: does not hold text ({size:,} bytes)",
             hint="encoding base64 reads its bytes, in parts if need be.",
         )
+    return encoding
+
+
+def _stream_window(
+    location: Location, encoding: Encoding, stream: BinaryIO, size: int, wanted: _Lines
+) -> LineExcerpt:
     first, left = wanted.first, 0
     stream.seek(len(encoding.bom))
     if first < 0:

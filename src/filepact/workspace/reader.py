@@ -162,9 +162,8 @@ class Reader:
                 self._opened[location.shown] = document
                 self._asked.read(self._session, location.path.absolute, document)
                 return window(location, document, first=first, count=count, column=column)
-            given = self._documents.given(location.path)
             part = stream_window(
-                *(location, given),
+                *(location, self._documents.given(location.path)),
                 first=first,
                 count=count,
                 column=column,
@@ -172,7 +171,8 @@ class Reader:
                 deadline=self._deadline,
                 known=self._documents.known_lines,
             )
-            self._check_around(location, part.within)
+            if part.within is not None:
+                self._check_around(location, part.within)
         self._asked.read(self._session, location.path.absolute)
         return part
 
