@@ -80,9 +80,8 @@ class ClientFolders:
 
     def wait(self) -> None:
         """Wait until the client has told, or does not seem to; then nobody waits any more."""
-        if not self.settled:
-            self._settled.wait(_FOLDERS_WAIT)
-            self.settled = True
+        self._settled.wait(_FOLDERS_WAIT)
+        self.settled = True
 
     def receive(self, answer: Message) -> None:
         """Use the client's answer to ``roots/list``; one that makes no sense changes nothing."""
@@ -276,6 +275,9 @@ class ToolExecutor:
             tell the same.
         chat: Puts what waits to the person; None where that is not wanted.
         app: Makes what answers the calls of the review's frame; None where there is none.
+
+    Attributes:
+        asks: Whether a call may put something to the person.
     """
 
     def __init__(
@@ -298,7 +300,7 @@ class ToolExecutor:
         self._lock = threading.Lock()
         self._folders = folders
         self._page = page
-        self._asks = chat is not None or app is not None
+        self.asks = chat is not None or app is not None
 
     def call(
         self,
@@ -324,7 +326,8 @@ class ToolExecutor:
         """
         from filepact.tools.registry import CallContext, UnknownToolError  # noqa: PLC0415 - with the tools
 
-        self._folders.wait()
+        if not self._folders.settled:
+            self._folders.wait()
         try:
             session, page = self._session(actor, meta)
             call = CallContext(session, cancelled, progress, page)
@@ -353,10 +356,6 @@ class ToolExecutor:
         if not self._folders.settled:
             return "client"
         return "disk" if name in self._tools.changing else ""
-
-    def needs_channel(self, asked: ToolRequest) -> bool:
-        """Whether a call may put something to the person, or comes again with what they said."""
-        return self._asks or asked.state is not None
 
     def _session(self, actor: Actor, meta: Mapping[str, object] | None) -> tuple[Session, int]:
         """The session of a call, and what its answer may take."""
@@ -517,7 +516,7 @@ class CallExecutor:
             meta=asked.meta,
             cancelled=partial(getattr, call, "cancelled"),
             progress=self._reporter(call),
-            channel=self._channel(asked),
+            channel=self._channel(asked) if self._service.asks or asked.state is not None else None,
         )
         if isinstance(outcome, ErrorResponse):
             return replace(outcome, id=asked.id).reply, _nothing, _nothing
@@ -533,9 +532,7 @@ class CallExecutor:
             outcome.on_lost,
         )
 
-    def _channel(self, asked: ToolRequest) -> ElicitationConnection | None:
-        if not self._service.needs_channel(asked):
-            return None
+    def _channel(self, asked: ToolRequest) -> ElicitationConnection:
         ask, told = self._questions.ask, self._questions.told
         return ElicitationConnection(
             *(asked.modes, None if asked.modern else ask, told),
