@@ -341,3 +341,23 @@ def test_what_a_hook_finds_done_is_told_with_the_same_facts(tmp_path: Path) -> N
     assert not [one for one in found if one["event"] in ("intent", "outcome")]
     (external,) = [one for one in found if one["event"] == "external"]
     the_edit({**external, "kind": "change"}, file)
+
+
+def test_who_is_answered_finds_the_call_in_the_log_also_where_many_are_in_flight(
+    tmp_path: Path,
+) -> None:
+    root, state = tmp_path / "root", tmp_path / "state"
+    root.mkdir()
+    for number in range(64):
+        (root / f"{number}.txt").write_text(f"text {number}\n")
+    with served(root, state) as client:
+        asked = [
+            client.begin(
+                "tools/call", {"name": "read_file", "arguments": {"path": f"{number}.txt"}}
+            )
+            for number in range(64)
+        ]
+        for number, call in enumerate(asked):
+            assert f"text {number}" in client.answer(call)["result"]["content"][0]["text"]
+            named = {one["asked"] for one in lines(state) if one["event"] == "call"}
+            assert f"{number}.txt" in named

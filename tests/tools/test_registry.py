@@ -146,6 +146,9 @@ class Engine:
         assert seconds >= 0
         self.recorded.append((tool, asked, code))
 
+    def gather_records(self):
+        return lambda: None
+
 
 @pytest.fixture
 def engine():

@@ -172,6 +172,54 @@ def test_what_a_call_reads_is_written_down_before_its_end_in_one_chain(
     assert not problems(workspace)
 
 
+def test_calls_that_are_gathered_are_written_down_together_and_before_what_comes_after_them(
+    workspace: Workspace, session: Session, root: Path, records: Callable[..., list[dict[str, Any]]]
+) -> None:
+    (root / "a.txt").write_text("text\n")
+    toolbox, call = open_toolbox(workspace), CallContext(session)
+    settle = toolbox.gather_records()
+    seen = lambda: [one["event"] for one in records("read", "call", "intent", "outcome")]  # noqa: E731 - of this test
+    settle()
+    for _ in range(3):
+        toolbox.call("read_file", {"path": "a.txt"}, call)
+    assert seen() == []
+    settle()
+    assert seen() == ["read", "call"] * 3
+    toolbox.call("read_file", {"path": "a.txt"}, call)
+    arguments = {"path": "a.txt", "old_string": "text", "new_string": "word"}
+    toolbox.call("edit_file", arguments, call)
+    assert seen()[6:] == ["read", "call", "intent", "outcome"]
+    settle()
+    settle()
+    assert seen()[6:] == ["read", "call", "intent", "outcome", "call"]
+    toolbox.call("read_file", {"path": "a.txt"}, call)
+    assert workspace.audit is not None
+    workspace.audit.close()
+    assert seen()[11:] == ["read", "call"]
+    assert not problems(workspace)
+
+
+def test_gathered_calls_that_could_not_be_written_are_counted_as_lost(
+    workspace: Workspace,
+    session: Session,
+    root: Path,
+    tmp_path: Path,
+    records: Callable[..., list[dict[str, Any]]],
+) -> None:
+    (root / "a.txt").write_text("text\n")
+    (tmp_path / "state" / "audit").write_text("in the way")
+    toolbox, call = open_toolbox(workspace), CallContext(session)
+    settle = toolbox.gather_records()
+    toolbox.call("read_file", {"path": "a.txt"}, call)
+    toolbox.call("read_file", {"path": "a.txt"}, call)
+    settle()
+    (tmp_path / "state" / "audit").unlink()
+    toolbox.call("read_file", {"path": "a.txt"}, call)
+    settle()
+    assert [one["lost"] for one in records() if "lost" in one] == [4]
+    assert not problems(workspace)
+
+
 def test_what_a_call_read_and_could_not_be_written_is_counted_as_lost(
     workspace: Workspace,
     session: Session,

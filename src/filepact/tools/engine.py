@@ -158,6 +158,15 @@ class EngineEvents:
         if self._workspace.audit is not None:
             self._workspace.audit.called(call.session, tool, asked, code, seconds)
 
+    def gather_records(self) -> Callable[[], None]:
+        """As of `Toolset`."""
+        audit = self._workspace.audit
+        return _nothing if audit is None else audit.gather()
+
+
+def _nothing() -> None:
+    """There is no audit log."""
+
 
 class WorkspaceEngine(EngineEvents):
     """Carries out tool calls on a workspace."""

@@ -143,6 +143,9 @@ class ToolEngine(Protocol):
             seconds: How long it took.
         """
 
+    def gather_records(self) -> Callable[[], None]:
+        """As of `Toolset`."""
+
 
 class UnknownToolError(LookupError):
     """There is no such tool, or it is not shown here.
@@ -337,6 +340,10 @@ class Toolset:
             said = f"A call of {called.name} that you gave up had been carried out by then: {done}"
             outcome = replace(outcome, on_lost=partial(self._own_events.add, call.session.id, said))
         return outcome
+
+    def gather_records(self) -> Callable[[], None]:
+        """From now on the audit log has calls when what this returns is called, which has to be before an answer is sent."""
+        return self._engine.gather_records()
 
     def done_before(
         self, call: CallContext, change: str, *, settle: bool = False

@@ -127,6 +127,10 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
         os.close(wake)
 
 
+def _nothing(*_anything: object) -> None:
+    """Nothing is to be done."""
+
+
 class MessagePipes:
     """Messages from and to one client, and the work that they ask for.
 
@@ -141,6 +145,7 @@ class MessagePipes:
         decode: Decodes JSON, as `MessageReader` wants it.
         encode: Encodes JSON on one line, as UTF-8 without a line end.
         workers: Most pieces of work at once; one that waits for a person is one of them.
+        before: Called before messages are sent, by one thread at a time.
     """
 
     def __init__(
@@ -151,7 +156,9 @@ class MessagePipes:
         encode: Callable[[Message], bytes],
         *,
         workers: int,
+        before: Callable[[], None] = _nothing,
     ) -> None:
+        self._before = before
         self._encode = encode
         self._source = source
         self._sink = sink
@@ -385,6 +392,7 @@ class MessagePipes:
 
     def _send_held(self) -> None:
         """Send what was held back, without waiting; with the turn."""
+        self._before()
         held, size = self._held, self._held_size
         self._held, self._held_size = [], 0
         written = 0 if self._unwritten else _write_now(self._sink, held)
@@ -408,10 +416,6 @@ def _begin(name: str, work: Callable[..., None], *args: object) -> threading.Thr
     """A thread that does something; None where the system gives none."""
     thread = threading.Thread(target=work, args=args, name=f"wire-{name}", daemon=True)
     return thread if begun(thread) else None
-
-
-def _nothing(*_anything: object) -> None:
-    """Nothing is read yet."""
 
 
 def widen(pipe: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from contextlib import contextmanager, suppress
 from functools import cached_property, lru_cache, partial
 from itertools import pairwise
@@ -87,6 +88,9 @@ class AuditLog:
         self._outside = outside
         self._lock = Lock()
         self._here = local()
+        self._gathers = False
+        self._gathered: deque[_Record] = deque()
+        self._settling = Lock()
         self._told: tuple[Session, Mapping[str, object]] | None = None
         self._started = False
         self._lost = 0
@@ -113,10 +117,45 @@ class AuditLog:
         Raises:
             StateFailedError: It cannot be written, and is needed.
         """
+        records = self._with_held((event, facts, time.time()))
+        if not self._gathers:
+            self._put(records, needed=needed)
+            return
+        with self._settling:
+            self._put([*self._taken(), *records], needed=needed)
+
+    def gather(self) -> Callable[[], None]:
+        """From now on calls are written down together, before anybody is shown what came of them.
+
+        Returns:
+            What writes them down: to be called before an answer is sent.
+        """
+        self._gathers = True
+        return self._settle
+
+    def _settle(self) -> None:
+        # Who finds nothing here may still have to wait: another thread is about to write it down.
+        with self._settling:
+            if not (records := self._taken()):
+                return
+            try:
+                self._put(records, needed=False)
+            except Exception:  # noqa: BLE001 - nobody's call is here any more to be told of it
+                self._lost += len(records)
+                _log.exception("not in the audit log")
+
+    def _taken(self) -> list[_Record]:
+        return [self._gathered.popleft() for _ in range(len(self._gathered))]
+
+    def _with_held(self, record: _Record) -> list[_Record]:
+        """A record, after what this thread's call has read."""
         held = getattr(self._here, "held", None)
-        records = [*held, (event, facts, time.time())] if held else [(event, facts, time.time())]
+        records = [*held, record] if held else [record]
         if held:
             held.clear()
+        return records
+
+    def _put(self, records: list[_Record], *, needed: bool) -> None:
         try:
             if not self._started:
                 self._begin()
@@ -188,7 +227,10 @@ class AuditLog:
         if asked:
             facts["asked"] = _name(asked)
         facts["ms"] = round(seconds * 1_000, 2)
-        self.record("call", facts)
+        if self._gathers:
+            self._gathered.extend(self._with_held(("call", facts, time.time())))
+        else:
+            self.record("call", facts)
         self._here.held = None
 
     def read(self, session: Session, path: str, held: Document | None = None) -> None:
@@ -264,6 +306,8 @@ class AuditLog:
         signer = self._signer
         if signer is not None:
             signer.join()
+        if self._gathered:
+            self._settle()
         if self._started:
             try:
                 if self._since > _FEW and self._signs():

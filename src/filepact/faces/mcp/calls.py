@@ -235,13 +235,16 @@ class ToolCache:
 
     Args:
         open_tools: Makes them; called once.
+        gathers: Whether `settle` is called before each answer is sent.
 
     Attributes:
         changing: The names of those that change files; none before they are made.
     """
 
-    def __init__(self, open_tools: Callable[[], Toolset]) -> None:
+    def __init__(self, open_tools: Callable[[], Toolset], *, gathers: bool = False) -> None:
         self._open = open_tools
+        self._gathers = gathers
+        self._settle: Callable[[], None] = _nothing
         self._lock = threading.Lock()
         self._toolbox: Toolset | None = None
         self.changing: frozenset[str] = frozenset()
@@ -253,7 +256,13 @@ class ToolCache:
                 self._toolbox = self._open()
                 changing = (one.name for one in self._toolbox.tools if one.kind != "reads")
                 self.changing = frozenset(changing)
+                if self._gathers:
+                    self._settle = self._toolbox.gather_records()
             return self._toolbox
+
+    def settle(self) -> None:
+        """Put the calls that are over into the audit log, if that is not done for each by itself."""
+        self._settle()
 
     def described(self) -> list[dict[str, Any]]:
         """The tools as the protocol lists them."""
@@ -350,6 +359,10 @@ class ToolExecutor:
             # The exception's text may name host paths: for the log only.
             _log.exception("%s could not be called", name)
             return ErrorResponse(INTERNAL_ERROR, "internal error; the server's log has the details")
+
+    def settle(self) -> None:
+        """As of `ToolCache`, for a call that is not answered."""
+        self._tools.settle()
 
     def waits_for(self, name: str) -> Wait:
         """For what a call waits, as far as that is known."""
@@ -495,6 +508,7 @@ class CallExecutor:
             try:
                 if not call.wanted:
                     lost()
+                    self._service.settle()
                 else:
                     sent()
                     self._send(answer)

@@ -95,7 +95,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
     """
     if len(instructions) > INSTRUCTIONS_LIMIT:
         raise ValueError(f"instructions of {len(instructions)} characters are too long")
-    tools = ToolCache(open_tools)
+    tools = ToolCache(open_tools, gathers=True)
     facts = ServerInfo(
         name=name,
         version=version,
@@ -108,7 +108,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
     with ExitStack() as stack:
         source, sink = pipes or stack.enter_context(standard_pipes())
         stack.enter_context(stopped_by_signals(lambda: over.put(True)))
-        wire = MessagePipes(source, sink, decode, encode, workers=WORKERS)
+        wire = MessagePipes(source, sink, decode, encode, workers=WORKERS, before=tools.settle)
         stack.callback(wire.close)
         connection = ClientConnection(
             tools,
