@@ -145,7 +145,10 @@ class MessagePipes:
         decode: Decodes JSON, as `MessageReader` wants it.
         encode: Encodes JSON on one line, as UTF-8 without a line end.
         workers: Most pieces of work at once; one that waits for a person is one of them.
+
+    Attributes:
         before: Called before messages are sent, by one thread at a time.
+        receive: Takes each message, in order, in the reading thread.
     """
 
     def __init__(
@@ -156,9 +159,8 @@ class MessagePipes:
         encode: Callable[[Message], bytes],
         *,
         workers: int,
-        before: Callable[[], None] = _nothing,
     ) -> None:
-        self._before = before
+        self.before: Callable[[], None] = _nothing
         self._encode = encode
         self._source = source
         self._sink = sink
@@ -172,7 +174,7 @@ class MessagePipes:
         self._lines = MessageReader(decode)
         self._waiting = select.poll()
         self._waiting.register(source, select.POLLIN)
-        self._receive: Callable[[Message], None] = _nothing
+        self.receive: Callable[[Message], None] = _nothing
         self._ended: Callable[[], None] = _nothing
         self._work: deque[tuple[Callable[[], None], Wait]] = deque()
         self._workers = workers
@@ -202,14 +204,14 @@ class MessagePipes:
         """Begin to read and write.
 
         Args:
-            receive: Takes each message, in order, in the reading thread.
+            receive: As of the attribute, which it may change.
             ended: Called after the last message, in a thread of its own if there is one.
             lost: Called when the client takes no more answers, in the writing thread.
 
         Raises:
             NoThreadsError: The system gives none.
         """
-        self._receive, self._ended = receive, ended
+        self.receive, self._ended = receive, ended
         self._writer = _begin("writer", self._write, lost)
         if self._writer is None or _begin("reader", self._attend) is None:
             raise no_threads()
@@ -315,7 +317,7 @@ class MessagePipes:
             if isinstance(item, ErrorResponse):
                 self.send(item.reply)
             else:
-                self._receive(item)
+                self.receive(item)
         if not data:
             self._end()
 
@@ -340,15 +342,14 @@ class MessagePipes:
                 elif self._looks >= _LOOKS:
                     self._look.notify()
                 self._looks = 0
-        try:
-            work()
-        finally:
-            with self._lock:
-                reads = self._reader is me
-                if reads:
-                    self._at_work = None
-        if reads:
-            return True
+        work()
+        with self._lock:
+            if self._reader is me:
+                self._at_work = None
+                return True
+            if not (self._only_reads and self._work):
+                self._aside -= 1
+                return False
         self._work_aside()
         return False
 
@@ -392,7 +393,7 @@ class MessagePipes:
 
     def _send_held(self) -> None:
         """Send what was held back, without waiting; with the turn."""
-        self._before()
+        self.before()
         held, size = self._held, self._held_size
         self._held, self._held_size = [], 0
         written = 0 if self._unwritten else _write_now(self._sink, held)

@@ -90,7 +90,7 @@ class AuditLog:
         self._here = local()
         self._gathers = False
         self._gathered: deque[_Record] = deque()
-        self._settling = Lock()
+        self._writing = Lock()
         self._told: tuple[Session, Mapping[str, object]] | None = None
         self._started = False
         self._lost = 0
@@ -117,12 +117,11 @@ class AuditLog:
         Raises:
             StateFailedError: It cannot be written, and is needed.
         """
-        records = self._with_held((event, facts, time.time()))
-        if not self._gathers:
-            self._put(records, needed=needed)
-            return
-        with self._settling:
-            self._put([*self._taken(), *records], needed=needed)
+        held = getattr(self._here, "held", None) or ()
+        records = [*held, (event, facts, time.time())]
+        if held:
+            held.clear()
+        self._write(records, needed=needed)
 
     def gather(self) -> Callable[[], None]:
         """From now on calls are written down together, before anybody is shown what came of them.
@@ -131,52 +130,47 @@ class AuditLog:
             What writes them down: to be called before an answer is sent.
         """
         self._gathers = True
-        return self._settle
+        return self._write
 
-    def _settle(self) -> None:
-        # Who finds nothing here may still have to wait: another thread is about to write it down.
-        with self._settling:
-            if not (records := self._taken()):
+    def _write(self, added: Sequence[_Record] = (), *, needed: bool = False) -> None:
+        """Write down what was gathered, and more; also waits until others have done so."""
+        with self._writing:
+            # Others may add to it, and nobody else takes from it.
+            records = [self._gathered.popleft() for _ in range(len(self._gathered))]
+            records += added
+            if not records:
                 return
             try:
-                self._put(records, needed=False)
-            except Exception:  # noqa: BLE001 - nobody's call is here any more to be told of it
+                if self._lost:
+                    event, facts, when = records[0]
+                    records[0] = (event, {**facts, "lost": self._lost}, when)
+                lines = records
+                if not self._started:
+                    start = {"pid": os.getpid(), **self._about()}
+                    lines = [("start", start, time.time()), *records]
+                line = self._line_of
+                seq = self.file.append(
+                    self._mend,
+                    *[partial(line, event=one, facts=about, when=at) for one, about, at in lines],
+                )
+                self._started = True
+                self._since += len(lines)
+                if seq % _SIGNED < len(lines):
+                    self._sign_later()
+                if self.telemetry is not None:
+                    for one in records:
+                        self.telemetry.record(*one)
+                if "lost" in records[0][1]:
+                    self._lost = 0
+                if needed and self._options.sync:
+                    self.file.sync()
+            except StateFailedError as error:
+                if needed:
+                    self._lost += len(records) - 1
+                    error.details["outcome"] = "not_applied"
+                    raise
                 self._lost += len(records)
-                _log.exception("not in the audit log")
-
-    def _taken(self) -> list[_Record]:
-        return [self._gathered.popleft() for _ in range(len(self._gathered))]
-
-    def _with_held(self, record: _Record) -> list[_Record]:
-        """A record, after what this thread's call has read."""
-        held = getattr(self._here, "held", None)
-        records = [*held, record] if held else [record]
-        if held:
-            held.clear()
-        return records
-
-    def _put(self, records: list[_Record], *, needed: bool) -> None:
-        try:
-            if not self._started:
-                self._begin()
-            if self._lost:
-                event, facts, when = records[0]
-                records[0] = (event, {**facts, "lost": self._lost}, when)
-            self._append(records)
-            if self.telemetry is not None:
-                for one in records:
-                    self.telemetry.record(*one)
-            if "lost" in records[0][1]:
-                self._lost = 0
-            if needed and self._options.sync:
-                self.file.sync()
-        except StateFailedError as error:
-            if needed:
-                self._lost += len(records) - 1
-                error.details["outcome"] = "not_applied"
-                raise
-            self._lost += len(records)
-            _log.warning("not in the audit log: %s", error.message)
+                _log.warning("not in the audit log: %s", error.message)
 
     def hold(self) -> None:
         """What this thread's call reads is written down with whatever is recorded next, its end at the latest.
@@ -228,7 +222,8 @@ class AuditLog:
             facts["asked"] = _name(asked)
         facts["ms"] = round(seconds * 1_000, 2)
         if self._gathers:
-            self._gathered.extend(self._with_held(("call", facts, time.time())))
+            held = getattr(self._here, "held", None) or ()
+            self._gathered.extend([*held, ("call", facts, time.time())])
         else:
             self.record("call", facts)
         self._here.held = None
@@ -307,7 +302,7 @@ class AuditLog:
         if signer is not None:
             signer.join()
         if self._gathered:
-            self._settle()
+            self._write()
         if self._started:
             try:
                 if self._since > _FEW and self._signs():
@@ -323,23 +318,6 @@ class AuditLog:
             self.telemetry.close()
 
     # -- one record -----------------------------------------------------------------------
-
-    def _begin(self) -> None:
-        with self._lock:
-            if self._started:
-                return
-            self._append([("start", {"pid": os.getpid(), **self._about()}, time.time())])
-            self._started = True
-
-    def _append(self, records: Sequence[_Record]) -> None:
-        line = self._line_of
-        makes = [
-            partial(line, event=event, facts=facts, when=when) for event, facts, when in records
-        ]
-        seq = self.file.append(self._mend, *makes)
-        self._since += len(records)
-        if seq % _SIGNED < len(records):
-            self._sign_later()
 
     def _mend(self, event: str, facts: Mapping[str, object]) -> Callable[[int, str], bytes]:
         return partial(self._line_of, event=event, facts=facts, when=time.time())

@@ -235,16 +235,15 @@ class ToolCache:
 
     Args:
         open_tools: Makes them; called once.
-        gathers: Whether `settle` is called before each answer is sent.
 
     Attributes:
         changing: The names of those that change files; none before they are made.
+        write_records: Puts calls that are over into the audit log, where that is not done for each by itself.
     """
 
-    def __init__(self, open_tools: Callable[[], Toolset], *, gathers: bool = False) -> None:
+    def __init__(self, open_tools: Callable[[], Toolset]) -> None:
         self._open = open_tools
-        self._gathers = gathers
-        self._settle: Callable[[], None] = _nothing
+        self.write_records: Callable[[], None] = _nothing
         self._lock = threading.Lock()
         self._toolbox: Toolset | None = None
         self.changing: frozenset[str] = frozenset()
@@ -256,13 +255,7 @@ class ToolCache:
                 self._toolbox = self._open()
                 changing = (one.name for one in self._toolbox.tools if one.kind != "reads")
                 self.changing = frozenset(changing)
-                if self._gathers:
-                    self._settle = self._toolbox.gather_records()
             return self._toolbox
-
-    def settle(self) -> None:
-        """Put the calls that are over into the audit log, if that is not done for each by itself."""
-        self._settle()
 
     def described(self) -> list[dict[str, Any]]:
         """The tools as the protocol lists them."""
@@ -360,9 +353,9 @@ class ToolExecutor:
             _log.exception("%s could not be called", name)
             return ErrorResponse(INTERNAL_ERROR, "internal error; the server's log has the details")
 
-    def settle(self) -> None:
+    def write_records(self) -> None:
         """As of `ToolCache`, for a call that is not answered."""
-        self._tools.settle()
+        self._tools.write_records()
 
     def waits_for(self, name: str) -> Wait:
         """For what a call waits, as far as that is known."""
@@ -508,7 +501,7 @@ class CallExecutor:
             try:
                 if not call.wanted:
                     lost()
-                    self._service.settle()
+                    self._service.write_records()
                 else:
                     sent()
                     self._send(answer)
@@ -529,7 +522,7 @@ class CallExecutor:
             actor=asked.actor,
             meta=asked.meta,
             cancelled=partial(getattr, call, "cancelled"),
-            progress=self._reporter(call),
+            progress=_tell_nobody if asked.token is None else self._reporter(call, asked.token),
             channel=self._channel(asked) if self._service.asks or asked.state is not None else None,
         )
         if isinstance(outcome, ErrorResponse):
@@ -553,11 +546,7 @@ class CallExecutor:
             *(asked.state, asked.answers, asked.apps),
         )
 
-    def _reporter(self, call: _RunningCall) -> Callable[[int, str], None]:
-        token = call.request.token
-        if token is None:
-            return _tell_nobody
-
+    def _reporter(self, call: _RunningCall, token: RequestId) -> Callable[[int, str], None]:
         def tell(done: int, what: str) -> None:
             params = {"progressToken": token, "progress": done, "message": what}
             with self._lock:

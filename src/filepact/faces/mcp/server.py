@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from contextlib import ExitStack, suppress
 from functools import cache
 from queue import SimpleQueue
@@ -95,7 +94,13 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
     """
     if len(instructions) > INSTRUCTIONS_LIMIT:
         raise ValueError(f"instructions of {len(instructions)} characters are too long")
-    tools = ToolCache(open_tools, gathers=True)
+
+    def opened() -> Toolset:
+        toolbox = open_tools()
+        tools.write_records = wire.before = toolbox.gather_records()
+        return toolbox
+
+    tools = ToolCache(opened)
     facts = ServerInfo(
         name=name,
         version=version,
@@ -108,7 +113,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
     with ExitStack() as stack:
         source, sink = pipes or stack.enter_context(standard_pipes())
         stack.enter_context(stopped_by_signals(lambda: over.put(True)))
-        wire = MessagePipes(source, sink, decode, encode, workers=WORKERS, before=tools.settle)
+        wire = MessagePipes(source, sink, decode, encode, workers=WORKERS)
         stack.callback(wire.close)
         connection = ClientConnection(
             tools,
@@ -127,12 +132,10 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
             over.put(True)
 
         def receive(message: Message) -> None:
-            connection.receive(message)
-            if not begun.locked():
-                begun.acquire()
-                over.put(False)
+            wire.receive = connection.receive
+            wire.receive(message)
+            over.put(False)
 
-        begun = threading.Lock()
         wire.start(receive, ended=ended, lost=lambda: over.put(True))
         if not over.get():
             _load(tools)
