@@ -8,12 +8,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from filepact.text import diff as diff_module
 from filepact.text.diff import (
     DiffRange,
     compare_lines,
     cut_diff,
     quote_name,
     split_hunks,
+    takes_back,
     unified,
     unified_binary,
 )
@@ -285,3 +287,20 @@ def joined(regions: list[DiffRange]) -> list[DiffRange]:
         else:
             found.append(one)
     return found
+
+
+_TEXTS = st.lists(st.sampled_from("abcd"), max_size=8)
+
+
+@given(_TEXTS, _TEXTS, _TEXTS, st.sampled_from(["\n", "\r\n", "\r"]), st.integers(0, 2))
+def test_what_says_quickly_that_nothing_is_taken_back_is_right(
+    earlier: list[str], now: list[str], text: list[str], end: str, kept: int
+):
+    # Each is made from the one before, as texts are, by lines of its own between.
+    now = [*earlier[:kept], *now, *earlier[kept + len(now) :]]
+    text = [*earlier[: len(text)], *text[:3], *now[len(text) :]]
+    texts = ["".join(f"{line}{end}" for line in some) for some in (earlier, now, text)]
+    with pytest.MonkeyPatch.context() as patched:
+        quickly = takes_back(*texts)
+        patched.setattr(diff_module, "_stands_again", lambda *_: True)
+        assert takes_back(*texts) == quickly

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from filepact.text.compare import DiffRange, compare_lines
 from filepact.text.edit import Edit
-from filepact.text.lines import line_starts, middle_of, split_lines
+from filepact.text.lines import line_starts, middle_of, middles_of, split_lines
 from filepact.values import late_regex
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ __all__ = [
     "refine",
     "shown_by_diff",
     "split_hunks",
+    "takes_back",
     "unified",
     "unified_binary",
 ]
@@ -414,3 +415,68 @@ def shown_by_diff(before: str, after: str) -> list[tuple[int, int]]:
         last = min(len(lines), region.new_end + _CONTEXT)
         spans.append((starts[first], starts[last]))
     return spans
+
+
+# -- texts that were made from an earlier one ------------------------------------------------
+
+
+def takes_back(earlier: str, now: str, text: str) -> bool:
+    """Whether a text leaves places of the earlier one as they were and keeps nothing since.
+
+    Args:
+        earlier: What was there before.
+        now: What was made of it.
+        text: A text that may have been made from either.
+    """
+    if not _stands_again(earlier, now, text):
+        return False
+    # What all have alike at both ends says nothing, and may be most of a long text.
+    return _takes_back(*map(split_lines, middles_of(earlier, now, text)))
+
+
+def _stands_again(earlier: str, now: str, text: str) -> bool:
+    """Whether some of what was replaced may stand in a text; told quickly, and nearly always false."""
+    if "\r" in earlier or "\r" in now:
+        return True
+    middle = middle_of(earlier, now, 0)
+    lines = split_lines(middle.old)
+    for one in compare_lines(lines, split_lines(middle.new)):
+        # Of what was only removed or only added it depends on the lines around where it stands.
+        if one.old_start == one.old_end or one.new_start == one.new_end:
+            return True
+        if all(line in text for line in lines[one.old_start : one.old_end]):
+            return True
+    return False
+
+
+def _takes_back(earlier: list[str], now: list[str], text: list[str]) -> bool:
+    """Whether a text leaves places of the earlier one as they were and keeps nothing since."""
+    there = set(text)
+    changes = compare_lines(earlier, now)
+    if not any(
+        there.issuperset(earlier[one.old_start : one.old_end])
+        and (one.old_start < one.old_end or not there.issuperset(now[one.new_start : one.new_end]))
+        for one in changes
+    ):
+        return False  # told quickly for most texts: nothing of before is in them
+    mine = compare_lines(earlier, text)
+    back = False
+    for theirs in changes:
+        met = [one for one in mine if _meet(one, theirs)]
+        if not met:
+            back = True
+        elif any(_same(one, theirs, text, now) for one in met):
+            return False
+    return back
+
+
+def _meet(one: DiffRange, other: DiffRange) -> bool:
+    if one.old_start == one.old_end or other.old_start == other.old_end:
+        return one.old_start <= other.old_end and other.old_start <= one.old_end
+    return one.old_start < other.old_end and other.old_start < one.old_end
+
+
+def _same(one: DiffRange, other: DiffRange, text: list[str], now: list[str]) -> bool:
+    return (one.old_start, one.old_end) == (other.old_start, other.old_end) and (
+        text[one.new_start : one.new_end] == now[other.new_start : other.new_end]
+    )

@@ -16,7 +16,7 @@ from filepact.domain.document import KnownTextRecord, Revision
 from filepact.errors import BinaryFileError, FilepactError
 from filepact.text.compare import compare_lines
 from filepact.text.edit import EditList
-from filepact.text.lines import chomp, line_starts, middles_of, split_lines
+from filepact.text.lines import chomp, line_starts, split_lines
 from filepact.values import begun, dataclass, replace
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from filepact.domain.document import Document, RootId, WorkspacePath
     from filepact.domain.operation import Session
     from filepact.fs.locks import FileLocks
-    from filepact.text.compare import DiffRange
 
 __all__ = [
     "KnownText",
@@ -208,11 +207,9 @@ class KnownText:
         """
         if self.content is None or text == self.content or (text, True) in self.older:
             return None
-        for earlier, _ in self.older:
-            # What all have alike at both ends says nothing, and may be most of a long text.
-            if _takes_back(*map(split_lines, middles_of(earlier, self.content, text))):
-                return earlier
-        return None
+        from filepact.text.diff import takes_back  # noqa: PLC0415 - who reads needs none
+
+        return next((one for one, _ in self.older if takes_back(one, self.content, text)), None)
 
 
 _Who = tuple[str, str]
@@ -561,40 +558,4 @@ def _touched(spans: Iterable[Span], first: int, last: int, size: int, *, inside:
     return any(
         (start < first or first == 0 == start) and (first < end or first == size == end)
         for start, end in spans
-    )
-
-
-# -- lines ----------------------------------------------------------------------------------------
-
-
-def _takes_back(earlier: list[str], now: list[str], text: list[str]) -> bool:
-    """Whether a text leaves places of the earlier one as they were and keeps nothing since."""
-    there = set(text)
-    changes = compare_lines(earlier, now)
-    if not any(
-        there.issuperset(earlier[one.old_start : one.old_end])
-        and (one.old_start < one.old_end or not there.issuperset(now[one.new_start : one.new_end]))
-        for one in changes
-    ):
-        return False  # told quickly for most texts: nothing of before is in them
-    mine = compare_lines(earlier, text)
-    back = False
-    for theirs in changes:
-        met = [one for one in mine if _meet(one, theirs)]
-        if not met:
-            back = True
-        elif any(_same(one, theirs, text, now) for one in met):
-            return False
-    return back
-
-
-def _meet(one: DiffRange, other: DiffRange) -> bool:
-    if one.old_start == one.old_end or other.old_start == other.old_end:
-        return one.old_start <= other.old_end and other.old_start <= one.old_end
-    return one.old_start < other.old_end and other.old_start < one.old_end
-
-
-def _same(one: DiffRange, other: DiffRange, text: list[str], now: list[str]) -> bool:
-    return (one.old_start, one.old_end) == (other.old_start, other.old_end) and (
-        text[one.new_start : one.new_end] == now[other.new_start : other.new_end]
     )
