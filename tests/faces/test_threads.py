@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import resource
@@ -69,22 +70,28 @@ def test_a_server_does_with_few_threads_or_says_that_it_cannot(root: Path, threa
     for number, (tool, arguments) in enumerate(CALLS, start=1):
         params = {"name": tool, "arguments": arguments}
         asked.append({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
-    done = subprocess.run(
+    server = subprocess.Popen(
         few(threads, "mcp", str(root), "--state", str(root.parent / "state")),
-        input="".join(json.dumps(one) + "\n" for one in asked),
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=PATIENCE,
-        check=False,
     )
-    if done.returncode:
+    assert server.stdin is not None
+    assert server.stdout is not None
+    with contextlib.suppress(BrokenPipeError):
+        server.stdin.write("".join(json.dumps(one) + "\n" for one in asked))
+        server.stdin.flush()
+    # The input stays open meanwhile: its end would cancel what is not done yet.
+    lines = [server.stdout.readline() for _ in range(len(CALLS) + 1)]
+    said = server.communicate(timeout=PATIENCE)[1]
+    if server.returncode:
         assert threads < 5
-        assert "[NO_THREADS]" in done.stderr
+        assert "[NO_THREADS]" in said
         return
     assert threads > 0
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    results = {one["id"]: one["result"] for one in answers}
-    assert set(results) == set(range(len(CALLS) + 1)), done.stderr
+    results = {one["id"]: one["result"] for one in map(json.loads, lines)}
+    assert set(results) == set(range(len(CALLS) + 1)), said
     assert [results[number]["isError"] for number in range(1, len(CALLS) + 1)] == [False] * 5
     assert "found" in (root / "f1.txt").read_text()
 

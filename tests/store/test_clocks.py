@@ -74,7 +74,7 @@ def test_what_was_approved_in_advance_ends_at_all_machines_at_the_same_time(
     store.add_session_approval(over)
     elsewhere()
     assert SessionPermissions(store, SESSION).allows(path, PREVIEW_MODE)
-    there = replace(path, path="b")
+    there = path._replace(path="b")
     assert not SessionPermissions(store, SESSION).allows(there, PREVIEW_MODE)
     assert [one.id for one in approvals.in_force()] == [given.id]
     approvals.revoke(given.id)
