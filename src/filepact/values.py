@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "asdict",
+    "before_logging",
     "begun",
     "dataclass",
     "field",
@@ -64,6 +65,14 @@ def late_regex(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     return cast("re.Pattern[AnyStr]", _Pattern(source, flags))
 
 
+_to_prepare: list[Callable[[], None]] = []
+
+
+def before_logging(prepare: Callable[[], None]) -> None:
+    """Have something done when the first late logger has something to say, and before it says it."""
+    _to_prepare.append(prepare)
+
+
 class _Logger:
     """A logger that loads the package when there is something to say."""
 
@@ -73,6 +82,8 @@ class _Logger:
     def __getattr__(self, name: str) -> Any:
         import logging  # noqa: PLC0415 - that is the point
 
+        while _to_prepare:
+            _to_prepare.pop()()
         return getattr(logging.getLogger(self._named), name)
 
 

@@ -181,6 +181,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         ),
     },
     "faces.cli.main": {
+        "os._exit": "the end of a server, in which all is closed",
         "os.environ.": "the person's wishes about colours and debugging",
         "os.dup2": "a reader of our output has gone away; what is left goes nowhere",
         "os.open": "the same",

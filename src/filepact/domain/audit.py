@@ -6,12 +6,11 @@ it that is kept elsewhere shows whether the log was cut off or written anew.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import time
+from binascii import b2a_base64
 from collections import deque
-from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -103,7 +102,7 @@ def follows(line: bytes, seq: int, before: str) -> bool:
 
 def head_text(origin: str, seq: int, last: str) -> str:
     """What a signed head signs: whose log it is, how many records it has, and the hash of the last one."""
-    return f"{origin}\n{seq}\n{base64.b64encode(bytes.fromhex(last)).decode('ascii')}\n"
+    return f"{origin}\n{seq}\n{b2a_base64(bytes.fromhex(last)).decode('ascii')}"
 
 
 # -- checking --------------------------------------------------------------------------------------
@@ -433,6 +432,8 @@ def _ocsf(
 
 def _milliseconds(stamp: str) -> int:
     """A time as records have it, in milliseconds since the epoch; 0 for anything else."""
+    from datetime import datetime  # noqa: PLC0415 - what records needs none
+
     try:
         return int(datetime.fromisoformat(stamp).timestamp() * 1_000)
     except ValueError:

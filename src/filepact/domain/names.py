@@ -11,7 +11,7 @@ alone is read besides: what it is a copy of (`copied`), and which long name a sh
 from __future__ import annotations
 
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain, product
 from math import prod
 from typing import TYPE_CHECKING, Final
@@ -27,17 +27,16 @@ if TYPE_CHECKING:
 
 __all__ = ["ShortNames", "are_plain", "copied", "is_plain", "is_short", "key", "looks_copied"]
 
-_IGNORABLE: Final = dict.fromkeys(
-    chain(
-        # Default ignorable code points that are not format characters: joiners and fillers,
-        # variation selectors, and places that are reserved for more of them.
-        (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2065, 0x3164, 0xFFA0),
-        range(0x180B, 0x1810),
-        range(0xFE00, 0xFE10),
-        range(0xFFF0, 0xFFF9),
-        range(0xE0000, 0xE1000),
-    )
-)
+
+@cache
+def _ignorable() -> dict[int, None]:
+    """Default ignorable code points that are not format characters, for `str.translate`.
+
+    Joiners and fillers, variation selectors, and places that are reserved for more of them.
+    """
+    several = (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2065, 0x3164, 0xFFA0)
+    ranges = ((0x180B, 0x1810), (0xFE00, 0xFE10), (0xFFF0, 0xFFF9), (0xE0000, 0xE1000))
+    return dict.fromkeys(chain(several, *(range(*one) for one in ranges)))
 
 
 @lru_cache(maxsize=65_536)
@@ -68,7 +67,7 @@ def _folded(part: str) -> str:
 
 
 def _visible(text: str) -> str:
-    return "".join(c for c in text.translate(_IGNORABLE) if unicodedata.category(c) != "Cf")
+    return "".join(c for c in text.translate(_ignorable()) if unicodedata.category(c) != "Cf")
 
 
 # -- copies ---------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ import stat
 import time
 from contextlib import suppress
 from mmap import ACCESS_COPY, mmap
-from pathlib import Path
 from struct import Struct
 from struct import error as invalid_struct
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -75,8 +74,9 @@ class IndexFile:
         # Each version has a file of its own: two that are in use at once would replace each other's all the time.
         named = f"{root.path}\0{_FORMAT}\0{LIBRARY_VERSION}\0{version}"
         name = hashlib.sha256(named.encode("utf-8", "surrogateescape")).hexdigest()[:24]
-        self._folder = Path(folder)
-        self._path = self._folder / name
+        self._folder = folder
+        self._name = name
+        self._path = os.path.join(folder, name)
         self._root = root
         self._locks = locks
 
@@ -100,7 +100,7 @@ class IndexFile:
 
     def turn(self) -> AbstractContextManager[object] | None:
         """The right to build and write it, for a while; None while another process has it."""
-        return self._locks.try_hold([f"search index {self._path.name}"])
+        return self._locks.try_hold([f"search index {self._name}"])
 
     def load(self) -> IndexRecord | None:
         """What is kept, with the trigrams mapped, so that processes have them in common; None for nothing."""
@@ -129,28 +129,30 @@ class IndexFile:
 
     def save(self, record: IndexRecord) -> bool:
         """Keep this instead, whole or not at all; whether that went well."""
-        part = self._folder / f"{self._path.name}.{os.urandom(8).hex()}{_PART}"
+        part = f"{self._path}.{os.urandom(8).hex()}{_PART}"
         try:
-            self._folder.mkdir(mode=0o700, exist_ok=True)
+            with suppress(FileExistsError):
+                os.mkdir(self._folder, 0o700)
             self._prune()
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             with open(os.open(part, flags, 0o600), "wb") as stream:
                 _write(stream.fileno(), record, self._root.identity)
-            part.replace(self._path)
+            os.replace(part, self._path)
         except (OSError, ValueError):
             with suppress(OSError):
-                part.unlink(missing_ok=True)
+                os.unlink(part)
             return False
         return True
 
     def _prune(self) -> None:
         """Remove what nobody has used for long, and what was cut off while it was written."""
         now = time.time()
-        for other in self._folder.iterdir():
+        for name in os.listdir(self._folder):
+            other = os.path.join(self._folder, name)
             with suppress(OSError):
-                age = now - other.lstat().st_mtime
-                if age > (_CUT_OFF_SECONDS if other.suffix == _PART else _UNUSED_SECONDS):
-                    other.unlink()
+                age = now - os.lstat(other).st_mtime
+                if age > (_CUT_OFF_SECONDS if name.endswith(_PART) else _UNUSED_SECONDS):
+                    os.unlink(other)
 
 
 def _names(paths: Sequence[str | None]) -> bytes:

@@ -182,14 +182,17 @@ class ForkServer:
 
     def close(self) -> None:
         """End the process; servers that it has started go on."""
+        ended = False
         with self._guard:
             self._over = self._over or "it was ended"
             with suppress(OSError):
                 self._line.shutdown(SHUT_WR)
-                self._line.recv(1)  # until it has ended
+                ended = not self._line.recv(1)
             self._line.close()
         with suppress(OSError):
-            os.kill(self.pid, signal.SIGKILL)
+            if not ended:
+                # Refused where this process has confined itself; then nobody waits either.
+                os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
 
     def _send(self, message: bytes, descriptors: tuple[int, ...]) -> None:

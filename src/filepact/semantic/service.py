@@ -6,7 +6,6 @@ answer, and no answer takes longer than its time.
 
 from __future__ import annotations
 
-import logging
 import time
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -29,6 +28,7 @@ from filepact.semantic.updates import (
     combine,
     text_changes,
 )
+from filepact.values import late_logger
 from filepact.wire.uris import uri_of
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ __all__ = ["SemanticWorkspace"]
 Mode = Literal["auto", "off", "always"]
 NewErrors = Literal["allow", "ask", "deny"]
 
-_log = logging.getLogger(__name__)
+_log = late_logger(__name__)
 
 _OURS: Final = "a mistake of filepact's own, of which its log has the details"
 _GOES: Final = "what becomes of other files when one goes cannot be foreseen"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError
 from filepact.text.edit import Edit, EditList
-from filepact.text.locate import place
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
@@ -74,6 +73,8 @@ def place_all(
         AmbiguousMatchError: One has several places.
         StringNotFoundError: One has no place.
     """
+    from filepact.text.locate import place  # noqa: PLC0415 - a server that only reads needs none of it
+
     if len(wanted) == 1:
         (one,) = wanted
         only = place(text, one.old, one.new, replace_all=one.replace_all, name=name)

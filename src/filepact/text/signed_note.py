@@ -5,7 +5,6 @@ Other programs that read such notes can check ours, with the verifier key that `
 
 from __future__ import annotations
 
-import base64
 import binascii
 import hashlib
 import json
@@ -114,12 +113,12 @@ def _key_hash(name: str, public: bytes) -> bytes:
 
 
 def _text(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
+    return binascii.b2a_base64(data, newline=False).decode("ascii")
 
 
 def _bytes(text: str) -> bytes:
     try:
-        return base64.b64decode(text, validate=True)
+        return binascii.a2b_base64(text, strict_mode=True)
     except (binascii.Error, ValueError):
         return b""
 

@@ -7,7 +7,6 @@ loaded only then, makes what it can, or says why not.
 
 from __future__ import annotations
 
-import difflib
 import json
 import typing
 from contextlib import suppress
@@ -491,6 +490,8 @@ def _unknown(name: str, known: Sequence[str]) -> str:
     meant = next((m for m in _FOREIGN.get(_squeezed(last), ()) if m in known), None)
     if meant is None:
         by_squeezed = {_squeezed(candidate): candidate for candidate in known}
+        import difflib  # noqa: PLC0415 - only for what was mistyped
+
         close = difflib.get_close_matches(_squeezed(last), by_squeezed, n=1, cutoff=0.75)
         meant = by_squeezed[close[0]] if close else None
     if meant == "offset":

@@ -13,8 +13,6 @@ from filepact.errors import (
     PatchMalformedError,
 )
 from filepact.text.edit import EditList
-from filepact.text.patch import apply, created_text, is_envelope, parse
-from filepact.text.patch import reverse as reversed_patch
 from filepact.tools.edit import DryRun, Expected
 from filepact.tools.parameters import about
 from filepact.tools.registry import tool
@@ -51,6 +49,10 @@ def patch_apply(
 
     Every context line is checked.
     """
+    # A server that is asked for none needs nothing of it.
+    from filepact.text.patch import is_envelope, parse  # noqa: PLC0415
+    from filepact.text.patch import reverse as reversed_patch  # noqa: PLC0415
+
     draft.dry_run = dry_run
     patches = [reversed_patch(one) for one in parse(patch)[::-1]] if reverse else [*parse(patch)]
     if path is not None and len(patches) > 1:
@@ -182,6 +184,8 @@ def _apply_one(
         _create(draft, patch, source)
         return
 
+    from filepact.text.patch import apply  # noqa: PLC0415 - loaded by now
+
     def make(text: str) -> _Edits:
         notes: list[str] = []
         edits, whole = EditList(()), text
@@ -268,6 +272,8 @@ def _create(draft: Draft, patch: FilePatch, target: Target) -> None:
             hint="Use undo, which knows where the link led.",
             line=patch.line,
         )
+    from filepact.text.patch import created_text  # noqa: PLC0415 - loaded by now
+
     text = created_text(patch)
     if target.document is not None:
         if not target.hidden and target.document.text == text:

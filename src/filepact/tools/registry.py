@@ -7,10 +7,8 @@ files, ``solution`` for one that looks at what servers make of them, ``draft`` f
 
 from __future__ import annotations
 
-import logging
 import math
 import time
-from base64 import b64encode
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, get_args
 
@@ -26,7 +24,7 @@ from filepact.tools.answers import (
     printable,
 )
 from filepact.tools.parameters import ParameterName, ToolParameters, signature
-from filepact.values import dataclass, replace
+from filepact.values import dataclass, late_logger, replace
 from filepact.workspace.pending import SessionEvents
 
 if TYPE_CHECKING:
@@ -52,7 +50,7 @@ __all__ = [
     "tool",
 ]
 
-_log = logging.getLogger(__name__)
+_log = late_logger(__name__)
 
 Kind = Literal["reads", "writes"]
 Level = Literal["safe", "moderate", "dangerous"]
@@ -397,6 +395,8 @@ class Toolset:
         if isinstance(answer, CallResult):
             return _printable(answer)
         if isinstance(answer, ContentAnswer):
+            from base64 import b64encode  # noqa: PLC0415 - few answers are pictures
+
             text = b64encode(answer.data).decode("ascii")
             return CallResult(text, data=answer.data, mime=answer.mime, note=printable(answer.note))
         facts = printable(answer)

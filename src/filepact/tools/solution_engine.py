@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -37,7 +36,7 @@ from filepact.tools.solution_answers import (
     facts,
 )
 from filepact.tools.solution_port import SolutionCall
-from filepact.values import replace
+from filepact.values import late_logger, replace
 from filepact.workspace.receipt import Receipt
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SolutionChange", "SolutionEngine"]
 
-_log = logging.getLogger(__name__)
+_log = late_logger(__name__)
 
 _BROKEN = "the language servers could not be asked; the server's log has the details"
 _OFF = "language servers are switched off, so no server was told"

@@ -34,6 +34,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     from filepact.faces.cli import main  # noqa: PLC0415 - as above
 
     code = main.run(words)
+    if argv is None and words[:1] == ["mcp"]:
+        main.end(code)
     # To hosts of hooks a 2 means that the call is refused.
     return min(code, 1) if words[:1] == ["hook"] else code
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -36,10 +37,11 @@ from filepact.faces.cli.screen import (
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Sequence
+    from typing import NoReturn
 
     from filepact.faces.cli.parser import CommandParser
 
-__all__ = ["build_parser", "completion", "execute", "parse", "run"]
+__all__ = ["build_parser", "completion", "end", "execute", "parse", "run"]
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -64,6 +66,19 @@ def run(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else DONE
+
+
+def end(code: int) -> NoReturn:
+    """End this process, in which all is closed by now.
+
+    To take apart what was loaded, as Python does at its end, takes longer than to read a hundred files.
+    """
+    atexit._run_exitfuncs()  # noqa: SLF001 - what libraries have asked for; there is no public name
+    for stream in (sys.stdout, sys.stderr):
+        # Nobody may be there any more to read it.
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def _run(words: list[str]) -> int:

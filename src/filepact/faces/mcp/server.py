@@ -28,6 +28,7 @@ from filepact.faces.mcp.protocol import (
     ToolRequest,
 )
 from filepact.faces.mcp.results import ServerInfo
+from filepact.values import before_logging
 from filepact.wire.pipes import MessagePipes, standard_pipes, stopped_by_signals
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
     """
     if len(instructions) > INSTRUCTIONS_LIMIT:
         raise ValueError(f"instructions of {len(instructions)} characters are too long")
+    before_logging(_say_on_stderr)
 
     def opened() -> Toolset:
         toolbox = open_tools()
@@ -143,13 +145,16 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
         connection.finish()
 
 
-def _load(tools: ToolCache) -> None:
-    """What the first call needs, while the client reads its first answer."""
-    import logging  # noqa: PLC0415 - as all that is loaded here
+def _say_on_stderr() -> None:
+    import logging  # noqa: PLC0415 - mostly there is nothing to say
 
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="filepact: %(levelname)s: %(message)s"
     )
+
+
+def _load(tools: ToolCache) -> None:
+    """What the first call needs, while the client reads its first answer."""
     with suppress(Exception):
         # What is wrong is said to whoever calls a tool.
         tools.toolbox()
