@@ -69,18 +69,11 @@ class RootSearch:
     Args:
         names: The names; None where the disk has to be walked.
         texts: The texts.
-        adopt: Takes over what another server knows of them, when it is asked for them first.
     """
 
-    def __init__(
-        self,
-        names: NameIndex | None,
-        texts: TextIndex,
-        adopt: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, names: NameIndex | None, texts: TextIndex) -> None:
         self._names = names
         self._texts = texts
-        self._adopt = adopt
 
     def walk(
         self,
@@ -131,10 +124,7 @@ class RootSearch:
             needs: The literals that a text must hold to match.
             held: Files of which something else than the disk is searched.
         """
-        if self._names is None:
-            return None
-        self._adopt()
-        files = self._names.files(base, allow, glob)
+        files = None if self._names is None else self._names.files(base, allow, glob)
         return None if files is None else self._texts.known(files, needs, held)
 
 
@@ -147,7 +137,6 @@ class _RootIndex:
 
     Attributes:
         kept: Where other servers leave what they know of it; None where nobody does.
-        adopting: Held by who takes it over.
         adopted: Whether that was tried.
         left: The stamp of the file that was taken over or written last.
         strange: Whether there is something in it that may not be known.
@@ -157,12 +146,10 @@ class _RootIndex:
     def __init__(self, root: Root, locks: FileLocks | None, kept: IndexFile | None) -> None:
         self.root = root
         self.kept = kept
-        self.adopting = threading.Lock()
         self.adopted = False
         self.left: bytes | None = None
         self.strange = False
         self.saved: float | None = None
-        self._fresh = True
         self.names = NameIndex(root, share=WatcherLimit(locks))
         self.texts = TextIndex()
         self.verified = time.monotonic()
@@ -182,13 +169,7 @@ class _RootIndex:
         self.names.close()
         self.texts.clear()
         self.filled = None
-        self.adopted, self._fresh = False, True
-
-    @property
-    def begins_at_once(self) -> bool:
-        """Whether to list the names is worth a search's time, since others know the texts; said once only."""
-        fresh, self._fresh = self._fresh, False
-        return fresh and self.kept is not None and self.kept.stamp is not None
+        self.adopted = False
 
     def refresh(self) -> bool:
         """Whether the names can be relied on now; what has changed is forgotten."""
@@ -257,11 +238,8 @@ class SearchIndexes:
                 kept = None if self._keep is None else self._keep(root)
                 index = self._roots[root.path] = _RootIndex(root, self._locks, kept)
         try:
-            if not index.names.ready and index.begins_at_once:
-                index.names.build(self._stopped)
             ready = index.names.ready and index.refresh()
-            adopt = partial(self._adopt, index)
-            yield RootSearch(index.names if ready else None, index.texts, adopt)
+            yield RootSearch(index.names if ready else None, index.texts)
         finally:
             with self._changed:
                 self._searching -= 1
@@ -387,22 +365,18 @@ class SearchIndexes:
 
     def _adopt(self, index: _RootIndex) -> None:
         """Take over what another server knows, as far as files are still as they were then."""
-        with index.adopting:
-            if index.adopted or index.kept is None or not index.texts.usable:
-                return
-            index.adopted = True
-            index.left = index.kept.stamp
-            record = None if index.left is None else index.kept.load()
-            files = None if record is None else self._readable(index)
-            if record is None or files is None:
-                return
-            given = self._given(index.root)
-            glance = index.root.glance
-            index.texts.adopt(record, files, glance, lambda path: _said(given(path)))
-            others = {path for path in (*record.paths, *record.binary) if path not in files.among}
-            index.strange = not self._narrow(index) and any(
-                path and glance(path) for path in others
-            )
+        if index.adopted or index.kept is None:
+            return
+        index.adopted = True
+        index.left = index.kept.stamp
+        record = None if index.left is None else index.kept.load()
+        files = None if record is None else self._readable(index)
+        if record is None or files is None:
+            return
+        given, glance = self._given(index.root), index.root.glance
+        index.texts.adopt(record, files, glance, lambda path: _said(given(path)))
+        others = {path for path in (*record.paths, *record.binary) if path not in files.among}
+        index.strange = not self._narrow(index) and any(path and glance(path) for path in others)
 
     def _narrow(self, index: _RootIndex) -> bool:
         return self._guard.listing(index.root, "read").narrow
