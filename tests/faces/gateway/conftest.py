@@ -101,8 +101,11 @@ class SmallGateway:
         self.loop.run_until_complete(self.loop.shutdown_default_executor())
         self.loop.close()
 
+    def client(self) -> Client:
+        return Client(self.address)
+
     def opened(self) -> Client:
-        client = Client(self.address)
+        client = self.client()
         assert client.open().status == 200
         return client
 

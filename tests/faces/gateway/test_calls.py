@@ -217,6 +217,23 @@ def test_a_client_that_takes_no_answer_is_cut_off_and_keeps_nobody_waiting(small
     connection.close()
 
 
+@pytest.mark.parametrize("streams", [False, True])
+def test_answers_that_nobody_takes_count_as_calls_in_flight(small_gateway, streams):
+    gateway = small_gateway(CallLimits(user_at_once=3), patience=PATIENCE)
+    message = called("read", path="large")
+    if streams:
+        message["params"]["_meta"]["progressToken"] = "p"
+    stuck = [raw(gateway, message, **said("read")) for _ in range(3)]
+    sent = "filepact_gateway_sent_bytes_total"
+    assert wait_for(lambda: gateway.metrics.value(sent) > 9_000_000)
+    refused = gateway.client().without_session("tools/list")
+    assert (refused.status, refused.code) == (429, "TOO_MANY_CALLS")
+    for one in stuck:
+        one.close()
+    assert wait_for(lambda: not running(gateway))
+    assert gateway.opened().call("who").status == 200
+
+
 def test_a_client_that_sends_no_more_of_its_request_is_cut_off(small_gateway):
     gateway = small_gateway(patience=0.5)
     host, _, port = gateway.address.partition(":")

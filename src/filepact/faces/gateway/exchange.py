@@ -31,6 +31,7 @@ _log = late_logger(__name__)
 
 _LONGEST: Final = 600.0  # seconds for which an answer is waited for
 _ASIDE: Final = "filepact.transport"
+_LOOK: Final = 0.02  # seconds after which it is looked whether a client has taken its answer
 _HELD: Final = 64  # messages beside the answer that wait for a client
 
 
@@ -266,10 +267,6 @@ class ResponseWriter:
             self._metrics.add("filepact_gateway_aborted_total")
             self._transport.abort()
 
-    def _abort_stuck(self) -> None:
-        if self._transport is not None and self._transport.get_write_buffer_size():
-            self._abort()
-
     async def whole(self, answer: HttpAnswer) -> None:
         """Send an answer that is there at once."""
         self._count(answer.status)
@@ -279,7 +276,7 @@ class ResponseWriter:
         with self.watched():
             for event in answer_events(answer):
                 await self._send_on(event)
-        self._look_later(len(answer.body))
+        await self._taken(len(answer.body))
 
     async def stream(self, data: bytes, *, last: bool = False) -> None:
         """Send a part of a stream of events; the first part begins it."""
@@ -293,7 +290,7 @@ class ResponseWriter:
             ]
             await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         await self._send({"type": "http.response.body", "body": data, "more_body": not last})
-        self._look_later(len(data))
+        await self._taken(len(data))
 
     def _count(self, status: int) -> None:
         self._metrics.add("filepact_gateway_requests_total", f'status="{status // 100}xx"')
@@ -302,10 +299,16 @@ class ResponseWriter:
         with self.watched():
             await self._send_on(event)
 
-    def _look_later(self, sent: int) -> None:
+    async def _taken(self, sent: int) -> None:
+        """Wait until the client has taken what it was sent, but for what the system holds for it.
+
+        So what waits for clients is bounded as their calls in flight are.  Mostly nothing waits.
+        """
         self._metrics.add("filepact_gateway_sent_bytes_total", by=sent)
         if self._transport is not None and self._transport.get_write_buffer_size():
-            asyncio.get_running_loop().call_later(self._patience, self._abort_stuck)
+            with self.watched():
+                while self._transport.get_write_buffer_size():  # noqa: ASYNC110 - only the server is told
+                    await asyncio.sleep(_LOOK)
 
 
 def answer_events(answer: HttpAnswer) -> tuple[dict[str, Any], dict[str, Any]]:
