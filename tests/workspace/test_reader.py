@@ -269,3 +269,18 @@ def test_the_end_of_a_stream_whose_bytes_mean_what_was_said_before_them_is_read_
             patched.setattr(reading, "EDIT_LIMIT", -1)
             streamed = one.window("a.txt", first=first, count=2)
         assert (streamed.lines, streamed.first) == (loaded.lines, loaded.first)
+
+
+def test_of_a_window_no_more_is_cut_into_lines_than_a_page_holds(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("0123456789\n" * 5_000)
+    reader = workspace.reader(session, page=1_000)
+    window = reader.window("a.txt", first=10, count=2_000)
+    assert 1_000 <= sum(len(line) + 1 for line in window.lines) < 1_100
+    assert (window.more, window.total) == (True, 5_000)
+    window = reader.window("a.txt", first=4_990, count=2_000)
+    assert (len(window.lines), window.more) == (10, False)
+    (root / "b.txt").write_text("x" * 5_000 + "\nend")
+    window = reader.window("b.txt", first=0, count=9, column=4_990)
+    assert (window.lines, window.more) == (("x" * 10, "end"), False)

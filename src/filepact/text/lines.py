@@ -8,6 +8,7 @@ does, where every CR ends a line.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left, bisect_right
 from itertools import accumulate, count
 from operator import add
@@ -92,7 +93,7 @@ class LineCounts:
 
 
 def line_window(
-    text: str, first: int, count: int, marks: LineCounts | None = None
+    text: str, first: int, count: int, marks: LineCounts | None = None, most: int = sys.maxsize
 ) -> tuple[list[str], int, int]:
     """Cut some lines out of a text.
 
@@ -101,6 +102,7 @@ def line_window(
         marks: What is known of its lines.
         first: 0-based number of the first line wanted.
         count: Most lines wanted.
+        most: Characters after which no further line is cut.
 
     Returns:
         The lines without their ends; how many lines the text has; where the first line starts.
@@ -110,7 +112,10 @@ def line_window(
     if first >= total:
         return [], total, start
     # As far as the end nothing has to be counted.
-    part = text[start:] if count >= total - first else text[start : line_start(text, count, start)]
+    end = len(text) if count >= total - first else line_start(text, count, start)
+    if end - start > most:
+        end = text.find(separator, start + most) + 1 or end
+    part = text[start:end]
     lines = part.split(separator)
     if not lines[-1]:
         lines.pop()

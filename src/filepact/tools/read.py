@@ -323,7 +323,7 @@ def _nature(window: LineExcerpt, body: str) -> str:
     words = [window.encoding]
     if window.ends in ("crlf", "cr", "mixed"):
         words.append({"crlf": "CRLF", "cr": "CR", "mixed": "mixed line ends"}[window.ends])
-    if body.startswith("\t") or "\n\t" in body:
+    if "\t" in body and (body[0] == "\t" or "\n\t" in body):
         words.append("indented with tabs")
     if not window.ends_with_newline and not window.more:
         words.append("no newline at the end")

@@ -294,7 +294,7 @@ def _check(spent: int, wanted: ExcerptOptions, shown: str) -> None:
 
 
 def window(
-    location: Location, document: Document, *, first: int, count: int, column: int = 0
+    location: Location, document: Document, *, first: int, count: int, column: int, most: int
 ) -> LineExcerpt:
     """Cut lines out of a document.
 
@@ -304,11 +304,12 @@ def window(
         first: 0-based number of the first line wanted; below 0 it counts from the end.
         count: Most lines wanted.
         column: 0-based number of the first character wanted of the first line.
+        most: Characters after which no further line is cut.
     """
     text, marks = document.text, document.marks
     if first < 0:
         first = max(marks.total + first, 0)
-    lines, total, start = line_window(text, first, count, marks)
+    lines, total, start = line_window(text, first, count, marks, column + most)
     if lines and column:
         lines[0] = lines[0][column:]
     return LineExcerpt(
@@ -316,7 +317,7 @@ def window(
         lines=tuple(lines),
         first=first,
         total=total,
-        more=first + count < total,
+        more=first + len(lines) < total,
         size=len(document.data),
         encoding=document.source.encoding.traced,
         ends=marks.ends,

@@ -155,22 +155,15 @@ class Reader:
             count: Most lines wanted.
             column: 0-based number of the first character wanted of the first line.
         """
+        wanted = {"first": first, "count": count, "column": column, "most": self.page + 1}
         with self._file(path) as location:
-            large = location.place.size > EDIT_LIMIT
-            if not large or self._documents.has_newer(location.path):
+            if location.place.size <= EDIT_LIMIT or self._documents.has_newer(location.path):
                 document = self._look(location, self._documents.seen)
                 self._opened[location.shown] = document
                 self._asked.read(self._session, location.path.absolute, document)
-                return window(location, document, first=first, count=count, column=column)
-            part = stream_window(
-                *(location, self._documents.given(location.path)),
-                first=first,
-                count=count,
-                column=column,
-                most=self.page + 1,
-                deadline=self._deadline,
-                known=self._documents.known_lines,
-            )
+                return window(location, document, **wanted)
+            given, known = self._documents.given(location.path), self._documents.known_lines
+            part = stream_window(location, given, **wanted, deadline=self._deadline, known=known)
             if part.within is not None:
                 self._check_around(location, part.within)
         self._asked.read(self._session, location.path.absolute)
