@@ -8,6 +8,7 @@ take it back.  The reference server sends all of a file, twice; filepact as much
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,44 @@ def operations(tree: Path, *, big: int = 100_000_000) -> list[Operation]:
             together=TOGETHER,
         )
     )
+    made.append(_edits_together(here))
     return made
+
+
+def _edits_together(here: Path) -> Operation:
+    """Edits of as many files, each of which takes back what the one before has done to its file."""
+    files = {
+        who: [here / f"edit_{n}_of_many_{who}.py" for n in range(TOGETHER)]
+        for who in ("ours", "theirs")
+    }
+    for path in (path for some in files.values() for path in some):
+        _text(path, 4_000, first="row = old\n")
+    done: Counter[Path] = Counter()
+
+    def texts(path: Path) -> tuple[str, str]:
+        old, new = (("old", "new"), ("new", "old"))[done[path] % 2]
+        done[path] += 1
+        return f"row = {old}\n", f"row = {new}\n"
+
+    def ours(number: int) -> Call:
+        path = files["ours"][number % TOGETHER]
+        old, new = texts(path)
+        return "edit_file", {"path": str(path), "old_string": old, "new_string": new}
+
+    def theirs(number: int) -> Call:
+        path = files["theirs"][number % TOGETHER]
+        old, new = texts(path)
+        return "edit_file", {"path": str(path), "edits": [{"oldText": old, "newText": new}]}
+
+    def alike(_ours: str, _theirs: str) -> bool:
+        return all(
+            path.read_text() == f"row = {('old', 'new')[done[path] % 2]}\n{_lines(4_000 - 10)}"
+            for some in files.values()
+            for path in some
+        )
+
+    name = f"edit of 4 kB, {TOGETHER} files at once"
+    return Operation(name, ours, theirs, alike, together=TOGETHER)
 
 
 def _reads(here: Path, tree: Path) -> list[Operation]:

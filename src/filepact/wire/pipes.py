@@ -48,7 +48,7 @@ _CHUNK = 1 << 16
 _WIDE = 1 << 20
 _LONG = 0.01  # seconds after which another thread reads on
 _LOOKS = 60  # how often it is looked for that in vain before nobody looks any more
-_HELD = 0.001  # seconds after which an answer is sent that was to go with those after it
+_HELD = 0.001  # seconds after which answers are sent that were to go with those after them
 _PIECES = 1_000  # of which one write is made; the system takes 1,024
 _QUEUE = 256  # pieces of work that may wait; then the client waits
 _UNREAD = (
@@ -167,7 +167,6 @@ class MessagePipes:
         self._turn = threading.Lock()  # guards what is sent
         self._held: list[bytes] = []  # messages that go with those after them
         self._held_size = 0
-        self._held_since = 0.0
         self._outgoing: SimpleQueue[bytes | None] = SimpleQueue()
         self._unwritten = 0  # bytes that the writing thread has still to write
         self._writer: threading.Thread | None = None
@@ -189,6 +188,7 @@ class MessagePipes:
         self._room = threading.Condition(self._lock)
         self._look = threading.Condition(self._lock)
         self._looks = 0
+        self._looked = 0.0  # when what had come was last taken, and what was held was sent
         self._watch: threading.Thread | None = None
         self._over = False  # nothing comes any more
         self._ends = False  # the reading thread says so itself, after the last work
@@ -234,11 +234,8 @@ class MessagePipes:
             self._held.append(data)
             self._held_size += len(data)
             if goes_on and self._held_size < _CHUNK and self._reader is threading.current_thread():
-                # It sends this before it waits for anything.
-                if len(self._held) == 1:
-                    self._held_since = time.monotonic()
-            else:
-                self._send_held()
+                return  # It sends this before it waits for anything.
+            self._send_held()
 
     def close(self) -> None:
         """Wait until everything is sent, if the client takes it."""
@@ -284,10 +281,15 @@ class MessagePipes:
             with self._lock:
                 self._wait_for_client()
         if self._work and self._aside < self._workers:
-            # What came meanwhile may cancel what waits.
-            if not self._over and len(self._work) < _QUEUE and self._waiting.poll(0):
-                self._take()
-            return self._do(*self._work.popleft())
+            now = time.monotonic()
+            if now - self._looked >= _HELD or self._work[0][1]:
+                if self._held:
+                    self._flush()
+                # What came meanwhile may cancel what waits.
+                if not self._over and len(self._work) < _QUEUE and self._waiting.poll(0):
+                    self._take()
+                now = self._looked = time.monotonic()
+            return self._do(*self._work.popleft(), now)
         with self._lock:
             if self._work and self._aside < self._workers:
                 return True
@@ -325,12 +327,9 @@ class MessagePipes:
         self._over = True
         self._ends = _begin("end", self._ended) is None
 
-    def _do(self, work: Callable[[], None], waits: Wait) -> bool:
+    def _do(self, work: Callable[[], None], waits: Wait, now: float) -> bool:
         """Do a piece of work; whether this is the reading thread after it."""
         me = threading.current_thread()
-        now = time.monotonic()
-        if self._held and now - self._held_since >= _HELD:
-            self._flush()
         with self._lock:
             if waits == "client" or (waits and self._work):
                 self._leave_reading()

@@ -299,6 +299,7 @@ class ToolExecutor:
         self._tools = tools
         self._session_factory = session_factory
         self._sessions: dict[Actor, tuple[Session, int]] = {}
+        self._latest: tuple[Actor, tuple[Session, int]] | None = None
         self._lock = threading.Lock()
         self._folders = folders
         self._page = page
@@ -365,11 +366,16 @@ class ToolExecutor:
 
     def _session(self, actor: Actor, meta: Mapping[str, object] | None) -> tuple[Session, int]:
         """The session of a call, and what its answer may take."""
-        with self._lock:
-            known = self._sessions.get(actor)
-            if known is None:
-                known = self._session_factory(actor), page_for(actor.name, self._page)
-                self._sessions[actor] = known
+        latest = self._latest
+        if latest is not None and latest[0] is actor:
+            known = latest[1]
+        else:
+            with self._lock:
+                if actor not in self._sessions:
+                    made = self._session_factory(actor), page_for(actor.name, self._page)
+                    self._sessions[actor] = made
+                known = self._sessions[actor]
+            self._latest = actor, known
         if not meta:
             return known
         session, page = known
