@@ -30,6 +30,7 @@ def test_what_is_loaded_later_is_compiled_once(tmp_path: Path) -> None:
 
     assert ask() == 0, "every module of the list can be loaded"
     kept = tmp_path / filepact.__path__[0].lstrip("/")
-    for name in ("tools/engine", "tools/parameters", "lsp/session", "semantic/service"):
+    wanted = ("tools/engine", "tools/parameters", "lsp/session", "semantic/service")
+    for name in (*wanted, "workspace/workspace", "text/miss_report", "text/patch_place"):
         assert list(kept.glob(f"{name}.*.pyc")), name
     assert ask() == 77, "there is nothing left to do"

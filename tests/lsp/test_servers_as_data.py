@@ -180,3 +180,7 @@ def test_what_reads_or_runs_what_an_agent_names_is_not_used_unasked() -> None:
         if one.name == "clangd"
     )
     assert trusted.serves_agents
+
+
+def test_what_is_built_in_is_what_its_tables_would_be_if_a_person_had_written_them() -> None:
+    assert parse_servers(TABLES) == builtin_servers()

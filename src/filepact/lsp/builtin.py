@@ -323,4 +323,4 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
 @cache
 def builtin_servers() -> tuple[ServerSpec, ...]:
     """The servers that are known without any settings."""
-    return parse_servers(TABLES)
+    return parse_servers(TABLES, sound=True)

@@ -7,6 +7,7 @@ come from `builtin` and from people's settings, in the same form.
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from filepact.errors import InvalidParamsError, SearchFailedError
@@ -175,7 +176,6 @@ class ServerSpec:
     configured: tuple[str, ...] = ()
     dependents: str = ""
     _named: bool = False
-    _globs: tuple[tuple[Glob, str], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def named(self) -> bool:
@@ -206,8 +206,8 @@ class ServerSpec:
         Args:
             path: Relative to the root, or a bare name.
         """
-        for glob, language in self._globs:
-            if glob.matches(path):
+        for glob, language in self.files:
+            if _compiled(glob).matches(path):
                 return language
         return None
 
@@ -265,7 +265,7 @@ def is_within(folder: str, others: Iterable[str]) -> bool:
 
 
 def parse_servers(
-    tables: Mapping[str, Any], known: Iterable[ServerSpec] = ()
+    tables: Mapping[str, Any], known: Iterable[ServerSpec] = (), *, sound: bool = False
 ) -> tuple[ServerSpec, ...]:
     """Servers from plain tables, such as those of a settings file.
 
@@ -273,6 +273,7 @@ def parse_servers(
         tables: One table for each server, by its name.
         known: Servers that are there already.  A table with the name of one of them replaces only
             the fields that it has, and ``enabled = false`` removes it.
+        sound: Whether their globs are known to be right, so that they are compiled when they are first used.
 
     Raises:
         InvalidParamsError: A table is not as it has to be; the message names the key.
@@ -286,18 +287,19 @@ def parse_servers(
         if not reader.truth("enabled", default=True):
             found.pop(name, None)
             continue
-        found[name] = _server(reader, found.get(name), named=bool(known))
+        found[name] = _server(reader, found.get(name), named=bool(known), sound=sound)
         reader.finish()
     return tuple(found.values())
 
 
-def _server(table: _Table, old: ServerSpec | None, *, named: bool) -> ServerSpec:
+def _server(table: _Table, old: ServerSpec | None, *, named: bool, sound: bool) -> ServerSpec:
     files = table.pairs("files", () if old is None else old.files)
     command = table.words("command", () if old is None else old.command)
     old = old or ServerSpec(table.name, command, files)
     sync = table.below("sync")
     try:
-        globs = tuple((Glob.parse(glob, braces=True), language) for glob, language in files)
+        for glob, _ in () if sound else files:
+            _compiled(glob)
     except SearchFailedError as error:
         raise _wrong(f"{table.name}.files", error.message) from error
     server = ServerSpec(
@@ -337,10 +339,14 @@ def _server(table: _Table, old: ServerSpec | None, *, named: bool) -> ServerSpec
         table.words("configured", old.configured),
         table.text("dependents", old.dependents),
         named,
-        globs,
     )
     sync.finish()
     return server
+
+
+@lru_cache(maxsize=1_024)
+def _compiled(glob: str) -> Glob:
+    return Glob.parse(glob, braces=True)
 
 
 class _Table:

@@ -31,6 +31,7 @@ CHANGEABLE: Final = "FILEPACT_CHANGEABLE"
 _LATER: Final = (
     *("re2", "regex", "pydantic", "logging", "concurrent.futures.thread", "filepact.compression"),
     *("filepact.workspace.workspace", "filepact.store.known_texts", "filepact.tools.engine"),
+    *("filepact.text.locate", "filepact.text.patch", "filepact.workspace.search_index"),
     *("filepact.tools.solution", "filepact.tools.solution_engine"),
     *("filepact.lsp.session", "filepact.semantic.service"),
 )
