@@ -202,6 +202,9 @@ def libraries(never: frozenset[str]) -> list[str]:
     # The first is where Python was started or where its script lies, not a place of libraries.
     searched = sys.path if sys.flags.safe_path else sys.path[1:]
     found.update(path for path in searched if path and os.path.realpath(path) not in never)
+    if sys.pycache_prefix:
+        # Below it is what was compiled of each of them.
+        found.update([f"{sys.pycache_prefix}{path}" for path in found])
     return sorted({*found, *_SYSTEM})
 
 

@@ -33,6 +33,8 @@ _LATER: Final = (
     *("filepact.workspace.workspace", "filepact.store.known_texts", "filepact.tools.engine"),
     *("filepact.text.locate", "filepact.text.patch", "filepact.workspace.search_index"),
     *("filepact.tools.solution", "filepact.tools.solution_engine"),
+    *(() if sys.version_info >= (3, 14) else ("backports.zstd",)),
+    *("filepact.fs.audit_file", "filepact.lsp.pool", "filepact.workspace.external_files"),
     *("filepact.lsp.session", "filepact.semantic.service"),
 )
 """What a server may load after its first answer; the last one is compiled last."""
