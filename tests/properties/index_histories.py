@@ -18,12 +18,14 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.errors import SearchFailedError
 from filepact.text.query import Query
 from filepact.values import replace
+from filepact.workspace import search_index, text_index
 from tests.fs.test_trigrams import ATOMS
 
 AGENT = Session("s1", Actor("agent", "somebody"))
@@ -240,8 +242,8 @@ def opened(folder):
         workspace.close()
 
 
-def fill(workspace):
-    workspace.keep_search_index()
+def fill(workspace, shared_by=""):
+    workspace.keep_search_index(shared_by=shared_by)
     reader(workspace).find(".", "**/*", limit=1)
     workspace._indexes.settle()
 
@@ -259,6 +261,47 @@ def changes(tries, seed, steps=50):
             some = min(steps, tries - done)
             history(workspace, root, f"{seed}-{done}", some, quick=True)
         done += some
+    return done
+
+
+def restarts(tries, seed, steps=8):
+    """Histories in which servers end and start between changes, and take over what others have left; how many changes."""
+    with (
+        patch.object(search_index, "_LEAST_KEPT", 1),
+        patch.object(search_index, "_SAVE_EVERY", 0),
+        patch.object(text_index, "_RACY_NANOSECONDS", 20_000_000),
+    ):
+        done = 0
+        while done < tries:
+            with tempfile.TemporaryDirectory() as folder:
+                done += _restarts(Path(folder), random.Random(f"{seed}-{done}"), steps)
+        return done
+
+
+def _restarts(folder, dice, steps):
+    (folder / "root").mkdir()
+    plant(folder / "root", dice, files=dice.choice([10, 60]))
+    for name, data in ODD_FILES.items():
+        (folder / "root" / name).write_bytes(data)
+    done = 0
+    for turn in range(5):
+        with opened(folder) as (root, workspace), opened(folder) as (_, beside):
+            for one in (workspace, beside):
+                fill(one, "1")
+                check(one)
+            for _ in range(dice.randint(0, steps)):
+                done += 1
+                disturb(root, dice)
+                one = dice.choice([workspace, beside])
+                few = tuple(dice.sample(PATTERNS, 2))
+                assert answers(one, indexed=True, patterns=few) == answers(
+                    one, indexed=False, patterns=few
+                ), (turn, done)
+                if dice.random() < 0.4:
+                    one._indexes.settle()
+        for _ in range(dice.randint(0, steps)):
+            done += 1
+            disturb(root, dice)
     return done
 
 
@@ -377,6 +420,8 @@ def main() -> int:
     print(f"{done:,} changes, each searched for at once, 0 answers behind", flush=True)
     done, planned = patterns(given.tries // 2, given.seed)
     print(f"{done:,} patterns, {planned:,} with known needs, 0 differences", flush=True)
+    done = restarts(given.tries // 2, given.seed)
+    print(f"{done:,} changes while servers ended and started, 0 answers behind", flush=True)
     files = given.tries * 3
     done = switches(files, 6)
     print(
