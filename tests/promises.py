@@ -57,6 +57,7 @@ PLANTED = "hostile/test_planted.py"
 REPOSITORIES = "workspace/test_repositories.py"
 SEARCH = "workspace/test_search.py"
 TRACKED = "agreement/test_git_tracked.py"
+SHARED = "workspace/test_shared.py"
 WALK = "fs/test_walk.py"
 RESOLVE = "fs/test_resolve.py"
 FAULTS = "fs/test_faults.py"
@@ -674,6 +675,45 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (REGISTRY, "test_any_other_error_is_logged_and_not_told"),
                 (PROTOCOL, "test_a_session_that_cannot_be_made_is_an_error_that_tells_nothing"),
             ),
+        ),
+    ),
+    "On several machines": (
+        Promise(
+            "What was told to be done is in the shared workspace, whatever is killed afterwards, and nothing is done twice.",
+            (
+                (
+                    "fleet/test_fleet.py",
+                    "test_through_kills_of_everything_nothing_is_lost_doubled_or_stale",
+                ),
+                (SHARED, "test_sixteen_writers_on_two_machines_lose_nothing"),
+            ),
+            attacked=("fleet",),
+        ),
+        Promise(
+            "A bucket or a folder that has lost its files is never taken for an empty workspace, and an older or another"
+            " shared workspace never for yours.",
+            (
+                (
+                    SHARED,
+                    "test_another_workspace_at_the_place_is_not_taken_for_the_one_that_was_there",
+                ),
+                (SHARED, "test_an_older_state_that_was_put_back_is_not_taken_for_the_newest"),
+                (SHARED, "test_a_folder_that_was_wiped_is_neither_shown_as_empty_nor_sent"),
+                (
+                    "objects/test_gone.py",
+                    "test_a_bucket_that_goes_under_a_gateway_loses_nothing_and_is_not_taken_for_empty",
+                ),
+            ),
+        ),
+        Promise(
+            "A session that its client has ended is ended at every gateway that shares it.",
+            (
+                (
+                    "store/test_gateway.py",
+                    "test_a_session_that_was_ended_is_known_everywhere_until_nobody_takes_it_anyway",
+                ),
+            ),
+            attacked=("fleet",),
         ),
     ),
 }
