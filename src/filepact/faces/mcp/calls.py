@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from filepact.faces.mcp.app import APP_TOOLS
-from filepact.faces.mcp.clients import conversation_in, page_for, turn_and_call
+from filepact.faces.mcp.clients import NOTES, conversation_in, page_for, turn_and_call
 from filepact.faces.mcp.protocol import QUESTION_ID
 from filepact.faces.mcp.results import call_result, describe_tool
 from filepact.values import dataclass, late_logger, replace
@@ -376,7 +376,7 @@ class ToolExecutor:
                     self._sessions[actor] = made
                 known = self._sessions[actor]
             self._latest = actor, known
-        if not meta:
+        if not meta or NOTES.isdisjoint(meta):
             return known
         session, page = known
         turn, called = turn_and_call(meta)

@@ -21,7 +21,14 @@ from filepact.values import late_regex
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["PAGES", "conversation_in", "conversation_of_server", "page_for", "turn_and_call"]
+__all__ = [
+    "NOTES",
+    "PAGES",
+    "conversation_in",
+    "conversation_of_server",
+    "page_for",
+    "turn_and_call",
+]
 
 PAGES: Final[dict[str, int]] = {
     # Cline's issue 13263: tools' results are cut after 8,000 characters; and its model is given
@@ -102,6 +109,9 @@ _TURNS: Final = {
     "vscode.requestId": "",
 }
 _CALLS: Final = ("claudecode/toolUseId",)
+
+NOTES: Final = frozenset((*_KEYS, *_TURNS, *_CALLS))
+"""The names of the notes that tell something here."""
 
 
 def turn_and_call(meta: Mapping[str, Any] | None) -> tuple[str, str]:

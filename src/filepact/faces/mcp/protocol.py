@@ -148,6 +148,21 @@ class ProtocolContext:
     within: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Client:
+    """What an envelope says of its client.
+
+    Attributes:
+        actor: Who it is.
+        modes: In which ways it asks its person.
+        apps: Whether it shows apps.
+    """
+
+    actor: Actor
+    modes: frozenset[str]
+    apps: bool
+
+
 class ServerProtocol:
     """One client's messages, in the order in which they come.
 
@@ -168,6 +183,7 @@ class ServerProtocol:
         self._modes: frozenset[str] = frozenset()
         self._apps = False
         self._has_folders = False
+        self._known: tuple[tuple[object, object], _Client] | None = None
         self._asked = 0
         opening = None if before is None else before.opening
         if before is not None and before.modern:
@@ -239,21 +255,25 @@ class ServerProtocol:
     def _modern(self, method: str, wanted: RequestId, params: dict[str, Any]) -> Step:
         if method == "initialize":
             return _wrong_version(wanted, _NO_HANDSHAKE, params.get("protocolVersion"))
-        if missing := _missing_of_envelope(params):
-            return _refused(wanted, INVALID_PARAMS, missing)
-        meta = params["_meta"]
-        if meta[VERSION_KEY] != MODERN_VERSION:
-            return _wrong_version(wanted, "Unsupported protocol version", meta[VERSION_KEY])
-        apps = self._facts.has_app and shows_apps(meta[CAPABILITIES_KEY])
+        meta = params.get("_meta")
+        if not (
+            isinstance(meta, dict)
+            and meta.get(VERSION_KEY) == MODERN_VERSION
+            and CAPABILITIES_KEY in meta
+        ):
+            if missing := _missing_of_envelope(params):
+                return _refused(wanted, INVALID_PARAMS, missing)
+            told = params["_meta"][VERSION_KEY]
+            return _wrong_version(wanted, "Unsupported protocol version", told)
+        client = self._client_of(meta)
+        apps = self._apps_of(meta) if client is None else client.apps
         shape = _SERVED_MODERN.get(method) or (_RESOURCES.get(method) if apps else None)
         if shape is None:
             return _unknown(wanted, method)
-        if not (_is_modern_meta(params) and shape(params)):
+        if client is None or not (_is_modern_meta(meta) and shape(params)):
             return _malformed(wanted)
         if method == "tools/call":
-            modes = elicitation_modes(meta[CAPABILITIES_KEY], MODERN_VERSION)
-            actor = actor_named(meta.get(CLIENT_KEY))
-            return _carry_out(wanted, params, actor, modes, modern=True, apps=apps)
+            return _carry_out(wanted, params, client.actor, client.modes, modern=True, apps=apps)
         if method == "tools/list":
             return _answer(wanted, self._facts.listed_modern(apps=apps))
         if method == "server/discover":
@@ -262,6 +282,22 @@ class ServerProtocol:
         if found is None:
             return _refused(wanted, INVALID_PARAMS, "Resource not found")
         return _answer(wanted, self._facts.cached(found))
+
+    def _client_of(self, meta: Mapping[str, Any]) -> _Client | None:
+        """What an envelope says of its client: mostly of the one of before; None where it is malformed."""
+        told = meta[CAPABILITIES_KEY], meta.get(CLIENT_KEY)
+        if self._known is None or self._known[0] != told:
+            capabilities, client = told
+            if not (
+                isinstance(capabilities, dict) and _capabilities(capabilities) and _client(client)
+            ):
+                return None
+            modes = elicitation_modes(capabilities, MODERN_VERSION)
+            self._known = told, _Client(actor_named(client), modes, self._apps_of(meta))
+        return self._known[1]
+
+    def _apps_of(self, meta: Mapping[str, Any]) -> bool:
+        return self._facts.has_app and shows_apps(meta[CAPABILITIES_KEY])
 
     # -- notifications --------------------------------------------------------------------
 
@@ -399,18 +435,10 @@ def _is_handshake(params: dict[str, Any]) -> bool:
     )
 
 
-def _is_modern_meta(params: dict[str, Any]) -> bool:
-    """Whether the envelope, which is whole, is one of the version that is served."""
-    meta = params["_meta"]
+def _is_modern_meta(meta: dict[str, Any]) -> bool:
+    """Whether an envelope is right but for what it says of its client."""
     level = meta.get(_LEVEL_KEY)
-    return (
-        meta[VERSION_KEY] == MODERN_VERSION
-        and isinstance(meta[CAPABILITIES_KEY], dict)
-        and _capabilities(meta[CAPABILITIES_KEY])
-        and _client(meta.get(CLIENT_KEY))
-        and _meta(meta)
-        and (level is None or (isinstance(level, str) and level in _LEVELS))
-    )
+    return _meta(meta) and (level is None or (isinstance(level, str) and level in _LEVELS))
 
 
 def _is_ping(params: dict[str, Any]) -> bool:
