@@ -22,12 +22,17 @@ from filepact.faces.mcp.calls import (
     ClientQuestions,
     ElicitationConnection,
     ElicitationRequest,
-    ToolCache,
     ToolExecutor,
     throttled,
 )
 from filepact.faces.mcp.protocol import actor_named
-from filepact.faces.mcp.results import MODERN_VERSION, ServerInfo, call_result, elicitation_modes
+from filepact.faces.mcp.results import (
+    MODERN_VERSION,
+    ServerInfo,
+    ToolCache,
+    call_result,
+    elicitation_modes,
+)
 from filepact.faces.mcp.server import decode, encode
 from filepact.wire.messages import ErrorResponse
 from filepact.wire.pipes import MessagePipes

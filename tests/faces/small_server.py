@@ -58,6 +58,7 @@ def fail(files) -> str:
 @tool(title="Wait", level="safe", tier="standard")
 def wait(files, steps: Annotated[int, about(ge=1, description="Steps of 10 ms.")] = 1_000) -> str:
     """Wait until cancelled, and tell how far it is."""
+    files.engine.waiting.set()
     for step in range(steps):
         files.call.progress(step, f"step {step}")
         if files.call.cancelled():
@@ -126,6 +127,7 @@ class SmallEngine:
     def __init__(self) -> None:
         self.files = {"a": "one\ntwo\n", "odd": "name \udcff end"}
         self.cancelled = threading.Event()
+        self.waiting = threading.Event()
         self.begun = threading.Semaphore(0)
         self.meeting = threading.Barrier(3)
         self.unheard = SessionEvents()

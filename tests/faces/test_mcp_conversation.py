@@ -13,7 +13,7 @@ import pytest
 
 from filepact.domain.operation import Actor, Session
 from filepact.errors import PathBlockedError
-from filepact.faces.mcp.calls import WORKERS, CallExecutor, ClientFolders, ToolCache, ToolExecutor
+from filepact.faces.mcp.calls import WORKERS, CallExecutor, ClientFolders, ToolExecutor
 from filepact.faces.mcp.protocol import (
     CancelCall,
     ClientMessage,
@@ -22,7 +22,7 @@ from filepact.faces.mcp.protocol import (
     ServerProtocol,
     ToolRequest,
 )
-from filepact.faces.mcp.results import ServerInfo, describe_tool
+from filepact.faces.mcp.results import ServerInfo, ToolCache, describe_tool
 from filepact.tools.registry import Toolset
 from tests.faces.envelopes import handshake, modern
 

@@ -55,6 +55,16 @@ def test_the_oldest_makes_room(tmp_path: Path):
         assert file.get("c", path("3")) == known(texts[3])
 
 
+def test_what_another_process_keeps_of_a_file_is_found_at_once(tmp_path: Path):
+    place = str(tmp_path / "known.db")
+    with closing(SqliteKnownTexts(place)) as file, closing(SqliteKnownTexts(place)) as other:
+        for one in (known("a"), known("b"), known("b", ((0, 1),)), known("a"), known("x" * 20_000)):
+            other.put({("c", path("a")): one})
+            assert [file.get("c", path("a")) for _ in range(2)] == [one, one]
+        other.put({("c", path("a")): None})
+        assert file.get("c", path("a")) is None
+
+
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_file_that_is_removed_or_replaced_meanwhile_is_made_anew(
     tmp_path: Path, *, replaced: bool

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import OrderedDict
 from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -30,6 +31,8 @@ KEPT: Final = 86_400.0
 
 _LIMIT: Final = 32 * 1024 * 1024
 _VERSION: Final = 1
+_UNPACKED: Final = 256  # texts that are not unpacked again
+_SMALL: Final = 16_384  # most bytes of such a text
 _PATIENCE: Final = 2_000  # milliseconds that another process is waited for
 _TABLE: Final = f"""
 CREATE TABLE known (
@@ -70,6 +73,10 @@ class SqliteKnownTexts:
         self._path = path
         self._kept = kept
         self._limit = limit
+        # The last record of each file that was looked up, beside the row that it was made of.
+        self._unpacked: OrderedDict[
+            tuple[str, WorkspacePath], tuple[tuple[Any, ...], KnownTextRecord]
+        ] = OrderedDict()
         self._reading: _Open | None = None
         self._writing: _Open | None = None
         # Who looks something up never waits for who writes.
@@ -77,20 +84,34 @@ class SqliteKnownTexts:
 
     def get(self, conversation: str, path: WorkspacePath) -> KnownTextRecord | None:
         """The stored text of a file, unless it is too old."""
-        if not os.path.exists(self._path):
-            return None
         with self._reading_lock, suppress(apsw.Error, ValueError, OSError):
-            self._reading = self._opened(self._reading)
-            rows: list[tuple[Any, ...]] = self._reading.database.execute(
+            if (file := _identity(self._path)) is None:
+                return None
+            self._reading = self._opened(self._reading, file)
+            row: tuple[Any, ...] | None = self._reading.database.execute(
                 "SELECT revision, mode, read, shown, size, text FROM known"
                 " WHERE conversation = ? AND root = ? AND path = ? AND at > ?",
                 (conversation, *_names(path), time.time() - self._kept),
-            ).fetchall()
-            for revision, mode, read, shown, size, packed in rows:
-                text = unpack(packed, size).decode("utf-8", "surrogatepass")
-                spans = None if shown is None else tuple((a, b) for a, b in json.loads(shown))
-                return KnownTextRecord(text, Revision(revision, mode), spans, bool(read))
+            ).get
+            if row is not None:
+                return self._record((conversation, path), row)
         return None
+
+    def _record(self, key: tuple[str, WorkspacePath], row: tuple[Any, ...]) -> KnownTextRecord:
+        """What a row says; of the same row, the same record: most are looked up again and again."""
+        before = self._unpacked.get(key)
+        if before is not None and before[0] == row:
+            return before[1]
+        revision, mode, read, shown, size, packed = row
+        text = unpack(packed, size).decode("utf-8", "surrogatepass")
+        spans = None if shown is None else tuple((a, b) for a, b in json.loads(shown))
+        record = KnownTextRecord(text, Revision(revision, mode), spans, bool(read))
+        if size <= _SMALL:
+            self._unpacked[key] = row, record
+            self._unpacked.move_to_end(key)
+        if len(self._unpacked) > _UNPACKED:
+            self._unpacked.popitem(last=False)
+        return record
 
     def put(self, known: Mapping[tuple[str, WorkspacePath], KnownTextRecord | None]) -> None:
         """Keep what is known of files by conversation; None forgets it."""
@@ -103,7 +124,7 @@ class SqliteKnownTexts:
                 return
 
     def _put(self, known: Mapping[tuple[str, WorkspacePath], KnownTextRecord | None]) -> None:
-        self._writing = self._opened(self._writing)
+        self._writing = self._opened(self._writing, _identity(self._path))
         database, now = self._writing.database, time.time()
         with database:
             for (conversation, path), one in known.items():
@@ -134,14 +155,14 @@ class SqliteKnownTexts:
             database.execute("DELETE FROM known WHERE rowid = ?", (rowid,))
             excess -= size
 
-    def _opened(self, before: _Open | None) -> _Open:
+    def _opened(self, before: _Open | None, there: tuple[int, int] | None) -> _Open:
         """The file that is there now: SQLite would go on in one that was removed or replaced."""
         if before is not None:
-            if os.path.exists(self._path) and _identity(self._path) == before.file:
+            if there == before.file:
                 return before
             before.database.close()
         os.close(os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-        file = _identity(self._path)
+        file = _identity(self._path) or (0, 0)
         database = apsw.Connection(self._path)
         database.set_busy_timeout(_PATIENCE)
         database.pragma("journal_mode", "wal")
@@ -173,8 +194,11 @@ class SqliteKnownTexts:
             self._let_go()
 
 
-def _identity(path: str) -> tuple[int, int]:
-    found = os.stat(path)
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
     return found.st_dev, found.st_ino
 
 

@@ -184,9 +184,8 @@ class KnownText:
             if line.strip() and not _covers(self.shown, start, start + len(chomp(line)))
         ]
         old, new = [chomp(line) for line in lines], [chomp(one) for one in split_lines(text)]
-        gone: set[int] = set()
-        for region in compare_lines(old, new):
-            gone.update(range(region.old_start, region.old_end))
+        changed = compare_lines(old, new)
+        gone = {number for one in changed for number in range(one.old_start, one.old_end)}
         lost = [number for number in unshown if number in gone]
         if 2 * len(lost) <= len(unshown):
             return ()
@@ -405,8 +404,9 @@ class KnownTextCache:
             known = self._known.get(key)
             asks = self._lasting is not None and (known is None or session.shared)
             if asks and self._lasting and (told := self._lasting.recall(session, path)):
-                known = told if known is None else replace(told, older=known.older)
-                self._known.put(key, known)
+                told = told if known is None else replace(told, older=known.older)
+                if told != known:
+                    self._known.put(key, known := told)
         return known
 
     def shown(
@@ -419,11 +419,11 @@ class KnownTextCache:
     def _knows(self, session: Session, document: Document) -> bool:
         """Whether a session was shown all of this very state before, so that no part of it is news to it."""
         key = (session.id, session.conversation or ""), document.path
-        known = None if session.shared or key in self._doubted else self._known.get(key)
+        known = self.last(session, document.path) if session.shared else self._known.get(key)
         if known is None or known.content is None or known.shown is not None or not known.read:
             return False
         same = known.revision is document.revision or known.revision == document.revision
-        return same and known.content == document.text
+        return same and known.content == document.text and key not in self._doubted
 
     def shown_text(
         self, session: Session, path: WorkspacePath, text: str, parts: Iterable[Span]

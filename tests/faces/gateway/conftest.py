@@ -16,8 +16,7 @@ from filepact.faces.gateway.metrics import Metrics
 from filepact.faces.gateway.requests import RequestChecks
 from filepact.faces.gateway.server import GatewaySockets, GatewayWorker, listen
 from filepact.faces.gateway.tokens import SessionTokens
-from filepact.faces.mcp.calls import ToolCache
-from filepact.faces.mcp.results import ServerInfo
+from filepact.faces.mcp.results import ServerInfo, ToolCache
 from filepact.tools.registry import Toolset
 from tests.faces.gateway.running import Client, RunningGateway
 
@@ -62,7 +61,9 @@ class _Everybody:
 class SmallGateway:
     """A gateway over the small tools, in a thread of this process."""
 
-    def __init__(self, small: Any, limits: CallLimits, options: GatewayOptions) -> None:
+    def __init__(
+        self, small: Any, limits: CallLimits, options: GatewayOptions, drain: float
+    ) -> None:
         self.engine = small.SmallEngine()
         tools = ToolCache(lambda: Toolset(small.TOOLS, self.engine))
         facts = ServerInfo(
@@ -87,7 +88,7 @@ class SmallGateway:
             GatewaySockets(self.socket),
             self.endpoint,
             self.metrics,
-            drain=20,
+            drain=drain,
             patience=options.patience,
             ready=lambda: True,
         )
@@ -121,8 +122,10 @@ def small_gateway(small: Any) -> Iterator[Callable[..., SmallGateway]]:
     """Starts gateways over the small tools."""
     started: list[SmallGateway] = []
 
-    def start(limits: CallLimits | None = None, **options: Any) -> SmallGateway:
-        made = SmallGateway(small, limits or CallLimits(), GatewayOptions(**options))
+    def start(
+        limits: CallLimits | None = None, *, drain: float = 20.0, **options: Any
+    ) -> SmallGateway:
+        made = SmallGateway(small, limits or CallLimits(), GatewayOptions(**options), drain)
         started.append(made)
         return made
 

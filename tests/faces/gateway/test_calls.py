@@ -100,7 +100,7 @@ def test_a_cancelled_call_ends_and_is_not_answered(small_gateway):
     other = Client(gateway.address)
     other.session = client.session
     answer = in_thread(lambda: client.call("wait", id_=5, steps=100_000))
-    assert wait_for(lambda: running(gateway))
+    assert gateway.engine.waiting.wait(PATIENCE)
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}
     assert other.post(note).status == 202
     assert answer().messages == []
@@ -124,7 +124,7 @@ def test_nobody_cancels_the_calls_of_another_session(small_gateway):
 def test_without_handshakes_whoever_leaves_has_cancelled(small_gateway):
     gateway = small_gateway()
     connection = raw(gateway, called("wait", steps=100_000), **said("wait"))
-    assert wait_for(lambda: running(gateway))
+    assert gateway.engine.waiting.wait(PATIENCE)
     connection.close()
     assert gateway.engine.cancelled.wait(PATIENCE)
     assert wait_for(lambda: not running(gateway))
@@ -247,7 +247,66 @@ def test_a_client_that_sends_no_more_of_its_request_is_cut_off(small_gateway):
     assert gateway.opened().call("who").status == 200
 
 
+def is_cut_off(connection: socket.socket, part: bytes) -> bool:
+    """Whether a connection is closed while more is sent on it, a little at a time."""
+    connection.settimeout(0.02)
+
+    def cut() -> bool:
+        try:
+            connection.sendall(part)
+            return connection.recv(65_536) == b""
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
+
+    return wait_for(cut)
+
+
+def test_a_client_that_never_ends_the_head_of_its_next_request_is_cut_off(small_gateway):
+    gateway = small_gateway(patience=0.5)
+    with raw(gateway, called("who"), **said("who")) as connection:
+        connection.settimeout(PATIENCE)
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
+        connection.sendall(b"POST /mcp HTTP/1.1\r\n")
+        assert is_cut_off(connection, b"x")
+    assert gateway.opened().call("who").status == 200
+
+
+def test_a_client_that_never_ends_a_request_that_was_refused_is_cut_off(small_gateway):
+    gateway = small_gateway(patience=0.5)
+    host, _, port = gateway.address.partition(":")
+    with socket.create_connection((host, int(port)), PATIENCE) as connection:
+        head = f"POST /mcp HTTP/1.1\r\nHost: {gateway.address}\r\nTransfer-Encoding: chunked"
+        connection.sendall(f"{head}\r\n\r\n1\r\nx\r\n".encode())
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 415")
+        assert is_cut_off(connection, b"1\r\nx\r\n")
+    assert gateway.opened().call("who").status == 200
+
+
+def test_what_needs_no_tool_is_answered_while_every_thread_is_busy(small_gateway):
+    gateway = small_gateway(threads=1, drain=1.0)
+    client = gateway.opened()
+    answer = in_thread(lambda: client.call("wait", steps=100_000))
+    assert gateway.engine.waiting.wait(PATIENCE)
+    assert gateway.opened().ask("ping").result == {}
+    gateway.end()
+    answer()
+
+
 # -- the end ---------------------------------------------------------------------------------------
+
+
+def test_calls_of_either_era_are_cancelled_when_their_time_to_end_is_over(small_gateway):
+    gateway = small_gateway(drain=1.0)
+    client = gateway.opened()
+    answers = [in_thread(lambda: client.call("wait", steps=100_000))]
+    message = called("wait", steps=100_000)
+    answers.append(in_thread(lambda: Client(gateway.address).post(message, **said("wait"))))
+    assert wait_for(lambda: running(gateway) == 2)
+    gateway.end()
+    assert gateway.engine.cancelled.is_set()
+    assert [(one().status, one().code) for one in answers] == [(503, "SHUTTING_DOWN")] * 2
 
 
 def test_calls_in_flight_are_finished_and_nothing_more_is_taken(small_gateway):

@@ -26,6 +26,7 @@ from filepact.faces.gateway.issuer import TokenIssuer, fetch_json
 from filepact.faces.gateway.requests import HttpRequest
 from tests.faces.gateway.issuer import Issuer, Key
 from tests.faces.gateway.running import RunningGateway
+from tests.faces.small_server import wait_for
 from tests.forked import run
 
 if TYPE_CHECKING:
@@ -258,6 +259,24 @@ def test_a_token_is_refused_that_is(guarded, issuer, kind):
     answer = asked(guarded, WRONG[kind](issuer, resource(guarded)))
     assert (answer.status, answer.code) == (401, "UNAUTHORIZED")
     assert 'error="invalid_token"' in answer.headers["www-authenticate"]
+
+
+def test_a_token_that_was_taken_before_is_refused_when_it_has_expired(issuer):
+    reader = TokenIssuer(issuer.url, algorithms=["RS256"], leeway=0)
+    token = issuer.token("here", exp=int(time.time()) + 2)
+
+    def refused() -> str:
+        try:
+            assert asyncio.run(reader.read(token, "here")).user == "ann"
+        except FilepactError as error:
+            return error.code
+        return ""
+
+    assert refused() == ""
+    with pytest.raises(FilepactError):
+        asyncio.run(reader.read(token, "elsewhere"))
+    assert wait_for(refused)
+    assert refused() == "UNAUTHORIZED"
 
 
 @pytest.mark.parametrize(("claim", "by"), [("exp", -5), ("nbf", 5), ("iat", 5)])
@@ -597,7 +616,7 @@ def test_json_that_is_deeper_than_it_can_be_read_is_none(issuer):
     ],
 )
 def test_only_proxies_that_are_named_are_believed(peer, told, address):
-    request = HttpRequest("POST", "/mcp", tuple(("x-forwarded-for", one) for one in told), peer)
+    request = HttpRequest("POST", "/mcp", {"x-forwarded-for": tuple(told)}, peer)
     assert peer_of(request, [ipaddress.ip_network("10.0.0.0/8")]) == address
 
 

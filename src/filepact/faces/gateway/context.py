@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError
 from filepact.faces.gateway.repeats import RequestHistory, RequestName, RequestRecord
 from filepact.faces.gateway.requests import REFUSED
-from filepact.faces.mcp.protocol import ProtocolContext
-from filepact.faces.mcp.server import ClientConnection
+from filepact.faces.mcp.calls import ToolExecutor
+from filepact.faces.mcp.protocol import (
+    ClientMessage,
+    ProtocolContext,
+    ServerProtocol,
+    ToolRequest,
+)
 from filepact.values import dataclass, replace
 from filepact.wire.messages import error_response, response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from filepact.faces.gateway.tokens import GatewaySession
-    from filepact.faces.mcp.calls import ToolCache
-    from filepact.faces.mcp.results import ServerInfo
+    from filepact.faces.mcp.results import ServerInfo, ToolCache
     from filepact.wire.messages import Message
 
-__all__ = ["RealmTools", "RequestContext", "UserContext"]
+__all__ = ["RealmTools", "RequestCall", "RequestContext", "UserContext"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,19 @@ class UserContext:
     user: str
     realm: str
     served: RealmTools
+
+
+class RequestCall(Protocol):
+    """A request that is being carried out, as far as its client has a part in it."""
+
+    def is_cancelled(self) -> bool:
+        """Whether the client does not want the answer any more."""
+
+    def tell(self, message: Message, /) -> None:
+        """Send the client a notification, if it still waits."""
+
+    def close(self) -> bool:
+        """Take no more word from the client: whether it waits for the answer that is there now."""
 
 
 class RequestContext:
@@ -82,30 +99,55 @@ class RequestContext:
         self.modern = modern
         self.opens = not modern and session is None
 
-    def connection(self, send: Callable[[Message], None]) -> ClientConnection:
-        """The conversation, as if all of it had been heard here."""
-        served = self.caller.served
-        return ClientConnection(
-            served.tools,
-            served.facts,
-            send,
-            _at_once,
-            session_factory=self._named,
-            narrow=None,
-            page=served.page,
-            before=ProtocolContext(
-                opening=None if self.session is None else self.session.opening,
-                modern=self.modern,
-                within=f"gateway {self.caller.user} ",
-            ),
-        )
+    @property
+    def waits(self) -> bool:
+        """Whether the answer needs the tools, which may take their time."""
+        method: str = self.message["method"]
+        return method.startswith("tools/")
 
-    def answered_before(self) -> Message | None:
-        """The answer, if the request came before and was carried out; in a thread."""
-        params = self.message.get("params")
-        if self._repeats is None or self._key is None or not isinstance(params, dict):
+    def answer(self, call: RequestCall) -> Message | None:
+        """Carry the request out; in a thread where it `waits`.
+
+        Args:
+            call: Knows whether the client still waits, and tells it how far this is.
+
+        Returns:
+            The answer; None where the client wants none.
+        """
+        served, opening = self.caller.served, None
+        if self.session is not None:
+            opening = self.session.opening
+        before = ProtocolContext(opening, self.modern)
+        # Of a request, one thing is made; the client's folders are not asked for.
+        (step,) = ServerProtocol(served.facts, folders=False, before=before).take(self.message)
+        if isinstance(step, ClientMessage):
+            return step.message
+        if not isinstance(step, ToolRequest):
+            raise TypeError(f"a request that is {type(step).__name__}")
+        if (told := self._answered_before()) is not None:
+            return told
+        tools = ToolExecutor(
+            served.tools,
+            session_factory=self._named,
+            page=served.page,
+            within=f"gateway {self.caller.user} ",
+        )
+        made = tools.answer(
+            *(step, served.facts),
+            cancelled=call.is_cancelled,
+            tell=call.tell,
+        )
+        if not call.close():
+            made.lost()
             return None
-        tools = self.caller.served.tools.toolbox()
+        made.sent()
+        return self._kept(made.message)
+
+    def _answered_before(self) -> Message | None:
+        """The answer, if the request came before and was carried out."""
+        if self._repeats is None or self._key is None:
+            return None
+        tools, params = self.caller.served.tools.toolbox(), self.message["params"]
         try:
             found = self._repeats.begin(self._key, tools, params, self._asking())
         except FilepactError as error:
@@ -118,8 +160,8 @@ class RequestContext:
             return response(self.message["id"], self._of_era(found))
         return None
 
-    def answer(self, message: Message) -> Message:
-        """The answer to send, now that the request was carried out; in a thread."""
+    def _kept(self, message: Message) -> Message:
+        """The answer to send, now that the request was carried out."""
         if self._repeated is None or self._repeats is None:
             return message
         tools, result = self.caller.served.tools.toolbox(), message.get("result", {})
@@ -156,8 +198,3 @@ class RequestContext:
 def _lasting(caller: UserContext, actor: Actor) -> str:
     facts = repr((caller.user, caller.realm, actor.name, actor.version))
     return f"mcp-{sha256(facts.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
-
-
-def _at_once(work: Callable[[], None], _waits: object) -> None:
-    """Do it here and now: this thread has nothing else to do."""
-    work()

@@ -6,10 +6,11 @@ The answers go to a client that is cut off if it takes nothing.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import no_threads
@@ -22,15 +23,27 @@ if TYPE_CHECKING:
 
     from filepact.faces.gateway.metrics import Metrics
     from filepact.faces.gateway.requests import HttpAnswer
-    from filepact.faces.mcp.server import ClientConnection
-    from filepact.wire.messages import Message, RequestId
+    from filepact.wire.messages import Message
 
-__all__ = ["CallPool", "GatewayCall", "MergedConnection", "ResponseWriter", "answer_events"]
+__all__ = [
+    "ASIDE",
+    "HEAD",
+    "CallPool",
+    "GatewayCall",
+    "MergedConnection",
+    "ResponseWriter",
+    "answer_events",
+]
 
 _log = late_logger(__name__)
 
-_LONGEST: Final = 600.0  # seconds for which an answer is waited for
-_ASIDE: Final = "filepact.transport"
+ASIDE: Final = "filepact.transport"
+"""Under which the state of a request has its connection."""
+
+HEAD: Final = "head"
+"""What a client has to do before there is a request."""
+
+_ALWAYS: Final = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 _LOOK: Final = 0.02  # seconds after which it is looked whether a client has taken its answer
 _HELD: Final = 64  # messages beside the answer that wait for a client
 
@@ -40,64 +53,50 @@ class GatewayCall:
 
     Args:
         loop: In which they are waited for.
-        opened: Makes the conversation that the request is part of, given where its messages go.
-        request: The message.
-        before: Answers what was carried out before; None where it was not.
-        after: Told the answer before it is sent; what it answers is sent.
+        work: Carries the request out, given this; what it returns is the answer, None for none.
     """
 
     def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        opened: Callable[[Callable[[Message], None]], ClientConnection],
-        request: Message,
-        *,
-        before: Callable[[], Message | None] | None = None,
-        after: Callable[[Message], Message] | None = None,
+        self, loop: asyncio.AbstractEventLoop, work: Callable[[GatewayCall], Message | None]
     ) -> None:
-        self._before, self._after = before, after
         self._loop = loop
-        self._opened = opened
-        self._request = request
-        self.wanted: RequestId = request["id"]
-        self._connection: ClientConnection | None = None
-        self._given_up: str = ""
+        self._work = work
+        self._lock = Lock()
+        self._wanted = True
+        self._cancelled = False
         self._items: deque[Message | None] = deque()
         self._waiter: asyncio.Future[None] | None = None
-        self._answer: Message | None = None
         self._over = loop.create_future()
 
     # -- in a thread --------------------------------------------------------------------------
 
     def run(self) -> None:
         """Carry the request out; nothing of it runs any more when its answer is there."""
+        # Told once, with the answer: each word to the event loop wakes it, which takes longer than a small call.
+        self._loop.call_soon_threadsafe(self._end, self.carry_out())
+
+    def carry_out(self) -> Message | None:
+        """The answer, without a word of it to the event loop."""
         try:
-            connection = self._opened(self._send)
-            self._connection = connection
-            if self._given_up == "cancelled":
-                return
-            if self._before is not None and (answer := self._before()) is not None:
-                self._send_on(answer)
-                return
-            connection.receive(self._request)
-            connection.settle(_LONGEST)
-            connection.finish()
+            return None if self._cancelled else self._work(self)
         except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
             _log.exception("a request failed")
-        finally:
-            # Told once, with the answer: each word to the event loop wakes it, which takes longer than a small call.
-            self._loop.call_soon_threadsafe(self._end, self._answer)
+            return None
 
-    def _send(self, message: Message) -> None:
-        if "method" not in message and self._after is not None:
-            message = self._after(message)
-        self._send_on(message)
+    def is_cancelled(self) -> bool:
+        """Whether the client does not want the answer any more."""
+        return self._cancelled
 
-    def _send_on(self, message: Message) -> None:
-        if "method" in message:
+    def tell(self, message: Message) -> None:
+        """Send the client a notification, if it still waits."""
+        if self._wanted:
             self._loop.call_soon_threadsafe(self._take, message)
-        else:
-            self._answer = message
+
+    def close(self) -> bool:
+        """Take no more word from the client: whether it waits for the answer that is there now."""
+        with self._lock:
+            wanted, self._wanted = self._wanted, False
+        return wanted
 
     # -- in the event loop --------------------------------------------------------------------
 
@@ -107,18 +106,18 @@ class GatewayCall:
 
     async def settled(self) -> None:
         """Wait until nothing of it runs any more."""
-        await asyncio.shield(self._over)
+        if not self._over.done():
+            await asyncio.shield(self._over)
 
     def cancel(self) -> None:
-        """The client does not want the answer any more."""
-        self._given_up = "cancelled"
-        if self._connection is not None:
-            self._connection.cancel(self.wanted)
+        """The client does not want the answer any more; from any thread.  One that is there by now is sent."""
+        self._cancelled = True
+        self.abandon()
 
     def abandon(self) -> None:
         """The client has gone; what was begun goes on, and its next call tells what came of it."""
-        if self._connection is not None:
-            self._connection.abandon(self.wanted)
+        with self._lock:
+            self._wanted = False
 
     async def next(self, patience: float) -> Message | None:
         """The next message; None after the last one.
@@ -217,6 +216,11 @@ class MergedConnection:
         self._transport = transport
         self._joining = False
         self._held = b""
+        self.due: dict[object, float] = {}
+        """What its client has to do, and when the connection is cut off if that is not done."""
+        # What is asked for with every request.
+        self.is_closing = transport.is_closing
+        self.get_write_buffer_size = transport.get_write_buffer_size
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -233,6 +237,12 @@ class MergedConnection:
         if self._held:
             data, self._held = self._held + data, b""
         self._transport.write(data)
+
+    def cut_off(self, metrics: Metrics) -> None:
+        """Close the connection at once; its client has had its time."""
+        metrics.add("filepact_gateway_aborted_total")
+        self.due.clear()
+        self._transport.abort()
 
     def close(self) -> None:
         """Close the connection when all is written."""
@@ -253,29 +263,29 @@ class ResponseWriter:
 
     def __init__(self, send: Send, scope: Scope, patience: float, metrics: Metrics) -> None:
         self._send_on = send
-        self._transport: MergedConnection | None = scope.get("state", {}).get(_ASIDE)
+        self._transport: MergedConnection = scope["state"][ASIDE]
         self._patience = patience
         self._metrics = metrics
         self.begun = False
+        self._transport.due.pop(HEAD, None)
 
-    def watched(self) -> _Watched:
-        """While this is open, the client has only so much time."""
-        return _Watched(self._patience, self._abort)
+    def hurry(self) -> None:
+        """From now on the client has only so much time, until it may `rest`."""
+        self._transport.due[self] = time.monotonic() + self._patience
 
-    def _abort(self) -> None:
-        if self._transport is not None:
-            self._metrics.add("filepact_gateway_aborted_total")
-            self._transport.abort()
+    def rest(self) -> None:
+        """The client has done what it was to do."""
+        self._transport.due.pop(self, None)
 
     async def whole(self, answer: HttpAnswer) -> None:
         """Send an answer that is there at once."""
         self._count(answer.status)
         self.begun = True
-        if self._transport is not None:
-            self._transport.join()
-        with self.watched():
-            for event in answer_events(answer):
-                await self._send_on(event)
+        self._transport.join()
+        self.hurry()
+        for event in answer_events(answer):
+            await self._send_on(event)
+        self.rest()
         await self._taken(len(answer.body))
 
     async def stream(self, data: bytes, *, last: bool = False) -> None:
@@ -296,8 +306,9 @@ class ResponseWriter:
         self._metrics.add("filepact_gateway_requests_total", f'status="{status // 100}xx"')
 
     async def _send(self, event: dict[str, Any]) -> None:
-        with self.watched():
-            await self._send_on(event)
+        self.hurry()
+        await self._send_on(event)
+        self.rest()
 
     async def _taken(self, sent: int) -> None:
         """Wait until the client has taken what it was sent, but for what the system holds for it.
@@ -305,19 +316,19 @@ class ResponseWriter:
         So what waits for clients is bounded as their calls in flight are.  Mostly nothing waits.
         """
         self._metrics.add("filepact_gateway_sent_bytes_total", by=sent)
-        if self._transport is not None and self._transport.get_write_buffer_size():
-            with self.watched():
-                while self._transport.get_write_buffer_size():  # noqa: ASYNC110 - only the server is told
-                    await asyncio.sleep(_LOOK)
+        if self._transport.get_write_buffer_size():
+            self.hurry()
+            while self._transport.get_write_buffer_size():  # noqa: ASYNC110 - only the server is told
+                await asyncio.sleep(_LOOK)
+            self.rest()
 
 
 def answer_events(answer: HttpAnswer) -> tuple[dict[str, Any], dict[str, Any]]:
     """The events of ASGI by which an answer is sent."""
     headers = [
         (b"content-type", answer.media.encode()),
-        (b"content-length", str(len(answer.body)).encode()),
-        (b"cache-control", b"no-store"),
-        (b"x-content-type-options", b"nosniff"),
+        (b"content-length", b"%d" % len(answer.body)),
+        *_ALWAYS,
     ]
     headers += [
         (key.lower().encode(), value.encode("latin-1", "replace"))
@@ -327,19 +338,3 @@ def answer_events(answer: HttpAnswer) -> tuple[dict[str, Any], dict[str, Any]]:
         {"type": "http.response.start", "status": answer.status, "headers": headers},
         {"type": "http.response.body", "body": answer.body},
     )
-
-
-class _Watched:
-    """Calls something unless this is left in time."""
-
-    __slots__ = ("_handle", "_late", "_seconds")
-
-    def __init__(self, seconds: float, late: Callable[[], None]) -> None:
-        self._seconds = seconds
-        self._late = late
-
-    def __enter__(self) -> None:
-        self._handle = asyncio.get_running_loop().call_later(self._seconds, self._late)
-
-    def __exit__(self, *_: object) -> None:
-        self._handle.cancel()

@@ -46,6 +46,7 @@ class OpenGatewayGuard:
     def __init__(self, realms: Realms, access: RealmAccess) -> None:
         self._realms = realms
         self._access = access
+        self._callers: dict[str, UserContext] = {}
 
     def realm(self, path: str) -> str | None:
         """The workspace at a path; None where there is none."""
@@ -54,7 +55,11 @@ class OpenGatewayGuard:
 
     async def caller(self, _request: HttpRequest, realm: str) -> UserContext | HttpAnswer:
         """Somebody on this computer."""
-        return UserContext("", realm, self._realms.served(realm, self._access))
+        found = self._callers.get(realm)
+        if found is None:
+            served = self._realms.served(realm, self._access)
+            found = self._callers[realm] = UserContext("", realm, served)
+        return found
 
     def page(self, _request: HttpRequest) -> HttpAnswer | None:
         """There is nothing that everybody may read."""

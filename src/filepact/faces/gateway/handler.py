@@ -63,6 +63,7 @@ _VERSION: Final = "mcp-protocol-version"
 _QUICK: Final = 0.05  # seconds after which it is looked whether the client is still there
 _HEARING: Final = 1.0  # seconds for which it is waited to hear which sessions have ended
 _HEARINGS: Final = 3
+_NOTHING: Final = HttpAnswer(202)
 _SILENT: Final = 15.0  # seconds after which a client, and whatever stands between, hears of us
 
 
@@ -224,17 +225,18 @@ class GatewayHandler:
             raise _too_large(most)
         parts: list[bytes] = []
         size, more = 0, True
-        with out.watched():
-            while more:
-                event = await receive()
-                if event["type"] != "http.request":
-                    raise _DisconnectedError
-                part = event.get("body", b"")
-                size += len(part)
-                if size > most:
-                    raise _too_large(most)
-                parts.append(part)
-                more = event.get("more_body", False)
+        out.hurry()
+        while more:
+            event = await receive()
+            if event["type"] != "http.request":
+                raise _DisconnectedError
+            part = event.get("body", b"")
+            size += len(part)
+            if size > most:
+                raise _too_large(most)
+            parts.append(part)
+            more = event.get("more_body", False)
+        out.rest()
         self._metrics.add("filepact_gateway_received_bytes_total", by=size)
         return b"".join(parts)
 
@@ -296,7 +298,12 @@ class GatewayHandler:
         except FilepactError as error:
             return refusal(error, message["id"])
         try:
-            await self._carry_out(request, talk, receive, out)
+            call = GatewayCall(asyncio.get_running_loop(), talk.answer)
+            if talk.waits:
+                await self._carry_out(request, talk, call, receive, out)
+            else:
+                answer = call.carry_out()
+                await out.whole(_NOTHING if answer is None else self._answer_to(talk, answer))
         finally:
             over()
         return None
@@ -321,34 +328,39 @@ class GatewayHandler:
         )
 
     async def _carry_out(
-        self, request: HttpRequest, talk: RequestContext, receive: Receive, out: ResponseWriter
+        self,
+        request: HttpRequest,
+        talk: RequestContext,
+        exchange: GatewayCall,
+        receive: Receive,
+        out: ResponseWriter,
     ) -> None:
-        loop = asyncio.get_running_loop()
-        exchange = GatewayCall(
-            loop, talk.connection, talk.message, before=talk.answered_before, after=talk.answer
-        )
         self._threads.begin(exchange)
-        session = talk.session.id if talk.session else ""
-        key = (session, str(exchange.wanted))
-        if session:
-            self._running.setdefault(key, []).append(exchange)
+        # Where there are no sessions nobody names a call, and all are cancelled at the end.
+        key = (talk.session.id if talk.session else "", str(talk.message["id"]))
+        self._running.setdefault(key, []).append(exchange)
         calls = talk.message["method"] == "tools/call"
         begun = time.perf_counter()
         if calls:
             self._metrics.add("filepact_gateway_running_calls")
         try:
-            outcome = await self._send_all(request, talk, exchange, receive, out)
+            try:
+                outcome = await self._send_all(request, talk, exchange, receive, out)
+            except asyncio.CancelledError:
+                # The time is over that calls have to end by themselves.
+                exchange.cancel()
+                ended = refusal(_shutting_down(), talk.message["id"])
+                outcome = await self._send_all(request, talk, exchange, receive, out, ended)
         finally:
-            if session:
-                self._running[key].remove(exchange)
-                if not self._running[key]:
-                    del self._running[key]
             if calls:
                 self._metrics.add("filepact_gateway_running_calls", by=-1.0)
                 self._metrics.called(time.perf_counter() - begun)
             with suppress(asyncio.CancelledError):
                 await exchange.settled()
             self._threads.end()
+            self._running[key].remove(exchange)
+            if not self._running[key]:
+                del self._running[key]
         if calls:
             self._metrics.add("filepact_gateway_calls_total", f'outcome="{outcome}"')
 
@@ -359,8 +371,21 @@ class GatewayHandler:
         exchange: GatewayCall,
         receive: Receive,
         out: ResponseWriter,
+        nothing: HttpAnswer = _NOTHING,
     ) -> str:
-        """Send messages as they come; JSON where the first one is the answer, else a stream."""
+        """Send messages as they come; JSON where the first one is the answer, else a stream.
+
+        Args:
+            request: What was asked for.
+            talk: The same, with its conversation.
+            exchange: Gives the messages.
+            receive: Tells when the client leaves.
+            out: The way to it.
+            nothing: What is sent where there is no message.
+
+        Returns:
+            What came of it, as it is counted.
+        """
         watch: asyncio.Task[None] | None = None
         streams = request.accepts("text/event-stream")
         try:
@@ -375,13 +400,16 @@ class GatewayHandler:
                         await out.stream(b": still at work\r\n\r\n")
                     continue
                 if message is None:
-                    await (out.stream(b"", last=True) if out.begun else out.whole(HttpAnswer(202)))
+                    await (out.stream(b"", last=True) if out.begun else out.whole(nothing))
                     return "unanswered"
                 if "method" in message:
                     if streams:
                         await out.stream(_event(message))
                     continue
-                await self._send_answer(talk, message, out)
+                if out.begun:
+                    await out.stream(_event(message), last=True)
+                else:
+                    await out.whole(self._answer_to(talk, message))
                 result = message.get("result")
                 failed = not isinstance(result, dict) or result.get("isError") is True
                 return "failed" if failed else "done"
@@ -389,12 +417,7 @@ class GatewayHandler:
             if watch is not None:
                 watch.cancel()
 
-    async def _send_answer(
-        self, talk: RequestContext, message: Message, out: ResponseWriter
-    ) -> None:
-        if out.begun:
-            await out.stream(_event(message), last=True)
-            return
+    def _answer_to(self, talk: RequestContext, message: Message) -> HttpAnswer:
         headers: dict[str, str] = {}
         status = 200
         if talk.opens and "result" in message:
@@ -403,7 +426,7 @@ class GatewayHandler:
             status = STATUS.get(message["error"].get("code"), 200)
         if message.get("error", {}).get("code") == REFUSED:
             status = 409 if message["error"]["data"]["code"] == OtherRequestError.code else 503
-        await out.whole(HttpAnswer(status, encode(message), headers))
+        return HttpAnswer(status, encode(message), headers)
 
     def _open(self, talk: RequestContext, result: Mapping[str, Any]) -> str:
         told = talk.message["params"].get("clientInfo", {})

@@ -15,7 +15,7 @@ from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from socket import SHUT_RDWR, socket
 from threading import Timer
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import jwt
@@ -39,6 +39,7 @@ _ANSWER: Final = 1_000_000  # bytes of what the issuer answers
 _SECONDS: Final = 10.0  # that one question may take, and that a token with a new key waits for it
 _MOMENT: Final = 1.0  # that a token with a known key waits for what the issuer says by now
 _KEYS: Final = 100
+_KNOWN: Final = 512  # tokens whose signature is not checked again
 _TYPES: Final = ("", "jwt", "at+jwt", "application/at+jwt")
 
 
@@ -55,6 +56,22 @@ class UserClaims:
     user: str
     scopes: frozenset[str]
     claims: Mapping[str, Any]
+
+
+class _Verified(NamedTuple):
+    """A token whose signature was checked.
+
+    Attributes:
+        named: Its header's word for its key.
+        key: The key itself, one of those that the issuer had.
+        until: When it is over, seconds since the epoch, with what clocks may differ by.
+    """
+
+    named: object
+    algorithm: str
+    key: jwt.PyJWK
+    until: float
+    claims: UserClaims
 
 
 class TokenIssuer:
@@ -90,6 +107,7 @@ class TokenIssuer:
         self._tried: float | None = None
         self._failed = False
         self._asking: asyncio.Task[None] | None = None
+        self._verified: dict[tuple[str, str], _Verified] = {}
 
     async def read(self, token: str, audience: str) -> UserClaims:
         """What a token says.
@@ -105,6 +123,12 @@ class TokenIssuer:
         """
         if len(token) > _LONGEST:
             raise _wrong("it is too long")
+        known = self._verified.get((token, audience))
+        # What it says does not change; when it ends, and whether the issuer still has the key, is looked at.
+        if known is not None and time.time() < known.until:
+            if await self._key(known.named, known.algorithm) is known.key:
+                return known.claims
+            del self._verified[token, audience]
         try:
             header = jwt.get_unverified_header(token)
         except (jwt.PyJWTError, ValueError, RecursionError):
@@ -136,7 +160,14 @@ class TokenIssuer:
         user = claims.get(self._user_claim)
         if not isinstance(user, str) or not user or len(user) > 200 or user.startswith("token:"):
             raise _wrong(f"its {self._user_claim} names no user")
-        return UserClaims(user, _scopes(claims), claims)
+        found = UserClaims(user, _scopes(claims), claims)
+        if len(self._verified) >= _KNOWN:
+            self._verified.clear()
+        until = int(claims["exp"]) + self._leeway
+        self._verified[token, audience] = _Verified(
+            header.get("kid"), str(algorithm), key, until, found
+        )
+        return found
 
     # -- keys ---------------------------------------------------------------------------------
 

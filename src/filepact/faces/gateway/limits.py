@@ -46,6 +46,7 @@ class LimitChecks:
     def __init__(self, limits: CallLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._clock = clock
+        self._most = limits.user_megabytes * 1_000_000
         self._uses: OrderedDict[tuple[str, str], _Use] = OrderedDict()
 
     def begin(self, session: str, user: str, size: int) -> Callable[[], None]:
@@ -91,10 +92,6 @@ class LimitChecks:
                 use.running -= 1
 
         return over
-
-    @property
-    def _most(self) -> float:
-        return self._limits.user_megabytes * 1_000_000
 
     def _excess(self, use: _Use, size: int) -> float:
         # What is larger than a minute's bytes would never be taken: it waits for a full bucket.

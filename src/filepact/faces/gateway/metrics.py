@@ -5,7 +5,7 @@ Every worker adds to a part of its own, and whoever is asked tells the sum.
 
 from __future__ import annotations
 
-import struct
+from bisect import bisect_left
 from mmap import mmap
 from typing import Final
 
@@ -42,7 +42,10 @@ _COUNTERS: Final = {
     "filepact_gateway_sessions_total": ("Sessions that were opened.", ("",)),
     "filepact_gateway_received_bytes_total": ("Bytes of requests.", ("",)),
     "filepact_gateway_sent_bytes_total": ("Bytes of answers.", ("",)),
-    "filepact_gateway_aborted_total": ("Clients that took their answer too slowly.", ("",)),
+    "filepact_gateway_aborted_total": (
+        "Clients that were cut off: they sent their request, or took its answer, too slowly.",
+        ("",),
+    ),
     "filepact_gateway_restarts_total": ("Workers that were started in the place of others.", ("",)),
 }
 _GAUGES: Final = {
@@ -58,7 +61,8 @@ _CELLS: Final = [
     _BEATS,
 ]
 _PLACES: Final = {cell: place for place, cell in enumerate(_CELLS)}
-_CELL: Final = struct.Struct("d")
+_CELL: Final = 8  # bytes of a number
+_BUCKET_CELLS: Final = [f'le="{edge:g}"' for edge in _BUCKETS]
 
 
 class Metrics:
@@ -69,26 +73,22 @@ class Metrics:
     """
 
     def __init__(self, workers: int = 1) -> None:
-        self._size = len(_CELLS) * _CELL.size
-        self._memory = mmap(-1, self._size * workers)
+        self._cells = memoryview(mmap(-1, len(_CELLS) * _CELL * workers)).cast("d")
         self._workers = workers
         self.worker = 0
         """The part that this process adds to."""
 
     def add(self, name: str, label: str = "", by: float = 1.0) -> None:
         """Add to a counter or a gauge; what has no place of its own counts as other."""
-        place = _PLACES.get((name, label), _PLACES.get((name, 'code="other"')))
+        place = _PLACES.get((name, label))
         if place is None:
-            raise KeyError(name)
-        at = self.worker * self._size + place * _CELL.size
-        (now,) = _CELL.unpack_from(self._memory, at)
-        _CELL.pack_into(self._memory, at, now + by)
+            place = _PLACES[name, 'code="other"']
+        self._cells[self.worker * len(_CELLS) + place] += by
 
     def called(self, seconds: float) -> None:
         """A call of a tool took so long."""
-        edge = next((one for one in _BUCKETS if seconds <= one), None)
-        if edge is not None:
-            self.add(_SECONDS, f'le="{edge:g}"')
+        if seconds <= _BUCKETS[-1]:
+            self.add(_SECONDS, _BUCKET_CELLS[bisect_left(_BUCKETS, seconds)])
         self.add(_SECONDS, "count")
         self.add(_SECONDS, "sum", seconds)
 
@@ -97,8 +97,7 @@ class Metrics:
         if self.beats(self.worker):
             self.add(_RESTARTS)
         for cell in (*((name, "") for name in _GAUGES), _BEATS):
-            at = self.worker * self._size + _PLACES[cell] * _CELL.size
-            _CELL.pack_into(self._memory, at, 0.0)
+            self._cells[self.worker * len(_CELLS) + _PLACES[cell]] = 0.0
 
     def beat(self) -> None:
         """The event loop of this worker turns."""
@@ -106,18 +105,11 @@ class Metrics:
 
     def beats(self, worker: int) -> float:
         """How often that of a worker has said so since it began."""
-        at = worker * self._size + _PLACES[_BEATS] * _CELL.size
-        return float(_CELL.unpack_from(self._memory, at)[0])
+        return self._cells[worker * len(_CELLS) + _PLACES[_BEATS]]
 
     def value(self, name: str, label: str = "") -> float:
         """The sum of one counter over all workers."""
-        offset = _PLACES[name, label] * _CELL.size
-        return float(
-            sum(
-                _CELL.unpack_from(self._memory, worker * self._size + offset)[0]
-                for worker in range(self._workers)
-            )
-        )
+        return sum(self._cells[_PLACES[name, label] :: len(_CELLS)])
 
     def text(self) -> str:
         """All of them, as Prometheus reads them."""

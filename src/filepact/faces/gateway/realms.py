@@ -6,8 +6,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from filepact.faces.gateway.context import RealmTools
-from filepact.faces.mcp.calls import ToolCache
-from filepact.faces.mcp.results import ServerInfo
+from filepact.faces.mcp.results import ServerInfo, ToolCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -100,31 +100,32 @@ class HttpRequest:
     """What was asked for, but for its body.
 
     Attributes:
-        headers: Every header as it was sent, by lower-case names.
+        headers: The values of every header as they were sent, by lower-case names.
         peer: The address of whoever is connected; empty where the system does not tell.
     """
 
     method: str
     path: str
-    headers: tuple[tuple[str, str], ...]
+    headers: Mapping[str, tuple[str, ...]]
     peer: str
 
     @classmethod
     def of(cls, scope: Scope) -> HttpRequest:
         """The request of an ASGI scope."""
-        headers = tuple(
-            (key.decode("latin-1"), value.decode("latin-1")) for key, value in scope["headers"]
-        )
+        headers: dict[str, tuple[str, ...]] = {}
+        for key, value in scope["headers"]:
+            name = key.decode("latin-1")
+            headers[name] = (*headers.get(name, ()), value.decode("latin-1"))
         client = scope.get("client")
         return cls(scope["method"], scope["path"], headers, client[0] if client else "")
 
-    def all_of(self, name: str) -> list[str]:
+    def all_of(self, name: str) -> tuple[str, ...]:
         """Every value of a header."""
-        return [value for key, value in self.headers if key == name]
+        return self.headers.get(name, ())
 
     def get(self, name: str) -> str:
         """The value of a header that was sent once; empty for none, or for several."""
-        values = self.all_of(name)
+        values = self.headers.get(name, ())
         return values[0] if len(values) == 1 else ""
 
     def accepts(self, media: str) -> bool:

@@ -17,7 +17,7 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from filepact.errors import FilepactError, InvalidParamsError
-from filepact.faces.gateway.exchange import MergedConnection, answer_events
+from filepact.faces.gateway.exchange import ASIDE, HEAD, MergedConnection, answer_events
 from filepact.faces.gateway.requests import HttpAnswer, HttpRequest
 from filepact.values import dataclass, late_logger
 from filepact.wire import pipes
@@ -37,10 +37,12 @@ _log = late_logger(__name__)
 
 _BACKLOG: Final = 512
 _CONNECTIONS: Final = 4_000
+_TICKS: Final = 5  # of so many ticks of the server, one looks for clients that are too slow
 _IDLE: Final = 75.0  # seconds for which a connection is kept that asks for nothing
 _AGAIN: Final = 1.0  # seconds before a worker is started in the place of one that has failed
 _CANNOT: Final = 3  # the exit code of a worker that would fail again
 _LAST: Final = 10.0  # seconds that a worker has besides, to end what it cancels
+_ANSWERS: Final = 1.0  # seconds of these to send the last answers
 _BEAT: Final = 1.0  # seconds after which an event loop says that it still turns
 _LOOKS: Final = 12  # looks in a row that find no new word of a worker, after which it is killed
 _LOOK: Final = 5.0  # seconds between two looks
@@ -92,21 +94,31 @@ class _Protocol(H11Protocol):
     patience: float
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        joined: Any = MergedConnection(transport)
-        self.app_state = {"filepact.transport": joined}
+        self._joined = MergedConnection(transport)
+        self.app_state = {ASIDE: self._joined}
+        joined: Any = self._joined
         super().connection_made(joined)
         self.metrics.add("filepact_gateway_connections")
-        # Who connects and asks for nothing, or never comes to the end of its headers, is cut off.
-        self._slow = self.loop.call_later(self.patience, self._look)
+        self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._slow.cancel()
         self.metrics.add("filepact_gateway_connections", by=-1.0)
         super().connection_lost(exc)
 
-    def _look(self) -> None:
-        if self.cycle is None:
-            self.transport.abort()
+    def data_received(self, data: bytes) -> None:
+        cycle: Any = self.cycle
+        if not self._joined.due and (cycle is None or cycle.response_complete):
+            self._await_head()
+        super().data_received(data)
+
+    def _await_head(self) -> None:
+        # Who never comes to the end of a request's headers, or of one that was refused, is cut off.
+        self._joined.due[HEAD] = time.monotonic() + self.patience
+
+    def look(self, now: float) -> None:
+        """Cut the client off if it has had its time."""
+        if self._joined.due and now >= min(self._joined.due.values()):
+            self._joined.cut_off(self.metrics)
 
 
 class _Health:
@@ -143,6 +155,14 @@ class _Server(Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second; looks for slow clients in place of a timer for each step of each request."""
+        now = time.monotonic()
+        for one in list(self.server_state.connections) if counter % _TICKS == 0 else ():
+            if isinstance(one, _Protocol):
+                one.look(now)
+        return await super().on_tick(counter)
 
 
 class WorkerPipes:
@@ -260,6 +280,9 @@ class GatewayWorker:
         finally:
             self._endpoint.draining = True
             await asyncio.to_thread(self._endpoint.close)
+            if self._main.server_state.tasks:
+                # What was cancelled is answered: it may be sent again.
+                await asyncio.wait(self._main.server_state.tasks, timeout=_ANSWERS)
             self._watching.should_exit = True
             if health is not None:
                 await health

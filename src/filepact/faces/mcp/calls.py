@@ -15,9 +15,16 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from filepact.faces.mcp.app import APP_TOOLS
 from filepact.faces.mcp.clients import NOTES, conversation_in, page_for, turn_and_call
 from filepact.faces.mcp.protocol import QUESTION_ID
-from filepact.faces.mcp.results import call_result, describe_tool
+from filepact.faces.mcp.results import ToolResponse, call_result
 from filepact.values import dataclass, late_logger, replace
-from filepact.wire.messages import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, ErrorResponse
+from filepact.wire.messages import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    ErrorResponse,
+    notification,
+    response,
+)
 from filepact.wire.uris import path_of
 
 if TYPE_CHECKING:
@@ -25,8 +32,8 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Actor, Session
     from filepact.faces.mcp.protocol import ToolRequest
-    from filepact.faces.mcp.results import ServerInfo
-    from filepact.tools.registry import CallResult, Toolset
+    from filepact.faces.mcp.results import ServerInfo, ToolCache
+    from filepact.tools.registry import CallResult
     from filepact.wire.messages import Message, RequestId
     from filepact.wire.pipes import Wait
 
@@ -40,7 +47,6 @@ __all__ = [
     "ElicitationHandler",
     "ElicitationRequest",
     "FrameHandler",
-    "ToolCache",
     "ToolExecutor",
     "throttled",
 ]
@@ -230,48 +236,12 @@ class ClientQuestions:
                 self._answered.notify_all()
 
 
-class ToolCache:
-    """The tools, which are made when they are first listed or called.
-
-    Args:
-        open_tools: Makes them; called once.
-
-    Attributes:
-        changing: The names of those that change files; none before they are made.
-        write_records: Puts calls that are over into the audit log, where that is not done for each by itself.
-    """
-
-    def __init__(self, open_tools: Callable[[], Toolset]) -> None:
-        self._open = open_tools
-        self.write_records: Callable[[], None] = _nothing
-        self._lock = threading.Lock()
-        self._toolbox: Toolset | None = None
-        self.changing: frozenset[str] = frozenset()
-
-    def toolbox(self) -> Toolset:
-        """The tools themselves."""
-        with self._lock:
-            if self._toolbox is None:
-                self._toolbox = self._open()
-                changing = (one.name for one in self._toolbox.tools if one.kind != "reads")
-                self.changing = frozenset(changing)
-            return self._toolbox
-
-    def described(self) -> list[dict[str, Any]]:
-        """The tools as the protocol lists them."""
-        return [describe_tool(tool) for tool in self.toolbox().tools]
-
-    def leaving(self) -> frozenset[str]:
-        """The names of the tools whose changes may be left waiting."""
-        return frozenset(one.name for one in self.toolbox().tools if one.port == "draft")
-
-
 class ToolExecutor:
     """Carries out calls; used from several threads at once.
 
     Args:
         session_factory: Makes the session of an actor; asked once for each.
-        folders: Told by the client before its first call, if it has any.
+        folders: Told by the client before its first call, if it has any; None for a client that is not asked.
         page: What one answer may take, in bytes; None for what is known of the client.
         within: Goes before every name of a conversation that a host tells: two users of a gateway may
             tell the same.
@@ -287,7 +257,7 @@ class ToolExecutor:
         tools: ToolCache,
         *,
         session_factory: Callable[[Actor], Session],
-        folders: ClientFolders,
+        folders: ClientFolders | None = None,
         page: int | None = None,
         within: str = "",
         chat: ElicitationHandler | None = None,
@@ -329,7 +299,7 @@ class ToolExecutor:
         """
         from filepact.tools.registry import CallContext, UnknownToolError  # noqa: PLC0415 - with the tools
 
-        if not self._folders.settled:
+        if self._folders is not None and not self._folders.settled:
             self._folders.wait()
         try:
             session, page = self._session(actor, meta)
@@ -358,9 +328,46 @@ class ToolExecutor:
         """As of `ToolCache`, for a call that is not answered."""
         self._tools.write_records()
 
+    def answer(
+        self,
+        asked: ToolRequest,
+        facts: ServerInfo,
+        *,
+        cancelled: Callable[[], bool],
+        tell: Callable[[Message], None],
+        channel: ElicitationConnection | None = None,
+    ) -> ToolResponse:
+        """Carry a request out and answer it.
+
+        Args:
+            asked: The request.
+            facts: What the server says of itself.
+            cancelled: Whether nobody waits any more.
+            tell: Takes notifications for the client.
+            channel: The way to the person.
+        """
+        outcome = self.call(
+            asked.name,
+            asked.arguments,
+            actor=asked.actor,
+            meta=asked.meta,
+            cancelled=cancelled,
+            progress=_tell_nobody if asked.token is None else _progress(asked.token, tell),
+            channel=channel,
+        )
+        if isinstance(outcome, ErrorResponse):
+            return ToolResponse(replace(outcome, id=asked.id).reply)
+        if isinstance(outcome, ElicitationRequest):
+            return ToolResponse(response(asked.id, facts.asking(outcome.requests, outcome.state)))
+        result = call_result(outcome)
+        if asked.modern:
+            result = facts.modern(result)
+        message = {"jsonrpc": "2.0", "id": asked.id, "result": result}
+        return ToolResponse(message, outcome.on_sent, outcome.on_lost)
+
     def waits_for(self, name: str) -> Wait:
         """For what a call waits, as far as that is known."""
-        if not self._folders.settled:
+        if self._folders is not None and not self._folders.settled:
             return "client"
         return "disk" if name in self._tools.changing else ""
 
@@ -457,14 +464,6 @@ class CallExecutor:
                     self._running.discard(call)
                 self._ended.notify_all()
 
-    def abandon(self, wanted: RequestId) -> None:
-        """Let a call go on whose answer nobody can be given any more."""
-        with self._lock:
-            call = self._by_id.pop(_correlated(wanted), None)
-            if call is not None:
-                call.wanted = False
-                self._ended.notify_all()
-
     def settle(self, patience: float) -> None:
         """Wait until every call is answered or unwanted, or for so many seconds."""
         with self._lock:
@@ -483,7 +482,7 @@ class CallExecutor:
                 call.begun = call.cancelled = True
         for call in waiting:
             refusal = ErrorResponse(CONNECTION_CLOSED, "Connection closed", call.request.id)
-            self._end(call, refusal.reply, _nothing, _nothing)
+            self._end(call, ToolResponse(refusal.reply))
         with self._lock:
             self._ended.wait_for(lambda: not self._running)
 
@@ -493,24 +492,18 @@ class CallExecutor:
         with self._lock:
             begun, call.begun = call.begun, True
         if not begun:
-            self._end(call, *self._answer(call))
+            self._end(call, self._answer(call))
 
-    def _end(
-        self,
-        call: _RunningCall,
-        answer: Message,
-        sent: Callable[[], None],
-        lost: Callable[[], None],
-    ) -> None:
+    def _end(self, call: _RunningCall, answer: ToolResponse) -> None:
         """Answer a call, if it still is wanted."""
         with self._lock:
             try:
                 if not call.wanted:
-                    lost()
+                    answer.lost()
                     self._service.write_records()
                 else:
-                    sent()
-                    self._send(answer)
+                    answer.sent()
+                    self._send(answer.message)
                     call.wanted = False
             finally:
                 self._running.discard(call)
@@ -519,30 +512,20 @@ class CallExecutor:
                 if self._awaited:
                     self._ended.notify_all()
 
-    def _answer(self, call: _RunningCall) -> tuple[Message, Callable[[], None], Callable[[], None]]:
-        """The answer, and what to call when it is sent and when it is not."""
+    def _answer(self, call: _RunningCall) -> ToolResponse:
         asked = call.request
-        outcome = self._service.call(
-            asked.name,
-            asked.arguments,
-            actor=asked.actor,
-            meta=asked.meta,
+
+        def tell(message: Message) -> None:
+            with self._lock:
+                if call.wanted:
+                    self._send(message)
+
+        return self._service.answer(
+            asked,
+            self._facts,
             cancelled=partial(getattr, call, "cancelled"),
-            progress=_tell_nobody if asked.token is None else self._reporter(call, asked.token),
+            tell=tell,
             channel=self._channel(asked) if self._service.asks or asked.state is not None else None,
-        )
-        if isinstance(outcome, ErrorResponse):
-            return replace(outcome, id=asked.id).reply, _nothing, _nothing
-        if isinstance(outcome, ElicitationRequest):
-            result = self._facts.asking(outcome.requests, outcome.state)
-            return {"jsonrpc": "2.0", "id": asked.id, "result": result}, _nothing, _nothing
-        result = call_result(outcome)
-        if asked.modern:
-            result = self._facts.modern(result)
-        return (
-            {"jsonrpc": "2.0", "id": asked.id, "result": result},
-            outcome.on_sent,
-            outcome.on_lost,
         )
 
     def _channel(self, asked: ToolRequest) -> ElicitationConnection:
@@ -552,15 +535,15 @@ class CallExecutor:
             *(asked.state, asked.answers, asked.apps),
         )
 
-    def _reporter(self, call: _RunningCall, token: RequestId) -> Callable[[int, str], None]:
-        def tell(done: int, what: str) -> None:
-            params = {"progressToken": token, "progress": done, "message": what}
-            with self._lock:
-                if call.wanted:
-                    method = "notifications/progress"
-                    self._send({"jsonrpc": "2.0", "method": method, "params": params})
 
-        return throttled(tell)
+def _progress(token: RequestId, send: Callable[[Message], None]) -> Callable[[int, str], None]:
+    """What tells a client how far its call is, under a token of its own."""
+
+    def tell(done: int, what: str) -> None:
+        params = {"progressToken": token, "progress": done, "message": what}
+        send(notification("notifications/progress", params))
+
+    return throttled(tell)
 
 
 def throttled(tell: Callable[[int, str], None]) -> Callable[[int, str], None]:
@@ -575,10 +558,6 @@ def throttled(tell: Callable[[int, str], None]) -> Callable[[int, str], None]:
             tell(done, what)
 
     return report
-
-
-def _nothing() -> None:
-    """An answer that tells nothing besides."""
 
 
 def _tell_nobody(_done: int, _what: str) -> None:

@@ -139,13 +139,10 @@ class ProtocolContext:
     Attributes:
         opening: Its handshake, an ordinary one; None for none.
         modern: Whether it is of the era without handshakes.
-        within: Goes before every name of a conversation that a host tells: two users of a gateway may
-            tell the same.
     """
 
     opening: Message | None = None
     modern: bool = False
-    within: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import threading
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from filepact.faces.mcp.app import app_capabilities, app_resource, app_tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from filepact.tools.registry import CallResult, Tool
+    from filepact.tools.registry import CallResult, Tool, Toolset
+    from filepact.wire.messages import Message
 
 __all__ = [
     "CAPABILITIES_KEY",
@@ -19,6 +21,8 @@ __all__ = [
     "RECEIPT_KEY",
     "VERSION_KEY",
     "ServerInfo",
+    "ToolCache",
+    "ToolResponse",
     "call_result",
     "describe_tool",
     "elicitation_modes",
@@ -90,6 +94,60 @@ def _content(outcome: CallResult) -> list[dict[str, Any]]:
     if outcome.mime:
         block = {"type": "image", "data": outcome.text, "mimeType": outcome.mime}
     return [block, {"type": "text", "text": outcome.note}] if outcome.note else [block]
+
+
+def _nothing() -> None:
+    """An answer that tells nothing besides."""
+
+
+class ToolResponse(NamedTuple):
+    """The answer to a call.
+
+    Attributes:
+        message: It.
+        sent: To be called when it is sent.
+        lost: To be called when it is not.
+    """
+
+    message: Message
+    sent: Callable[[], None] = _nothing
+    lost: Callable[[], None] = _nothing
+
+
+class ToolCache:
+    """The tools, which are made when they are first listed or called.
+
+    Args:
+        open_tools: Makes them; called once.
+
+    Attributes:
+        changing: The names of those that change files; none before they are made.
+        write_records: Puts calls that are over into the audit log, where that is not done for each by itself.
+    """
+
+    def __init__(self, open_tools: Callable[[], Toolset]) -> None:
+        self._open = open_tools
+        self.write_records: Callable[[], None] = _nothing
+        self._lock = threading.Lock()
+        self._toolbox: Toolset | None = None
+        self.changing: frozenset[str] = frozenset()
+
+    def toolbox(self) -> Toolset:
+        """The tools themselves."""
+        with self._lock:
+            if self._toolbox is None:
+                self._toolbox = self._open()
+                changing = (one.name for one in self._toolbox.tools if one.kind != "reads")
+                self.changing = frozenset(changing)
+            return self._toolbox
+
+    def described(self) -> list[dict[str, Any]]:
+        """The tools as the protocol lists them."""
+        return [describe_tool(tool) for tool in self.toolbox().tools]
+
+    def leaving(self) -> frozenset[str]:
+        """The names of the tools whose changes may be left waiting."""
+        return frozenset(one.name for one in self.toolbox().tools if one.port == "draft")
 
 
 class ServerInfo:

@@ -14,7 +14,6 @@ from filepact.faces.mcp.calls import (
     CallExecutor,
     ClientFolders,
     ClientQuestions,
-    ToolCache,
     ToolExecutor,
 )
 from filepact.faces.mcp.protocol import (
@@ -23,11 +22,10 @@ from filepact.faces.mcp.protocol import (
     ElicitationResponse,
     FoldersRequest,
     FoldersResponse,
-    ProtocolContext,
     ServerProtocol,
     ToolRequest,
 )
-from filepact.faces.mcp.results import ServerInfo
+from filepact.faces.mcp.results import ServerInfo, ToolCache
 from filepact.values import before_logging
 from filepact.wire.pipes import MessagePipes, standard_pipes, stopped_by_signals
 
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Actor, Session
     from filepact.faces.mcp.calls import ElicitationHandler, FrameHandler
     from filepact.tools.registry import Toolset
-    from filepact.wire.messages import Message, RequestId
+    from filepact.wire.messages import Message
     from filepact.wire.pipes import Wait
 
 __all__ = ["INSTRUCTIONS_LIMIT", "ClientConnection", "decode", "encode", "serve"]
@@ -222,17 +220,12 @@ def _quoted(text: str) -> bytes | None:
     return b'"%b"' % data.replace(b"\n", b"\\n").replace(b"\t", b"\\t")
 
 
-def _no_folders(_folders: Sequence[str]) -> None:
-    """Nobody is asked for any."""
-
-
 class ClientConnection:
     """Everything that is kept for one client; the arguments are those of `serve`.
 
     Args:
         send: Takes what the client is to get; must not block.
         run: As of `CallExecutor`.
-        before: What is known of a conversation that goes on here.
     """
 
     def __init__(  # noqa: PLR0913 - as of `serve`
@@ -243,22 +236,20 @@ class ClientConnection:
         run: Callable[[Callable[[], None], Wait], None],
         *,
         session_factory: Callable[[Actor], Session],
-        narrow: Callable[[Sequence[str]], str | None] | None,
+        narrow: Callable[[Sequence[str]], str | None],
         page: int | None = None,
-        before: ProtocolContext | None = None,
         chat: ElicitationHandler | None = None,
         app: Callable[[], FrameHandler] | None = None,
     ) -> None:
         self._send = send
         self._questions = ClientQuestions(send)
-        self._conversation = ServerProtocol(facts, folders=narrow is not None, before=before)
-        self._folders = ClientFolders(narrow or _no_folders)
+        self._conversation = ServerProtocol(facts)
+        self._folders = ClientFolders(narrow)
         service = ToolExecutor(
             tools,
             session_factory=session_factory,
             folders=self._folders,
             page=page,
-            within="" if before is None else before.within,
             chat=chat,
             app=app,
         )
@@ -281,14 +272,6 @@ class ClientConnection:
                     self._folders.receive(answer)
                 case ElicitationResponse(answer):
                     self._questions.receive(answer)
-
-    def cancel(self, wanted: RequestId) -> None:
-        """End a request and do not answer it; from any thread."""
-        self._executor.cancel(wanted)
-
-    def abandon(self, wanted: RequestId) -> None:
-        """Let a request go on whose answer nobody can be given any more; from any thread."""
-        self._executor.abandon(wanted)
 
     def settle(self, patience: float) -> None:
         """Wait up to so many seconds for calls in flight: some clients pipe a script."""
