@@ -11,7 +11,7 @@ from collections import defaultdict
 from tests.architecture.project import MODULES, dotted, syntax
 
 MOST_MODULES = 319
-MOST_LINES = 108_000
+MOST_LINES = 108_300
 MOST_CHAPTERS = 12
 """Modules under ``CHAPTER`` lines that one module alone imports, in its own folder."""
 CHAPTER = 200
