@@ -294,7 +294,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "store.gateway": {"apsw.": STATE, "pathlib.": STATE},
     "store.known_texts": dict.fromkeys(
         (
-            *("apsw.", "os.close", "os.open", "os.path.exists", "os.stat", "os.unlink"),
+            *("apsw.", "os.close", "os.open", "os.stat", "os.unlink"),
             "pathlib.Path().unlink",
         ),
         STATE,
