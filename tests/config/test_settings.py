@@ -105,6 +105,8 @@ def test_what_an_answer_may_take_is_set() -> None:
     assert (limits.days, limits.count, limits.megabytes) == (3, 7, 100)
     assert parse_settings("[mcp]\n", name="f.toml").server.timeout == DEFAULT_SECONDS
     assert parse_settings("[mcp]\ntimeout = 1.5\n", name="f.toml").server.timeout == 1.5
+    assert parse_settings("[mcp]\napp = true\n", name="f.toml").server.shared_index
+    assert not parse_settings("[mcp]\nshared_index = false\n", name="f.toml").server.shared_index
     assert parse_settings("", name="f.toml").proxy.answer_own
     assert not parse_settings("[acp]\nanswer_own = false\n", name="f.toml").proxy.answer_own
 
@@ -117,6 +119,7 @@ def test_what_an_answer_may_take_is_set() -> None:
         ("acp = 1\n", 1, "acp"),
         ("[acp]\nanswers = true\n", 2, "acp.answers"),
         ("[acp]\nanswer_own = 1\n", 2, "acp.answer_own"),
+        ("[mcp]\nshared_index = 1\n", 2, "mcp.shared_index"),
         ("[mcp]\npage = '9000'\n", 2, "mcp.page"),
         ("proposals = 3\n", 1, "proposals"),
         ("[proposals]\nhours = 3\n", 2, "proposals.hours"),
