@@ -8,6 +8,9 @@ from typing import Any
 __all__ = ["compress", "decompress", "packed_size"]
 
 _LEVEL = 3
+_TINY = 64
+_FRAME = b"\x28\xb5\x2f\xfd\x20"
+"""How a frame begins that says in one byte how much it holds (RFC 8878, 3.1.1)."""
 _LARGEST_WINDOW = 27  # as a power of two
 
 
@@ -19,6 +22,10 @@ def compress(data: bytes, level: int = _LEVEL, *, near: bytes = b"") -> bytes:
         level: How hard it is tried.
         near: Bytes that are much like them, without which they cannot be read again then.
     """
+    if len(data) <= _TINY and not near:
+        # Nothing is gained by trying; a block that is not compressed has its length, and says that it is the last.
+        size = len(data)
+        return b"%b%c%b%b" % (_FRAME, size, (size << 3 | 1).to_bytes(3, "little"), data)
     zstd = _zstd()
     parameter, options, dictionary = zstd.CompressionParameter, {}, None
     options[parameter.compression_level] = level

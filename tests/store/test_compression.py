@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from filepact.compression import compress, decompress
+from filepact.compression import _zstd, compress, decompress
 from filepact.store.content import pack, pack_against, unpack, unpack_against
 
 TEXT = b"".join(b"line %d of the text, %d\n" % (at, at * 7919 % 1000) for at in range(2_000))
@@ -27,6 +27,16 @@ def test_journals_of_earlier_versions_are_read() -> None:
     assert unpack(EARLIER, 75) == b"abc abc abc abc abc abc.\n" * 3
     assert unpack_against(EARLIER_DELTA, TEXT, len(LIKE)) == LIKE
     assert len(pack_against(LIKE, TEXT)) <= len(EARLIER_DELTA)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 31, 63, 64, 65])
+def test_a_few_bytes_are_packed_as_the_library_packs_what_cannot_be_made_smaller(size: int) -> None:
+    data = random.Random(size).randbytes(size)
+    zstd = _zstd()
+    level = {zstd.CompressionParameter.compression_level: 3}
+    assert compress(data) == zstd.compress(data, options=level)
+    assert decompress(compress(data), size) == data
+    assert zstd.decompress(compress(data)) == data
 
 
 def test_they_come_back_whole_alone_and_beside_what_they_are_like() -> None:

@@ -182,3 +182,18 @@ def test_a_diff_for_a_reader_hides_no_line_end_and_pushes_nothing_away(
     diff: str, shown: str
 ) -> None:
     assert readable(diff) == shown
+
+
+_ODD = st.sampled_from(
+    ["a", "b = 1", "\u202e", "\u200b", "p\u0430y", "\u00e9", "\a", " " * 200 + "x"]
+)
+_TEXTS = st.lists(_ODD, max_size=4)
+
+
+@given(_TEXTS, _TEXTS, st.sampled_from(["\n", "\r\n"]))
+def test_lines_that_both_texts_have_around_it_change_nothing(
+    old: list[str], new: list[str], end: str
+) -> None:
+    alone = ["".join(f"{line}{end}" for line in some) for some in (old, new)]
+    around = f"plain{end}" * 80, f"text{end}" * 80
+    assert adds_hidden(*(f"{around[0]}{one}{around[1]}" for one in alone)) == adds_hidden(*alone)

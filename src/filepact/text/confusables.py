@@ -135,10 +135,10 @@ def adds_hidden(before: str, after: str) -> str:
     Returns:
         What it is, such as ``U+202E RIGHT-TO-LEFT OVERRIDE``; empty when there is none.
     """
-    pushed = any(blanks in after for blanks in _LONG_BLANKS)
-    if not pushed and _PLAIN.match(after):
-        return ""
     # Lines that both have are not looked at: a change of a long text is short.
+    near = middle_of(before, after, 0).new
+    if _PLAIN.match(near) and not any(blanks in near for blanks in _LONG_BLANKS):
+        return ""
     middle = middle_of(before, after)
     # In a file whose lines end in CR it is a line end.
     ends = "\r" if "\r" in before and "\n" not in before else ""
