@@ -237,11 +237,11 @@ class ServerSpec:
         Args:
             locate: Where a program is, or None.
         """
+        if "{program:" not in repr((self.options, self.settings, self.toolchain)):
+            return self
 
         def fill(value: Any) -> Any:
             if isinstance(value, str):
-                if "{program:" not in value:
-                    return value
                 return _PROGRAM.sub(lambda found: locate(found[1]) or os.devnull, value)
             if isinstance(value, dict):
                 return {key: fill(inner) for key, inner in value.items()}

@@ -97,7 +97,8 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
 
     def opened() -> Toolset:
         toolbox = open_tools()
-        tools.write_records = wire.before = toolbox.gather_records()
+        if toolbox.tools:  # else there is nobody who could have calls, or records of them
+            tools.write_records = wire.before = toolbox.gather_records()
         return toolbox
 
     tools = ToolCache(opened)
