@@ -65,7 +65,7 @@ def left(serve, root):
         rest(root)
         workspace = serve(**options)
         look(workspace)
-        file = kept(workspace)._path
+        file = Path(kept(workspace)._path)
         workspace.close()
         return file
 
@@ -351,7 +351,7 @@ def test_a_server_that_was_killed_while_it_wrote_leaves_nothing_half(serve, root
     look(another)
     check(another)
     assert kept(another).save(kept(another).load())
-    assert list(folder.iterdir()) == [kept(another)._path]
+    assert list(folder.iterdir()) == [Path(kept(another)._path)]
 
 
 def test_of_two_who_write_at_once_one_is_there_whole(left, root, store):
