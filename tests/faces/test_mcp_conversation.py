@@ -22,8 +22,15 @@ from filepact.faces.mcp.protocol import (
     ServerProtocol,
     ToolRequest,
 )
-from filepact.faces.mcp.results import ServerInfo, ToolCache, describe_tool
+from filepact.faces.mcp.results import (
+    CAPABILITIES_KEY,
+    CLIENT_KEY,
+    ServerInfo,
+    ToolCache,
+    describe_tool,
+)
 from filepact.tools.registry import Toolset
+from filepact.wire.messages import INVALID_PARAMS
 from tests.faces.envelopes import handshake, modern
 
 TESTER = Actor("agent", "tester", "7")
@@ -69,6 +76,21 @@ def test_a_call_is_carried_out_for_who_its_envelope_names(conversation):
     assert conversation.take(request(1, "tools/call", params)) == [
         ToolRequest(1, "who", {}, TESTER, None, modern=True)
     ]
+
+
+def test_each_envelope_is_taken_as_it_is_whatever_the_one_before_said(conversation):
+    def called(**changes) -> object:
+        (step,) = conversation.take(request(1, "tools/call", modern(name="who", _meta=changes)))
+        return step.actor.name if isinstance(step, ToolRequest) else step.message["error"]["code"]
+
+    other = {CLIENT_KEY: {"name": "other", "version": "1"}}
+    asking = {CAPABILITIES_KEY: {"elicitation": {"form": {}}}}
+    said = [called(), called(**other), called(**{CLIENT_KEY: {"name": 5}}), called()]
+    assert said == ["tester", "other", INVALID_PARAMS, "tester"]
+    params = modern(name="who", _meta=asking)
+    assert conversation.take(request(2, "tools/call", params))[0].modes == {"form"}
+    assert conversation.take(request(3, "tools/call", modern(name="who")))[0].modes == frozenset()
+    assert called(**{CAPABILITIES_KEY: {"elicitation": 5}}) == INVALID_PARAMS
 
 
 @pytest.mark.parametrize("extra", [{"surprise": 1}, {"result": {}}])
