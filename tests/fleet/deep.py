@@ -351,11 +351,15 @@ class Run:
         for one in threads:
             one.start()
         said = self.now()
-        while not self.enough():
-            time.sleep(0.2)
-            if self.now() - said > 60:
-                said = self.now()
-                print(f"{len(self.history.events)} operations after {said:.0f} s", flush=True)
+        try:
+            while not self.enough():
+                time.sleep(0.2)
+                if self.now() - said > 60:
+                    said = self.now()
+                    print(f"{len(self.history.events)} operations after {said:.0f} s", flush=True)
+        except KeyboardInterrupt:
+            print("interrupted: judged as far as it came", flush=True)
+            self.ending.set()
         self.fleet.end_breaking()
         late = time.monotonic() + 2 * _LONGEST
         for one in threads:
