@@ -53,8 +53,14 @@ def environment(programs: Programs, folder: Path) -> dict[str, str]:
     return programs.environment(home) | {
         "MCP_INSPECTOR_SECRET_STORE": "file",
         # Else every one of them comes back to the same port.
-        "MCP_OAUTH_CALLBACK_URL": "http://127.0.0.1:0/oauth/callback",
+        "MCP_OAUTH_CALLBACK_URL": f"http://127.0.0.1:{free_port()}/oauth/callback",
     }
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
 
 
 def call(programs: Programs, guarded: GuardedGateway, tool: str, arguments: Any, *more: str) -> Any:
@@ -96,6 +102,30 @@ def test_it_logs_in_with_an_id_that_the_issuer_gave_it(
     follow(words, environment(programs, guarded.base), guarded.root)
     assert (guarded.root / "a.txt").read_text() == "one\n2\n"
     assert [one["client_id"] for one in guarded.issuer.issued] == ["ours"]
+
+
+RULES = """
+[[access]]
+scopes = ["write"]
+
+[[access]]
+mode = "read-only"
+"""
+
+
+def test_it_logs_in_again_where_a_call_wants_another_scope(
+    programs: Programs, tmp_path: Path
+) -> None:
+    with GuardedGateway(tmp_path, RULES) as guarded:
+        (guarded.root / "a.txt").write_text("one\ntwo\n")
+        guarded.issuer.scope = "files write"
+        guarded.issuer.clients["ours"] = {"client_name": "ours", "redirect_uris": [BACK]}
+        words = [*_edit(programs, guarded), "--client-id", "ours"]
+        said = follow(words, environment(programs, tmp_path), guarded.root)
+        assert "additional scope: write" in said
+        assert (guarded.root / "a.txt").read_text() == "one\n2\n"
+        granted = [one["scope"] for one in guarded.issuer.grants]
+        assert (granted[0], granted[-1]) == ("files", "files write")
 
 
 class _Document(BaseHTTPRequestHandler):
@@ -175,8 +205,7 @@ def _edit(programs: Programs, guarded: GuardedGateway) -> list[str]:
 def page(programs: Programs, guarded: GuardedGateway) -> Iterator[str]:
     """The address of the page, served by its own program."""
     _listing, words = commands("MCP Inspector", inspector(programs), guarded.url)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
+    port = str(free_port())
     more = {"CLIENT_PORT": port, "HOST": "127.0.0.1", "MCP_AUTO_OPEN_ENABLED": "false"}
     process = subprocess.Popen(
         words,

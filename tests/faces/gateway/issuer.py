@@ -61,6 +61,7 @@ class Issuer(ThreadingHTTPServer):
         tells: Cleared, it keeps whoever asks for its keys waiting.
         asked: The paths that were asked for.
         issued: What tokens were asked for with, in turn.
+        grants: What was answered to that.
     """
 
     daemon_threads = True
@@ -80,6 +81,7 @@ class Issuer(ThreadingHTTPServer):
         self.tells.set()
         self.asked: list[str] = []
         self.issued: list[dict[str, str]] = []
+        self.grants: list[dict[str, Any]] = []
         self.codes: dict[str, dict[str, str]] = {}
         self.thread = threading.Thread(target=self.serve_forever, daemon=True)
         self.thread.start()
@@ -184,14 +186,16 @@ class Issuer(ThreadingHTTPServer):
         allowed = self.scope.split()
         wanted = [one for one in asked.get("scope", "").split() if one in allowed] or allowed
         again = secrets.token_urlsafe(16)
-        self.codes[again] = asked
-        return {
+        given = {
             "access_token": self.token(asked["resource"], scope=" ".join(wanted)),
             "token_type": "Bearer",
             "expires_in": self.lasts,
             "refresh_token": again,
             "scope": " ".join(wanted),
         }
+        self.codes[again] = asked
+        self.grants.append(given)
+        return given
 
 
 def _proves(form: dict[str, str], asked: dict[str, str]) -> bool:

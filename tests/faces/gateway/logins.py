@@ -103,7 +103,7 @@ def follow(words: Sequence[str], environment: Mapping[str, str], folder: Path) -
     with suppress(OSError):  # That is how a terminal tells that nobody is there any more.
         while part := os.read(here, 65_536):
             said += part
-            if b"[Y/n]" in part:
+            if b"[Y/n]" in part or b"[y/N]" in part:
                 os.write(here, b"y\n")
     process.wait()
     late.cancel()

@@ -9,6 +9,7 @@ import json
 import re
 import time
 from http.client import HTTPException
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -31,7 +32,6 @@ from tests.forked import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
 
@@ -55,6 +55,14 @@ mode = "read-only"
 [[access]]
 users = ["eve"]
 scopes = ["more"]
+
+[[access]]
+users = ["sue"]
+scopes = ["more"]
+
+[[access]]
+users = ["sue"]
+mode = "read-only"
 """
 
 
@@ -183,7 +191,7 @@ def test_without_a_token_a_client_is_told_where_one_is_to_be_had(guarded, issuer
     told = guarded.client().send("GET", path=urlsplit(said["resource_metadata"]).path)
     assert told.message["resource"] == resource(guarded)
     assert told.message["authorization_servers"] == [issuer.url]
-    assert told.message["scopes_supported"] == ["files", "more"]
+    assert told.message["scopes_supported"] == ["files"]
     docs = guarded.client().send("GET", path="/.well-known/oauth-protected-resource/mcp/docs")
     assert docs.message["resource"] == resource(guarded, "/mcp/docs")
     none = guarded.client().send("GET", path="/.well-known/oauth-protected-resource/mcp/none")
@@ -339,6 +347,32 @@ def test_a_token_that_does_not_allow_enough_is_told_what_is_missing(
     said = answer.headers["www-authenticate"]
     assert 'error="insufficient_scope"' in said
     assert f'scope="{wanted}"' in said
+
+
+def test_a_call_that_wants_another_scope_says_which_and_works_with_it(guarded, issuer, base):
+    """So a client asks its user for more when that is used, and not at its first login."""
+    file = base / "root" / "up.txt"
+    file.write_text("one\n")
+    change = {"path": "up.txt", "old_string": "one", "new_string": "two"}
+    less = f"Bearer {issuer.token(resource(guarded), sub='sue')}"
+    more = f"Bearer {issuer.token(resource(guarded), sub='sue', scope='more files')}"
+    client = guarded.client(authorization=less)
+    assert client.open().status == 200
+    assert "edit_file" in {tool["name"] for tool in client.ask("tools/list").result["tools"]}
+    assert "one" in client.call("read_file", path="up.txt").text
+    for answer in (
+        client.call("edit_file", **change),
+        client.without_session("tools/call", name="edit_file", arguments=change),
+    ):
+        assert (answer.status, answer.code) == (403, "FORBIDDEN")
+        said = dict(re.findall(r'(\w+)="([^"]*)"', answer.headers["www-authenticate"]))
+        assert (said["error"], said["scope"]) == ("insufficient_scope", "files more")
+        assert said["resource_metadata"].endswith("/.well-known/oauth-protected-resource/mcp")
+    assert file.read_text() == "one\n"
+    assert client.call("none").status == 200
+    client.headers["authorization"] = more
+    assert client.call("edit_file", **change).result["isError"] is False
+    assert file.read_text() == "two\n"
 
 
 def test_scopes_may_be_a_list(guarded, issuer):
@@ -641,3 +675,23 @@ def test_what_is_no_address_is_told(tmp_path: Path, address: str):
     done = run(words, capture_output=True)
     assert done.returncode == 2
     assert b"INVALID_PARAMS" in done.stderr
+
+
+# -- what the reference says -----------------------------------------------------------------------
+
+
+def test_the_reference_names_tests_that_are_there():
+    project = Path(__file__).resolve().parents[3]
+    text = (project / "docs/reference/gateway-authorization.md").read_text()
+    named = set(re.findall(r"`(test_\w+)`", text))
+    here = [
+        *Path(__file__).parent.glob("test_*.py"),
+        project / "tests/faces/test_inspector_login.py",
+    ]
+    there = {
+        one
+        for file in here
+        for one in re.findall(r"^def (test_\w+)", file.read_text(), re.MULTILINE)
+    }
+    assert named
+    assert named - there == set()

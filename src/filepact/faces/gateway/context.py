@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from filepact.faces.mcp.results import ServerInfo, ToolCache
     from filepact.wire.messages import Message
 
-__all__ = ["RealmTools", "RequestCall", "RequestContext", "UserContext"]
+__all__ = ["RealmTools", "RequestCall", "RequestContext", "UserContext", "WiderAccess"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +43,49 @@ class RealmTools:
 
 
 @dataclass(frozen=True, slots=True)
+class WiderAccess:
+    """What somebody might use with a token that allows more.
+
+    Attributes:
+        error: Says so, where it is used without.
+        challenge: What ``WWW-Authenticate`` says then.
+    """
+
+    served: RealmTools
+    error: FilepactError
+    challenge: str
+
+
+@dataclass(frozen=True, slots=True)
 class UserContext:
     """Who asks, and for what.
 
     Attributes:
         user: Empty where nobody has to say who they are.
         realm: The name of the workspace.
+        wider: None where no scope is lacking.
     """
 
     user: str
     realm: str
     served: RealmTools
+    wider: WiderAccess | None = None
+
+    def seen(self, method: str, params: object) -> UserContext | WiderAccess:
+        """As whom a request is answered; or what it is that it would need.  It may have to open the tools.
+
+        Tools that only a scope is lacking for are listed, and a call of one says which: so a client asks its
+        user for no more than what is used.
+        """
+        if self.wider is None:
+            return self
+        here, there = self.served.tools.names(), self.wider.served.tools.names()
+        if not here < there:
+            return self
+        if method != "tools/call":
+            return replace(self, served=self.wider.served, wider=None)
+        called = params.get("name") if isinstance(params, dict) else None
+        return self.wider if called in there - here else self
 
 
 class RequestCall(Protocol):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.config.serving import CallLimits
 from filepact.errors import AccessDeniedError, FilepactError, UnauthorizedError
-from filepact.faces.gateway.context import UserContext
+from filepact.faces.gateway.context import UserContext, WiderAccess
 from filepact.faces.gateway.issuer import UserClaims
 from filepact.faces.gateway.limits import LimitChecks
 from filepact.faces.gateway.realms import path_of_realm, realm_at
@@ -121,7 +121,7 @@ class TokenGatewayGuard:
             "bearer_methods_supported": ["header"],
             "resource_name": "filepact",
         }
-        if scopes := self._all_scopes():
+        if scopes := self._first_scopes():
             told["scopes_supported"] = scopes
         # Clients in web pages read it as well; it is nobody's secret.
         # They send the version of the protocol along, so browsers ask first whether that is taken.
@@ -142,10 +142,15 @@ class TokenGatewayGuard:
             known = await self._known(token, realm)
         except UnauthorizedError as error:
             return self._failed(request, realm, error)
-        access = self._allowed(known, realm)
-        if isinstance(access, HttpAnswer):
-            return access
-        return UserContext(known.user, realm, self._realms.served(realm, access))
+        allowed = self._allowed(known, realm)
+        if isinstance(allowed, HttpAnswer):
+            return allowed
+        access, passed = allowed
+        wider: WiderAccess | None = None
+        if passed is not None:
+            lack, challenge = self._lacking(realm, self._scopes | frozenset(passed.scopes))
+            wider = WiderAccess(self._realms.served(realm, passed.access), lack, challenge)
+        return UserContext(known.user, realm, self._realms.served(realm, access), wider)
 
     # -- who ----------------------------------------------------------------------------------
 
@@ -178,16 +183,19 @@ class TokenGatewayGuard:
 
     # -- what they may ------------------------------------------------------------------------
 
-    def _allowed(self, known: UserClaims, realm: str) -> RealmAccess | HttpAnswer:
+    def _allowed(
+        self, known: UserClaims, realm: str
+    ) -> tuple[RealmAccess, AccessRule | None] | HttpAnswer:
+        """What somebody may, with the first rule that was passed over for scopes; or why nothing."""
         if not self._rules:
             missing = self._scopes - known.scopes
-            return self._more_scopes(realm, self._scopes) if missing else self._access
+            return self._more_scopes(realm, self._scopes) if missing else (self._access, None)
         fitting = [one for one in self._rules if _fits(one, known, realm)]
-        for rule in fitting:
+        for number, rule in enumerate(fitting):
             # A token of the gateway's own has no scopes: the rules alone say what it may.
             own = known.user.startswith(OWN)
             if own or self._scopes | frozenset(rule.scopes) <= known.scopes:
-                return rule.access
+                return rule.access, fitting[0] if number else None
         if fitting:
             return self._more_scopes(realm, self._scopes | frozenset(fitting[0].scopes))
         error = AccessDeniedError(
@@ -197,22 +205,26 @@ class TokenGatewayGuard:
         return refusal(error)
 
     def _more_scopes(self, realm: str, scopes: frozenset[str]) -> HttpAnswer:
+        error, challenge = self._lacking(realm, scopes)
+        return refusal(error, challenge=challenge)
+
+    def _lacking(self, realm: str, scopes: frozenset[str]) -> tuple[AccessDeniedError, str]:
         error = AccessDeniedError(
             "the token lacks a scope for this",
             hint="Log in again with the scopes that the answer names.",
             scopes=tuple(sorted(scopes)),
         )
-        said = self._challenge(realm, "insufficient_scope", error.message, scopes)
-        return refusal(error, challenge=said)
+        return error, self._challenge(realm, "insufficient_scope", error.message, scopes)
 
     # -- what clients are told ----------------------------------------------------------------
 
     def _resource(self, realm: str) -> str:
         return f"{self._url}{path_of_realm(realm)}"
 
-    def _all_scopes(self) -> list[str]:
+    def _first_scopes(self) -> list[str]:
+        """What a client asks for at its first login: what everybody needs, for the rest is asked for when used."""
         more = {scope for rule in self._rules for scope in rule.scopes}
-        return sorted(self._scopes | more)
+        return sorted(self._scopes or more)
 
     def _challenge(
         self, realm: str, error: str = "", why: str = "", scopes: frozenset[str] | None = None

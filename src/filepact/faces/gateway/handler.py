@@ -18,7 +18,7 @@ from filepact.errors import (
     ShuttingDownError,
     without_threads,
 )
-from filepact.faces.gateway.context import RequestContext
+from filepact.faces.gateway.context import RequestContext, WiderAccess
 from filepact.faces.gateway.exchange import CallPool, GatewayCall, ResponseWriter
 from filepact.faces.gateway.repeats import RequestName
 from filepact.faces.gateway.requests import (
@@ -293,11 +293,20 @@ class GatewayHandler:
     ) -> HttpAnswer | None:
         """Carry a request out and send what comes of it, within the limits; else why it is refused."""
         try:
-            talk = self._talk(request, caller, message, session, modern=modern)
             over = self._limits.begin(session.id if session else "", caller.user, size)
         except FilepactError as error:
             return refusal(error, message["id"])
         try:
+            if caller.wider is not None:
+                asked = (message["method"], message.get("params"))
+                seen = await asyncio.to_thread(caller.seen, *asked)
+                if isinstance(seen, WiderAccess):
+                    return refusal(seen.error, message["id"], seen.challenge)
+                caller = seen
+            try:
+                talk = self._talk(request, caller, message, session, modern=modern)
+            except FilepactError as error:
+                return refusal(error, message["id"])
             call = GatewayCall(asyncio.get_running_loop(), talk.answer)
             if talk.waits:
                 await self._carry_out(request, talk, call, receive, out)

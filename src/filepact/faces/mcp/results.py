@@ -145,6 +145,10 @@ class ToolCache:
         """The tools as the protocol lists them."""
         return [describe_tool(tool) for tool in self.toolbox().tools]
 
+    def names(self) -> frozenset[str]:
+        """The names of all."""
+        return frozenset(one.name for one in self.toolbox().tools)
+
     def leaving(self) -> frozenset[str]:
         """The names of the tools whose changes may be left waiting."""
         return frozenset(one.name for one in self.toolbox().tools if one.port == "draft")
