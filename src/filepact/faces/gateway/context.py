@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from filepact.faces.mcp.results import ServerInfo, ToolCache
     from filepact.wire.messages import Message
 
-__all__ = ["RealmTools", "RequestCall", "RequestContext", "UserContext", "WiderAccess"]
+__all__ = ["RealmTools", "RequestCall", "RequestContext", "TokenAccess", "UserContext"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class RealmTools:
 
 
 @dataclass(frozen=True, slots=True)
-class WiderAccess:
+class TokenAccess:
     """What somebody might use with a token that allows more.
 
     Attributes:
@@ -69,9 +69,9 @@ class UserContext:
     user: str
     realm: str
     served: RealmTools
-    wider: WiderAccess | None = None
+    wider: TokenAccess | None = None
 
-    def seen(self, method: str, params: object) -> UserContext | WiderAccess:
+    def seen(self, method: str, params: object) -> UserContext | TokenAccess:
         """As whom a request is answered; or what it is that it would need.  It may have to open the tools.
 
         Tools that only a scope is lacking for are listed, and a call of one says which: so a client asks its

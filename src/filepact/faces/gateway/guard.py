@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.config.serving import CallLimits
 from filepact.errors import AccessDeniedError, FilepactError, UnauthorizedError
-from filepact.faces.gateway.context import UserContext, WiderAccess
+from filepact.faces.gateway.context import TokenAccess, UserContext
 from filepact.faces.gateway.issuer import UserClaims
 from filepact.faces.gateway.limits import LimitChecks
 from filepact.faces.gateway.realms import path_of_realm, realm_at
@@ -146,10 +146,10 @@ class TokenGatewayGuard:
         if isinstance(allowed, HttpAnswer):
             return allowed
         access, passed = allowed
-        wider: WiderAccess | None = None
+        wider: TokenAccess | None = None
         if passed is not None:
             lack, challenge = self._lacking(realm, self._scopes | frozenset(passed.scopes))
-            wider = WiderAccess(self._realms.served(realm, passed.access), lack, challenge)
+            wider = TokenAccess(self._realms.served(realm, passed.access), lack, challenge)
         return UserContext(known.user, realm, self._realms.served(realm, access), wider)
 
     # -- who ----------------------------------------------------------------------------------

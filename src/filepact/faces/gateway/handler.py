@@ -18,7 +18,7 @@ from filepact.errors import (
     ShuttingDownError,
     without_threads,
 )
-from filepact.faces.gateway.context import RequestContext, WiderAccess
+from filepact.faces.gateway.context import RequestContext, TokenAccess
 from filepact.faces.gateway.exchange import CallPool, GatewayCall, ResponseWriter
 from filepact.faces.gateway.repeats import RequestName
 from filepact.faces.gateway.requests import (
@@ -300,7 +300,7 @@ class GatewayHandler:
             if caller.wider is not None:
                 asked = (message["method"], message.get("params"))
                 seen = await asyncio.to_thread(caller.seen, *asked)
-                if isinstance(seen, WiderAccess):
+                if isinstance(seen, TokenAccess):
                     return refusal(seen.error, message["id"], seen.challenge)
                 caller = seen
             try:
