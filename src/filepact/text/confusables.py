@@ -22,7 +22,7 @@ from filepact.text.detect_encoding import (
     misleading,
     names_encoding,
 )
-from filepact.text.lines import middle_of
+from filepact.text.lines import common_head, common_tail, middle_of
 from filepact.values import late_regex
 
 if TYPE_CHECKING:
@@ -136,7 +136,9 @@ def adds_hidden(before: str, after: str) -> str:
         What it is, such as ``U+202E RIGHT-TO-LEFT OVERRIDE``; empty when there is none.
     """
     # Lines that both have are not looked at: a change of a long text is short.
-    near = middle_of(before, after, 0).new
+    head = common_head(before, after)
+    end = after.find("\n", len(after) - common_tail(before[head:], after[head:]))
+    near = after[after.rfind("\n", 0, head) + 1 : end + 1 or len(after)]
     if _PLAIN.match(near) and not any(blanks in near for blanks in _LONG_BLANKS):
         return ""
     middle = middle_of(before, after)

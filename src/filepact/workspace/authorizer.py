@@ -266,7 +266,8 @@ def _signs(
     same = source is not None and source.data == written.data
     if not same and adds_hidden("" if source is None else _text_of(source), _text_of(written)):
         signs.add("hidden characters")
-    if not same and _disguises(source, written):
+    named = not written.data.isascii() or names_encoding(written.data)
+    if not same and named and _disguises(source, written):
         signs.add("encoding")
     if change.before is None:
         if trips_programs(change.path.path):
@@ -278,8 +279,6 @@ def _signs(
 
 
 def _disguises(source: Document | None, written: Document) -> bool:
-    if written.data.isascii() and not names_encoding(written.data):
-        return False
     sides: list[SourceText | None] = []
     for side in (source, written):
         try:
