@@ -18,7 +18,7 @@ def over(found: dict[str, int], most: dict[str, int]) -> dict[str, str]:
 def test_a_read_over_mcp_takes_few_calls(tmp_path):
     most = {
         "modules": 37,
-        "calls": 138,
+        "calls": 135,
         "names resolved": 1,
         "openat2": 1,
         "whole reads": 1,

@@ -88,6 +88,8 @@ class Encoding:
     @property
     def traced(self) -> str:
         """The label, and in one word who said so; plain UTF-8 needs no witness."""
+        if self.name == "utf-8" and not (self.rival or self.bom):
+            return self.name
         if self.rival:
             who = "the file itself" if self.origin == "declared" else self.origin
             return f"{self.label}, though {who} says {self.rival}"

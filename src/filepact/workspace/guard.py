@@ -116,7 +116,9 @@ class Guard:
         asked = self._decide(AccessRequest(root.path, relative, action, agent), sent)
         held = None
         if keep is not None and follow:
-            held = keep.enter_context(closing(root.hold(relative)))
+            # Of the folder of what is only read nothing has to be known.
+            held = root.hold_in_one_step(relative) if action == "read" else None
+            held = keep.enter_context(closing(held or root.hold(relative)))
         place = root.place(relative, follow=follow) if held is None else held.info
         return self._resolved(lookup, place, asked, held)
 
@@ -365,8 +367,12 @@ class Guard:
         Raises:
             PathBlockedError: It holds a private key.
         """
-        if self.net and self._secrets.holds_key(held, like):
+        if self.holds_key(held, like):
             self.permit(path, action, agent=agent, signs=frozenset({"private key"}))
+
+    def holds_key(self, held: bytes | Document, like: Document | None = None) -> bool:
+        """Whether there is a private key in what a file holds, if files are looked through for such."""
+        return self.net and self._secrets.holds_key(held, like)
 
     def hides(self, path: WorkspacePath, agent: str, held: Iterable[bytes | Document] = ()) -> bool:
         """Whether an agent may not see what a file holds, nor its size, revision or sameness.

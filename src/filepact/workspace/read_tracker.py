@@ -20,7 +20,7 @@ from filepact.text.lines import chomp, line_starts, split_lines
 from filepact.values import begun, dataclass, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from filepact.domain.document import Document, RootId, WorkspacePath
     from filepact.domain.operation import Session
@@ -236,9 +236,7 @@ class TextCache(Generic[_Key, _Value]):
         self._limit = limit
         self._size = 0
         self._values: OrderedDict[_Key, _Value] = OrderedDict()
-
-    def get(self, key: _Key) -> _Value | None:
-        return self._values.get(key)
+        self.get: Callable[[_Key], _Value | None] = self._values.get
 
     def put(self, key: _Key, value: _Value) -> None:
         self.drop(key)
