@@ -30,11 +30,15 @@ def test_what_was_kept_is_found_by_its_conversation_alone(
 ):
     with closing(SqliteKnownTexts(str(tmp_path / "known.db"))) as file:
         assert file.get("c", path(name)) is None
+        assert not file.paths("c", RootId("/r"))
         file.put({("c", path(name)): one})
         assert (tmp_path / "known.db").stat().st_mode & 0o777 == 0o600
         assert file.get("other", path(name)) is None
     with closing(SqliteKnownTexts(str(tmp_path / "known.db"))) as file:
         assert file.get("c", path(name)) == one
+        assert file.paths("c", RootId("/r")) == {path(name)}
+        assert not file.paths("c", RootId("/other"))
+        assert not file.paths("other", RootId("/r"))
         file.put({("c", path(name)): None})
         assert file.get("c", path(name)) is None
 
@@ -44,6 +48,7 @@ def test_what_is_older_than_it_may_be_is_not_found(tmp_path: Path):
         file.put({("c", path("a")): known("a")})
     with closing(SqliteKnownTexts(str(tmp_path / "known.db"), kept=0)) as file:
         assert file.get("c", path("a")) is None
+        assert not file.paths("c", RootId("/r"))
 
 
 def test_the_oldest_makes_room(tmp_path: Path):

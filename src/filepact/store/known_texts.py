@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import apsw
 
-from filepact.domain.document import KnownTextRecord, Revision
+from filepact.domain.document import KnownTextRecord, Revision, WorkspacePath
 from filepact.store.content import pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from filepact.domain.document import WorkspacePath
+    from filepact.domain.document import RootId
 
 __all__ = ["KEPT", "SqliteKnownTexts"]
 
@@ -112,6 +112,20 @@ class SqliteKnownTexts:
         if len(self._unpacked) > _UNPACKED:
             self._unpacked.popitem(last=False)
         return record
+
+    def paths(self, conversation: str, root: RootId) -> frozenset[WorkspacePath]:
+        """The files of a root of which a text is stored that is not too old."""
+        with self._reading_lock, suppress(apsw.Error, ValueError, OSError):
+            if (file := _identity(self._path)) is None:
+                return frozenset()
+            self._reading = self._opened(self._reading, file)
+            rows: list[tuple[Any, ...]] = self._reading.database.execute(
+                "SELECT path FROM known WHERE conversation = ? AND root = ? AND at > ?",
+                (conversation, _bytes(root), time.time() - self._kept),
+            ).fetchall()
+            names = (path.decode("utf-8", "surrogateescape") for (path,) in rows)
+            return frozenset(WorkspacePath(root, name) for name in names)
+        return frozenset()
 
     def put(self, known: Mapping[tuple[str, WorkspacePath], KnownTextRecord | None]) -> None:
         """Keep what is known of files by conversation; None forgets it."""
@@ -204,6 +218,8 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 def _names(path: WorkspacePath) -> tuple[bytes, bytes]:
     """The root and the path as bytes, since names need not be UTF-8."""
-    return path.root.encode("utf-8", "surrogateescape"), path.path.encode(
-        "utf-8", "surrogateescape"
-    )
+    return _bytes(path.root), _bytes(path.path)
+
+
+def _bytes(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")

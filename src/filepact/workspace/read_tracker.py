@@ -21,6 +21,7 @@ from filepact.values import begun, dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
     from filepact.domain.document import Document, RootId, WorkspacePath
     from filepact.domain.operation import Session
@@ -258,6 +259,9 @@ class KnownTextStore(Protocol):
     def get(self, conversation: str, path: WorkspacePath) -> KnownTextRecord | None:
         """The known text that was kept of a file."""
 
+    def paths(self, conversation: str, root: RootId) -> AbstractSet[WorkspacePath]:
+        """The files of a root of which something is kept."""
+
     def put(self, known: Mapping[tuple[str, WorkspacePath], KnownTextRecord | None]) -> None:
         """Keep what is known of files by conversation; None forgets it."""
 
@@ -282,6 +286,8 @@ class KnownTextWriter:
         self._held = ExitStack()
         # By conversation and root: the session that speaks for it here, and whether it takes over.
         self._owners: dict[tuple[str, RootId], tuple[_Who, bool]] = {}
+        # Nobody else writes for it since then: the files of which an earlier process has left something.
+        self._left: dict[tuple[str, RootId], AbstractSet[WorkspacePath]] = {}
         self._asked: set[tuple[_Who, WorkspacePath]] = set()
         self._news: dict[tuple[str, WorkspacePath], KnownTextRecord | None] = {}
         self._lock = threading.Lock()
@@ -294,6 +300,8 @@ class KnownTextWriter:
         """The known text of an earlier process; asked once for each file."""
         name = _lasting_name(session)
         if name is None or not (session.shared or self._takes_over(session, name, path)):
+            return None
+        if not session.shared and path not in self._left[name, path.root]:
             return None
         kept = self._memory.get(name, path)
         return None if kept is None else KnownText(kept.text, kept.revision, kept.shown, kept.read)
@@ -343,6 +351,7 @@ class KnownTextWriter:
             else:
                 self._held.push(held)
                 owner = (who, True)
+                self._left[name, root] = self._memory.paths(name, root)
             self._owners[name, root] = owner
         return owner
 
