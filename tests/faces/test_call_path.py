@@ -18,7 +18,8 @@ def over(found: dict[str, int], most: dict[str, int]) -> dict[str, str]:
 def test_a_read_over_mcp_takes_few_calls(tmp_path):
     most = {
         "modules": 37,
-        "calls": 135,
+        # Up to three more on a busy machine, where a call takes so long that another thread reads on.
+        "calls": 138,
         "names resolved": 1,
         "openat2": 1,
         "whole reads": 1,
@@ -42,7 +43,8 @@ def test_an_edit_over_mcp_takes_few_calls(tmp_path):
         # keeps, so that a write can be tried again, and three for reads in order and for roots that others share.
         # Two for how a message comes: a pipe may have to be read once more.  One for places, apart from the guard.
         "modules": 69,
-        "calls": 540,
+        # Up to three more on a busy machine.
+        "calls": 543,
         "names resolved": 2,
         "openat2": 5,
         "whole reads": 1,

@@ -45,6 +45,7 @@ GUARDED: dict[str, tuple[str, ...]] = {
     "filepact/fs/read_only_root.py": (*FS, "tests/fs/test_home_secrets.py"),
     "filepact/fs/read.py": (*FS, "tests/fs/test_atomic.py", "tests/fs/test_walk.py"),
     "filepact/workspace/guard.py": DOOR,
+    "filepact/workspace/location.py": DOOR,
     "filepact/workspace/authorizer.py": DOOR,
 }
 """Modules that refuse, and the tests that are about them, those that notice most first."""
