@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import sys
 import time
 from contextlib import suppress
 from mmap import ACCESS_COPY, mmap
@@ -186,7 +187,9 @@ def _write(descriptor: int, record: IndexRecord, identity: tuple[int, int]) -> N
     size = _HEAD.size + sum(map(len, body))
     if size > _LARGEST:
         raise ValueError("too large to be kept")
-    os.posix_fallocate(descriptor, 0, size)  # a full disk is noticed now, and not through the map
+    if sys.platform == "linux":
+        # A full disk is noticed now, and not through the map.
+        os.posix_fallocate(descriptor, 0, size)
     head = _HEAD.pack(_MAGIC, bytes(32), *facts)
     digest = _digest([head, *body])
     os.lseek(descriptor, 0, os.SEEK_SET)
