@@ -16,7 +16,7 @@ from filepact.domain.operation import AuditOptions
 from filepact.domain.policy import AccessRequest, decide
 from filepact.errors import InvalidParamsError
 from filepact.fs.home_secrets import SecretIndex
-from filepact.fs.kernel import DiskSync, most_watches
+from filepact.fs.kernel import FileSync, most_watches
 from filepact.fs.locks import locked_by
 from filepact.fs.root import Root
 from filepact.fs.state import open_audit_pipes, open_state, whoami
@@ -150,7 +150,7 @@ def open_folders(
             opened, given=[str(path) for path in roots], policy=policy, net=settings.guard.content
         )
         encodings = EncodingSettings(guard, settings.encodings)
-        store = journal = store or SqliteStore(state.database, locked_by=locked_by, disk=DiskSync())
+        store = journal = store or SqliteStore(state.database, locked_by=locked_by, disk=FileSync())
         audit = audit_log(auditing, state.audit, policy, user, outside)
 
         def make() -> Workspace:

@@ -332,4 +332,5 @@ def test_a_hook_loads_next_to_nothing(hooks):
         "filepact.faces.cli",
         "filepact.faces.hooks",
         "filepact.faces.hooks.client",
+        "gc",
     ]

@@ -128,11 +128,13 @@ def test_a_gateway_does_with_the_threads_it_has_or_asks_to_come_again(
     (address,) = re.findall(r"http://([^/]+)/mcp", gateway.stderr.readline())
     limited(gateway.pid, 0)
     client = Client(address)
-    refused = client.open()
+    # To greet takes no thread.
+    assert client.open().status == 200
+    refused = client.call("read_file", id_="r", path="f0.txt")
     assert (refused.status, refused.code) == (503, "NO_THREADS")
     assert int(refused.headers["retry-after"]) >= 1
     limited(gateway.pid, None)
-    assert client.open().status == 200
+    assert client.call("read_file", id_="r", path="f0.txt").result["isError"] is False
     limited(gateway.pid, 0)
     answers = []
 

@@ -119,6 +119,24 @@ def test_a_wait_that_was_given_up_does_not_keep_the_lock(tmp_path: Path) -> None
         pass
 
 
+@pytest.mark.parametrize("freed", [True, False])
+def test_who_gets_no_thread_to_wait_in_looks_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, freed: bool
+) -> None:
+    monkeypatch.setattr(locking, "begun", lambda _thread: False)
+    process = holder(tmp_path)
+    if freed:
+        threading.Timer(0.1, process.kill).start()
+    locks = FileLocks(str(tmp_path / "locks"))
+    if freed:
+        with locks.hold(["a"], timeout=60):
+            pass
+    else:
+        with pytest.raises(TimedOutError), locks.hold(["a"], timeout=0.1):
+            pass
+    end(process)
+
+
 @pytest.mark.parametrize("late", [True, False])
 def test_a_wait_that_a_signal_ends_does_not_keep_the_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: bool

@@ -16,7 +16,7 @@ import pytest
 
 from filepact.domain.document import content_id
 from filepact.errors import FilepactError, StateFailedError
-from filepact.fs.kernel import DiskSync
+from filepact.fs.kernel import FileSync
 from filepact.store.connection import Database
 from filepact.store.integrity import check_journal, salvage
 from filepact.store.schema import MIGRATIONS, migrate
@@ -332,8 +332,8 @@ def test_transactions_that_wait_for_the_disk_reach_it_together(
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[DiskSync]:
-    found = DiskSync()
+def disk(tmp_path: Path) -> Iterator[FileSync]:
+    found = FileSync()
     with (tmp_path / "any").open("wb") as file:
         if not found.begin(file.fileno()):
             pytest.skip("the system cannot do it")
@@ -344,7 +344,7 @@ def disk(tmp_path: Path) -> Iterator[DiskSync]:
 
 @pytest.mark.parametrize("able", [True, False])
 def test_something_is_done_while_the_disk_is_waited_for(
-    path: Path, monkeypatch: pytest.MonkeyPatch, disk: DiskSync, able: bool
+    path: Path, monkeypatch: pytest.MonkeyPatch, disk: FileSync, able: bool
 ) -> None:
     database = Database(str(path), disk=disk)
     order: list[str] = []
@@ -375,7 +375,7 @@ def test_something_is_done_while_the_disk_is_waited_for(
 
 
 def test_a_failure_of_the_disk_that_was_waited_for_is_told_and_remembered(
-    path: Path, monkeypatch: pytest.MonkeyPatch, disk: DiskSync
+    path: Path, monkeypatch: pytest.MonkeyPatch, disk: FileSync
 ) -> None:
     database = Database(str(path), disk=disk)
     waited, done = disk.wait, []
@@ -399,7 +399,7 @@ def test_a_failure_of_the_disk_that_was_waited_for_is_told_and_remembered(
 def test_who_waits_for_another_s_turn_at_the_disk_does_something_until_then(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = Database(str(path), disk=DiskSync())
+    database = Database(str(path), disk=FileSync())
     real, begun, go, done = os.fdatasync, Event(), Event(), Event()
 
     def slow(descriptor: int) -> None:

@@ -13,7 +13,7 @@ import pytest
 from filepact.errors import StaleFileError, StateFailedError, WriteFailedError
 from filepact.fs import atomic
 from filepact.fs.atomic import DisplacedFile
-from filepact.fs.kernel import DiskSync
+from filepact.fs.kernel import FileSync
 from filepact.fs.root import Root
 from filepact.workspace import displaced_files
 from tests.workspace.acting import edit, write
@@ -261,7 +261,7 @@ def test_an_intention_that_the_journal_s_disk_refuses_is_taken_back_by_the_next_
         raise OSError(errno.EIO, "Input/output error")
 
     with monkeypatch.context() as patched:
-        patched.setattr(DiskSync, "begin", lambda _self, _descriptor: False)
+        patched.setattr(FileSync, "begin", lambda _self, _descriptor: False)
         patched.setattr(os, "fdatasync", failing)
         with pytest.raises(StateFailedError) as caught:
             edit(workspace, session, "a.txt", "old", "new")

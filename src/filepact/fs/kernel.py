@@ -21,7 +21,7 @@ __all__ = [
     "NO_LINKS",
     "NO_MAGIC_LINKS",
     "NO_MOUNTS",
-    "DiskSync",
+    "FileSync",
     "capset",
     "file_system",
     "inotify_add_watch",
@@ -235,7 +235,7 @@ class _Request(ctypes.Structure):
     ]
 
 
-class DiskSync:
+class FileSync:
     """Has a file put on its disk while its caller goes on; one at a time.
 
     It is done by the kernel's own threads, so nobody waits for Python's lock because of it.

@@ -19,7 +19,7 @@ from filepact.store.schema import MIGRATIONS, check, migrate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from filepact.store.transaction import DiskSync
+    from filepact.store.transaction import FileSync
 
 _Answer = TypeVar("_Answer")
 
@@ -102,7 +102,7 @@ class Database:
         *,
         patience: float = _PATIENCE,
         locked_by: Callable[[str, int, int], str] = lambda _path, _first, _count: "",
-        disk: DiskSync | None = None,
+        disk: FileSync | None = None,
     ) -> None:
         self._path = path
         self._log = f"{path}-wal"

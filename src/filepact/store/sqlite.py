@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from filepact.domain.operation import Operation
-    from filepact.store.transaction import DiskSync, Transaction
+    from filepact.store.transaction import FileSync, Transaction
 
 __all__ = ["SqliteStore"]
 
@@ -57,7 +57,7 @@ class SqliteStore(SqlStore):
         path: str,
         *,
         locked_by: Callable[[str, int, int], str] = lambda _path, _first, _count: "",
-        disk: DiskSync | None = None,
+        disk: FileSync | None = None,
     ) -> None:
         self._file = Database(path, locked_by=locked_by, disk=disk)
         contents = os.path.join(os.path.dirname(path), "contents")

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 
-__all__ = ["Database", "DiskSync", "Transaction"]
+__all__ = ["Database", "FileSync", "Transaction"]
 
 
-class DiskSync(Protocol):
+class FileSync(Protocol):
     """What puts a file on its disk while its caller goes on; one at a time."""
 
     def begin(self, descriptor: int, /) -> bool:
