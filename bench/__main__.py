@@ -105,7 +105,9 @@ class Run:
                     f"memory of the server in Node, {name}, MiB of its own", them.own_memory()
                 )
                 if "calls" in parts:
-                    for operation in operations(tree, big=self._options.big):
+                    prepared = operations(tree, big=self._options.big)
+                    us.rest()
+                    for operation in prepared:
                         self._operation(operation, name, us, them)
             if "stale" in parts:
                 rounds = max(6, self._options.rounds // 4)

@@ -203,6 +203,7 @@ class Growth:
         least = sizes[0]
         found = []
         with self._server(tree, "windows") as server:
+            server.rest()
             for size in sizes[1:]:
                 for place, share in (("first", 0.0), ("middle", 0.5), ("last", 1.0)):
 
@@ -301,6 +302,10 @@ class Growth:
         works: dict[str, Callable[[int, int], tuple[str, dict[str, Any]]]],
     ) -> list[Gate]:
         found = []
+        for side, server in enumerate(servers[:2]):
+            # The first search has an index made in the background.
+            _timed(server, *works["find in a folder"](side, 0))
+            server.rest()
         for name, call in works.items():
             sides = [
                 lambda n, side=side, call=call: _timed(servers[side], *call(side, n))  # type: ignore[misc]

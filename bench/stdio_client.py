@@ -137,6 +137,20 @@ class StdioServer:
                 total += time.clock_gettime((~pid << 3) | _SCHED)
         return total
 
+    def rest(self, most: float = 60.0) -> None:
+        """Wait until it has done what it does in the background, and files made before are no longer young.
+
+        A file that changed in the last two seconds is read anew each time, whatever is known of it.
+        """
+        late = time.monotonic() + most
+        time.sleep(2.5)
+        before = self.cpu()
+        while time.monotonic() < late:
+            time.sleep(0.3)
+            if (now := self.cpu()) - before < 0.003:
+                return
+            before = now
+
     def _family(self, pid: int) -> list[int]:
         found = [pid]
         with suppress(OSError):
