@@ -16,7 +16,7 @@ import pytest
 
 from filepact.domain.document import LINK, Revision, content_id
 from filepact.errors import FilepactError, StaleFileError, WriteFailedError
-from filepact.fs import atomic
+from filepact.fs import atomic, staged
 from filepact.fs.atomic import DisplacedFile
 from filepact.fs.kernel import EXCHANGE, renameat2
 from filepact.fs.root import Root
@@ -397,6 +397,24 @@ def test_a_save_into_our_text_before_it_goes_away_stays_in_place(
     opened[0].write("second")
     opened[0].close()
     assert (grounds.left()["README.md"], grounds.left()[KEPT]) == ("second", "first")
+
+
+def test_a_save_into_our_text_after_it_was_looked_at_is_kept(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drop = staged.StagedChange.drop
+
+    def late(change: staged.StagedChange, parent: int) -> None:
+        # Its editor has opened what stood at the name, and empties and writes it only now.
+        (grounds.root / TEMP).write_text("second")
+        drop(change, parent)
+
+    monkeypatch.setattr(staged.StagedChange, "drop", late)
+    before_exchange(monkeypatch, {1: lambda: save(grounds, "first")})
+    with pytest.raises(StaleFileError):
+        replace(root)
+    assert (grounds.left()["README.md"], grounds.left()[KEPT]) == ("first", "second")
+    assert TEMP not in names(grounds)
 
 
 def test_a_save_while_another_is_brought_back_from_removal_is_kept_too(

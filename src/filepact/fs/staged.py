@@ -333,6 +333,13 @@ class _Replacement(_OfOld):
             raise moved(self.shown)
         self._aside = None
 
+    def drop(self, parent: int) -> None:
+        super().drop(parent)
+        # An editor that opened it while it had the target's name may save into it at any moment after; that text is
+        # the person's, and gets a name that people see.
+        if inode_of(parent, self.temp) == self._ours.inode and not self._new_aside(parent):
+            put_aside(parent, self.temp, self.name)
+
     def _new_aside(self, parent: int) -> bool:
         return self._ours.still(parent, self.temp)
 
