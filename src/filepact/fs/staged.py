@@ -103,6 +103,7 @@ class StagedChange:
         name: The target's name in its folder.
         token: Makes the temporary name; not to be guessed.
         shown: How the file is called in messages.
+        ours: The new text as we left it under the temporary name; None where there is none.
 
     Attributes:
         temp: The temporary name.
@@ -113,7 +114,7 @@ class StagedChange:
         notes: What a person should know, as far as it goes.
     """
 
-    def __init__(self, name: str, token: str, shown: str) -> None:
+    def __init__(self, name: str, token: str, shown: str, ours: StagedFile | None = None) -> None:
         self.name = name
         self.temp = temporary_name(token)
         self.shown = shown
@@ -121,6 +122,7 @@ class StagedChange:
         self.folder = -1
         self.retains = True
         self.notes: tuple[str, ...] = ()
+        self._ours = ours
         self._held: DisplacedFile | None = None
 
     def apply(self, parent: int) -> None:
@@ -158,6 +160,10 @@ class StagedChange:
         """Remove what was prepared and is not applied, unless somebody else has changed it."""
         if self._new_aside(parent):
             discard(parent, self.temp)
+        elif self._is_ours(parent, self.temp):
+            # An editor that opened it while it had the target's name may save into it at any moment after; that text
+            # is the person's, and gets a name that people see.
+            put_aside(parent, self.temp, self.name)
 
     def close(self) -> None:
         """Close the old file and the folder."""
@@ -172,9 +178,13 @@ class StagedChange:
         """Whether the temporary name leads to what was replaced."""
         return False
 
-    def _new_aside(self, _parent: int) -> bool:
+    def _new_aside(self, parent: int) -> bool:
         """Whether the temporary name leads to what was prepared."""
-        return False
+        return self._ours is not None and self._ours.still(parent, self.temp)
+
+    def _is_ours(self, parent: int, name: str) -> bool:
+        """Whether a name leads to the file that we wrote, whatever it holds by now."""
+        return self._ours is not None and inode_of(parent, name) == self._ours.inode
 
     def _bring_in(self, parent: int) -> None:
         """Rename what was prepared to the target's name, which must be free."""
@@ -195,8 +205,15 @@ class _OfOld(StagedChange):
         expected: The state that it must be in.
     """
 
-    def __init__(self, name: str, token: str, shown: str, expected: Revision) -> None:
-        super().__init__(name, token, shown)
+    def __init__(
+        self,
+        name: str,
+        token: str,
+        shown: str,
+        expected: Revision,
+        ours: StagedFile | None = None,
+    ) -> None:
+        super().__init__(name, token, shown, ours)
         self._expected = expected
         self._aside: tuple[int, int] | None = None
         self._why_not: OSError | None = None
@@ -246,29 +263,8 @@ class _OfOld(StagedChange):
         return moved(self.shown)
 
 
-class _Creation(StagedChange):
-    """A file that is not there yet.
-
-    Args:
-        ours: The new text as we left it under the temporary name.
-    """
-
-    def __init__(self, name: str, token: str, shown: str, ours: StagedFile) -> None:
-        super().__init__(name, token, shown)
-        self._ours = ours
-
-    def _new_aside(self, parent: int) -> bool:
-        return self._ours.still(parent, self.temp)
-
-
 class _Replacement(_OfOld):
     """A file that is there and takes on a new text; arguments as for the others."""
-
-    def __init__(
-        self, name: str, token: str, shown: str, expected: Revision, ours: StagedFile
-    ) -> None:
-        super().__init__(name, token, shown, expected)
-        self._ours = ours
 
     def apply(self, parent: int) -> None:
         try:
@@ -287,7 +283,7 @@ class _Replacement(_OfOld):
             exchange(parent, self.temp, self.name)
         except OSError:
             kept = put_aside(parent, self.temp, self.name)
-            if inode_of(parent, self.name) == self._ours.inode:
+            if self._is_ours(parent, self.name):
                 self.retains = False
                 self.notes += (
                     f"another program saved the file at the same moment; its text is in {kept}",
@@ -332,16 +328,6 @@ class _Replacement(_OfOld):
                 exchange(parent, self.temp, self.name)
             raise moved(self.shown)
         self._aside = None
-
-    def drop(self, parent: int) -> None:
-        super().drop(parent)
-        # An editor that opened it while it had the target's name may save into it at any moment after; that text is
-        # the person's, and gets a name that people see.
-        if inode_of(parent, self.temp) == self._ours.inode and not self._new_aside(parent):
-            put_aside(parent, self.temp, self.name)
-
-    def _new_aside(self, parent: int) -> bool:
-        return self._ours.still(parent, self.temp)
 
 
 class _Removal(_OfOld):
@@ -436,7 +422,7 @@ def create(
         WriteFailedError: The system refused; nothing was changed.
     """
     ours, _ = _written(parent, name, data, after=after, expected=None, token=token, shown=shown)
-    return _Creation(name, token, shown, ours)
+    return StagedChange(name, token, shown, ours)
 
 
 def replace(
@@ -579,7 +565,7 @@ def resume(
         raise moved(shown) from None
     found: StagedChange
     if before is None:
-        found = _Creation(name, token, shown, StagedFile(ours, after.content if after else ""))
+        found = StagedChange(name, token, shown, StagedFile(ours, after.content if after else ""))
     elif after is None:
         found = _Removal(name, token, shown, before)
     else:
