@@ -184,7 +184,7 @@ def test_nothing_from_outside_is_read_while_folders_and_files_are_exchanged(
     assert taken
     assert not [one for one in said if "far" in one]
     assert {one.split(":")[0] for one in said if "here" not in one} <= {
-        "PATH_BLOCKED", "NOT_FOUND", "STALE_FILE", "READ_FAILED",
+        "PATH_BLOCKED", "NOT_FOUND", "STALE_FILE", "READ_ERROR",
     }  # fmt: skip
 
 

@@ -15,10 +15,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.text.signed_note import can_sign, read_note
-from filepact.values import dataclass, field
+from filepact.values import dataclass, field, json_writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 __all__ = [
     "NOTHING",
@@ -36,7 +36,7 @@ __all__ = [
 NOTHING: Final = "0" * 64
 """Stands for the hash of the line before the first."""
 
-_encoder: Final = json.JSONEncoder(separators=(",", ":"))
+_as_json: Final = json_writer(ascii_only=True)
 _MOST_PROBLEMS: Final = 1_000
 _NO_RECORD: Final = "is no record"
 _REMEMBERED: Final = 1 << 20  # hashes of lines, for heads that are kept elsewhere
@@ -54,28 +54,13 @@ def line_of(seq: int, before: str, event: str, facts: Mapping[str, Any], when: f
     """
     stamp = f"{_second(int(when))}.{int(when * 1000) % 1000:03}Z"
     record = {"seq": seq, "time": stamp, "before": before, "event": event, **facts}
-    return "".join(_chunks(record, 0)).encode("ascii") + b"\n"
+    return _as_json(record).encode("ascii") + b"\n"
 
 
 @lru_cache(maxsize=4)
 def _second(when: int) -> str:
     """The date and time of a second; many records have the same."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(when))
-
-
-def _prepared() -> Callable[[Any, int], Iterable[str]]:
-    """The standard library's encoder; made once, where it can be, since that takes as long as a record."""
-    make = getattr(json.encoder, "c_make_encoder", None)
-    if make is None:
-        return lambda record, _: _encoder.iterencode(record)
-    text = json.encoder.encode_basestring_ascii
-    made: Callable[[Any, int], Iterable[str]] = make(
-        *(None, _encoder.default, text, None, ":", ","), False, False, True
-    )
-    return made
-
-
-_chunks: Final = _prepared()
 
 
 def digest(line: bytes) -> str:

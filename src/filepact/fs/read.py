@@ -240,8 +240,8 @@ def read_whole(
         TooLargeError: It has more bytes than the limit; nothing was read.
         ReadFailedError: The system refused, or a program keeps writing to the file.
     """
+    before = before or os.fstat(descriptor)
     for _ in range(_TRIES):
-        before = before or os.fstat(descriptor)
         if before.st_size > limit:
             raise TooLargeError(
                 f"{path}: has {before.st_size:,} bytes, the limit is {limit:,}",

@@ -51,9 +51,7 @@ _LOOKS = 60  # how often it is looked for that in vain before nobody looks any m
 _HELD = 0.001  # seconds after which answers are sent that were to go with those after them
 _PIECES = 1_000  # of which one write is made; the system takes 1,024
 _QUEUE = 256  # pieces of work that may wait; then the client waits
-_UNREAD = (
-    32 * 1024 * 1024
-)  # bytes that the client may leave unread; then nothing more is read of it
+_UNREAD = 1 << 25  # bytes that the client may leave unread; then nothing more is read of it
 _LAST_WRITE = 2.0  # seconds for a client that is slow to take the last answers
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import ExitStack, suppress
-from functools import cache
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +25,11 @@ from filepact.faces.mcp.protocol import (
     ToolRequest,
 )
 from filepact.faces.mcp.results import ServerInfo, ToolCache
-from filepact.values import before_logging
+from filepact.values import before_logging, json_writer
 from filepact.wire.pipes import MessagePipes, standard_pipes, stopped_by_signals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from filepact.domain.operation import Actor, Session
     from filepact.faces.mcp.calls import ElicitationHandler, FrameHandler
@@ -43,7 +42,7 @@ __all__ = ["INSTRUCTIONS_LIMIT", "ClientConnection", "decode", "encode", "serve"
 INSTRUCTIONS_LIMIT = 1_000
 """Most characters of the instructions; hosts put them into every conversation."""
 
-_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_as_json = json_writer(ascii_only=False)
 _DECODER = json.JSONDecoder()
 _LONG = 4_096  # characters from which on a text is quoted by itself
 _MARK = "\0"  # stands for such a text
@@ -193,20 +192,7 @@ def encode(message: Message) -> bytes:
 
 def _plain(message: Message) -> bytes:
     # A lone surrogate becomes \udcxx, which is how JSON spells it.
-    return "".join(_encoder()(message, 0)).encode("utf-8", "backslashreplace")
-
-
-@cache
-def _encoder() -> Callable[[Message, int], Iterable[str]]:
-    """The standard library's encoder; made once, where it can be, since that takes as long as an answer."""
-    make = getattr(json.encoder, "c_make_encoder", None)
-    if make is None:
-        return lambda message, _: _JSON.iterencode(message)
-    quote = json.encoder.encode_basestring
-    made: Callable[[Message, int], Iterable[str]] = make(
-        *(None, _JSON.default, quote, None, ":", ",", False, False, True)
-    )
-    return made
+    return _as_json(message).encode("utf-8", "backslashreplace")
 
 
 def _quoted(text: str) -> bytes | None:
