@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -137,7 +138,8 @@ def kills(tries: int) -> bool:
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 there, orphans = kill_one(number, mark, Path(folder).resolve(), walled=walled)
             for pid in orphans:
-                os.kill(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             most, left = max(most, there), left + len(orphans)
         way = "confined, by a fork server" if walled else "started by themselves"
         took = time.monotonic() - begin
