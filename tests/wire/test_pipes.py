@@ -107,6 +107,39 @@ def test_a_client_that_has_gone_is_noticed_by_what_is_sent_to_it() -> None:
     os.close(writing)
 
 
+def test_who_closes_its_ends_is_not_read_from_any_more_nor_is_what_gets_their_numbers() -> None:
+    source, old = os.pipe()
+    reading, writing = os.pipe()
+    taken: SimpleQueue[object] = SimpleQueue()
+    goes_on = threading.Event()
+
+    def receive(message: Message) -> None:
+        taken.put(message["id"])
+        taken.put(threading.current_thread())
+        goes_on.wait(60)
+
+    pipes = MessagePipes(source, writing, json.loads, encoded, workers=WORKERS)
+    pipes.start(receive, ended=lambda: None, lost=lambda: None)
+    message = encoded({"jsonrpc": "2.0", "id": 1, "method": "a"}) + b"\n"
+    os.write(old, message)
+    assert taken.get(timeout=60) == 1
+    reader = taken.get(timeout=60)
+    assert isinstance(reader, threading.Thread)
+    pipes.close()
+    os.write(old, message)
+    os.close(source)
+    other, new = os.pipe()
+    assert other == source
+    os.write(new, b"theirs")
+    goes_on.set()
+    reader.join(60)
+    assert not reader.is_alive()
+    assert taken.empty()
+    assert os.read(other, 10) == b"theirs"
+    for descriptor in (reading, writing, other, new, old):
+        os.close(descriptor)
+
+
 class Client:
     """A client whose messages say what is done for them; the two ends of its pipes are in one process."""
 

@@ -138,7 +138,7 @@ class MessagePipes:
     short piece does not wait for the end of a long one.
 
     Args:
-        source: Descriptor to read from.
+        source: Descriptor to read from; duplicated, so that it may be closed while somebody still waits for more of it.
         sink: Descriptor to write to.
         decode: Decodes JSON, as `MessageReader` wants it.
         encode: Encodes JSON on one line, as UTF-8 without a line end.
@@ -160,7 +160,7 @@ class MessagePipes:
     ) -> None:
         self.before: Callable[[], None] = _nothing
         self._encode = encode
-        self._source = source
+        self._source = os.dup(source)
         self._sink = sink
         self._turn = threading.Lock()  # guards what is sent
         self._held: list[bytes] = []  # messages that go with those after them
@@ -170,7 +170,7 @@ class MessagePipes:
         self._writer: threading.Thread | None = None
         self._lines = MessageReader(decode)
         self._waiting = select.poll()
-        self._waiting.register(source, select.POLLIN)
+        self._waiting.register(self._source, select.POLLIN)
         self.receive: Callable[[Message], None] = _nothing
         self._ended: Callable[[], None] = _nothing
         self._work: deque[tuple[Callable[[], None], Wait]] = deque()
@@ -212,6 +212,7 @@ class MessagePipes:
         self.receive, self._ended = receive, ended
         self._writer = _begin("writer", self._write, lost)
         if self._writer is None or _begin("reader", self._attend) is None:
+            os.close(self._source)
             raise no_threads()
 
     def run(self, work: Callable[[], None], waits: Wait = "") -> None:
@@ -311,6 +312,10 @@ class MessagePipes:
         data = read_some(self._source)
         with self._lock:
             self._only_reads = False
+            self._over = self._closed
+        if self._over:
+            os.close(self._source)
+            return
         items = self._lines.feed(data) if data else self._lines.end()
         for number, item in enumerate(items, start=1):
             self._more = number < len(items)
@@ -322,6 +327,8 @@ class MessagePipes:
             self._end()
 
     def _end(self) -> None:
+        if not self._over:
+            os.close(self._source)
         self._over = True
         self._ends = _begin("end", self._ended) is None
 
