@@ -417,6 +417,26 @@ def test_a_save_into_our_text_after_it_was_looked_at_is_kept(
     assert TEMP not in names(grounds)
 
 
+def test_a_save_into_our_text_after_it_was_dropped_is_kept(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drop = staged.StagedChange.drop
+
+    def late(change: staged.StagedChange, parent: int) -> None:
+        # Its editor has opened what stood at the name, and writes only when we think that we are done.
+        with (grounds.root / TEMP).open("r+b") as editor:
+            drop(change, parent)
+            editor.write(b"second")
+            editor.truncate()
+
+    monkeypatch.setattr(staged.StagedChange, "drop", late)
+    before_exchange(monkeypatch, {1: lambda: save(grounds, "first")})
+    with pytest.raises(StaleFileError):
+        replace(root)
+    assert (grounds.left()["README.md"], grounds.left()[KEPT]) == ("first", "second")
+    assert TEMP not in names(grounds)
+
+
 def test_a_save_while_another_is_brought_back_from_removal_is_kept_too(
     grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:

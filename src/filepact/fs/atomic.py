@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal
@@ -101,21 +102,12 @@ class DisplacedFile:
     def has_writer(self) -> bool:
         """Whether a program has it open for writing; False where the system does not tell.
 
-        A lease for reading is refused then.  It is not asked for where the file still has a name:
-        whoever opened it just then would have us signalled.
+        It is not asked where the file still has a name, and so is not lost.
         """
         try:
-            import fcntl  # noqa: PLC0415 - does not exist on Windows, where roots are refused first
-
-            if os.fstat(self._descriptor).st_nlink:
-                return False
-            fcntl.fcntl(self._descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-            fcntl.fcntl(self._descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-        except BlockingIOError:
-            return True
-        except (ImportError, AttributeError, OSError):
+            return not os.fstat(self._descriptor).st_nlink and _has_writer(self._descriptor)
+        except OSError:
             return False
-        return False
 
     def close(self) -> None:
         """Close it; may be called twice."""
@@ -146,11 +138,21 @@ class StagedFile:
 
         The time counts too: a program that has just emptied the file is about to write to it.
         """
+        return self._is_at(parent, name, free=False)
+
+    def unused(self, parent: int, name: str) -> bool:
+        """Whether a name still leads to this file, unchanged, and no program has it open for writing."""
+        return self._is_at(parent, name, free=True)
+
+    def _is_at(self, parent: int, name: str, *, free: bool) -> bool:
         try:
             descriptor = open_named(parent, name)
         except OSError:
             return False
         try:
+            # First: whoever has let go of it by now has written what is looked at then.
+            if free and _has_writer(descriptor):
+                return False
             now = os.fstat(descriptor)
             return (
                 (now.st_dev, now.st_ino) == self.inode
@@ -161,6 +163,25 @@ class StagedFile:
             return False
         finally:
             os.close(descriptor)
+
+
+def _has_writer(descriptor: int) -> bool:
+    """Whether a program has an open file open for writing; False where the system does not tell.
+
+    A lease for reading is refused then.  Whoever opens the file while we have the lease has us signalled, by a signal that
+    does nothing.
+    """
+    try:
+        import fcntl  # noqa: PLC0415 - does not exist on Windows, where roots are refused first
+
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except BlockingIOError:
+        return True
+    except (ImportError, AttributeError, OSError):
+        return False
+    return False
 
 
 def _blocks(descriptor: int, size: int) -> Iterator[bytes]:
@@ -321,21 +342,23 @@ class StagedContent:
         self.notes = notes
 
     def give_name(self, parent: int, temp: str, shown: str) -> StagedFile | None:
-        """Give it a temporary name, which must be free.
+        """Give it a temporary name, which must be free, and close it.
 
         Returns:
-            How it was left; None where the system cannot do it.
+            How it was left; None where the system cannot do it, and it is still open.
 
         Raises:
             WriteFailedError: The name is taken, by what is not ours to remove.
         """
         try:
             os.link(f"/proc/self/fd/{self.descriptor}", temp, dst_dir_fd=parent)
-            return StagedFile(os.fstat(self.descriptor), self.content)
+            left = StagedFile(os.fstat(self.descriptor), self.content)
         except FileExistsError as error:
             raise write_failed(error, shown) from None
         except OSError:
             return None
+        self.close()  # Whoever has it open for writing from now on is somebody else.
+        return left
 
     def close(self) -> None:
         """Close it, and remove it if it has no name; may be called twice."""

@@ -158,7 +158,10 @@ class StagedChange:
 
     def drop(self, parent: int) -> None:
         """Remove what was prepared and is not applied, unless somebody else has changed it."""
-        if self._new_aside(parent):
+        if self._ours is None:
+            if self._new_aside(parent):
+                discard(parent, self.temp)
+        elif self._ours.unused(parent, self.temp):
             discard(parent, self.temp)
         elif self._is_ours(parent, self.temp):
             # An editor that opened it while it had the target's name may save into it at any moment after; that text
