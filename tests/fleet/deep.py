@@ -77,6 +77,8 @@ class Session:
         if answer.status == 404:  # another gateway does not know the session
             self.client = None
             return None
+        if not answer.messages and answer.status not in (202, 429, 503):
+            raise ValueError(f"answered {answer.status}: {answer.headers}, {answer.body[:500]!r}")
         if answer.status in (202, 429, 503) or "result" not in answer.message:
             time.sleep(self.chance.uniform(0.02, 0.2))
             return None

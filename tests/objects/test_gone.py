@@ -35,7 +35,11 @@ def said(client: Client, number: int = 0) -> set[str]:
 
 @pytest.mark.slow
 def test_a_bucket_that_goes_under_a_gateway_loses_nothing_and_is_not_taken_for_empty(
-    server: ObjectServer, proxy: FaultProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: ObjectServer,
+    proxy: FaultProxy,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     for key, value in server.environment(proxy.port).items():
         monkeypatch.setenv(key, value)
@@ -110,8 +114,15 @@ def test_a_bucket_that_goes_under_a_gateway_loses_nothing_and_is_not_taken_for_e
     assert (fresh.newest().number, fresh.files(fresh.newest())) == (0, {})
     assert (files / "a.txt").read_text().splitlines() == lines
 
-    # A person says that what the folder has counts.
+    # What was done here is still told.
     assert gateway.end() == 0
+    capsys.readouterr()
+    assert command(["log", "--root", str(files), "--limit", "1"]) == 0
+    operation = capsys.readouterr().out.split()[0]
+    assert command(["show", operation, "--root", str(files)]) == 0
+    assert "a.txt" in capsys.readouterr().out
+
+    # A person says that what the folder has counts.
     assert command(["workspace", "import", url, str(files)]) == 0
     assert command(["workspace", "checkout", url, str(files)]) == 0
     gateway = RunningGateway(tmp_path, words)

@@ -282,6 +282,9 @@ def test_another_workspace_at_the_place_is_not_taken_for_the_one_that_was_there(
         side.workspace.close()
         side.workspace = side.open()
     assert codes(side) == {"SHARED_GONE"}
+    # What was done here is still told.
+    assert [one.tool for one in side.workspace.log()] == ["edit_file"]
+    assert [len(operations) for _, operations in side.workspace.turns()] == [1]
     for _ in range(5):  # it is further than the one before was
         other = place.workspace.newest()
         place.workspace.rewrite(f"c{other.number:09}", "somebody else", {})

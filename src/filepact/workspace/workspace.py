@@ -532,8 +532,8 @@ class Workspace:
     def log(
         self, *, path: str | None = None, limit: int | None = 20, before_seq: int | None = None
     ) -> tuple[Operation, ...]:
-        """Operations on this workspace's roots, newest first."""
-        self._mend()
+        """Operations on this workspace's roots, newest first; of a checkout as far as they are known here."""
+        self.recovery.mend(self._committer)
         roots = self._root_ids()
         relative = None
         if path is not None:
@@ -543,7 +543,7 @@ class Workspace:
 
     def turns(self, limit: int | None = 20, since: float | None = None) -> Turns:
         """What was done by turn, or by session where no turn is known; see `turns_on`."""
-        self._mend()
+        self.recovery.mend(self._committer)
         return turns_on(self._store, self._root_ids(), limit, since)
 
     def operation(self, change_id: str) -> Operation:
