@@ -8,6 +8,7 @@ hold, an answer was stale, or two answers that should say the same do not; it ne
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import random
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import filepact
 from bench import picture, record, report, stale
 from bench.growth import BOUND, NO_SERVERS, Growth
 from bench.measure import Pairs, Timing, by_turns
@@ -50,6 +52,8 @@ class Run:
         self._options = options
         self._base = base
         self._dice = random.Random(options.seed)
+        # As after any installation: a module that was edited since would be compiled by every server that loads it.
+        compileall.compile_dir(filepact.__path__[0], quiet=2)
         self.peers = Peers(options.peers)
         home = base / "home"
         home.mkdir()
