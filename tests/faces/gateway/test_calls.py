@@ -309,6 +309,19 @@ def test_calls_of_either_era_are_cancelled_when_their_time_to_end_is_over(small_
     assert [(one().status, one().code) for one in answers] == [(503, "SHUTTING_DOWN")] * 2
 
 
+def test_a_call_that_is_cancelled_at_the_end_is_answered_also_where_a_stream_has_begun(
+    small_gateway, monkeypatch
+):
+    monkeypatch.setattr("filepact.faces.gateway.handler._SILENT", 0.05)
+    gateway = small_gateway(drain=1.0)
+    client = gateway.opened()
+    answer = in_thread(lambda: client.call("wait", steps=100_000))
+    assert wait_for(lambda: running(gateway) == 1)
+    gateway.end()
+    assert b": still at work" in answer().body
+    assert (answer().status, answer().code) == (200, "SHUTTING_DOWN")
+
+
 def test_calls_in_flight_are_finished_and_nothing_more_is_taken(small_gateway):
     gateway = small_gateway()
     clients = [gateway.opened() for _ in range(2)]

@@ -409,14 +409,17 @@ class GatewayHandler:
                         await out.stream(b": still at work\r\n\r\n")
                     continue
                 if message is None:
-                    await (out.stream(b"", last=True) if out.begun else out.whole(nothing))
+                    if out.begun:
+                        await out.stream(_event(nothing.body) if nothing.body else b"", last=True)
+                    else:
+                        await out.whole(nothing)
                     return "unanswered"
                 if "method" in message:
                     if streams:
-                        await out.stream(_event(message))
+                        await out.stream(_event(encode(message)))
                     continue
                 if out.begun:
-                    await out.stream(_event(message), last=True)
+                    await out.stream(_event(encode(message)), last=True)
                 else:
                     await out.whole(self._answer_to(talk, message))
                 result = message.get("result")
@@ -496,8 +499,8 @@ def _refused_modern(request: HttpRequest, message: Message) -> HttpAnswer | None
     return wire_refusal(ErrorResponse(HEADER_MISMATCH, differs, wanted)) if differs else None
 
 
-def _event(message: Message) -> bytes:
-    return b"event: message\r\ndata: " + encode(message) + b"\r\n\r\n"
+def _event(message: bytes) -> bytes:
+    return b"event: message\r\ndata: " + message + b"\r\n\r\n"
 
 
 def _is_modern(message: Message, version: str) -> bool:
