@@ -165,13 +165,11 @@ class KnownLines:
         data = opened.read_part(source, end - source)
         if data is None:
             return None
-        cut = _cut(data, step - source, left, count)
+        cut = _cut(data, step - source, left, count, to_end=end == status.st_size)
         if cut is None or cut[1] - cut[0] >= most:
             return None
         start, stop = cut
         more = source + stop < status.st_size
-        if first >= 0 and not more:
-            return None  # What says how many lines there are in all has to be counted.
         near = max(start - _NEAR, 0)
         if mentions_private_key(data[min(fresh - source, near) : stop]):
             return None
@@ -200,7 +198,7 @@ class KnownLines:
         self._room += 0 if known is None else len(known.feeds) + 1
 
 
-def _cut(data: bytes, at: int, left: int, count: int) -> tuple[int, int] | None:
+def _cut(data: bytes, at: int, left: int, count: int, *, to_end: bool) -> tuple[int, int] | None:
     """Where some lines begin and end in a part of a file; None where they are not all in it.
 
     Args:
@@ -208,6 +206,7 @@ def _cut(data: bytes, at: int, left: int, count: int) -> tuple[int, int] | None:
         at: Where a line begins, or the first from which lines are counted back.
         left: How many lines to pass over from there; below 0 they are counted from the end.
         count: How many lines.
+        to_end: Whether the part is the end of the file, and the lines may be fewer.
     """
     if left < 0:
         start = len(data) - data.endswith(b"\n")
@@ -218,12 +217,14 @@ def _cut(data: bytes, at: int, left: int, count: int) -> tuple[int, int] | None:
         start += 1
     else:
         found = _line_start(data, at, left)
-        if found is None:
+        if found is None or found == len(data):
             return None
         start = found
     if count >= -left > 0:
         return start, len(data)
     stop = _line_start(data, start, count)
+    if stop is None and to_end:
+        stop = len(data)
     return None if stop is None else (start, stop)
 
 

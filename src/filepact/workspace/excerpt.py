@@ -372,7 +372,8 @@ def _known_window(location: Location, part: KnownExcerpt, first: int) -> LineExc
     lines = part.data.decode(part.encoding.name, "replace").split("\n")
     if part.data.endswith(b"\n"):
         lines.pop()
-    found = _Cut(tuple(line.removesuffix("\r") for line in lines), None, more=part.more)
+    total = None if part.more or first < 0 else first + len(lines)
+    found = _Cut(tuple(line.removesuffix("\r") for line in lines), total, more=part.more)
     shown = _streamed(location, part.encoding, location.place.size, first, found)
     return replace(shown, within=None)
 
