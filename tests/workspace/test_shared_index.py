@@ -21,6 +21,7 @@ from filepact.fs.root import Root
 from filepact.fs.trigrams import TrigramIndex
 from filepact.text.query import Query
 from filepact.workspace import search_index, text_index
+from tests.faces.small_server import wait_for
 from tests.properties.index_histories import ODD_FILES, check, disturb, plant, reader
 
 pytestmark = pytest.mark.skipif(
@@ -154,6 +155,22 @@ def test_whoever_would_read_the_same_waits_for_the_first(serve, root, store, rea
     assert len(read_paths) == 30
     for one in workspaces:
         check(one)
+
+
+def test_another_root_is_read_while_one_waits_for_another_server(serve, root, store, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    plant(root, random.Random(2))
+    plant(other, random.Random(3))
+    workspace = serve(roots=[str(root), str(other)])
+    with store.turn():
+        for one in (root, other):
+            reader(workspace).find(str(one), "**/*", limit=1)
+        indexes = workspace._indexes._roots
+        assert wait_for(lambda: len(indexes[str(other)].texts._numbers) > 20)
+        assert not indexes[str(root)].texts._numbers
+    workspace._indexes.settle()
+    assert len(indexes[str(root)].texts._numbers) > 20
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -207,7 +207,7 @@ class SearchIndexes:
         self._guard = guard
         self._given = given
         self._roots: dict[RootId, _RootIndex] = {}
-        self._wanted: set[RootId] = set()
+        self._wanted: dict[RootId, None] = {}  # in the order of asking
         self._changed = threading.Condition()
         self._searching = 0
         self._filling = False
@@ -216,6 +216,7 @@ class SearchIndexes:
         self._rest = 0.0
         self._searched = 0.0
         self._thread: threading.Thread | None = None
+        self._turns: dict[RootId, float] = {}  # for how long another server is waited for
 
     def close(self) -> None:
         """End the thread, and give all memory back."""
@@ -245,7 +246,7 @@ class SearchIndexes:
                 self._searching -= 1
                 self._searched = time.monotonic()
                 if not self._closed and index.wants:
-                    self._wanted.add(root.path)
+                    self._wanted[root.path] = None
                     if self._thread is None:
                         thread = threading.Thread(
                             target=self._run, name="search index", daemon=True
@@ -274,7 +275,9 @@ class SearchIndexes:
                     self._changed.wait(self._rest_all())
                 if self._closed:
                     return
-                index = self._roots[self._wanted.pop()]
+                path = next(iter(self._wanted))
+                del self._wanted[path]
+                index = self._roots[path]
                 self._filling = True
             with suppress(FilepactError, OSError):
                 self._fill(index)
@@ -313,7 +316,12 @@ class SearchIndexes:
         paths = index.texts.claim(files)
         with ExitStack() as turn:
             if index.kept is not None and len(paths) >= _LEAST_KEPT:
-                turn.enter_context(self._turn(index.kept))
+                held = self._turn(index.root.path, index.kept)
+                if held is None:
+                    with self._changed:
+                        self._wanted[index.root.path] = None
+                    return
+                turn.enter_context(held)
                 if index.kept.stamp != index.left:
                     # Somebody has read these texts meanwhile.
                     index.adopted = False
@@ -351,16 +359,20 @@ class SearchIndexes:
 
     # -- with other servers ---------------------------------------------------------------
 
-    def _turn(self, kept: IndexFile) -> AbstractContextManager[object]:
-        """Wait until no other server reads the same texts, but not for ever."""
-        end = time.monotonic() + _TURN_SECONDS
+    def _turn(self, root: RootId, kept: IndexFile) -> AbstractContextManager[object] | None:
+        """Wait until no other server reads the same texts, but not for ever; None where another root is wanted."""
+        end = self._turns.setdefault(root, time.monotonic() + _TURN_SECONDS)
         with suppress(FilepactError):
             while not self._closed and time.monotonic() < end:
                 held = kept.turn()
                 if held is not None:
+                    del self._turns[root]
                     return held
                 with self._changed:
                     self._changed.wait(_PAUSE_SECONDS * 20)
+                    if self._wanted.keys() - {root}:
+                        return None
+        del self._turns[root]
         return nullcontext()
 
     def _adopt(self, index: _RootIndex) -> None:
