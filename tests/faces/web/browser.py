@@ -142,6 +142,17 @@ class Browser:
         self.send("Page.navigate", url=address)
         self.until("location.href !== 'about:blank' && document.readyState === 'complete'")
 
+    def leave(self) -> None:
+        """Leave the page, and forget what it said."""
+        self.send("Page.navigate", url="about:blank")
+        self.events.clear()
+
+    def settle(self) -> None:
+        """Wait until what the page looks like by now is on the screen."""
+        drawn = "requestAnimationFrame(() => requestAnimationFrame(() => is(true)))"
+        script = f"new Promise((is) => {{ {drawn}; setTimeout(() => is(false), 1_000); }})"
+        self.send("Runtime.evaluate", expression=script, awaitPromise=True)
+
     def says(self, script: str) -> Any:
         """What a script of the test's own finds in the page."""
         found = self.send("Runtime.evaluate", expression=script, returnByValue=True)

@@ -113,9 +113,11 @@ class ChatHost:
     def click(self, selector: str) -> None:
         """Press the mouse's button over an element of the frame."""
         with self.inside() as browser:
+            found = f"document.querySelector({json.dumps(selector)})"
+            browser.says(f"{found}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+            browser.settle()  # the mouse meets what is on the screen
             place = browser.says(
-                f"(() => {{ const e = document.querySelector({json.dumps(selector)}); "
-                "e.scrollIntoView({block: 'center', behavior: 'instant'}); "
+                f"(() => {{ const e = {found}; "
                 "const r = e.getClientRects()[0]; return [r.x + r.width / 2, r.y + r.height / 2]; })()"
             )
         left, top = self._browser.says(

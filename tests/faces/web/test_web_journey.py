@@ -32,10 +32,15 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(
-    open_here: Callable[..., Workspace], root: Path, serving: Callable[[Workspace], Page]
-) -> Page:
+    open_here: Callable[..., Workspace],
+    root: Path,
+    serving: Callable[[Workspace], Page],
+    browser: Browser,
+) -> Iterator[Page]:
     set_up(root)
-    return serving(open_here("preview"))
+    yield serving(open_here("preview"))
+    # Its page waits for news, and is not to hear that the journal is closed.
+    browser.leave()
 
 
 def ready(browser: Browser, *so: str) -> None:
