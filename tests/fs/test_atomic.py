@@ -399,35 +399,21 @@ def test_a_save_into_our_text_before_it_goes_away_stays_in_place(
     assert (grounds.left()["README.md"], grounds.left()[KEPT]) == ("second", "first")
 
 
+@pytest.mark.parametrize("dropped", [False, True])
 def test_a_save_into_our_text_after_it_was_looked_at_is_kept(
-    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch, dropped: bool
 ) -> None:
     drop = staged.StagedChange.drop
 
     def late(change: staged.StagedChange, parent: int) -> None:
-        # Its editor has opened what stood at the name, and empties and writes it only now.
-        (grounds.root / TEMP).write_text("second")
-        drop(change, parent)
-
-    monkeypatch.setattr(staged.StagedChange, "drop", late)
-    before_exchange(monkeypatch, {1: lambda: save(grounds, "first")})
-    with pytest.raises(StaleFileError):
-        replace(root)
-    assert (grounds.left()["README.md"], grounds.left()[KEPT]) == ("first", "second")
-    assert TEMP not in names(grounds)
-
-
-def test_a_save_into_our_text_after_it_was_dropped_is_kept(
-    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    drop = staged.StagedChange.drop
-
-    def late(change: staged.StagedChange, parent: int) -> None:
-        # Its editor has opened what stood at the name, and writes only when we think that we are done.
-        with (grounds.root / TEMP).open("r+b") as editor:
-            drop(change, parent)
+        # Its editor has opened what stood at the name, and writes only now, or when we think that we are done.
+        with (grounds.root / TEMP).open("r+b", buffering=0) as editor:
+            if dropped:
+                drop(change, parent)
             editor.write(b"second")
             editor.truncate()
+        if not dropped:
+            drop(change, parent)
 
     monkeypatch.setattr(staged.StagedChange, "drop", late)
     before_exchange(monkeypatch, {1: lambda: save(grounds, "first")})

@@ -231,6 +231,10 @@ def test_without_the_server_nothing_is_read_or_written(shared: Place) -> None:
     shared.bucket.down |= {"get_other", "get"}
     assert "OBJECT_STORE_ERROR" in side.read("a.txt")
     assert "OBJECT_STORE_ERROR" in side.edit("a.txt", "one", "ONE")
+    assert side.workspace.log() == ()  # that asks nobody
+    side.workspace.close()
+    side.workspace = side.open()
+    assert side.workspace.log() == ()
     shared.bucket.down.clear()
     shared.bucket.down |= {"create"}
     assert "OBJECT_STORE_ERROR" in side.edit("a.txt", "one", "ONE")

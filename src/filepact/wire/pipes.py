@@ -313,8 +313,11 @@ class MessagePipes:
         with self._lock:
             self._only_reads = False
             self._over = self._closed
+        if self._over or not data:
+            os.close(
+                self._source
+            )  # Only the thread that reads may: nobody waits for more of it then.
         if self._over:
-            os.close(self._source)
             return
         items = self._lines.feed(data) if data else self._lines.end()
         for number, item in enumerate(items, start=1):
@@ -327,8 +330,6 @@ class MessagePipes:
             self._end()
 
     def _end(self) -> None:
-        if not self._over:
-            os.close(self._source)
         self._over = True
         self._ends = _begin("end", self._ended) is None
 
