@@ -31,6 +31,7 @@ __all__ = [
     "late_logger",
     "late_regex",
     "replace",
+    "words",
 ]
 
 _ABSENT: Any = type("_Absent", (), {"__repr__": lambda _: "<absent>"})()
@@ -68,6 +69,11 @@ def late_regex(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 
 
 _to_prepare: list[Callable[[], None]] = []
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text as a set, for tables that are easier to read so."""
+    return frozenset(text.split())
 
 
 def before_logging(prepare: Callable[[], None]) -> None:

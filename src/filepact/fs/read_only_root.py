@@ -452,16 +452,16 @@ class RootReader:
         self.boundary.check(descriptor, status, path)
         self._check_name(path, status)
 
+    def is_secret(self, path: str, device: int, inode: int) -> bool:
+        """Whether a file is a secret of the home folder, or of this root, under another name."""
+        return self._secrets is not None and (
+            self._secrets.holds(device, inode)
+            or self._secrets.holds_inside(self.path, path, device, inode)
+        )
+
     def _check_name(self, path: str, status: os.stat_result) -> None:
         """Refuse a file that is another name (a hard link) of a secret elsewhere."""
-        if (
-            status.st_nlink > 1
-            and self._secrets is not None
-            and (
-                self._secrets.holds(status.st_dev, status.st_ino)
-                or self._secrets.holds_inside(self.path, path, status.st_dev, status.st_ino)
-            )
-        ):
+        if status.st_nlink > 1 and self.is_secret(path, status.st_dev, status.st_ino):
             raise PathBlockedError(
                 f"{path}: is another name (a hard link) of a file in which keys, passwords or "
                 "tokens of the person are kept",

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from filepact.domain.document import LINK, Revision
 from filepact.errors import FilepactError, NotAFileError, StaleFileError, WriteFailedError
@@ -22,11 +22,12 @@ from filepact.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Literal
 
     from filepact.fs.atomic import StagedContent
     from filepact.fs.staged import StagedChange, WriteResult
 
-__all__ = ["Root", "replace_outside"]
+__all__ = ["AnyName", "Root", "look_at", "replace_outside"]
 
 _LARGEST_OUTSIDE = 1 << 24
 
@@ -306,6 +307,37 @@ class Root(RootReader):
             yield parent, name
         finally:
             os.close(parent)
+
+
+class AnyName(NamedTuple):
+    """What a name leads to, wherever that lies.
+
+    Attributes:
+        path: The name with every link resolved, as far as something is there.
+        kind: What is there.
+        file: The device and inode of a file with several names; else None.
+    """
+
+    path: str
+    kind: Literal["missing", "file", "folder"]
+    file: tuple[int, int] | None = None
+
+
+def look_at(path: str) -> AnyName:
+    """Look at what an absolute name leads to; nothing is opened.
+
+    Raises:
+        ValueError: It holds a NUL, or cannot be encoded.
+    """
+    true = os.path.realpath(path)
+    try:
+        found = os.stat(true)
+    except OSError:
+        return AnyName(true, "missing")
+    if stat.S_ISDIR(found.st_mode):
+        return AnyName(true, "folder")
+    several = stat.S_ISREG(found.st_mode) and found.st_nlink > 1
+    return AnyName(true, "file", (found.st_dev, found.st_ino) if several else None)
 
 
 def replace_outside(path: str, data: bytes | None, *, expected: bytes | None, token: str) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "GlobError",
     "compile_filter",
     "compile_selection",
+    "expand_braces",
     "literal_length",
     "translate",
 ]
@@ -87,7 +88,7 @@ class Glob:
         if ".." in pattern and ".." in re.split(r"[/{},]", pattern):
             raise _refusal(pattern, "it leads out of the folder that is searched")
         try:
-            alternatives = _expand(pattern) if braces else [pattern]
+            alternatives = expand_braces(pattern) if braces else [pattern]
             plain = [text for text in alternatives if not text.endswith("/")]
             folders = [text for text in alternatives if text.endswith("/")]
             if not folders:
@@ -291,7 +292,7 @@ def _refusal(pattern: str, why: str) -> SearchFailedError:
 # -- braces -----------------------------------------------------------------------------------
 
 
-def _expand(pattern: str) -> list[str]:
+def expand_braces(pattern: str) -> list[str]:
     """All patterns that the braces expand to, in order.
 
     Raises:

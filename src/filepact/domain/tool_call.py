@@ -1,0 +1,384 @@
+"""What a call of an agent's tool names: files, folders that are searched, commands; one list for every door.
+
+Tools are known by their names, which no two agents use for different things.  Of a tool that nobody knows
+every text counts that could be a name, a ``file:`` URI or a command, at whatever depth, and its own
+name tells whether it changes something.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from filepact.errors import FilepactError
+from filepact.text.patch_parse import is_envelope, parse
+from filepact.values import dataclass, late_regex, words
+from filepact.wire.uris import path_named, path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from filepact.domain.policy import Action
+
+__all__ = [
+    "NEW_TEXTS",
+    "OLD_TEXTS",
+    "PATHS",
+    "Deed",
+    "FileAccess",
+    "FileSearch",
+    "ToolCall",
+    "named_commands",
+    "named_paths",
+    "read_tool_call",
+]
+
+Deed = Literal["read", "list", "search", "write", "delete", "patch", "run", "nothing", "own"]
+"""``list`` tells names, ``search`` what files hold; ``own`` is a tool of ours, which asks the rules itself."""
+
+_LONGEST_NAME: Final = 200
+MOST_NAMES: Final = 1_000
+
+
+class FileAccess(NamedTuple):
+    """A file that a call names.
+
+    Attributes:
+        path: As it was sent.
+        action: What is done with it.
+        missing: What is done instead where nothing is.
+    """
+
+    path: str
+    action: Action
+    missing: Action | None = None
+
+
+class FileSearch(NamedTuple):
+    """Files that a call looks at without naming them.
+
+    Attributes:
+        folder: Where; empty for where the agent is.
+        globs: Of which a file has to match one; ``!`` leaves out what matches.  Empty for every file.
+        deep: Whether folders below are looked at.
+        ignores: Whether what ignore files name is left out.
+    """
+
+    folder: str
+    globs: tuple[str, ...] = ()
+    deep: bool = True
+    ignores: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool.
+
+    Attributes:
+        tool: By the host's name.
+        deed: What it does; None where nobody knows.
+        uses: The files that it names.
+        searches: The folders that it looks through.
+        commands: What it gives to a shell.
+        folder: Where its commands run; empty where it does not say.
+        unreadable: Why what it does cannot be told; empty if it can.
+        envelope: Whether its command applies a patch, which was read.
+    """
+
+    tool: str
+    deed: Deed | None
+    uses: tuple[FileAccess, ...] = ()
+    searches: tuple[FileSearch, ...] = ()
+    commands: tuple[str, ...] = ()
+    folder: str = ""
+    unreadable: str = ""
+    envelope: bool = False
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether it may change files that it does not name."""
+        return self.deed in (None, "run", "own") or (self.deed == "patch" and not self.uses)
+
+    @property
+    def reads(self) -> bool:
+        """Whether it does no more than read the files that it names, if any."""
+        return self.deed in ("read", "nothing", "own")
+
+
+_TOOLS: Final[Mapping[str, Deed]] = {
+    **dict.fromkeys(
+        words(
+            "read read_file read_many_files view view_image notebookread read_text_file readfile show_file"
+        ),
+        "read",
+    ),
+    **dict.fromkeys(
+        words("ls list list_directory list_dir listdir glob find_files file_search"), "list"
+    ),
+    **dict.fromkeys(
+        words("grep grep_search grep_files search_file_content rg codesearch search"), "search"
+    ),
+    **dict.fromkeys(
+        words(
+            "write write_file create create_file edit edit_file multiedit multi_edit replace str_replace "
+            "str_replace_editor insert notebookedit search_replace"
+        ),
+        "write",
+    ),
+    **dict.fromkeys(words("delete delete_file"), "delete"),
+    **dict.fromkeys(words("apply_patch patch applypatch"), "patch"),
+    **dict.fromkeys(
+        words(
+            "bash shell exec_command run_shell_command local_shell powershell write_stdin write_bash "
+            "run_terminal_cmd terminal"
+        ),
+        "run",
+    ),
+    **dict.fromkeys(
+        words(
+            "task agent todowrite todoread todo write_todos update_todo update_plan webfetch web_fetch websearch "
+            "web_search google_web_search askuserquestion ask_user question exitplanmode exit_plan_mode "
+            "enterplanmode enter_plan_mode plan_exit plan_enter skill activate_skill slashcommand toolsearch "
+            "bashoutput taskoutput killshell killbash read_bash stop_bash list_bash taskstop taskcreate taskget "
+            "tasklist taskupdate sendmessage report_intent invalid think wait_agent spawn_agent send_input close_agent"
+        ),
+        "nothing",
+    ),
+}
+"""What tools of agents' programs do, by their names in small letters."""
+
+_OWN: Final = late_regex(
+    r"(?:mcp_+)?filepact(?:_+|[-.])(?:read_file|write_file|edit_file|search_files|grep|directory_tree|patch_apply"
+    r"|manage_files|history|diagnostics|show_images?|reload_workspace)"
+)
+"""Tools of our own server, by the names that hosts make of both."""
+
+PATHS: Final = words(
+    "path file_path filePath filepath absolute_path absolutePath abs_path file filename file_name fileName "
+    "target_file targetFile notebook_path notebookPath old_path oldPath new_path newPath from_path to_path "
+    "fromPath toPath relative_path relativePath source destination src dst dest from to paths file_paths "
+    "filePaths files dir_path dirPath directory folder dir target uri image_path output output_path"
+)
+"""Under which names tools are given files and folders."""
+
+_GLOBS: Final = ("glob", "include", "includes", "file_pattern", "filePattern", "exclude_glob")
+_FOLDERS: Final = ("path", "dir_path", "dirPath", "directory", "folder", "dir", "target_directory")
+_COMMANDS: Final = words(
+    "command cmd commands script shell shell_command shellCommand code bash chars argv"
+)
+_STARTS: Final = (
+    "workdir",
+    "cwd",
+    "working_directory",
+    "workingDirectory",
+    "directory",
+    "dir_path",
+)
+
+OLD_TEXTS: Final = words("old_string oldString old_str oldText old_text")
+NEW_TEXTS: Final = words(
+    "content new_string newString new_str newText new_text replacement file_text"
+)
+_WORDS: Final = (
+    OLD_TEXTS
+    | NEW_TEXTS
+    | words(
+        "patch diff text body message description prompt query question thought title comment note summary "
+        "instructions instruction reason url pattern regex contents data todos explanation"
+    )
+)
+"""Under which names they are given what is no name of a file: texts, patterns and what people say."""
+
+_PATCHES: Final = ("command", "cmd", "input", "patch", "patchText", "patch_text", "diff")
+_CHANGES: Final = words(
+    "write edit create move rename delete remove patch replace insert append save update put copy mkdir "
+    "modify overwrite upload unlink touch set add rm mv cp"
+)
+_DELETES: Final = frozenset({"delete", "remove", "unlink", "rm"})
+_CARRIES: Final = frozenset({"move", "rename", "copy", "upload", "mv", "cp"})
+_RUNS: Final = words("run exec execute shell bash terminal command script eval spawn")
+_VERB: Final = late_regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_DEEPEST: Final = 40
+
+
+def read_tool_call(tool: str, arguments: object) -> ToolCall:
+    """Read what a call does from the tool's name and what it is given.
+
+    Args:
+        tool: By the host's name.
+        arguments: Mostly an object of JSON; a text is a patch or a command.
+    """
+    deed: Deed | None = _TOOLS.get(tool.lower())
+    if deed is None and _OWN.fullmatch(tool):
+        return ToolCall(tool, "own")
+    if isinstance(arguments, str):
+        arguments = {"input": arguments}
+    if not isinstance(arguments, dict | list):
+        why = "" if deed == "nothing" else "does not say what it is given"
+        return ToolCall(tool, deed, unreadable=why)
+    given: dict[str, Any] = arguments if isinstance(arguments, dict) else {"": arguments}
+    try:
+        return _read(tool, deed, given)
+    except RecursionError:
+        return ToolCall(tool, deed, unreadable="is given more within each other than can be read")
+
+
+def _read(tool: str, deed: Deed | None, given: dict[str, Any]) -> ToolCall:
+    if deed == "write" and given.get("command") == "view":
+        deed = "read"
+    text = next((given[key] for key in _PATCHES if isinstance(given.get(key), str)), "")
+    commands = () if deed in ("nothing", "read", "list", "search") else tuple(named_commands(given))
+    envelopes = [one for one in (*commands, text) if deed in ("patch", "run") and is_envelope(one)]
+    uses: list[FileAccess] = []
+    searches: tuple[FileSearch, ...] = ()
+    for patch in dict.fromkeys([text] if deed == "patch" else envelopes):
+        uses += _patched(patch)
+    if deed in ("list", "search"):
+        searches = (_search(tool.lower(), deed, given),)
+    elif deed == "read":
+        uses += [FileAccess(path, "read") for path in named_paths(given)]
+        globs = tuple(one for key in _GLOBS for one in _texts(given.get(key)))
+        searches = (FileSearch("", globs, ignores=False),) if globs else ()
+    elif deed in ("write", "delete"):
+        action: Action = "delete" if deed == "delete" else "write"
+        missing: Action | None = "create" if action == "write" else None
+        uses += [FileAccess(path, action, missing) for path in named_paths(given)]
+    elif deed == "nothing":
+        uses += [FileAccess(path, "read") for _key, one in _leaves(given) if (path := path_of(one))]
+    elif deed is None:
+        uses += _named(tool, given)
+    start = next((one for key in _STARTS for one in _texts(given.get(key))), "")
+    return ToolCall(
+        tool,
+        deed,
+        tuple(dict.fromkeys(uses))[:MOST_NAMES],
+        searches,
+        () if deed == "patch" or envelopes else commands,
+        start if deed == "run" else "",
+        "names more files than can be asked about" if len(set(uses)) > MOST_NAMES else "",
+        bool(envelopes),
+    )
+
+
+def named_paths(given: object, *, depth: int = 0) -> Iterator[str]:
+    """The files that stand under a name for them, at any depth, each as a path."""
+    if depth > _DEEPEST:
+        raise RecursionError
+    if isinstance(given, list):
+        for one in given:
+            yield from named_paths(one, depth=depth + 1)
+    elif isinstance(given, dict):
+        for key, value in given.items():
+            if key in PATHS:
+                yield from map(path_named, _texts(value))
+            yield from named_paths(value, depth=depth + 1)
+
+
+def named_commands(given: object) -> Iterator[str]:
+    """What stands under a name for commands, at any depth, each as a shell would be given it."""
+    if isinstance(given, dict):
+        for key, value in given.items():
+            if key in _COMMANDS and isinstance(value, str):
+                yield value
+            elif key in (*_COMMANDS, "args", "arguments") and _is_argv(value):
+                program = given.get("program") or given.get("executable") or given.get("cmd")
+                first = (
+                    [program] if isinstance(program, str) and key in ("args", "arguments") else []
+                )
+                yield shlex.join([*first, *value])
+            else:
+                yield from named_commands(value)
+    elif isinstance(given, list):
+        for one in given:
+            yield from named_commands(one)
+
+
+def _is_argv(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+
+
+def _search(tool: str, deed: Deed, given: dict[str, Any]) -> FileSearch:
+    folder = next((path_named(one) for key in _FOLDERS for one in _texts(given.get(key))), "")
+    globs = [one for key in _GLOBS for one in _texts(given.get(key))]
+    if deed == "list":
+        globs += _texts(given.get("pattern"))
+    leaves = [f"!{one}" for key in ("ignore", "exclude") for one in _texts(given.get(key))]
+    deep = deed == "search" or bool(globs)
+    # What is looked for by a glob is found though an ignore file names it.
+    wanted = any(not one.startswith("!") for one in globs)
+    del tool
+    return FileSearch(folder, (*globs, *leaves), deep, not wanted)
+
+
+def _named(tool: str, given: dict[str, Any]) -> Iterator[FileAccess]:
+    """The files that a tool names which nobody knows."""
+    verbs = {one.lower() for one in _VERB.findall(tool.rpartition("__")[2])}
+    changes, carries = bool(verbs & _CHANGES), bool(verbs & _CARRIES)
+    for key, text in _leaves(given):
+        uri = path_of(text)
+        if uri is None and (key in _WORDS or key in _COMMANDS or not _may_name(key, text)):
+            continue
+        names = (uri,) if uri else (text, text.partition("=")[2]) if text[:1] == "-" else (text,)
+        for name in filter(None, names):
+            if verbs & _DELETES:
+                yield FileAccess(name, "delete")
+            elif changes:
+                yield FileAccess(name, "write", "create")
+            if carries or not changes:
+                yield FileAccess(name, "read")
+
+
+def _may_name(key: str, text: str) -> bool:
+    return bool(text) and (
+        key in PATHS or len(text.split()) == 1 or (len(text) < 300 and "\n" not in text)
+    )
+
+
+def _leaves(given: object, key: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Every text at any depth, with the name that it stands under."""
+    if depth > _DEEPEST:
+        raise RecursionError
+    if isinstance(given, str):
+        yield key, given
+    elif isinstance(given, list):
+        for one in given:
+            yield from _leaves(one, key, depth + 1)
+    elif isinstance(given, dict):
+        for name, one in given.items():
+            yield from _leaves(one, name, depth + 1)
+
+
+def _texts(value: object) -> list[str]:
+    """The texts in one value or a list of them."""
+    return [
+        one
+        for one in (value if isinstance(value, list) else [value])
+        if isinstance(one, str) and one
+    ]
+
+
+def _patched(text: str) -> Iterator[FileAccess]:
+    """The files of a patch; of one that nobody can read, those that its lines name."""
+    try:
+        parts = parse(text)
+    except FilepactError:
+        for line in text.splitlines():
+            head, _, path = line.strip().partition(":")
+            if head in _MARKS and path.strip():
+                yield FileAccess(path.strip(), *_MARKS[head])
+        return
+    for part in parts:
+        if part.old_path is not None and (part.deletes or part.renames):
+            yield FileAccess(part.old_path, "delete")
+        if part.new_path is not None:
+            yield FileAccess(part.new_path, "write", "create")
+        elif part.old_path is not None and not part.deletes:
+            yield FileAccess(part.old_path, "write", "create")
+
+
+_MARKS: Final[Mapping[str, tuple[Action, Action | None]]] = {
+    "*** Add File": ("write", "create"),
+    "*** Update File": ("write", "create"),
+    "*** Move to": ("write", "create"),
+    "*** Delete File": ("delete", None),
+}

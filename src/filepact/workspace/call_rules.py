@@ -1,0 +1,494 @@
+"""What the rules say of a call of an agent's own tool, before it is made: of each file that it names or covers.
+
+Neither is anything of the call carried out, nor is the journal asked.  A command is judged by its text:
+what its words name, what its wildcards stand for now, and what programs in it would search.  What is
+only known when it runs is not seen.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from contextlib import ExitStack, suppress
+from fnmatch import fnmatchcase
+from posixpath import normpath
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from filepact.domain.policy import AccessRequest, EntryFilter
+from filepact.errors import ApprovalRequiredError, FilepactError, TooLargeError
+from filepact.fs.root import Root, look_at
+from filepact.fs.walk import TreeReader
+from filepact.text.glob import GlobError, expand_braces, literal_length
+from filepact.text.shell_command import read_command
+from filepact.values import late_regex, words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from filepact.domain.policy import Action, Decision, Verdict
+    from filepact.domain.tool_call import FileAccess, FileSearch, ToolCall
+    from filepact.fs.root import AnyName
+    from filepact.text.shell_command import ShellCommand, ShellWord
+    from filepact.workspace.guard import Guard
+
+__all__ = ["CallJudge", "CallVerdict"]
+
+_LARGEST: Final = (
+    1 << 20
+)  # bytes of a file that is looked through for a private key before it is read
+_MOST_COVERED: Final = 50_000  # names that are looked at for one search
+_MOST_STARTS: Final = 8
+_DEPENDENCIES: Final = frozenset({"node_modules", "site-packages", ".venv", "venv"})
+"""Folders of other people's packages, whose sample keys keep nobody from a search."""
+
+_NAME: Final = late_regex(r"[\w.~/+%$-]+")
+_DECIDING: Final = words(
+    "approve reject undo redo restore review grants trust state runs setup install uninstall config policy"
+)
+_LOOKING: Final = ("--help", "-h", "--dry-run")
+_FILEPACT: Final = late_regex(r"\bfilepact\b[^\n]{0,200}?\W(" + "|".join(_DECIDING) + r")\b")
+_ACTIONS: Final[dict[str, Action]] = {
+    "read": "read",
+    "write": "write",
+    "delete": "delete",
+    "list": "list",
+}
+
+
+class CallVerdict(NamedTuple):
+    """What the rules say of a call.
+
+    Attributes:
+        verdict: The strictest one.
+        reason: Why; empty where nobody has said a word about any of its files.
+        error: The refusal, where a rule denies a file that it names.
+    """
+
+    verdict: Verdict
+    reason: str = ""
+    error: FilepactError | None = None
+
+
+_SILENT: Final = CallVerdict("allow")
+
+
+class CallJudge:
+    """Judges the calls of one agent.
+
+    Args:
+        guard: The roots, and all rules, those about other folders among them.
+        agent: The name that rules know the agent by.
+        start: Where relative names start, absolute.
+        home: What ``~`` stands for; empty for nothing.
+    """
+
+    def __init__(self, guard: Guard, agent: str, start: str, home: str = "") -> None:
+        self._guard = guard
+        self._agent = agent
+        self._start = start
+        self._home = home
+        self._suspects = {
+            action: guard.policy.suspicion(action)
+            for action in ("read", "write", "create", "delete", "list")
+        }
+
+    def judge(self, call: ToolCall) -> CallVerdict:
+        """The verdict on a call; the first denial ends it."""
+        if call.deed == "own":
+            return _SILENT
+        if call.unreadable:
+            return CallVerdict("deny", f"the call {call.unreadable}, so it cannot be checked")
+        found = _SILENT
+        for said in self._parts(call):
+            if said.verdict == "deny":
+                return said
+            if said.verdict == "ask" or (said.reason and not found.reason):
+                found = said if found.verdict != "ask" else found
+        return found
+
+    def _parts(self, call: ToolCall) -> Iterator[CallVerdict]:
+        for use in call.uses:
+            yield self._file(use)
+        for search in call.searches:
+            yield self._search(search, self._start)
+        start = posixpath.join(self._start, self._at_home(call.folder))
+        for command in call.commands:
+            yield from self._command(command, start)
+
+    # -- files that are named -------------------------------------------------------------
+
+    def _file(self, use: FileAccess) -> CallVerdict:
+        if wrong := _unsayable(use.path):
+            return CallVerdict(
+                "deny", f"a name of the call {wrong}, so nobody can tell which file it means"
+            )
+        path = posixpath.join(self._start, self._at_home(use.path))
+        inside = self._inside(path)
+        if inside is None:
+            return self._by_name(path, use.action, use.path)
+        try:
+            with ExitStack() as keep:
+                reads = use.action == "read"
+                found = self._guard.find(
+                    *(inside, use.action),
+                    agent=self._agent,
+                    missing=use.missing,
+                    keep=keep if reads else None,
+                )
+                if reads and found.place.kind == "file" and found.held is not None:
+                    with suppress(TooLargeError):
+                        held = found.held.read(limit=_LARGEST).data
+                        self._guard.check_held(found.path, "read", held, agent=self._agent)
+        except ApprovalRequiredError as error:
+            return CallVerdict("ask", error.report())
+        except FilepactError as error:
+            return CallVerdict("deny", error.report(), error)
+        decision = found.decision
+        if decision.verdict == "ask":
+            return CallVerdict("ask", _because(use.path, decision))
+        # Nobody has said a word about most files: then the host goes by its own rules.
+        given = decision.rule.layer in ("person", "administrator")
+        return CallVerdict("allow", f"rule \u201c{decision.rule.name}\u201d" if given else "")
+
+    def _by_name(self, path: str, action: Action, shown: str) -> CallVerdict:
+        """What the rules say of a name wherever it lies: as it was sent, and as it leads."""
+        try:
+            found = look_at(path)
+        except ValueError:
+            return CallVerdict("deny", f"{shown!r} is no name that a file can have")
+        said = _SILENT
+        for name in dict.fromkeys((normpath(path), found.path)):
+            decision = self._decide(name, action)
+            if decision.verdict == "deny":
+                return CallVerdict("deny", _because(shown, decision))
+            if decision.verdict == "ask":
+                said = CallVerdict("ask", _because(shown, decision))
+        if action in ("read", "delete") and found.file is not None and self._is_secret(found):
+            why = "it is another name (a hard link) of a file in which keys, passwords or tokens are kept"
+            return CallVerdict("deny", f"{shown}: {why}")
+        return said
+
+    def _is_secret(self, found: AnyName) -> bool:
+        root = self._root_of(found.path) or self._guard.roots[0]
+        inside = found.path.removeprefix(f"{root.path.rstrip('/')}/")
+        return found.file is not None and root.is_secret(inside, *found.file)
+
+    def _decide(self, path: str, action: Action) -> Decision:
+        root = self._root_of(path)
+        if root is None:
+            request = AccessRequest("/", path.lstrip("/") or ".", action, self._agent)
+        else:
+            inside = path[len(root.path.rstrip("/")) + 1 :] or "."
+            request = AccessRequest(root.path, inside, action, self._agent)
+        return self._guard.policy.decide(request)
+
+    def _root_of(self, path: str) -> Root | None:
+        """The root that an absolute path lies in, if it lies in one."""
+        found = [one for one in self._guard.roots if _is_in(path, one.path)]
+        return max(found, key=lambda one: len(one.path), default=None)
+
+    def _inside(self, path: str) -> str | None:
+        """The path if it lies in a root, in a spelling that the guard knows; else None."""
+        plain = normpath(path)
+        if self._root_of(plain) is not None:
+            return path
+        true = look_at(path).path
+        return true if self._root_of(true) is not None else None
+
+    def _at_home(self, path: str) -> str:
+        if self._home and (path == "~" or path.startswith("~/")):
+            return self._home + path[1:]
+        return path
+
+    # -- files that are covered -----------------------------------------------------------
+
+    def _search(self, search: FileSearch, start: str) -> CallVerdict:
+        """What the rules say of a search by the host's own tool."""
+        if wrong := _unsayable("".join((search.folder, *search.globs))):
+            return CallVerdict("deny", f"the search {wrong}, so nobody can tell what it covers")
+        folder = posixpath.join(start, self._at_home(search.folder))
+        said = self._by_name(folder, "read", search.folder or ".")
+        if said.verdict != "allow":
+            return said
+        globs = [one for one in search.globs if one[:1] != "!"]
+        without = [one[1:] for one in search.globs if one[:1] == "!"]
+        for glob in [one for one in globs if one[:1] in ("/", "~") or ".." in one]:
+            begin = _literal_folder(self._at_home(glob))
+            said = self._by_name(posixpath.join(folder, begin), "read", glob)
+            if said.verdict != "allow":
+                return said
+        covered = self._covered(
+            *(folder, globs, without, "read"), deep=search.deep, ignores=search.ignores
+        )
+        hint = "leave it out by the tool's own glob or ignore field, name what you look for, or search with filepact's tools"
+        return _covering(covered, "the search", hint)
+
+    def _covered(
+        self,
+        folder: str,
+        only: Sequence[str],
+        without: Sequence[str],
+        action: Action,
+        *,
+        deep: bool,
+        ignores: bool,
+        hidden: bool = True,
+    ) -> tuple[str, Decision] | None:
+        """The first file below a folder that a search covers and a rule denies.
+
+        Args:
+            folder: Absolute.
+            only: Globs of which it has to match one, if there are any.
+            without: Globs of which it must match none.
+            action: What is done with it.
+            deep: Whether folders below are looked at.
+            ignores: Whether what ignore files name is left out.
+            hidden: Whether names that begin with a dot are covered.
+        """
+        true = look_at(folder)
+        if true.kind == "file":
+            decision = self._decide(true.path, action)
+            return (folder, decision) if decision.verdict == "deny" else None
+        if true.kind == "missing":
+            return None
+        with ExitStack() as keep:
+            root = self._root_of(true.path)
+            if root is None:
+                root = keep.enter_context(Root.open(true.path))
+            base = true.path[len(root.path.rstrip("/")) + 1 :] or "."
+            accepts = _accepts(only, without, hidden=hidden)
+            skip = 0 if base == "." else len(base) + 1
+            found: list[tuple[str, Decision]] = []
+
+            def refused(path: str) -> bool:
+                if ignores or not _DEPENDENCIES & set(path.split("/")):
+                    decision = self._decide(f"{root.path.rstrip('/')}/{path}", action)
+                    if decision.verdict == "deny":
+                        if accepts(path[skip:]):
+                            found.append((path, decision))
+                        return True
+                return False
+
+            walk = TreeReader(
+                *(root, base),
+                allow=_Covered(self._suspects[action], refused),
+                ignore=ignores,
+                max_depth=None if deep else 1,
+                most=_MOST_COVERED,
+                cancelled=lambda: bool(found),
+            )
+            with suppress(FilepactError), walk:
+                for _ in walk.batches():
+                    if found:
+                        break
+            return found[0] if found else None
+
+    # -- commands -------------------------------------------------------------------------
+
+    def _command(self, command: str, start: str) -> Iterator[CallVerdict]:
+        if wrong := _unsayable(command):
+            yield CallVerdict("deny", f"the command {wrong}, so nobody can tell what it does")
+            return
+        read = read_command(command)
+        if read.too_long:
+            yield CallVerdict(
+                "ask", "the command is too long to be checked; take it apart, or write it to a file"
+            )
+        yield self._deciding(read)
+        starts = [start]
+        for folder in read.folders[:_MOST_STARTS]:
+            starts += [posixpath.join(one, self._at_home(folder)) for one in starts[:1]]
+        for word in read.words:
+            if word.use == "text":
+                yield self._text(word.text, starts)
+            else:
+                for one in starts:
+                    yield self._word(word, one)
+        for search in read.searches:
+            for folder in search.folders:
+                covered = self._covered(
+                    posixpath.join(starts[-1], self._at_home(folder)),
+                    *(search.only, search.without, "read"),
+                    deep=True,
+                    ignores=search.ignores,
+                    hidden=search.hidden,
+                )
+                yield _covering(
+                    covered, search.program, _LEAVE_OUT.get(search.program, _LEAVE_OUT[""])
+                )
+
+    def _word(self, word: ShellWord, start: str) -> CallVerdict:
+        action = _ACTIONS[word.use]
+        for text in _expanded(word) if word.pattern else [word.text]:
+            path = posixpath.join(start, self._at_home(text))
+            if word.pattern and literal_length(text) < len(text):
+                said = self._wildcards(text, path, action)
+            elif word.inside and look_at(posixpath.dirname(path)).kind != "folder":
+                said = _SILENT
+            else:
+                said = self._named(path, action, text)
+            if said.verdict != "allow":
+                return said
+        return _SILENT
+
+    def _named(self, path: str, action: Action, shown: str) -> CallVerdict:
+        """What the rules say of a word that is taken for a name."""
+        if action == "write" and look_at(path).kind == "missing":
+            said = self._by_name(path, "create", shown)
+            if said.verdict == "deny":
+                return said
+            more = self._by_name(path, "write", shown)
+            return more if more.verdict == "deny" or said.verdict == "allow" else said
+        said = self._by_name(path, action, shown)
+        # A reading that would have to be asked about is not held up: the person sees the command.
+        return _SILENT if said.verdict == "ask" and action == "read" else said
+
+    def _wildcards(self, text: str, path: str, action: Action) -> CallVerdict:
+        """What the rules say of the files that wildcards stand for at this moment."""
+        folder = _literal_folder(path)
+        said = self._by_name(path, action, text)
+        if said.verdict == "deny":
+            return said
+        rest = path[len(folder) :].lstrip("/")
+        covered = self._covered(
+            *(folder, [rest], (), action),
+            deep="/" in rest,
+            ignores=False,
+            hidden=rest.rpartition("/")[2][:1] in (".", "[", "?"),
+        )
+        return _covering(covered, text, "name the files that you mean")
+
+    def _text(self, text: str, starts: Sequence[str]) -> CallVerdict:
+        """What the rules say of the names in code or data: of files that are there, or anywhere outside."""
+        for found in dict.fromkeys(_NAME.findall(text)):
+            name = self._at_home(found.rstrip(".").lstrip("$+%"))
+            if not any(map(self._suspects["read"], name.split("/"))):
+                continue
+            for start in starts:
+                path = posixpath.join(start, name)
+                decision = self._decide(normpath(path), "read")
+                if decision.verdict == "deny" and (name[:1] == "/" or self._is_there(path, name)):
+                    return CallVerdict("deny", _because(name, decision))
+        found = _FILEPACT.search(text)
+        return _decides(found[1]) if found else _SILENT
+
+    def _is_there(self, path: str, name: str) -> bool:
+        """Whether a protected file is at a place, or one of that name anywhere in a root."""
+        if look_at(path).kind != "missing":
+            return True
+        root = self._guard.roots[0].path
+        last = posixpath.basename(name)
+        return (
+            bool(last)
+            and self._covered(root, [last], (), "read", deep=True, ignores=False) is not None
+        )
+
+    def _deciding(self, read: ShellCommand) -> CallVerdict:
+        """A denial of what only a person types."""
+        for program in read.programs:
+            if "filepact" not in program:
+                continue
+            given = program[program.index("filepact") + 1 :]
+            verb = next((one for one in given if one in _DECIDING), "")
+            if verb and not any(one in _LOOKING for one in given):
+                return _decides(verb)
+        return _SILENT
+
+
+class _Covered(EntryFilter):
+    """Asks of every name that a walk meets whether it is refused, and leaves none out but those."""
+
+    def __init__(self, suspects: Callable[[str], bool], refused: Callable[[str], bool]) -> None:
+        super().__init__(lambda _path, _is_dir: True)
+        self._suspects = suspects
+        self._refuses = refused
+
+    def among(self, prefix: str, keys: list[str]) -> list[str]:
+        return [
+            key
+            for key in keys
+            if not (self._suspects(key.rstrip("/")) and self._refuses(prefix + key.rstrip("/")))
+        ]
+
+
+_LEAVE_OUT: Final = {
+    "rg": "leave it out: `--glob '!NAME'`",
+    "git grep": "leave it out: `-- ':!NAME'`",
+    "find": "leave it out: `-not -name NAME`",
+    "": "leave it out: `--exclude=NAME`",
+}
+
+
+def _covering(found: tuple[str, Decision] | None, what: str, hint: str) -> CallVerdict:
+    if found is None:
+        return _SILENT
+    path, decision = found
+    return CallVerdict("deny", f"{what} covers {_because(path, decision)}; {hint}")
+
+
+def _decides(verb: str) -> CallVerdict:
+    why = "is for a person to type, in a terminal of their own: go on with other work, or tell them what waits"
+    return CallVerdict("deny", f"`filepact {verb}` {why}")
+
+
+def _because(shown: str, decision: Decision) -> str:
+    return f"{shown}: rule \u201c{decision.rule.name}\u201d ({decision.why})"
+
+
+def _unsayable(text: str) -> str:
+    """Why a text can be no name; empty if it can."""
+    if "\0" in text:
+        return "holds a NUL"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "holds half a character"
+    return ""
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return f"{path}/".startswith(f"{folder.rstrip('/')}/")
+
+
+def _literal_folder(pattern: str) -> str:
+    """The folder that a pattern begins with, as far as it has no wildcards."""
+    return pattern[: literal_length(pattern)].rpartition("/")[0] or (
+        "/" if pattern[:1] == "/" else ""
+    )
+
+
+def _expanded(word: ShellWord) -> list[str]:
+    """What the braces of a word stand for."""
+    try:
+        return expand_braces(word.text)
+    except GlobError:
+        return [word.text]
+
+
+def _accepts(only: Sequence[str], without: Sequence[str], *, hidden: bool) -> Callable[[str], bool]:
+    """Whether a search with these globs covers a path."""
+    wanted = [one for glob in only for one in _alternatives(glob)]
+    unwanted = [one for glob in without for one in _alternatives(glob)]
+
+    def accepts(path: str) -> bool:
+        parts = path.split("/")
+        if not hidden and any(one[:1] == "." for one in parts):
+            return False
+        if any(fnmatchcase(one, glob) for glob in unwanted for one in (path, *parts)):
+            return False
+        return not wanted or any(
+            fnmatchcase(one, glob) for glob in wanted for one in (path, parts[-1])
+        )
+
+    return accepts
+
+
+def _alternatives(glob: str) -> list[str]:
+    try:
+        found = expand_braces(glob)
+    except GlobError:
+        found = [glob]
+    return [
+        one.strip("/").removeprefix("./").replace("**/", "").removesuffix("/**").removesuffix("/*")
+        or "*"
+        for one in found
+    ]
