@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
+from filepact.domain.person import AGENT_VARIABLES
+from filepact.fs.ancestry import who_calls
 from tests.foreign import is_foreign
 
 if TYPE_CHECKING:
@@ -25,6 +29,38 @@ settings.register_profile("deep", deadline=None, max_examples=1_000, print_blob=
 settings.register_profile("short", settings.get_profile("steady"), max_examples=30)
 settings.load_profile("steady")
 
+
+def leave_agents() -> None:
+    """Go on as a child of the system's where an agent has started the tests: a person's commands are tested here.
+
+    Our own process stays behind, and ends as the tests do.
+    """
+    for name in AGENT_VARIABLES:
+        os.environ.pop(name, None)
+    if not who_calls(()).agent:
+        return
+    there, here = os.pipe()
+    if os.fork():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        os.close(here)
+        os._exit(int(os.read(there, 8) or b"1"))
+    first = os.getpid()
+    if os.fork():
+        os._exit(0)
+    while os.getppid() == first:
+        os.sched_yield()
+    if tests := os.fork():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        status = os.waitstatus_to_exitcode(os.waitpid(tests, 0)[1])
+        os.write(here, b"%d" % (status if status >= 0 else 128 - status))
+        os._exit(0)
+    os.close(there)
+    os.close(here)
+    if (caller := who_calls(())).agent:
+        raise pytest.UsageError(f"the tests cannot leave the agent that has started them: {caller}")
+
+
+leave_agents()
 
 APART = ("packages/", "tests/architecture/", "tests/scripts/")
 """Places of tests that use little of the core: with its branches counted, a test takes half as long again."""

@@ -10,6 +10,7 @@ from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.domain.document import RootId
 from filepact.domain.operation import AuditOptions
 from filepact.errors import NoChangeError, StateFailedError
+from filepact.fs.ancestry import ancestors, note_host, who_calls
 from filepact.fs.locks import keep_out, locked_by
 from filepact.fs.root import Root, replace_outside
 from filepact.fs.state import (
@@ -56,11 +57,13 @@ if TYPE_CHECKING:
 __all__ = [
     "SETUP_FILE",
     "OpenFolders",
+    "ancestors",
     "check_state",
     "confines_servers",
     "guarding",
     "journal_roots",
     "keep_before_setup",
+    "note_host",
     "open_audit",
     "open_folders",
     "open_observed",
@@ -79,6 +82,7 @@ __all__ = [
     "state_user",
     "try_sandbox",
     "try_server",
+    "who_calls",
     "write_answers",
     "write_trust",
 ]

@@ -14,6 +14,7 @@ __all__ = [
     "AccessDeniedError",
     "AmbiguousMatchError",
     "ApprovalRequiredError",
+    "BelowAgentError",
     "BinaryFileError",
     "CallCancelledError",
     "EncodingUnsafeError",
@@ -164,6 +165,10 @@ class ApprovalRequiredError(FilepactError, code="APPROVAL_REQUIRED"):
 
 class UnattendedError(FilepactError, code="UNATTENDED"):
     """A person has to decide this, and a program wants to without saying so."""
+
+
+class BelowAgentError(FilepactError, code="BELOW_AGENT"):
+    """A person has to decide this, and an agent's program has called the command."""
 
 
 class UserDeniedError(FilepactError, code="USER_DENIED"):

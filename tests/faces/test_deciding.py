@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.app import open_workspace
-from filepact.domain.operation import Actor, Session
+from filepact.domain.operation import NOBODY_LOOKED, Actor, Session
 from filepact.faces.cli.desktop import notify
 from tests.architecture.project import PACKAGE
 from tests.forked import Command
@@ -133,8 +133,8 @@ def test_who_decided_is_in_the_journal_with_the_programs_that_it_came_through(
     by_person = propose(cli, "two\n")
     assert person("approve", by_person, types="y")[0] == 0
     program, terminal = (cli.json("show", one)["approved_by"] for one in (by_program, by_person))
-    assert "without a terminal" in program
-    assert "at a terminal" in terminal
+    assert NOBODY_LOOKED in program
+    assert "typed at a terminal" in terminal
     if sys.platform == "linux":
         # This process started the second one, and has the name that the system gives it.
         ours = Path("/proc/self/comm").read_text().strip()

@@ -20,6 +20,7 @@ __all__ = [
     "BY_EDITOR",
     "BY_NOBODY",
     "FROM_ELSEWHERE",
+    "NOBODY_LOOKED",
     "PARTLY",
     "PAST_THE_DOORS",
     "PREVIEW_MODE",
@@ -45,6 +46,7 @@ __all__ = [
     "StoreOptions",
     "StoreResult",
     "StoreStatus",
+    "decider_of",
     "following",
     "moment",
     "who",
@@ -73,6 +75,9 @@ PARTLY: Final = "*"
 
 PREVIEW_MODE: Final = "preview mode"
 """Stands for a rule where every change waits."""
+
+NOBODY_LOOKED: Final = "program, unattended"
+"""How a word came that a program gave, and no person."""
 
 OperationKind = Literal["change", "undo", "redo", "restore"]
 ProposalState = Literal["proposed", "committed", "rejected", "superseded", "expired"]
@@ -111,6 +116,13 @@ def who(actor: Actor) -> str:
     if actor.user:
         name += f" for {actor.user}"
     return f"{actor.kind} {' '.join(visible(name).split())}"
+
+
+def decider_of(by: str) -> Literal["a person", "a program"]:
+    """Who gave a word, as it is kept with what was approved or rejected."""
+    # The second form is that of versions before 0.2.
+    alone = f" {NOBODY_LOOKED}" in by or " without a terminal" in by
+    return "a program" if alone else "a person"
 
 
 def moment(when: float) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 from posixpath import dirname
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from filepact.domain.operation import Operation
+from filepact.domain.operation import Operation, decider_of
 from filepact.errors import InvalidParamsError, NotFoundError, TooLargeError
 from filepact.text.lines import line_of
 from filepact.text.multi_edit import EditRequest, place_all
@@ -339,7 +339,7 @@ def _state(change: Operation | Proposal) -> str:
     if isinstance(change, Operation):
         if change.undone_by is not None:
             return f"undone by {change.undone_by}"
-        by = ", approved by a person" if change.approved_by else ""
+        by = f", approved by {decider_of(change.approved_by)}" if change.approved_by else ""
         return change.state.replace("_", " ") + by
     if change.state == "proposed":
         return f"waits for a person ({change.rule})"

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import Document, WorkspacePath
-from filepact.domain.operation import Approval, ChangeId, ProposalLimits
+from filepact.domain.operation import Approval, ChangeId, ProposalLimits, decider_of
 from filepact.errors import NoChangeError, NotFoundError, ProposalExpiredError, StaleFileError
 from filepact.values import dataclass, replace
 
@@ -409,7 +409,9 @@ class PendingProposals:
             return f"Proposal {proposal.id} has expired: nobody decided about it in time."
         if proposal.state == "rejected":
             reason = f": {proposal.reason}" if proposal.reason else "."
-            return f"Proposal {proposal.id} was rejected by a person{reason}"
+            return (
+                f"Proposal {proposal.id} was rejected by {decider_of(proposal.decided_by)}{reason}"
+            )
         operation = self._store.operation(proposal.id)
         if operation.state == "intended":
             return None
@@ -417,7 +419,8 @@ class PendingProposals:
         hidden = any(self._hides(path, agent) for path in operation.changes.paths)
         note = f" {operation.note}" if operation.note and not hidden else ""
         done = "applied" if operation.state == "applied" else "not done, or only in part"
-        return f"Proposal {proposal.id} was approved by a person and {done}.{note}"
+        by = decider_of(operation.approved_by)
+        return f"Proposal {proposal.id} was approved by {by} and {done}.{note}"
 
 
 def check_free(

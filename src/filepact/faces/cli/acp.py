@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import selectors
 import shlex
 import shutil
@@ -76,15 +77,20 @@ def _log_to_standard_error() -> None:
 
 
 def _sessions(arguments: Namespace) -> Sessions:
+    from filepact.app import ancestors, note_host  # noqa: PLC0415 - loads the database
     from filepact.config.person import (  # noqa: PLC0415 - with the next
         read_settings,
         read_trust,
         state_folder,
     )
     from filepact.faces.acp.sessions import Sessions  # noqa: PLC0415 - loads the database
+    from filepact.workspace.runs import agent_of  # noqa: PLC0415 - with it
 
     settings = read_settings(arguments.config)
     state = state_folder(arguments.state)
+    if arguments.agent:
+        # Whatever runs below us is the agent's, and decides nothing.
+        note_host(state, ancestors(os.getpid())[0], agent_of(arguments.agent))
 
     def look(workspace: Workspace) -> SemanticWorkspace | None:
         from filepact.app import (  # noqa: PLC0415 - not before it is needed

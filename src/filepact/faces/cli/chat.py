@@ -35,9 +35,11 @@ class ElicitationContext:
     Args:
         settings: In which ways they may be asked, and how long they have.
         stack: Ends the page.
+        above: What is above the client's program: `no agent above`, or that it is not known.
     """
 
-    def __init__(self, settings: ServerSettings, stack: ExitStack) -> None:
+    def __init__(self, settings: ServerSettings, stack: ExitStack, above: str) -> None:
+        self._above = above
         self._settings = settings
         self._stack = stack
         self._session = person()
@@ -58,7 +60,7 @@ class ElicitationContext:
 
     def _review(self, workspace: Workspace, client: str) -> Review:
         said = " ".join(visible(client).split())[:_LONGEST]
-        return Review(workspace, self._speaking(f"in the chat of {said}"))
+        return Review(workspace, self._speaking(f"in the chat of {said}, {self._above}"))
 
     def _speaking(self, how: str) -> Session:
         return replace(self._session, actor=replace(self._session.actor, version=how))
@@ -66,7 +68,9 @@ class ElicitationContext:
     def _linking(self, workspace: Workspace, page: socket.socket) -> Callable[[str], str]:
         """Makes links into the page, which is served from the first one on."""
         ended, lock = Event(), Lock()
-        review = Review(workspace, self._speaking("in a browser, by a link in the chat"))
+        review = Review(
+            workspace, self._speaking(f"page, cookie; by a link in the chat, {self._above}")
+        )
         served: list[tuple[Thread, Callable[[str], str]]] = []
 
         def end() -> None:

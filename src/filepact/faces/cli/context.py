@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Literal
 
 from filepact.config.folders import state_folder
 from filepact.errors import FilepactError, InvalidParamsError
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
     from filepact.domain.operation import Session
+    from filepact.domain.person import Caller
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
     "CommandContext",
+    "acting",
+    "called_by",
     "find_context",
     "here",
     "login_name",
@@ -119,6 +122,29 @@ def person(*, how: str = "", program: bool = False) -> Session:
 
     actor = Actor("program" if program else "person", login_name(), how)
     return Session(f"cli-{os.urandom(4).hex()}", actor)
+
+
+def called_by(arguments: Namespace, *, serves: bool = False) -> Caller:
+    """Who has called this command, as far as the system and the notes of hooks and servers tell.
+
+    Args:
+        arguments: The command's.
+        serves: Whether it serves the program that has started it.
+    """
+    from filepact.app import who_calls  # noqa: PLC0415 - loads the database
+
+    # Another state folder than the usual one has no notes of what the usual one knows.
+    return who_calls((state_folder(arguments.state), state_folder(None)), serves=serves)
+
+
+def acting(arguments: Namespace) -> Session:
+    """The session of whoever reads and changes files by a command: a person, or the agent that called it."""
+    from filepact.domain.operation import Actor  # noqa: PLC0415 - loads what changes are
+
+    session, caller = person(), called_by(arguments)
+    if not caller.agent:
+        return session
+    return replace(session, actor=Actor("agent", caller.agent, "by a command"))
 
 
 def login_name() -> str:

@@ -13,7 +13,7 @@ from filepact.errors import (
     NotFoundError,
     ReadFailedError,
 )
-from filepact.faces.cli.context import here, opened, person
+from filepact.faces.cli.context import acting, here, opened
 from filepact.faces.cli.render import answer_receipt
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, plain, remark
 from filepact.faces.cli.wording import fitted
@@ -172,7 +172,7 @@ def _look(
 ) -> CommandAnswer:
     """Call a reading tool."""
     with opened(arguments) as workspace:
-        session, values = person(), _with_places(workspace, sent)
+        session, values = acting(arguments), _with_places(workspace, sent)
         noting = _Noting(workspace.reader(session, page=page))
         with workspace.auditing(session, name, str(values.get("path") or "")):
             answer = _tool(name).run(noting, values)
@@ -217,7 +217,7 @@ def _change(arguments: Namespace, screen: Terminal, name: str, **sent: object) -
     """Call a writing tool and do what it says."""
     sent |= {"dry_run": arguments.dry_run, "expected_revision": getattr(arguments, "expect", None)}
     with opened(arguments) as workspace:
-        session, values = person(), _with_places(workspace, sent)
+        session, values = acting(arguments), _with_places(workspace, sent)
         auditing = workspace.auditing(session, name, str(values.get("path") or ""))
         with auditing, workspace.draft(session, name) as draft:
             summary = _tool(name).run(draft, values)

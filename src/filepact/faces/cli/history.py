@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from contextlib import suppress
 from itertools import islice
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.operation import Proposal, moment
+from filepact.domain.operation import NOBODY_LOOKED, Proposal, moment
 from filepact.errors import (
     InvalidParamsError,
     NoChangeError,
     NotFoundError,
     UnattendedError,
 )
-from filepact.faces.cli.context import here, opened, person
+from filepact.faces.cli.context import called_by, here, opened, person
 from filepact.faces.cli.render import (
     age,
     answer_receipt,
@@ -307,12 +305,13 @@ def decider(arguments: Namespace, screen: Terminal) -> Session:
     if not there and not arguments.unattended and not getattr(arguments, "dry_run", False):
         raise UnattendedError(
             f"`filepact {arguments.command}` needs a person at a terminal, and there is none",
-            hint="Type it in a terminal. If your own program should decide, give it `--unattended`; "
-            "the journal records that.",
+            # Who reads this may be an agent, so it says no way to do without a person.
+            hint="A person types it in a terminal of their own.",
         )
-    where = "at a terminal" if there else "without a terminal"
-    programs = ", ".join(_callers())
-    return person(how=f"{where}, from {programs}" if programs else where, program=not there)
+    caller = called_by(arguments)
+    said = ", ".join(visible(one).replace("\n", " ") for one in caller.programs[:_NAMED])
+    how = f"{'typed at a terminal' if there else NOBODY_LOOKED}, {caller}"
+    return person(how=f"{how}, from {said}" if said else how, program=not there)
 
 
 def agrees(question: str, screen: Terminal) -> bool:
@@ -325,17 +324,3 @@ def agrees(question: str, screen: Terminal) -> bool:
             return True
         if word in ("", "n", "no"):
             return False
-
-
-def _callers() -> list[str]:
-    """The programs that this one was started by, the nearest first, as far as the system tells."""
-    names: list[str] = []
-    process = os.getppid()
-    with suppress(OSError, ValueError, IndexError):
-        while process > 1 and len(names) < _NAMED:
-            # The name stands in brackets and may hold any; what follows the last one is numbers.
-            told = Path(f"/proc/{process}/stat").read_text("utf-8", "replace")
-            name, _, numbers = told.partition("(")[2].rpartition(")")
-            names.append(visible(name).replace("\n", " "))
-            process = int(numbers.split()[1])
-    return names

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from filepact import VERSION
 from filepact.errors import (
+    BelowAgentError,
     FilepactError,
     InvalidParamsError,
     NoChangeError,
@@ -94,6 +95,7 @@ def _run(words: list[str]) -> int:
         return _explain_misuse(CommandError("name a command", OVERVIEW), json=arguments.json)
     screen = _screen(arguments)
     try:
+        _check_caller(arguments, words)
         answer = _perform(arguments, screen)
     except FilepactError as error:
         return _explain(error, screen)
@@ -108,6 +110,26 @@ def _run(words: list[str]) -> int:
         return DONE
     screen.answer(answer)
     return answer.code
+
+
+def _check_caller(arguments: Namespace, words: Sequence[str]) -> None:
+    """Refuse to an agent what only a person decides.
+
+    Raises:
+        BelowAgentError: A process above is an agent's program, or a variable says that one has started this.
+    """
+    from filepact.domain.person import decides  # noqa: PLC0415 - a server for agents starts without
+
+    if arguments.command == "mcp" or not decides(words[words.index(arguments.command) :]):
+        return
+    from filepact.faces.cli.context import called_by  # noqa: PLC0415 - few commands decide
+
+    caller = called_by(arguments)
+    if caller.agent:
+        raise BelowAgentError(
+            f"`filepact {arguments.command}` is a person's decision, and an agent has called it: {caller.because}",
+            hint="The person decides in a terminal that no agent has started. Go on without it, or tell them.",
+        )
 
 
 def parse(words: Sequence[str]) -> Namespace:

@@ -15,6 +15,7 @@ from filepact.domain.operation import (
     PAST_THE_DOORS,
     UNOBSERVED,
     Operation,
+    decider_of,
     moment,
     who,
 )
@@ -283,6 +284,8 @@ def details(workspace: Workspace, change: Operation | Proposal) -> list[Terminal
         rows.append(("of", change.target))
     if isinstance(change, Operation):
         rows += [("approved by", change.approved_by), ("note", change.note)]
+        if decider_of(change.approved_by) == "a program":
+            rows.append(("unseen", "no person looked at this before it was done"))
     else:
         rows += [("waits for", change.rule), ("reason", change.reason)]
     for one in change.changes.changes:
@@ -327,6 +330,8 @@ def line(
         ]
     if became not in ("applied", "proposed"):
         ends.append(TerminalText(f"  ({became})", _STATE_STYLES.get(became, "warn")))
+    if isinstance(change, Operation) and decider_of(change.approved_by) == "a program":
+        ends.append(TerminalText("  (approved by a program)", "warn"))
     heads = [
         TerminalText(change.id, "title"),
         TerminalText(f"  {age(change.created, now):>4}  ", "dim"),

@@ -34,8 +34,7 @@ def review(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     if arguments.unattended or not at_terminal(screen):
         raise UnattendedError(
             "`filepact review` needs a person at a terminal, and there is none",
-            hint="Programs use `filepact pending --json`, and `filepact approve` or `reject` with "
-            "`--unattended`.",
+            hint="A person types it in a terminal of their own; programs read `filepact pending --json`.",
         )
     session = decider(arguments, screen)
     with opened(arguments) as workspace, ExitStack() as stack:
@@ -81,7 +80,7 @@ def _in_browser(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     session = decider(arguments, screen)
     from filepact.faces.web.server import serve  # noqa: PLC0415 - an extra
 
-    how = f"in a browser, served {session.actor.version}"
+    how = f"page, cookie; started: {session.actor.version}"
     session = replace(session, actor=replace(session.actor, version=how))
 
     def told(link: str) -> None:

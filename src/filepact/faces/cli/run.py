@@ -92,6 +92,7 @@ def _carry_out(
 
     home, settings = home_folder(), read_settings(arguments.config).run
     listed = [f"{home}{one[1:]}" if one[0] == "~" else one for one in settings.writable]
+    _note_itself(workspace, words)
     run_ = Run(
         workspace,
         folder,
@@ -140,6 +141,13 @@ def _carry_out(
         raise
     _tell(result, folder, screen)
     return CommandAnswer((), {**_facts(result, folder), "exit": status}, status)
+
+
+def _note_itself(workspace: Workspace, words: list[str]) -> None:
+    """Whatever runs below us is that program, and decides nothing."""
+    from filepact.app import ancestors, note_host  # noqa: PLC0415 - loads the database
+
+    note_host(workspace.state_folder, ancestors(os.getpid())[0], agent_of(words))
 
 
 def _not_started(program: str, refused: ProgramFailed) -> CommandAnswer:
@@ -202,6 +210,7 @@ def _observe(workspace: Workspace, words: list[str]) -> CommandAnswer:
 
     gc.enable()
     session = Session(f"run-{os.urandom(4).hex()}", Actor("agent", agent_of(words)))
+    _note_itself(workspace, words)
     workspace.external.snapshot()
     # Keys at a terminal are for the program, and what it did is recorded all the same.
     before = signal.signal(signal.SIGINT, lambda _number, _frame: None)

@@ -58,8 +58,10 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
     """Serve one client until it closes its end."""
     gc.disable()  # what is loaded stays to the end, and is a tenth of the start to look through
     from filepact.app import (  # noqa: PLC0415 - loads the database
+        ancestors,
         confines_servers,
         journal_roots,
+        note_host,
         open_pool,
         open_semantic_workspace,
         open_solution,
@@ -108,11 +110,13 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         if fork_server is not None:
             stack.callback(fork_server.close)
         stack.callback(compile_ahead())
-        chat = _chat(settings, stack) if not only_looks else None
+        above, _ = ancestors(os.getppid())
+        chat = _chat(arguments, settings, stack) if not only_looks else None
         folders = _opened(roots, _MODES[arguments.mode], state, settings)
         if folders is None:
             return
         stack.callback(folders.close)
+        note_host(state, above, "")
         _greet()
         if solution:
             folders.guard.find_file(solution, "read")
@@ -192,13 +196,20 @@ def _app(folders: OpenFolders, chat: ElicitationReview | None) -> Callable[[], F
     return made
 
 
-def _chat(settings: Settings, stack: ExitStack) -> Callable[[Workspace], ElicitationReview] | None:
+def _chat(
+    arguments: Namespace, settings: Settings, stack: ExitStack
+) -> Callable[[Workspace], ElicitationReview] | None:
     """What puts changes that wait to the person in their chat, as they have set; None for nobody."""
     if settings.server.elicitation == "off":
         return None
+    from filepact.faces.cli.context import called_by  # noqa: PLC0415 - with the next
+
+    caller = called_by(arguments, serves=True)
+    if caller.agent:
+        return None  # Who has started the client is an agent, and would answer for the person.
     from filepact.faces.cli.chat import ElicitationContext  # noqa: PLC0415 - few want it
 
-    return ElicitationContext(settings.server, stack).chat
+    return ElicitationContext(settings.server, stack, str(caller)).chat
 
 
 def _opened(roots: Sequence[str], mode: Mode, state: str, settings: Settings) -> OpenFolders | None:

@@ -313,8 +313,7 @@ def _ask_for(server: ServerSpec, folder: str, screen: Terminal) -> None:
     if not at_terminal(screen):
         raise UnattendedError(
             "`filepact trust` needs a person at a terminal, and there is none",
-            hint="Type it in a terminal, or put `trusted = true` under "
-            f"`[servers.{server.name}]` in your settings.",
+            hint="A person types it in a terminal of their own.",
         )
     screen.write(
         plain(

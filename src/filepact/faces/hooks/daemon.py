@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from filepact.app import ancestors, note_host
 from filepact.config.person import read_settings
 from filepact.config.settings import HookSettings
 from filepact.errors import FilepactError
@@ -26,6 +27,9 @@ from filepact.faces.hooks.client import PROBE, PROTOCOL, peer
 from filepact.faces.hooks.service import HookDaemon, failed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from filepact.domain.person import Ancestor
     from filepact.faces.hooks.agents import HookAnswer
     from filepact.faces.hooks.client import HookMode, HookRequest
     from filepact.faces.hooks.service import HostProcess
@@ -40,7 +44,6 @@ _NOTE: Final = 60.0  # seconds between two notes of when an agent was heard of
 _HEAD: Final = 65_536
 _BLOCK: Final = 1 << 16
 _BACKLOG: Final = 64
-_MOST_ABOVE: Final = 32
 
 
 def serve(request: HookRequest, told: int) -> int:
@@ -97,6 +100,7 @@ class _Listener:
         self._lock = threading.Lock()
         self._watched: dict[HostProcess, int] = {}
         self._noted: dict[str, float] = {}
+        self._hosts: set[HostProcess] = set()
         self._selector = selectors.DefaultSelector()
         listening.setblocking(False)
         self._selector.register(listening, selectors.EVENT_READ)
@@ -153,7 +157,7 @@ class _Listener:
                 descriptor = -1
                 with suppress(OSError):
                     descriptor = os.pidfd_open(host[0])
-                if descriptor < 0 or host not in _above(host[0])[:1]:
+                if descriptor < 0 or host not in _identities(ancestors(host[0], commands=False)[0]):
                     self._service.host_ended(host)
                     if descriptor >= 0:
                         os.close(descriptor)
@@ -184,13 +188,25 @@ class _Listener:
                 return
             connection.settimeout(_PATIENCE)
             head, data = _read(connection)
-            answer = self._answer(head, data, _above(process))
+            above, _ = ancestors(process, commands=False)
+            self._note_host(head[1], data, above)
+            answer = self._answer(head, data, tuple(_identities(above)))
             out = answer.out.encode("utf-8", "replace")
             remark = answer.remark.encode("utf-8", "replace")
             connection.sendall(b"%d\n%b%b" % (len(out), out, remark))
             connection.close()
             self._note(head[1], data)
             self._watch_hosts()
+
+    def _note_host(self, agent: str, data: bytes, above: tuple[Ancestor, ...]) -> None:
+        """Note which program has called a hook: a person's decisions do not come from below it."""
+        if agent not in AGENTS or PROBE.encode() in data or self._hosts & {*_identities(above[1:])}:
+            return
+        with suppress(OSError):
+            told = ancestors(above[0].process)[0] if above else ()
+            host = note_host(self._request.state, told[1:], AGENTS[agent].actor)
+            if host is not None:
+                self._hosts.update(_identities((host,)))
 
     def _note(self, agent: str, data: bytes) -> None:
         """Note that an agent's program has called its hook: `doctor` tells when it was."""
@@ -211,17 +227,9 @@ class _Listener:
         return self._service.answer(agent, data, event, mode=mode, above=above)
 
 
-def _above(process: int) -> tuple[HostProcess, ...]:
-    """A process and those that have started it, the nearest first, as far as the system tells."""
-    found: list[HostProcess] = []
-    with suppress(OSError, ValueError, IndexError):
-        while process > 1 and len(found) < _MOST_ABOVE:
-            # The name stands in brackets and may hold any; what follows the last one is numbers.
-            told = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2]
-            numbers = told.split()
-            found.append((process, numbers[19]))
-            process = int(numbers[1])
-    return tuple(found)
+def _identities(above: Iterable[Ancestor]) -> Iterator[HostProcess]:
+    """Processes as they are told from others, but for the first of all, which takes orphans in."""
+    return ((one.process, one.started) for one in above if one.process > 1)
 
 
 class _InterruptedError(Exception):

@@ -183,7 +183,7 @@ class ElicitationReview:
         if question is None:
             raise InvalidParamsError(
                 "the person cannot be asked about this here, or was asked often enough",
-                hint="They decide with `filepact review`.",
+                hint="The person finds it with `filepact pending`, and decides there.",
             )
         return self._put(replace(question, framed=True), review, channel, session, cancelled)
 

@@ -175,7 +175,7 @@ class ReviewFrame:
         if self._chat is None:
             raise InvalidParamsError(
                 "the person's settings do not allow questions here",
-                hint="They decide with `filepact review`.",
+                hint="The person finds it with `filepact pending`, and decides there.",
             )
         return self._chat.ask_again(
             proposal.id,
