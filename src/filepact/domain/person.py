@@ -58,6 +58,7 @@ AGENT_VARIABLES: Final[Mapping[str, str]] = {
     "OPENCODE": "opencode",
     "COPILOT_CLI": "copilot",
     "CURSOR_AGENT": "cursor",
+    "AI_AGENT": "agent",
 }
 """Variables that agents' programs set for what they start, and the agent; they only ever refuse."""
 

@@ -62,7 +62,8 @@ def who_calls(states: Iterable[str], *, serves: bool = False) -> Caller:
         for one in chain:
             with suppress(OSError):
                 noted[one.process, one.started] = _read(_note(state, one), _NAME) or one.program
-    return caller(chain, noted, os.environ, known=known)
+    # Some agents set their variables for their servers as well.
+    return caller(chain, noted, {} if serves else os.environ, known=known)
 
 
 def note_host(state: str, above: Sequence[Ancestor], agent: str) -> Ancestor | None:

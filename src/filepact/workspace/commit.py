@@ -458,7 +458,7 @@ class Committer:
         raise WriteFailedError(
             f"{cause.message}; these files were changed before that and could not be taken back: "
             f"{names}",
-            hint=f"`filepact undo {operation.id}` takes them back once the cause is gone.",
+            hint=f"Once the cause is gone, the person can take them back: {operation.id} in `filepact log`.",
             operation=operation.id,
             outcome="in_part",
         ) from cause

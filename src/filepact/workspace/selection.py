@@ -154,8 +154,8 @@ def known_author(operation: Operation) -> Operation:
         what = " ".join(operation.summary.split())
         raise InvalidParamsError(
             f"the last change was seen on the disk, and may be your own: {operation.id}, {what}",
-            hint=f"`filepact diff {operation.id}` shows it, `filepact undo {operation.id}` takes it "
-            "back; `filepact log` lists others.",
+            hint=f"`filepact diff {operation.id}` shows it; name it to take it back. `filepact log` lists "
+            "others.",
             operation=operation.id,
         )
     return operation

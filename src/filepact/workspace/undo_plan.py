@@ -139,7 +139,7 @@ def plan_undo(store: JournalStore, roots: Iterable[RootId], change_id: str | Non
     if operation.undone_by is not None:
         raise NoChangeError(
             f"{operation.id} is already undone, by {operation.undone_by}",
-            hint=f"`filepact redo {operation.id}` brings it back.",
+            hint=f"Redo {operation.id} to bring it back.",
         )
     return _plan([operation], [operation], {}, store)
 
@@ -188,7 +188,7 @@ def _last_undo(store: JournalStore, roots: frozenset[RootId]) -> Operation:
             return operation
     raise NoChangeError(
         "there is nothing to redo: no undo since the last change",
-        hint="`filepact redo OPERATION` brings back an operation by its id.",
+        hint="Name the operation, by its id, to bring back an earlier one.",
     )
 
 

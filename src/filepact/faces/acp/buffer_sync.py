@@ -315,7 +315,7 @@ class BufferSync:
         except FilepactError as error:
             raise WriteFailedError(
                 f"{reason}; and the change could not be taken back: {error.message}",
-                hint=f"The person can run `filepact undo {operation}`.",
+                hint=f"The person can take it back: {operation} in `filepact log`.",
             ) from None
         for one in await asyncio.to_thread(self._news, str(undone.operation)):
             if any(one.file.path == earlier.file.path for earlier in told):

@@ -66,7 +66,7 @@ def pending(arguments: Namespace, screen: Terminal) -> CommandAnswer | None:
     with opened(arguments) as workspace:
         waiting = workspace.pending()
         spans, known = listed(workspace, waiting, screen)
-    if waiting:
+    if waiting and screen.terminal:
         spans.append(TerminalText(f"\n{HOW_TO_DECIDE}", "dim"))
     return CommandAnswer(
         tuple(spans) or plain("Nothing waits for you.\n"), {"pending": known}, long=True

@@ -586,7 +586,7 @@ def answer_receipt(receipt: Receipt, screen: Terminal) -> CommandAnswer:
     if notes:
         spans.append(TerminalText(f"{notes}\n", "dim"))
     spans = [TerminalText(fitted(span.text, screen.columns), span.style) for span in spans]
-    if receipt.status == "pending":
+    if receipt.status == "pending" and screen.terminal:  # what no person reads may be an agent's
         spans.append(TerminalText(HOW_TO_DECIDE, "dim"))
     return CommandAnswer(
         (*spans, *show_diff(receipt.diff, screen)),
