@@ -157,9 +157,12 @@ class HookSettings:
 
     Attributes:
         idle: Seconds after which the process that answers them ends when nothing was asked.
+        unapproved: What becomes of a change that rules want a person to be asked about, and that a
+            command has made without: they are told, or it is taken back and waits for them.
     """
 
     idle: float = 600.0
+    unapproved: Literal["tell", "propose"] = "tell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +327,7 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
     if "acp" in found:
         proxying = _proxying(found["acp"], text, name)
     if "hooks" in found:
-        hooks = HookSettings(**_numbers(found["hooks"], "hooks", _HOOKS, text, name))
+        hooks = _hooking(found["hooks"], text, name)
     if "recording" in found:
         chosen = _numbers(found["recording"], "recording", _RECORDING, text, name)
         recording = RecordingSettings(**chosen)
@@ -376,6 +379,14 @@ def _serving(table: Any, text: str, name: str) -> ServerSettings:
     numbers = {key: value for key, value in chosen.items() if key in _SERVING}
     numbers = _numbers(numbers, "mcp", _SERVING, text, name)
     return ServerSettings(**numbers, elicitation=elicitation, **switches)
+
+
+def _hooking(table: Any, text: str, name: str) -> HookSettings:
+    chosen = _table(table, ("hooks",), (*_HOOKS, "unapproved"), text, name)
+    if chosen.get("unapproved", "tell") not in ("tell", "propose"):
+        raise refusal(text, name, ("hooks", "unapproved"), "has to be one of tell, propose")
+    numbers = {key: value for key, value in chosen.items() if key in _HOOKS}
+    return HookSettings(**{**chosen, **_numbers(numbers, "hooks", _HOOKS, text, name)})
 
 
 def _numbers(

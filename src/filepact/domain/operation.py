@@ -24,6 +24,7 @@ __all__ = [
     "PARTLY",
     "PAST_THE_DOORS",
     "PREVIEW_MODE",
+    "UNASKED",
     "UNOBSERVED",
     "Actor",
     "Approval",
@@ -66,6 +67,9 @@ UNOBSERVED: Final = "unobserved"
 
 BY_NOBODY: Final = "unknown"
 """The tool of an operation that was seen on the disk while no agent was at work: a person's, mostly."""
+
+UNASKED: Final = "nobody was asked here about"
+"""Begins the note of such an operation, if rules let nobody change some of the files without a person's word."""
 
 FROM_ELSEWHERE: Final = "workspace"
 """The tool of an operation that brought what others made of a shared workspace."""
@@ -293,6 +297,11 @@ class Operation:
     def was_done(self) -> bool:
         """Whether it is on the disk, or was, whole or in part."""
         return self.state in ("applied", "interrupted")
+
+    @property
+    def was_unasked(self) -> bool:
+        """Whether it changed files, past the doors, about which a person was to be asked."""
+        return self.note.startswith(UNASKED)
 
     @property
     def is_anybodys(self) -> bool:

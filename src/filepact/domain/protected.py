@@ -9,6 +9,7 @@ module.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Final, cast
 
@@ -28,9 +29,13 @@ __all__ = [
     "NAMES",
     "SIGN_RULES",
     "is_agent_log",
+    "is_bookkeeping",
+    "is_in_git",
     "is_repository",
+    "leads_to_git",
     "may_be_inside",
     "names_protected",
+    "steers_git",
 ]
 
 
@@ -259,6 +264,113 @@ def is_repository(folder: str, there: Callable[[str], bool]) -> bool:
     return there(f"{inside}HEAD") and (
         there(f"{inside}commondir") or (there(f"{inside}objects") and there(f"{inside}refs"))
     )
+
+
+# -- what in a Git folder runs code, or says which code runs ----------------------------------------
+
+
+_GIT_FOLDER: Final = r"(?:.+/)?\.git(?:/(?:modules|worktrees)/.+)?"
+_STEERS: Final = late_regex(
+    rf"{_GIT_FOLDER}/(?:config(?:\.worktree)?|commondir|info/(?:exclude|attributes)|hooks/.+)\Z"
+    r"|(?:.+/)?\.git\Z"
+)
+_LEADS: Final = late_regex(
+    r"(?:.+/)?\.git(?:/(?:hooks|modules)(?:/.+)?|/info|/worktrees(?:/[^/]+(?:/(?:hooks|info))?)?)?\Z"
+)
+_SETTING: Final = late_regex(r"\s*([a-z][a-z0-9-]*)\s*(?:=\s*(.*?))?\s*", re.IGNORECASE)
+_SECTION: Final = late_regex(
+    r'\s*\[\s*([a-z0-9-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]\s*', re.IGNORECASE
+)
+_HARMLESS: Final = late_regex(
+    r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode"
+    r"|symlinks|autocrlf|eol|sparsecheckout(cone)?)"
+    r"|extensions\.(worktreeconfig|objectformat|refstorage|partialclone|relativeworktrees)"
+    r"|remote\.(url|pushurl|fetch|push|tagopt|prune|prunetags|mirror|promisor|partialclonefilter"
+    r"|skipfetchall|skipdefaultupdate|followremotehead|gh-resolved)"
+    r"|branch\.(?!mergeoptions\Z).+|user\.(name|email)|submodule\.(url|active|branch|ignore)"
+    r"|(gc|maintenance|advice|color|pull|push|init|rerere)\..+|fetch\.(prune|prunetags|parallel)"
+    r"|rebase\.(autostash|autosquash)|(commit|tag)\.gpgsign|lfs\.repositoryformatversion"
+)
+"""Settings by which no program is started, and nothing is read from elsewhere, without their subsection."""
+
+
+def steers_git(path: str) -> bool:
+    """Whether a file beneath a root is one by which Git runs code, or that says which: hooks, settings, attributes.
+
+    The examples that Git itself puts among hooks are none; a ``.git`` that is a file names the folder with the settings.
+    """
+    return ".git" in path and not path.endswith(".sample") and _STEERS.match(path) is not None
+
+
+def leads_to_git(path: str) -> bool:
+    """Whether a folder beneath a root is one that such a file may lie in."""
+    return ".git" in path and _LEADS.match(path) is not None
+
+
+def is_in_git(path: str) -> bool:
+    """Whether a path beneath a root is a Git folder, or lies in one."""
+    return ".git" in path and ".git" in path.split("/")
+
+
+def is_bookkeeping(root: str, path: str, before: bytes | None, after: bytes | None) -> bool:
+    """Whether a change of a file that steers Git is one that everyday commands make, and that starts no program.
+
+    Such as a remote or the upstream of a branch in ``config``, or a ``.git`` that leads to another worktree.
+
+    Args:
+        root: The folder that the path starts at, absolute.
+        path: One for which `steers_git` holds.
+        before: What it held; None for no file.
+        after: What it holds.
+    """
+    if after is None:
+        return False
+    name = path.rpartition("/")[2]
+    if name == "commondir":
+        return after.strip() == b"../.." and "/.git/worktrees/" in f"/{path}"
+    if name == ".git":
+        target = after.decode("utf-8", "replace").strip()
+        place = normpath(join(root, dirname(path), target.removeprefix("gitdir: ")))
+        inside = place.startswith(f"{root.rstrip('/')}/") and target.startswith("gitdir: ")
+        return inside and ("/.git/worktrees/" in place or "/.git/modules/" in place)
+    if name in ("exclude", "attributes"):
+        sides = [
+            {*filter(None, map(_uncommented, (one or b"").splitlines()))} for one in (before, after)
+        ]
+        return sides[0] == sides[1]
+    if name not in ("config", "config.worktree"):
+        return False
+    old, new = _settings(before or b""), _settings(after)
+    if old is None or new is None:
+        return False
+    changed = Counter(old)
+    changed.subtract(Counter(new))
+    return all(
+        _HARMLESS.fullmatch(key) and not (key.startswith("remote.") and "::" in value)
+        for (key, value), times in changed.items()
+        if times
+    )
+
+
+def _uncommented(line: bytes) -> bytes:
+    return b"" if line.lstrip().startswith(b"#") else line.strip()
+
+
+def _settings(data: bytes) -> list[tuple[str, str]] | None:
+    """The settings of Git that a text holds; None where it is written as Git itself does not write it."""
+    found: list[tuple[str, str]] = []
+    section = ""
+    for line in data.decode("utf-8", "replace").splitlines():
+        head, said = _SECTION.fullmatch(line), _SETTING.fullmatch(line)
+        if line.endswith("\\"):
+            return None
+        if head:
+            section = head[1].lower()
+        elif said and section:
+            found.append((f"{section}.{said[1].lower()}", said[2] or ""))
+        elif line.strip() and line.lstrip()[0] not in "#;":
+            return None
+    return found
 
 
 # -- what agents keep for themselves: logs, sessions and caches ------------------------------------

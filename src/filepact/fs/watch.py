@@ -19,6 +19,7 @@ import time
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from filepact.domain.protected import is_in_git, leads_to_git, steers_git
 from filepact.errors import FilepactError, ReadFailedError
 from filepact.fs.atomic import token_of
 from filepact.fs.kernel import file_system, inotify_add_watch, inotify_init, most_watches
@@ -44,6 +45,8 @@ __all__ = [
     "wait_for",
 ]
 
+_MOST_STEERING: Final = 10_000  # folders and files of one repository that steer Git
+_GIT_FOLDERS: Final = frozenset({"hooks", "info", "modules", "worktrees"})
 _COARSE: Final = 5  # CLOCK_REALTIME_COARSE of <linux/time.h>
 _NAP: Final = 0.0005  # seconds; the clock of stamps goes on every 1 to 10 milliseconds
 
@@ -101,6 +104,7 @@ def scan(
     skip: Collection[str],
     most: int,
     cancelled: Callable[[], bool],
+    git: bool = False,
 ) -> RootStamps:
     """Take the stamps of a root.
 
@@ -112,6 +116,7 @@ def scan(
         skip: Folders that are not entered.
         most: Most files and links.
         cancelled: Asked before each folder.
+        git: Whether what steers Git is among them, though all else of a repository is ignored.
 
     Raises:
         PathBlockedError: The root is no longer there.
@@ -125,6 +130,8 @@ def scan(
     def allow(path: str, is_dir: bool) -> bool:
         return not (is_dir and path in skip)
 
+    if git:
+        _add_steering(root, ".git" if base == "." else f"{base}/.git", stamps, folders)
     with TreeReader(root, base, allow=allow, cancelled=cancelled) as entries:
         for entry in entries:
             if len(stamps) >= most:
@@ -133,6 +140,10 @@ def scan(
             last = entry.path
             if entry.kind == "folder":
                 folders.add(entry.path)
+                if git and entry.path not in skip:
+                    with suppress(OSError):
+                        os.stat(f"{entry.name}/.git", dir_fd=entry.folder)
+                        _add_steering(root, f"{entry.path}/.git", stamps, folders)
             elif entry.kind != "other" and not is_temporary(entry.name):
                 try:
                     status = os.stat(entry.name, dir_fd=entry.folder, follow_symlinks=False)
@@ -142,6 +153,43 @@ def scan(
                     stamps[entry.path] = _stamp(status)
     end = last if cut or entries.cut else None
     return RootStamps(stamps, frozenset(folders), tuple(entries.unreadable), end, entries.cancelled)
+
+
+def _add_steering(root: Root, top: str, stamps: dict[str, Stamp], folders: set[str]) -> None:
+    """Take the stamps of what steers Git in a Git folder, and in those of its submodules and worktrees."""
+    waiting = [top]
+    room = _MOST_STEERING
+    while waiting and room > 0:
+        path = waiting.pop()
+        try:
+            folder = root.open_directory(path, follow=False)
+        except FilepactError:
+            # That of a worktree or a submodule is a file, which names the folder.
+            stamp = stamp_at(root, path)
+            if stamp is not None:
+                stamps[path] = stamp
+            continue
+        folders.add(path)
+        names: list[str] = []
+        with suppress(OSError):
+            names = os.listdir(folder)
+        room -= 1
+        for name in names:
+            inside = f"{path}/{name}"
+            steers = steers_git(inside)
+            if not steers and not leads_to_git(inside):
+                continue
+            with suppress(OSError):
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if stat.S_ISDIR(status.st_mode):
+                    # What else a repository holds is long, and steers nothing.
+                    if "HEAD" not in names or name in _GIT_FOLDERS:
+                        waiting.append(inside)
+                elif steers and not is_temporary(name):
+                    room -= 1
+                    if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
+                        stamps[inside] = _stamp(status)
+        os.close(folder)
 
 
 def stamp_at(root: Root, path: str) -> Stamp | None:
@@ -371,6 +419,11 @@ class InotifyWatcher:
                 name = data[at : at + length].rstrip(b"\0")
                 at += length
                 path = self._folders.get(number, "") + os.fsdecode(name)
+                if name and is_in_git(path):
+                    # Git itself writes there with every command.
+                    wanted = leads_to_git if mask & _IS_FOLDER else steers_git
+                    if not wanted(path):
+                        continue
                 # Of other folders the one above says that they went.
                 lost |= bool(mask & _LOST) or (not path and bool(mask & _STRUCTURE))
                 structure |= bool(mask & _STRUCTURE)

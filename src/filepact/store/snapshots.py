@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SqliteSnapshots"]
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 _PATIENCE: Final = 2_000  # milliseconds that another process is waited for
 _STAMP: Final = Struct("=QqqqI")
 _TABLES: Final = f"""

@@ -7,28 +7,36 @@ afterwards: what differs then, and is not in the journal, was written by somebod
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from contextlib import suppress
 from itertools import count
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final, Literal
 
-from filepact.compression import compress, decompress, packed_size
+from filepact.compression import compress, decompress
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Revision
-from filepact.domain.operation import BY_NOBODY, PAST_THE_DOORS, UNOBSERVED, Operation
+from filepact.domain.operation import BY_NOBODY, PAST_THE_DOORS, UNASKED, UNOBSERVED, Operation
+from filepact.domain.policy import AccessRequest
+from filepact.domain.protected import is_bookkeeping, steers_git
 from filepact.errors import FilepactError
 from filepact.fs.watch import wait_for
 from filepact.text.secrets import holds_private_key
 from filepact.values import dataclass, field, replace
 from filepact.workspace.journal import new_operation
-from filepact.workspace.kept_files import FileState, KnownFileLimits, KnownFiles
+from filepact.workspace.kept_files import (
+    FileState,
+    KnownFileLimits,
+    KnownFiles,
+    PackedContents,
+    some_names,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import ChangeId, Session
+    from filepact.domain.policy import Action, Rule
     from filepact.fs.locks import FileLocks
     from filepact.fs.watch import Stamp
     from filepact.workspace.guard import Guard
@@ -38,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["ChangeList", "ExternalChanges", "KnownFileLimits", "SnapshotStatus"]
 
 _SAVED_TOGETHER: Final = 256  # files that are read, with a store
+_ACTIONS: Final[dict[str, Action]] = {"create": "create", "delete": "delete"}
 _WAYS: Final = {
     PAST_THE_DOORS: "past the doors",
     BY_NOBODY: "outside of any call",
@@ -75,44 +84,20 @@ class ChangeList:
         lost: What cannot be: also in the journal, without contents.
         unkept: The files of the latter, as they are shown.
         missed: What was written before a change of ours, which has covered it by now.
+        unasked: The files that rules let nobody change without a person's word, or at all, each with the rule.
     """
 
     operation: Operation | None = None
     lost: Operation | None = None
     unkept: tuple[str, ...] = ()
     missed: tuple[Operation, ...] = ()
+    unasked: Mapping[WorkspacePath, Rule] = field(default_factory=dict)
 
     @property
     def operations(self) -> tuple[Operation, ...]:
         """All of them, in the order of the journal."""
         found = (self.lost, self.operation)
         return (*self.missed, *(one for one in found if one is not None))
-
-
-class _Packed(Mapping[str, bytes]):
-    """Contents by id, unpacked one at a time."""
-
-    def __init__(self) -> None:
-        self._packed: dict[str, bytes] = {}
-        self.size = 0
-
-    def add(self, name: str, packed: bytes) -> None:
-        if name not in self._packed:
-            self._packed[name] = packed
-            self.size += len(packed)
-
-    def __getitem__(self, name: str) -> bytes:
-        return decompress(self._packed[name])
-
-    def size_of(self, name: str) -> int:
-        """The bytes of one, which is not unpacked for it."""
-        return packed_size(self._packed[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._packed)
-
-    def __len__(self) -> int:
-        return len(self._packed)
 
 
 @dataclass(slots=True)
@@ -122,16 +107,18 @@ class _Seen:
     states: dict[WorkspacePath, FileState | None] = field(default_factory=dict)
     changes: list[FileChange] = field(default_factory=list)
     lost: list[FileChange] = field(default_factory=list)
-    contents: _Packed = field(default_factory=_Packed)
+    contents: PackedContents = field(default_factory=PackedContents)
     folders: Mapping[RootId, frozenset[str]] = field(default_factory=dict)
     by_stamp: dict[tuple[int, ...], Revision] = field(default_factory=dict)
+    judged: bool = False
+    unasked: dict[WorkspacePath, Rule] = field(default_factory=dict)
 
 
 class ExternalChanges:
     """Detects changes that others make to files; for all threads.
 
-    What ignore files name is left out.  What agents may not read is neither read nor kept: that
-    such a file changed is said, and no more.
+    What ignore files name is left out, and so are repositories, but for what steers Git.  What agents may
+    not read is neither read nor kept, but for these settings: that it changed is said, and no more.
 
     Args:
         guard: The roots and the rules.
@@ -330,6 +317,7 @@ class ExternalChanges:
         *,
         tool: str = PAST_THE_DOORS,
         wanted: Callable[[WorkspacePath], bool] = lambda _path: True,
+        approved: bool = False,
     ) -> ChangeList:
         """Put into the journal what others have changed since this was last called.
 
@@ -337,6 +325,7 @@ class ExternalChanges:
             session: Whose turn it was.
             tool: What the journal calls it; the log has its own word for the usual one.
             wanted: Whether a file is looked at; others are left to be found by a later look.
+            approved: Whether a person was asked about what was done.
 
         Raises:
             PathBlockedError: A root is no longer there.
@@ -346,7 +335,7 @@ class ExternalChanges:
             if not self._files.started:
                 return ChangeList()
             differing = (one for one in self._files.differences() if wanted(one[0]))
-            found = self._find(session, tool, differing)
+            found = self._find(session, tool, differing, approved=approved)
             self._files.save(self._seq)
             return found
 
@@ -375,9 +364,12 @@ class ExternalChanges:
         session: Session,
         tool: str,
         differing: Iterable[tuple[WorkspacePath, Stamp | None]],
+        *,
+        approved: bool = False,
     ) -> ChangeList:
         """Put differences of some files into the journal, and into the snapshot."""
-        seen = _Seen(folders=self._files.folders)
+        anybodys = session.actor.kind != "agent" and tool != PAST_THE_DOORS
+        seen = _Seen(folders=self._files.folders, judged=not approved and not anybodys)
         for path, stamp in differing:
             state = None
             if stamp is not None:
@@ -399,7 +391,7 @@ class ExternalChanges:
             if path in busy or self._files.present(path) != stamp:
                 del seen.states[path]
             else:
-                self._compare(path, state, seen)
+                self._compare(path, state, seen, session.agent)
         missed = self._adopt_missed(session, tool)
         looked = replace(self._adopt(session, tool, seen), missed=missed)
         for path, state in seen.states.items():
@@ -409,7 +401,7 @@ class ExternalChanges:
                 self._files.put(path, state)
         return looked
 
-    def _compare(self, path: WorkspacePath, now: FileState | None, seen: _Seen) -> None:
+    def _compare(self, path: WorkspacePath, now: FileState | None, seen: _Seen, agent: str) -> None:
         """Record how a file has changed, if it has."""
         old = self._files.get(path)
         if old is None and now is None:
@@ -425,10 +417,23 @@ class ExternalChanges:
             before = self._renamed(old, seen)
         after = None if now is None else now.revision
         read = (old is None) == (before is None) and (now is None) == (after is None)
-        if read and self._may_return(path, old, before, after, seen):
-            seen.changes.append(FileChange(path, before, after))
-        else:
-            seen.lost.append(FileChange(path, _unread(old), _unread(now)))
+        returns = read and self._may_return(path, old, before, after, seen)
+        if returns and steers_git(path.path):
+            sides = [None if one is None else seen.contents[one.content] for one in (before, after)]
+            if is_bookkeeping(path.root, path.path, *sides):
+                if before is not None:  # else a repository was made, of which nothing can go back
+                    seen.changes.append(FileChange(path, before, after))
+                return
+        change = FileChange(path, before, after)
+        if not returns:
+            change = FileChange(path, _unread(old), _unread(now))
+        (seen.changes if returns else seen.lost).append(change)
+        if seen.judged:
+            action = _ACTIONS.get(change.kind, "write")
+            request = AccessRequest(path.root, path.path, action, agent)
+            decision = self._guard.policy.decide(request)
+            if decision.verdict != "allow":
+                seen.unasked[path] = decision.rule
 
     def _renamed(self, old: FileState, seen: _Seen) -> Revision | None:
         """The state of a file that was not read, if the same file is there by another name."""
@@ -447,7 +452,7 @@ class ExternalChanges:
     ) -> bool:
         """Whether the bytes before are kept, and a person may have them back."""
         try:
-            self._guard.permit(path, "delete" if before is None else "write")
+            self._guard.permit(path, "delete" if before is None else "write", back=True)
             if before is not None:
                 packed = None if old is None else self._files.packed(old)
                 if packed is not None:
@@ -540,19 +545,23 @@ class ExternalChanges:
         """Put changes into the journal that are on the disk already."""
         lost = operation = None
         names = tuple(self._guard.show(one.path.root, one.path.path) for one in seen.lost)
+        asked = [self._guard.show(path.root, path.path) for path in seen.unasked]
+        lead = [f"{UNASKED} {some_names(asked)}"] if asked else []
         if seen.lost:
-            note = f"what it held was not kept, so it cannot be taken back: {_some(names)}"
+            note = f"what it held was not kept, so it cannot be taken back: {some_names(names)}"
+            note = "; ".join((*lead, note))
             lost = self._store.adopt(self._operation(session, tool, seen.lost, note, seen), {})
             self._applied[lost.id] = lost.seq
         if seen.changes:
             note = "seen on the disk; what came before the last state is not known"
             if names:
-                note += f"; changed as well, and not kept: {_some(names)}"
+                note += f"; changed as well, and not kept: {some_names(names)}"
+            note = "; ".join((*lead, note))
             operation = self._store.adopt(
                 self._operation(session, tool, seen.changes, note, seen), seen.contents
             )
             self._applied[operation.id] = operation.seq
-        return ChangeList(operation, lost, names)
+        return ChangeList(operation, lost, names, unasked=seen.unasked)
 
     def _operation(
         self, session: Session, tool: str, changes: list[FileChange], note: str, seen: _Seen
@@ -587,8 +596,3 @@ def _unread(state: FileState | None) -> Revision | None:
         return Revision.unread("reported", 0o600)
     sign = " ".join(map(str, state.stamp))
     return Revision.unread(sign, state.stamp.permissions)
-
-
-def _some(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:5])
-    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.document import RootId, SecretSearch, WorkspacePath
 from filepact.domain.policy import AccessRequest, Decision, EntryFilter, Policy
-from filepact.domain.protected import BUILT_IN_RULES, SIGN_RULES, is_repository, may_be_inside
+from filepact.domain.protected import (
+    BUILT_IN_RULES,
+    SIGN_RULES,
+    is_repository,
+    may_be_inside,
+    steers_git,
+)
 from filepact.errors import (
     ApprovalRequiredError,
     FilepactError,
@@ -37,6 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Guard"]
 
+_PUT_BACK = ("version control internals", "own files")
+_KEPT = ("built-in", "version control settings")
 _MOST_PLAIN = 4_096
 """Names that were found to be their files' true ones, and are remembered."""
 
@@ -305,8 +313,12 @@ class Guard:
         *,
         agent: str = "",
         signs: frozenset[Sign] = frozenset(),
+        back: bool = False,
     ) -> Decision:
         """Ask the rules about a canonical path, such as one from the journal.
+
+        With ``back`` a person takes back what was done there: what no program may change is put back
+        as well, unless a person or an administrator has forbidden it.
 
         Raises:
             PathBlockedError: A rule denies it.
@@ -314,8 +326,21 @@ class Guard:
         root = self.root_of(path.root)
         if self._narrowed:
             self._check_narrowed(root, path.path, path.path)
-        shown = self.show(path.root, path.path)
-        return self._decide(AccessRequest(path.root, path.path, action, agent, signs), shown)
+        request = AccessRequest(path.root, path.path, action, agent, signs)
+        if back:
+            decision = self.policy.decide(request)
+            if decision.rule.layer == "built-in" and decision.rule.name in _PUT_BACK:
+                return decision
+        return self._decide(request, self.show(path.root, path.path))
+
+    def keeps(self, path: WorkspacePath) -> bool:
+        """Whether the journal may hold what a file holds: what agents may read, and the settings of version control.
+
+        A person gets these back, whatever has written to them; agents do not see them there either.
+        """
+        decision = self.policy.decide(AccessRequest(path.root, path.path, "read"))
+        rule = decision.rule
+        return decision.verdict == "allow" or (rule.layer, rule.name) == _KEPT
 
     def check_together(self, changes: ChangeSet, *, agent: str) -> None:
         """Ask the rules for what the files of one change make of their folders.
@@ -323,8 +348,12 @@ class Guard:
         Raises:
             PathBlockedError: A folder is a repository, or would be one.
         """
-        # A person may have one removed that somebody has made.
-        some = [one for one in changes.changes if one.after is not None or agent]
+        # A person may have one removed that somebody has made, and put back what steers one.
+        some = [
+            one
+            for one in changes.changes
+            if agent or (one.after is not None and not steers_git(one.path.path))
+        ]
         suspects = {
             WorkspacePath(one.path.root, f"{folder}/HEAD".removeprefix("./")): one
             for one in some

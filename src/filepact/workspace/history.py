@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.deadline import FOREVER, Deadline
-from filepact.domain.operation import Proposal
+from filepact.domain.operation import Actor, ChangeId, Proposal, Session
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError, PathBlockedError
 from filepact.values import replace
 from filepact.workspace.journal import new_proposal
@@ -23,12 +23,12 @@ from filepact.workspace.selection import Selection
 from filepact.workspace.undo_plan import plan_redo, plan_selection, plan_undo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from filepact.domain.change import FileChange
-    from filepact.domain.document import RootId
-    from filepact.domain.operation import Operation, Session
-    from filepact.domain.policy import Action, Decision
+    from filepact.domain.document import RootId, WorkspacePath
+    from filepact.domain.operation import Operation
+    from filepact.domain.policy import Action, Decision, Rule
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.pending import PendingProposals
@@ -120,7 +120,7 @@ class UndoExecutor:
             action = "delete"
         elif change.before is None and agent:
             action = "create"
-        return self._guard.permit(change.path, action, agent=agent)
+        return self._guard.permit(change.path, action, agent=agent, back=not agent)
 
     def carry_out(
         self,
@@ -168,7 +168,8 @@ class UndoExecutor:
                     raise together(conflicts, files) from None
                 raise
             if conflicts:
-                if not partly:
+                left_alone = partly or self._fitting.are_bookkeeping(plan.changes, conflicts)
+                if not left_alone:
                     raise together(conflicts, files)
                 left = [f"left as it is: {_line(one.message)}" for one in conflicts.values()]
                 fitted = replace(fitted, notes=(*fitted.notes, *left))
@@ -187,6 +188,43 @@ class UndoExecutor:
                     rule=rule,
                 )
             return done_receipt(self._writer.write(proposal, fitted, shown, versions), shown)
+
+    def take_back(
+        self,
+        of: Operation,
+        rules: Mapping[WorkspacePath, Rule],
+        store: JournalStore,
+        roots: Sequence[RootId],
+    ) -> dict[ChangeId, Literal["approve", "redo"]]:
+        """Take back, for a person who wants it so, what a program did without their word.
+
+        What rules ask about waits as a proposal then: a redo of what went back.  What they let nobody
+        change only goes back, and a person can redo it.
+
+        Args:
+            of: What changed the files.
+            rules: Those of its files that go back, with the rule that is against each.
+            store: The journal.
+            roots: The folders in use.
+
+        Returns:
+            What waits, and the undo of what does not, each with what a person decides it by.
+        """
+        by = Session(f"undo-{of.id}", Actor("program", "filepact"))
+        ids: dict[ChangeId, Literal["approve", "redo"]] = {}
+        for verdict in ("ask", "deny"):
+            some = {path: rule.name for path, rule in rules.items() if rule.verdict == verdict}
+            if not some:
+                continue
+            places = tuple((path.root, path.path) for path in some)
+            plan = plan_selection(store, roots, Selection((of.id,), places=places))
+            done = self.carry_out(plan, by, dry_run=False, partly=True).operation
+            if verdict == "ask":
+                again = plan_redo(store, roots, done)
+                rule = ", ".join(dict.fromkeys(some.values()))
+                done = self.carry_out(again, of.session, dry_run=False, rule=rule).operation
+            ids[ChangeId(done or "")] = "approve" if verdict == "ask" else "redo"
+        return ids
 
 
 def _line(message: str) -> str:

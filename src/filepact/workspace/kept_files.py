@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Mapping
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from filepact.compression import compress, decompress
+from filepact.compression import compress, decompress, packed_size
 from filepact.domain.document import (
     LINK,
     Revision,
@@ -28,14 +29,21 @@ from filepact.text.secrets import holds_private_key
 from filepact.workspace.observe import FileSnapshot, RacyFiles, is_racy, nested_roots
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from filepact.domain.document import RootId
     from filepact.fs.root import Root
     from filepact.workspace.guard import Guard
     from filepact.workspace.observe import RootEvents
 
-__all__ = ["FileState", "KnownFileLimits", "KnownFiles", "SnapshotStore"]
+__all__ = [
+    "FileState",
+    "KnownFileLimits",
+    "KnownFiles",
+    "PackedContents",
+    "SnapshotStore",
+    "some_names",
+]
 
 _TRIES: Final = 3
 _FEW: Final = 20  # new files of which one by one is asked whether they are ignored
@@ -85,6 +93,32 @@ class FileState(NamedTuple):
         return self.held if self.packed is None else len(self.packed)
 
 
+class PackedContents(Mapping[str, bytes]):
+    """Contents by id, unpacked one at a time."""
+
+    def __init__(self) -> None:
+        self._packed: dict[str, bytes] = {}
+        self.size = 0
+
+    def add(self, name: str, packed: bytes) -> None:
+        if name not in self._packed:
+            self._packed[name] = packed
+            self.size += len(packed)
+
+    def __getitem__(self, name: str) -> bytes:
+        return decompress(self._packed[name])
+
+    def size_of(self, name: str) -> int:
+        """The bytes of one, which is not unpacked for it."""
+        return packed_size(self._packed[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._packed)
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+
 class SnapshotStore(Protocol):
     """Where a snapshot outlasts the process; a failure only means that it does not."""
 
@@ -131,6 +165,7 @@ class KnownFiles:
                 most=limits.files,
                 overlooks=is_agent_log,
                 few=_FEW,
+                git=True,
             )
             for root in guard.roots
         }
@@ -385,13 +420,13 @@ class KnownFiles:
         Args:
             path: The file.
             stamp: Its stamp.
-            limit: Most bytes; a larger file is not read, nor one that agents may not read.
+            limit: Most bytes; a larger file is not read, nor one that may not be kept.
         """
         root = self._guard.root_of(path.root)
         if stamp.is_link:
             return self._read_link(root, path, stamp)
         for _ in range(_TRIES):
-            if stamp.size > limit or self._guard.hides(path, ""):
+            if stamp.size > limit or not self._guard.keeps(path):
                 return FileState(stamp)
             now = time.time_ns()
             try:
@@ -417,7 +452,7 @@ class KnownFiles:
 
     def _read_link(self, root: Root, path: WorkspacePath, stamp: Stamp) -> FileState | None:
         """A link, which holds the name that it leads to; nothing is looked at there."""
-        if self._guard.hides(path, ""):
+        if not self._guard.keeps(path):
             return FileState(stamp)
         now = time.time_ns()
         try:
@@ -428,3 +463,9 @@ class KnownFiles:
             return None
         packed = compress(data, _LEVEL)
         return FileState(stamp, Revision.of(data, LINK), packed, racy=is_racy(stamp, now))
+
+
+def some_names(names: Sequence[str], most: int = 5) -> str:
+    """Some of many names, in a sentence."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown

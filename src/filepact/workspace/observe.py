@@ -13,6 +13,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from filepact.domain.protected import is_in_git, steers_git
 from filepact.errors import FilepactError
 from filepact.fs.walk import is_ignored
 from filepact.fs.watch import (
@@ -49,7 +50,7 @@ _RACY: Final = 2 * 10**9
 _MOST_FILES: Final = 100_000
 _SCAN_EVERY: Final = 60.0
 _TRIES: Final = 3
-_IGNORE_FILES: Final = frozenset({".gitignore", ".ignore"})
+_IGNORE_FILES: Final = (".gitignore", ".ignore", ".git/info/exclude")
 _NOTHING: Final = FileEvents(frozenset(), frozenset(), frozenset(), folders=False)
 _UNKNOWN: Final = Stamp(0, 0, 0, 0, 0)
 
@@ -110,6 +111,7 @@ class RootWatcher:
         most: Most files that a scan looks at.
         few: So many unknown files are looked up one by one, if ignored; for more there is a scan.  With
             any, folders that came are looked into without a scan of the others.
+        git: Whether what steers Git is watched as well.
 
     Attributes:
         expected: Folders that are probably there: watched before a scan, they need no second one.
@@ -123,12 +125,14 @@ class RootWatcher:
         *,
         most: int = _MOST_FILES,
         few: int = 0,
+        git: bool = False,
     ) -> None:
         self._root = root
         self._skip = skip
         self._clock = clock
         self._most = most
         self._few = few
+        self._git = git
         self.expected: Collection[str] = ()
         self._marking = threading.Lock()
         self._before = _NOTHING
@@ -245,7 +249,7 @@ class RootWatcher:
         if anew:
             self.close()
             return self._scanned(names, cancelled)
-        if any(name.rpartition("/")[2] in _IGNORE_FILES for name in names):
+        if any(name.endswith(_IGNORE_FILES) for name in names):
             self._ignored.clear()
             return self._scanned(names, cancelled)
         new = frozenset() if came is None else frozenset(came.stamps)
@@ -254,6 +258,8 @@ class RootWatcher:
             for name in names - self._ignored - new
             if not knows(name) and stamp_at(self._root, name) is not None
         }
+        if self._git:
+            strange = {name for name in strange if not steers_git(name)}
         if len(strange) <= self._few:
             self._ignored |= {name for name in strange if is_ignored(self._root, name)}
         else:
@@ -281,6 +287,8 @@ class RootWatcher:
         stamps: dict[str, Stamp] = {}
         folders: set[str] = set()
         for folder in sorted(noticed.moved):
+            if self._git and is_in_git(folder):
+                return None  # a repository came, or is another one
             # It has gone again, or is none of ours.
             if not self._root.glance(folder) or folder in self._skip:
                 continue
@@ -361,7 +369,8 @@ class RootWatcher:
         return self._again.names
 
     def _scan(self, cancelled: Callable[[], bool], base: str = ".") -> RootStamps:
-        return scan(self._root, base, skip=self._skip, most=self._most, cancelled=cancelled)
+        skip, most = self._skip, self._most
+        return scan(self._root, base, skip=skip, most=most, cancelled=cancelled, git=self._git)
 
 
 def _joined(one: FileEvents, then: FileEvents) -> FileEvents:
@@ -405,6 +414,7 @@ class FileSnapshot:
         most: Most files that are known.
         overlooks: Whether a file is not looked at unless it is known.
         few: As for `RootWatcher`; without a scan such files are not `listed`.
+        git: As for `RootWatcher`.
 
     Attributes:
         watcher: Watches the root.
@@ -421,13 +431,14 @@ class FileSnapshot:
         most: int = _MOST_FILES,
         overlooks: Callable[[str], bool] | None = None,
         few: int = 0,
+        git: bool = False,
     ) -> None:
         self._root = root
         self._overlooks = overlooks or (lambda _name: False)
         self._listed: Collection[str] = ()
         self._racy: set[str] = set()
         self._doubtful: set[str] = set()
-        self.watcher = RootWatcher(root, skip, most=most, few=few)
+        self.watcher = RootWatcher(root, skip, most=most, few=few, git=git)
         self.stamps: dict[str, Stamp] = {}
         self.folders: frozenset[str] = frozenset()
         self.end: str | None = None

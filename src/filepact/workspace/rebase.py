@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import FOLDER, Document, Revision, WorkspacePath
+from filepact.domain.protected import is_bookkeeping, steers_git
 from filepact.errors import (
     BinaryFileError,
     FilepactError,
@@ -196,12 +197,30 @@ class Rebase:
                 found.append(path)
         return tuple(found)
 
+    def are_bookkeeping(self, changes: ChangeSet, conflicts: Conflicts) -> bool:
+        """Whether all that cannot go back is what Git notes for itself, which keeps nothing else from going back."""
+        sides = {one.path: (one.before, one.after) for one in changes.changes}
+
+        def held(side: Revision | None) -> bytes | None:
+            return None if side is None else self._store.content(side.content)
+
+        try:
+            return len(conflicts) < len(sides) and all(
+                path in sides
+                and steers_git(path.path)
+                and is_bookkeeping(path.root, path.path, *map(held, sides[path]))
+                for path in conflicts
+            )
+        except NotFoundError:
+            return False
+
     def _show(self, path: WorkspacePath) -> str:
         return self._guard.show(path.root, path.path)
 
     def _current(self, path: WorkspacePath) -> Document | None:
         # A journal's path is a true name: what stands there is meant, also where it is a link.
-        location = self._guard.find(path, "write", follow=False)
+        # Whether it may be changed is asked by whoever has it changed.
+        location = self._guard.find(path, "list", follow=False)
         if location.path != path:
             # What was shown was another file; what this one holds is not told.
             raise StaleFileError(

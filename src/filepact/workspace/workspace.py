@@ -52,12 +52,13 @@ from filepact.workspace.undo_plan import (
 from filepact.workspace.writer import ChangeWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from filepact.domain.change import ChangeSet
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import Approval, Session
+    from filepact.domain.policy import Rule
     from filepact.fs.state import StateFolder
     from filepact.workspace.audit import AuditLog
     from filepact.workspace.external_files import ExternalFiles
@@ -439,14 +440,7 @@ class Workspace:
         dry_run: bool = False,
         partly: bool = False,
     ) -> Receipt:
-        """Take back one operation, the newest in force unless one is named.
-
-        Args:
-            session: Who wants it.
-            change_id: Its id, or the beginning of it.
-            dry_run: Whether it is only shown.
-            partly: As for `undo_selected`.
-        """
+        """Take back one operation, the newest in force unless one is named; else as `undo_selected`."""
         self._mend()
         plan = plan_undo(self._store, self._root_ids(), change_id)
         return self._plans.carry_out(plan, session, dry_run=dry_run, partly=partly)
@@ -476,6 +470,12 @@ class Workspace:
         self._mend()
         plan = plan_selection(self._store, self._root_ids(), selection)
         return self._plans.carry_out(plan, session, dry_run=dry_run, partly=partly)
+
+    def take_back(
+        self, of: Operation, rules: Mapping[WorkspacePath, Rule]
+    ) -> dict[ChangeId, Literal["approve", "redo"]]:
+        """Take back what nobody was asked about; see `UndoExecutor.take_back`."""
+        return self._plans.take_back(of, rules, self._store, self._root_ids())
 
     def sessions_named(self, begins: str) -> tuple[str, ...]:
         """The ids of sessions that begin so, of which there is something in the journal."""

@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.app import open_observed
 from filepact.config.person import read_settings
@@ -25,12 +25,14 @@ from filepact.errors import ApprovalRequiredError, FilepactError
 from filepact.faces.hooks.agents import AGENTS, HookAgent, HookAnswer, HookEvent, read_event
 from filepact.values import dataclass, field, replace
 from filepact.workspace.documents import read_project_file
+from filepact.workspace.kept_files import some_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from filepact.config.settings import Settings
     from filepact.domain.document import WorkspacePath
+    from filepact.domain.operation import ChangeId
     from filepact.domain.policy import Verdict
     from filepact.faces.hooks.agents import FileAccess
     from filepact.faces.hooks.client import HookMode
@@ -47,6 +49,10 @@ _READING: Final = 5.0  # seconds that a command waits at most until all files ar
 _LONGEST: Final = 3_600.0  # seconds after which a call is over, whatever was heard of it
 _MOST_CALLS: Final = 1_000
 _MOST_SESSIONS: Final = 1_000
+_NAMED: Final = 3  # files that a person is told of one call
+_TELLING: Final = frozenset({"claude", "codex", "gemini", "opencode"})
+"""Agents whose programs show a message to the person alone."""
+_DECIDING: Final = "`filepact {1} {0}`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,7 @@ class _Call:
         lone: Whether nothing is heard when it is over.
         begun: By a steady clock, in seconds.
         host: The process with whose end it is over, if that is known.
+        approved: Whether its host has asked a person about it, since we wanted so.
     """
 
     session: Session
@@ -70,6 +77,22 @@ class _Call:
     lone: bool
     begun: float
     host: HostProcess | None = None
+    approved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Unapproved:
+    """What a person has to be told of a call.
+
+    Attributes:
+        session: Whose.
+        said: What it has changed.
+        ids: What they can decide about, with the command for each.
+    """
+
+    session: Session
+    said: str
+    ids: Mapping[ChangeId, Literal["undo", "approve", "redo"]] = field(default_factory=dict)
 
 
 class HookDaemon:
@@ -99,6 +122,7 @@ class HookDaemon:
         self._calls: dict[tuple[str, str], _Call] = {}
         self._turns: dict[str, str] = {}
         self._above: dict[str, tuple[HostProcess, ...]] = {}
+        self._untold: list[_Unapproved] = []
 
     @property
     def busy(self) -> bool:
@@ -181,14 +205,14 @@ class HookDaemon:
             return self._before(desk, agent, event, session, judges=judges, host=host)
         if event.moment == "after":
             self._after(desk, event, session)
-            return HookAnswer()
+            return self._told(agent, session)
         if event.moment in ("stop", "end", "prompt"):
             self._finish(desk, session)
         self._look(desk)
         if event.moment == "end":
             self._turns.pop(session.id, None)
             self._above.pop(session.id, None)
-        return HookAnswer()
+        return self._told(agent, session)
 
     # -- who ------------------------------------------------------------------------------
 
@@ -244,6 +268,9 @@ class HookDaemon:
             lone=event.lone,
             begun=self._clock(),
             host=host,
+            # One that knows no question has refused it.
+            approved=not judges
+            or (verdict == "ask" and agent.decide("ask", "") != agent.decide("deny", "")),
         )
         return agent.verdict(verdict, reason) if reason else HookAnswer()
 
@@ -274,7 +301,23 @@ class HookDaemon:
             # What a call does not name was done by one that does not say what it changes.
             return path in call.names if alone else path not in named
 
-        desk.look(call.session, call.tool, wanted)
+        found = desk.look(call.session, call.tool, wanted, approved=call.approved)
+        if found is not None:
+            self._untold = [*self._untold, found][-_MOST_CALLS:]
+
+    def _told(self, agent: HookAgent, session: Session) -> HookAnswer:
+        """What a person has still to be told of a session's calls: nothing, mostly."""
+        some = [one for one in self._untold if one.session.id == session.id]
+        if not some:
+            return HookAnswer()
+        self._untold = [one for one in self._untold if one not in some]
+        # What may reach the model names no command that decides.
+        how = _DECIDING if agent.name in _TELLING else "{0}"
+        said = [
+            "; ".join((one.said, *(how.format(id_, command) for id_, command in one.ids.items())))
+            for one in some
+        ]
+        return agent.message(f"filepact: {'. '.join(said)}.")
 
     def _look(self, desk: _Desk) -> None:
         """Write down what has changed that no call names."""
@@ -362,8 +405,34 @@ class _Desk:
         else:
             self.workspace.external.read_first(names)
 
-    def look(self, session: Session, tool: str, wanted: Callable[[WorkspacePath], bool]) -> None:
-        self.workspace.external.detect(session, tool=tool, wanted=wanted)
+    def look(
+        self,
+        session: Session,
+        tool: str,
+        wanted: Callable[[WorkspacePath], bool],
+        *,
+        approved: bool = False,
+    ) -> _Unapproved | None:
+        """Write down what has changed; what a person should have been asked about may be taken back."""
+        workspace = self.workspace
+        found = workspace.external.detect(session, tool=tool, wanted=wanted, approved=approved)
+        if not found.unasked:
+            return None
+        whole = found.operation
+        kept = () if whole is None else whole.changes.paths
+        rules = {path: rule for path, rule in found.unasked.items() if path in kept}
+        said = some_names([workspace.show(path) for path in found.unasked], _NAMED)
+        said += " changed without your approval"
+        if whole is None or not rules:
+            return _Unapproved(session, f"{said}, and cannot be taken back")
+        if self.settings.hooks.unapproved == "propose":
+            try:
+                ids = workspace.take_back(whole, rules)
+            except FilepactError as error:
+                said += f", and stays so, since {error.message}"
+            else:
+                return _Unapproved(session, f"{said}, and was taken back", ids)
+        return _Unapproved(session, said, {whole.id: "undo"})
 
     def names(self, uses: Sequence[FileAccess]) -> frozenset[WorkspacePath]:
         """The true names of the files that a call may change."""
