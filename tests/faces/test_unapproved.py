@@ -68,7 +68,9 @@ class Agent:
         return self._tell("PostToolUse", judged, tool)
 
     def _tell(self, name: str, command: str = "", tool: str = "Bash") -> dict[str, Any]:
-        names = dict(zip(("SessionStart", "PreToolUse", "PostToolUse"), _EVENTS[self.name], strict=True))
+        names = dict(
+            zip(("SessionStart", "PreToolUse", "PostToolUse"), _EVENTS[self.name], strict=True)
+        )
         data = json.loads(event(name, tool, f"t{self.calls}", command=command))
         data["hook_event_name"] = names[name]
         data |= {"conversation_id": "s1", "sessionId": "s1", "toolCallId": f"t{self.calls}"}

@@ -233,18 +233,37 @@ def test_a_private_key_is_not_put_into_the_journal_whatever_its_file_is_called(
 
 
 def test_what_the_rules_keep_from_being_written_does_not_keep_the_rest_from_coming_back(
+    root, open_here, session
+):
+    (root / ".filepact.toml").write_text(
+        '[[deny]]\nname = "plans"\npaths = ["plan.txt"]\nactions = ["write"]\nwhy = "final"\n'
+    )
+    (root / "plan.txt").write_text("final")
+    (root / "a.txt").write_text("a")
+    workspace = open_here()
+    workspace.external.snapshot()
+    (root / "plan.txt").write_text("other")
+    (root / "a.txt").write_text("b")
+    looked = workspace.external.detect(session)
+    assert told(looked) == {("a.txt", "modify")}
+    assert looked.unkept == ("plan.txt",)
+    workspace.undo(PERSON, dry_run=False)
+    assert (root / "a.txt").read_text() == "a"
+
+
+def test_a_person_takes_back_what_a_program_did_to_the_rules_of_a_project_and_an_agent_does_not(
     root, workspace, outside, session
 ):
     (root / ".filepact.toml").write_text("")
-    (root / "a.txt").write_text("a")
     outside.resnapshot()
     (root / ".filepact.toml").write_text("# other rules")
-    (root / "a.txt").write_text("b")
     looked = outside.detect(session)
-    assert told(looked) == {("a.txt", "modify")}
-    assert looked.unkept == (".filepact.toml",)
-    workspace.undo(PERSON, dry_run=False)
-    assert (root / "a.txt").read_text() == "a"
+    assert told(looked) == {(".filepact.toml", "modify")}
+    assert looked.operation.was_unasked
+    undo = workspace.past(session).undo
+    assert code_of(lambda: undo(looked.operation.id, dry_run=False)) == "PATH_BLOCKED"
+    workspace.undo(PERSON, looked.operation.id)
+    assert (root / ".filepact.toml").read_text() == ""
 
 
 def test_what_came_through_a_door_into_a_file_that_is_not_read_is_not_somebody_elses(

@@ -288,7 +288,7 @@ _HARMLESS: Final = late_regex(
     r"|remote\.(url|pushurl|fetch|push|tagopt|prune|prunetags|mirror|promisor|partialclonefilter"
     r"|skipfetchall|skipdefaultupdate|followremotehead|gh-resolved)"
     r"|branch\.(?!mergeoptions\Z).+|user\.(name|email)|submodule\.(url|active|branch|ignore)"
-    r"|(gc|maintenance|advice|color|pull|push|init|rerere)\..+|fetch\.(prune|prunetags|parallel)"
+    r"|(gc|maintenance|advice|color|pull|push|init|rerere|index|feature)\..+|fetch\.(prune|prunetags|parallel)"
     r"|rebase\.(autostash|autosquash)|(commit|tag)\.gpgsign|lfs\.repositoryformatversion"
 )
 """Settings by which no program is started, and nothing is read from elsewhere, without their subsection."""
@@ -323,33 +323,39 @@ def is_bookkeeping(root: str, path: str, before: bytes | None, after: bytes | No
         before: What it held; None for no file.
         after: What it holds.
     """
-    if after is None:
-        return False
-    name = path.rpartition("/")[2]
+    name, folder = path.rpartition("/")[2], join(root, dirname(path))
+    sides = [one.strip() for one in (before, after) if one is not None]
     if name == "commondir":
-        return after.strip() == b"../.." and "/.git/worktrees/" in f"/{path}"
+        return "/.git/worktrees/" in f"/{path}" and all(one == b"../.." for one in sides)
     if name == ".git":
-        target = after.decode("utf-8", "replace").strip()
-        place = normpath(join(root, dirname(path), target.removeprefix("gitdir: ")))
-        inside = place.startswith(f"{root.rstrip('/')}/") and target.startswith("gitdir: ")
-        return inside and ("/.git/worktrees/" in place or "/.git/modules/" in place)
+        places = [_inside(root, folder, one, "gitdir: ") for one in sides]
+        return all("/.git/worktrees/" in one or "/.git/modules/" in one for one in places)
     if name in ("exclude", "attributes"):
-        sides = [
-            {*filter(None, map(_uncommented, (one or b"").splitlines()))} for one in (before, after)
-        ]
-        return sides[0] == sides[1]
-    if name not in ("config", "config.worktree"):
+        first, *rest = ({*filter(None, map(_uncommented, one.splitlines()))} for one in sides)
+        return first == (rest[0] if rest else set())
+    if name not in ("config", "config.worktree") or (path == ".git/config" and after is None):
         return False
-    old, new = _settings(before or b""), _settings(after)
-    if old is None or new is None:
-        return False
-    changed = Counter(old)
-    changed.subtract(Counter(new))
+    changed: Counter[tuple[str, str]] = Counter()
+    for one in sides:
+        found = _settings(one)
+        if found is None:
+            return False
+        changed.subtract(found)
+        changed = Counter({key: -times for key, times in changed.items()})
     return all(
-        _HARMLESS.fullmatch(key) and not (key.startswith("remote.") and "::" in value)
+        _inside(root, folder, value.encode())
+        if key == "core.worktree"
+        else _HARMLESS.fullmatch(key) and not (key.startswith("remote.") and "::" in value)
         for (key, value), times in changed.items()
         if times
     )
+
+
+def _inside(root: str, folder: str, name: bytes, lead: str = "") -> str:
+    """Where a name in a file leads, if that is beneath the root; else empty."""
+    target = name.decode("utf-8", "replace")
+    place = normpath(join(folder, target.removeprefix(lead)))
+    return place if target.startswith(lead) and place.startswith(f"{root.rstrip('/')}/") else ""
 
 
 def _uncommented(line: bytes) -> bytes:

@@ -25,9 +25,9 @@ from filepact.values import dataclass, field, replace
 from filepact.workspace.journal import new_operation
 from filepact.workspace.kept_files import (
     FileState,
+    KnownContents,
     KnownFileLimits,
     KnownFiles,
-    PackedContents,
     some_names,
 )
 
@@ -107,7 +107,7 @@ class _Seen:
     states: dict[WorkspacePath, FileState | None] = field(default_factory=dict)
     changes: list[FileChange] = field(default_factory=list)
     lost: list[FileChange] = field(default_factory=list)
-    contents: PackedContents = field(default_factory=PackedContents)
+    contents: KnownContents = field(default_factory=KnownContents)
     folders: Mapping[RootId, frozenset[str]] = field(default_factory=dict)
     by_stamp: dict[tuple[int, ...], Revision] = field(default_factory=dict)
     judged: bool = False
@@ -419,14 +419,13 @@ class ExternalChanges:
         read = (old is None) == (before is None) and (now is None) == (after is None)
         returns = read and self._may_return(path, old, before, after, seen)
         if returns and steers_git(path.path):
-            sides = [None if one is None else seen.contents[one.content] for one in (before, after)]
-            if is_bookkeeping(path.root, path.path, *sides):
+            held = [None if one is None else seen.contents[one.content] for one in (before, after)]
+            if is_bookkeeping(path.root, path.path, *held):
                 if before is not None:  # else a repository was made, of which nothing can go back
                     seen.changes.append(FileChange(path, before, after))
                 return
-        change = FileChange(path, before, after)
-        if not returns:
-            change = FileChange(path, _unread(old), _unread(now))
+        sides = (before, after) if returns else (_unread(old), _unread(now))
+        change = FileChange(path, *sides)
         (seen.changes if returns else seen.lost).append(change)
         if seen.judged:
             action = _ACTIONS.get(change.kind, "write")

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Guard"]
 
-_PUT_BACK = ("version control internals", "own files")
+_PUT_BACK = (("built-in", "version control internals"), ("built-in", "own files"))
 _KEPT = ("built-in", "version control settings")
 _MOST_PLAIN = 4_096
 """Names that were found to be their files' true ones, and are remembered."""
@@ -99,6 +99,7 @@ class Guard:
         missing: Action | None = None,
         follow: bool = True,
         keep: ExitStack | None = None,
+        back: bool = False,
     ) -> Location:
         """Resolve a path for one action.
 
@@ -109,6 +110,7 @@ class Guard:
             missing: What is to be done instead where nothing is; the rules are asked for both.
             follow: Whether a link is followed at the end of the path; else the link itself is meant.
             keep: Keeps open what it leads to, unless that is a link itself.
+            back: As for `permit`.
 
         Raises:
             PathBlockedError: It leads outside, or a rule protects it.
@@ -121,7 +123,7 @@ class Guard:
             root, relative = self._split(sent if missing is not None else self.meant(sent))
         lookup = NameRequest(root, relative, sent, action, agent, missing, follow)
         # The name as sent may be a link's: a rule about either name protects the file.
-        asked = self._decide(AccessRequest(root.path, relative, action, agent), sent)
+        asked = self._decide(AccessRequest(root.path, relative, action, agent), sent, back=back)
         held = None
         if keep is not None and follow:
             # Of the folder of what is only read nothing has to be known.
@@ -327,11 +329,7 @@ class Guard:
         if self._narrowed:
             self._check_narrowed(root, path.path, path.path)
         request = AccessRequest(path.root, path.path, action, agent, signs)
-        if back:
-            decision = self.policy.decide(request)
-            if decision.rule.layer == "built-in" and decision.rule.name in _PUT_BACK:
-                return decision
-        return self._decide(request, self.show(path.root, path.path))
+        return self._decide(request, self.show(path.root, path.path), back=back)
 
     def keeps(self, path: WorkspacePath) -> bool:
         """Whether the journal may hold what a file holds: what agents may read, and the settings of version control.
@@ -504,11 +502,11 @@ class Guard:
             path=path,
         )
 
-    def _decide(self, request: AccessRequest, asked: str) -> Decision:
+    def _decide(self, request: AccessRequest, asked: str, *, back: bool = False) -> Decision:
         decision = self.policy.decide(request)
-        if decision.verdict == "allow":
-            return decision
         rule = decision.rule
+        if decision.verdict == "allow" or (back and (rule.layer, rule.name) in _PUT_BACK):
+            return decision
         said = f"{asked}: protected by the rule \u201c{rule.name}\u201d ({rule.why})"
         if decision.verdict == "deny":
             raise PathBlockedError(

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FileState",
+    "KnownContents",
     "KnownFileLimits",
     "KnownFiles",
-    "PackedContents",
     "SnapshotStore",
     "some_names",
 ]
@@ -93,7 +93,7 @@ class FileState(NamedTuple):
         return self.held if self.packed is None else len(self.packed)
 
 
-class PackedContents(Mapping[str, bytes]):
+class KnownContents(Mapping[str, bytes]):
     """Contents by id, unpacked one at a time."""
 
     def __init__(self) -> None:

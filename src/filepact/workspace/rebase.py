@@ -219,8 +219,7 @@ class Rebase:
 
     def _current(self, path: WorkspacePath) -> Document | None:
         # A journal's path is a true name: what stands there is meant, also where it is a link.
-        # Whether it may be changed is asked by whoever has it changed.
-        location = self._guard.find(path, "list", follow=False)
+        location = self._guard.find(path, "write", follow=False, back=True)
         if location.path != path:
             # What was shown was another file; what this one holds is not told.
             raise StaleFileError(

@@ -52,7 +52,11 @@ _MOST_SESSIONS: Final = 1_000
 _NAMED: Final = 3  # files that a person is told of one call
 _TELLING: Final = frozenset({"claude", "codex", "gemini", "opencode"})
 """Agents whose programs show a message to the person alone."""
-_DECIDING: Final = "`filepact {1} {0}`"
+_DECIDING: Final = {
+    "undo": "`filepact undo {}` takes back what that call did",
+    "approve": "`filepact approve {}` shows it and decides",
+    "redo": "`filepact redo {}` brings it back",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,9 +316,9 @@ class HookDaemon:
             return HookAnswer()
         self._untold = [one for one in self._untold if one not in some]
         # What may reach the model names no command that decides.
-        how = _DECIDING if agent.name in _TELLING else "{0}"
+        how = _DECIDING if agent.name in _TELLING else {}
         said = [
-            "; ".join((one.said, *(how.format(id_, command) for id_, command in one.ids.items())))
+            "; ".join((one.said, *(how.get(by, "{}").format(id_) for id_, by in one.ids.items())))
             for one in some
         ]
         return agent.message(f"filepact: {'. '.join(said)}.")
