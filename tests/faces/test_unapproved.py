@@ -7,21 +7,34 @@ import os
 import random
 import subprocess
 from contextlib import closing
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from filepact.app import open_workspace
-from filepact.config.settings import Settings
-from filepact.domain.operation import BY_NOBODY, Actor, Approval, Session
+from filepact.config.settings import Settings, parse_settings
+from filepact.domain.operation import Actor, Approval, Session
 from filepact.domain.protected import is_bookkeeping, steers_git
 from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import AGENTS
 from filepact.faces.hooks.service import HookDaemon
-from tests.faces.test_hooks import event, kinds, log, undo
+from filepact.workspace.selection import NEWEST, Selection
+from tests.faces.test_hooks import event, log, undo
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from filepact.domain.operation import Operation
 
 PERSON = Session("p", Actor("person", "p"))
+
+
+def by_agent(root: Path, tmp_path: Path) -> list[Operation]:
+    return [
+        one
+        for one in log(root, tmp_path)
+        if one.session.actor.kind == "agent" and one.kind == "change"
+    ]
 
 
 @pytest.fixture
@@ -93,6 +106,20 @@ def agent(root, tmp_path):
         yield made
 
 
+@pytest.fixture
+def daemon_of(root, tmp_path):
+    made = []
+
+    def start(name: str) -> HookDaemon:
+        made.append(HookDaemon((str(root),), str(tmp_path / "state")))
+        made[-1].answer(name, event("SessionStart"))
+        return made[-1]
+
+    yield start
+    for one in made:
+        one.close()
+
+
 def state(root: Path) -> dict[str, tuple[bytes, int]]:
     """Every file but what Git keeps for itself."""
     found = {}
@@ -108,7 +135,7 @@ PLANTED = [
     "rm AGENTS.md",
     "mkdir -p .github/workflows && echo on > .github/workflows/a.yml",
     "echo '{}' > package.json",
-    "echo '[[deny]]' > .filepact.toml; echo 'paths = [\"x\"]' >> .filepact.toml",
+    "echo '[[deny]]' > .filepact.toml; echo 'paths = [\"never\"]' >> .filepact.toml",
     "printf '#!/bin/sh\\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit",
     "mkdir -p .git/hooks/pre-commit.d && echo x > .git/hooks/pre-commit.d/a",
     "ln -s /tmp/evil .git/hooks/post-checkout",
@@ -132,12 +159,308 @@ def test_a_command_that_changes_what_steers_or_runs_is_told_and_taken_back(
 ):
     before = state(root)
     told = agent.run(command)["systemMessage"]
-    (operation,) = [one for one in log(root, tmp_path) if one.tool == "Bash"]
+    (operation,) = by_agent(root, tmp_path)
     assert operation.was_unasked
     assert operation.id in told
     assert all(change.retraceable for change in operation.changes.changes)
+    planted = state(root)
     undo(root, tmp_path, operation)
     after = state(root)
     if "git init" in command:
-        after.pop("deep/sub/.git/info/exclude")
+        after.pop("deep/sub/.git/info/exclude")  # which holds nothing but a remark
     assert after == before
+    with open_workspace(str(root), state_dir=str(tmp_path / "state"), settings=Settings()) as again:
+        again.redo(PERSON, operation.id)
+    assert state(root) == planted
+
+
+ORDINARY = [
+    "git status && git log && git stash list",
+    "git config user.name other && git config pull.rebase true",
+    "git remote set-url origin https://example.org/y.git && git remote add up ../up",
+    "git checkout -qb next && echo b > b.txt && git add b.txt && git commit -qm b && git checkout -q main && git merge -q next",
+    "git branch next && git config branch.next.remote origin && git config branch.next.vscode-merge-base origin/main",
+    "git gc -q && git tag v1 && git notes add -m n",
+    "git worktree add -q wt && git worktree remove wt",
+    "git worktree add -q --no-checkout wt && git -C wt commit -q --allow-empty -m x",
+    "git sparse-checkout set . && git sparse-checkout disable",
+    "git init -q inner && echo x > inner/x && git -C inner add . && git -C inner commit -qm x",
+    "git clone -q . ../copy && git clone -q ../copy cloned && rm -rf cloned",
+    "git bisect start && git bisect reset",
+    "echo b >> a.txt",
+]
+
+
+@pytest.mark.parametrize("command", ORDINARY)
+def test_everyday_git_is_told_to_nobody(root, tmp_path, agent, command):
+    assert agent.run(command) == {}
+    done = by_agent(root, tmp_path)
+    assert len(done) <= 1
+    assert not any(one.was_unasked for one in done)
+
+
+def test_what_git_notes_for_itself_is_undone_and_keeps_nothing_else_from_going_back(
+    root, tmp_path, agent
+):
+    before = state(root)
+    agent.run("echo x > new.txt; git remote set-url origin ../x")
+    (first,) = by_agent(root, tmp_path)
+    undo(root, tmp_path, first)
+    assert state(root) == before
+
+    agent.run("echo x > new.txt; git remote set-url origin ../x")
+    sh(root, "git remote set-url origin ../mine")
+    _, second = by_agent(root, tmp_path)
+    undo(root, tmp_path, second)
+    assert not (root / "new.txt").exists()
+    assert b"../mine" in (root / ".git/config").read_bytes()
+
+
+def test_a_hook_that_somebody_has_gone_on_with_is_not_lost_by_an_undo(root, tmp_path, agent):
+    agent.run("echo x > new.txt; git config core.pager evil; echo evil > .git/hooks/pre-push")
+    (root / ".git/hooks/pre-push").write_text("mine\n")
+    (operation,) = by_agent(root, tmp_path)
+    with pytest.raises(FilepactError) as caught:
+        undo(root, tmp_path, operation)
+    assert caught.value.code == "STALE_FILE"
+    assert (root / ".git/hooks/pre-push").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_commands_over_control_files_and_git_are_taken_back(root, tmp_path, agent, seed):
+    chance = random.Random(seed)
+    ordinary = [one for one in ORDINARY if "config" in one or "remote" in one or "echo b" in one]
+    before = state(root)
+    for _ in range(12):
+        agent.run(chance.choice((*PLANTED, *ordinary)) + " || true")
+    after = state(root)
+    with open_workspace(str(root), state_dir=str(tmp_path / "state"), settings=Settings()) as back:
+        done = back.undo_selected(PERSON, Selection(turn=NEWEST)).operation
+        assert comparable(state(root)) == comparable(before)
+        back.undo(PERSON, done)
+        assert state(root) == after
+        for operation in reversed(by_agent(root, tmp_path)):
+            back.undo(PERSON, operation.id)
+    assert comparable(state(root)) == comparable(before)
+
+
+def comparable(found: dict[str, tuple[bytes, int]]) -> dict[str, tuple[bytes, int]]:
+    """Without what stays of repositories that were made, of which nothing is recorded."""
+    return {name: one for name, one in found.items() if not name.startswith("deep/")}
+
+
+# -- who is told, and how ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(AGENTS))
+def test_only_what_a_person_alone_is_shown_names_a_command(root, tmp_path, name):
+    with closing(Agent(root, tmp_path / "state", name)) as agent:
+        said = json.dumps(
+            agent.run(
+                "echo x >> AGENTS.md; for i in 1 2 3 4; do mkdir $i; echo '{}' > $i/package.json; done"
+            )
+        )
+        (operation,) = by_agent(root, tmp_path)
+        assert operation.id in said
+        assert ("filepact undo" in said) == (name in ("claude", "codex", "gemini", "opencode"))
+        assert said.count("package.json") <= 3
+        assert "decision" not in said.lower()
+        assert agent.run("echo b >> a.txt") == {}
+
+
+def test_what_the_host_has_asked_its_person_about_is_approved(root, tmp_path, daemon_of):
+    daemon = daemon_of("claude")
+    path = str(root / "AGENTS.md")
+    for call, tool in (("a", "Write"), ("b", "Bash")):
+        given = {"file_path": path} if tool == "Write" else {"command": "true"}
+        daemon.answer("claude", event("PreToolUse", tool, call, **given))
+        with (root / "AGENTS.md").open("a") as file:
+            file.write(tool)
+        told = daemon.answer("claude", event("PostToolUse", tool, call, **given)).out
+        assert bool(told) == (tool == "Bash")
+    assert [one.was_unasked for one in by_agent(root, tmp_path)] == [False, True]
+
+
+def test_a_question_that_the_host_took_for_a_denial_is_no_approval(root, daemon_of):
+    daemon = daemon_of("codex")
+    path = str(root / "AGENTS.md")
+    daemon.answer("codex", event("PreToolUse", "Write", file_path=path))
+    (root / "AGENTS.md").write_text("anyway")
+    assert daemon.answer("codex", event("PostToolUse", "Write", file_path=path)).out
+
+
+def test_nobody_is_told_of_what_a_person_does_or_of_what_only_is_recorded(root, daemon_of):
+    daemon = daemon_of("claude")
+    (root / "AGENTS.md").write_text("mine")
+    (root / ".git/hooks/pre-push").write_text("mine")
+    assert daemon.answer("claude", event("UserPromptSubmit")) == ("", "")
+    daemon.answer("claude", event("PreToolUse", "Bash", command="true"), mode="record")
+    (root / "AGENTS.md").write_text("its")
+    answer = daemon.answer("claude", event("PostToolUse", "Bash", command="true"), mode="record")
+    assert answer == ("", "")
+
+
+def test_a_call_of_which_nothing_more_was_heard_is_told_at_the_end_of_its_turn(root, daemon_of):
+    daemon = daemon_of("claude")
+    daemon.answer("claude", event("PreToolUse", "Bash", command="true"))
+    (root / "AGENTS.md").write_text("its")
+    assert "AGENTS.md" in daemon.answer("claude", event("Stop")).out
+    assert daemon.answer("claude", event("Stop")) == ("", "")
+
+
+def test_what_a_rule_of_the_person_allows_is_told_to_nobody(root, tmp_path):
+    settings = tmp_path / "CONFIG_HOME" / "filepact" / "filepact.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(
+        '[[allow]]\npaths = ["AGENTS.md"]\nactions = ["write"]\nwhy = "ours"\nlifts = ["control files"]\n'
+    )
+    with closing(Agent(root, tmp_path / "state")) as agent:
+        assert agent.run("echo x >> AGENTS.md") == {}
+        assert "package.json" in agent.run("echo x >> package.json")["systemMessage"]
+
+
+def test_the_settings_of_git_are_kept_for_a_person_and_not_shown_to_an_agent(root, tmp_path, agent):
+    agent.run("git config core.pager evil")
+    (operation,) = by_agent(root, tmp_path)
+    with open_workspace(
+        str(root), state_dir=str(tmp_path / "state"), settings=Settings()
+    ) as opened:
+        assert "evil" in opened.diff(operation)
+        past = opened.past(operation.session)
+        shown = past.diff(operation)
+        assert not {"evil", "hunter2"} & {*shown.replace("@", " ").replace(":", " ").split()}
+        with pytest.raises(FilepactError) as caught:
+            past.undo(operation.id, dry_run=False)
+        assert caught.value.code == "PATH_BLOCKED"
+    for path in (tmp_path / "state").rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0 or path.is_dir()
+
+
+# -- taken back ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def proposing(root, tmp_path):
+    settings = tmp_path / "CONFIG_HOME" / "filepact" / "filepact.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('[hooks]\nunapproved = "propose"\n')
+    with closing(Agent(root, tmp_path / "state")) as made:
+        yield made
+
+
+def test_what_nobody_was_asked_about_is_taken_back_and_waits(root, tmp_path, proposing):
+    before = state(root)
+    told = proposing.run("echo x >> AGENTS.md; echo b >> a.txt; echo '{}' > package.json")
+    after = state(root)
+    assert {name for name in after if after[name] != before.get(name)} == {"a.txt"}
+    with open_workspace(
+        str(root), state_dir=str(tmp_path / "state"), settings=Settings()
+    ) as opened:
+        (waits,) = opened.pending()
+        assert waits.id in told["systemMessage"]
+        assert {"control files", "manifests"} == {*waits.rules}
+        assert waits.session.actor.name == "claude-code"
+        opened.approve(waits.id, Approval(PERSON.actor))
+        assert (root / "AGENTS.md").read_text().endswith("five\nx\n")
+        assert (root / "package.json").read_text() == "{}\n"
+        assert not opened.pending()
+    assert proposing.run("true") == {}
+
+
+def test_what_a_person_wrote_meanwhile_stays_when_it_is_taken_back(root, tmp_path, proposing):
+    (root / "AGENTS.md").write_text("mine\ntwo\nthree\nfour\nfive\n")
+    proposing.run("echo x >> AGENTS.md")
+    assert (root / "AGENTS.md").read_text() == "mine\ntwo\nthree\nfour\nfive\n"
+
+
+def test_what_nobody_may_change_is_taken_back_and_a_person_brings_it_again(
+    root, tmp_path, proposing
+):
+    before = state(root)
+    told = proposing.run("echo evil > .git/hooks/pre-push; git config core.pager evil")
+    assert state(root) == before
+    with open_workspace(
+        str(root), state_dir=str(tmp_path / "state"), settings=Settings()
+    ) as opened:
+        assert not opened.pending()
+        (undone,) = [one for one in opened.log() if one.kind == "undo"]
+        assert undone.id in told["systemMessage"]
+        opened.redo(PERSON, undone.id)
+    assert (root / ".git/hooks/pre-push").read_text() == "evil\n"
+
+
+def test_everyday_git_is_left_as_it_is(root, proposing):
+    assert proposing.run("git remote add up ../up && git config user.name x") == {}
+    assert b"../up" in (root / ".git/config").read_bytes()
+
+
+def test_what_cannot_be_taken_back_is_told(root, proposing):
+    (root / ".env").write_text("A=1\n")
+    assert ".env" in proposing.run("echo B=2 >> .env")["systemMessage"]
+    assert (root / ".env").read_text() == "A=1\nB=2\n"
+
+
+@pytest.mark.parametrize("value", ["take", True, 1, ["tell"]])
+def test_no_other_word_is_taken_for_it(value):
+    with pytest.raises(FilepactError) as caught:
+        parse_settings(f"[hooks]\nunapproved = {json.dumps(value)}\n", name="x")
+    assert caught.value.code == "INVALID_PARAMS"
+
+
+def test_a_project_has_no_say_in_it(root, tmp_path, proposing):
+    (root / ".filepact.toml").write_text('[hooks]\nunapproved = "tell"\n')
+    proposing.run("true")
+    assert b"tell" in (root / ".filepact.toml").read_bytes()
+
+
+# -- what steers ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "steers"),
+    [
+        (".git/config", True),
+        ("a/b/.git/config", True),
+        (".git", True),
+        ("sub/.git", True),
+        (".git/hooks/pre-commit", True),
+        (".git/hooks/pre-commit.sample", False),
+        (".git/hooks/d/x", True),
+        (".git/modules/a/b/config", True),
+        (".git/modules/a/modules/b/hooks/x", True),
+        (".git/worktrees/w/config.worktree", True),
+        (".git/HEAD", False),
+        (".git/index", False),
+        (".git/config.lock", False),
+        (".git/logs/HEAD", False),
+        (".git/refs/heads/config", False),
+        (".gitignore", False),
+        ("x.git/config", False),
+        ("a/.gitx/config", False),
+    ],
+)
+def test_what_steers_git_is_known_by_its_place(path, steers):
+    assert steers_git(path) is steers
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "everyday"),
+    [
+        ("[core]\n\tbare = false\n", '[core]\n\tbare = false\n[branch "x"]\n\tmerge = y\n', True),
+        ("[core]\n\tbare = false\n", "[core]\n\tbare = false\n\tfsmonitor = x\n", False),
+        ("[core]\n\teditor = x\n", "", False),
+        ("", '[remote "o"]\n\turl = ext::sh\n', False),
+        ("", "[include]\n\tpath = x\n", False),
+        ("", "[user]\n\tname = x \\\n[alias]\n", False),
+        ("", "[user] name = x\n", False),
+        ("", '[branch "x"]\n\tmergeoptions = -s evil\n', False),
+        ("", "[core]\n\tworktree = /\n", False),
+        ("", "[core]\n\tworktree = ../sub\n", True),
+        ("", '[submodule "x"]\n\tupdate = !evil\n', False),
+        ("", "[alias.x]\n\ty = !z\n", False),
+        ("", "# only a remark\n", True),
+    ],
+)
+def test_a_setting_of_git_that_starts_nothing_is_everyday(before, after, everyday):
+    found = is_bookkeeping("/r", ".git/config", before.encode(), after.encode())
+    assert bool(found) is everyday

@@ -421,7 +421,8 @@ class ExternalChanges:
         if returns and steers_git(path.path):
             held = [None if one is None else seen.contents[one.content] for one in (before, after)]
             if is_bookkeeping(path.root, path.path, *held):
-                if before is not None:  # else a repository was made, of which nothing can go back
+                # Of a repository that was made nothing can go back.
+                if before or dirname(path.path) in seen.folders.get(path.root, ()):
                     seen.changes.append(FileChange(path, before, after))
                 return
         sides = (before, after) if returns else (_unread(old), _unread(now))
