@@ -46,6 +46,22 @@ def test_what_a_program_does_is_one_operation_and_can_be_taken_back(folder: Fold
     assert not (folder.root / "x").exists()
 
 
+def test_what_steers_git_is_recorded_by_itself_and_what_git_does_is_not(folder: Folder) -> None:
+    folder.shell("git init -q; git config user.name p; git config user.email p@example.org")
+    with folder.guard():
+        folder.shell("git commit -q --allow-empty -m one; git gc -q; git tag v1")
+        folder.shell("echo evil > .git/hooks/pre-push")
+        (hook,) = folder.wait_for(1)
+        folder.shell("git config core.pager evil")
+        settings = folder.wait_for(2)[0]
+    assert [one["path"] for one in hook["files"]] == [".git/hooks/pre-push"]
+    assert [one["path"] for one in settings["files"]] == [".git/config"]
+    for one in (settings, hook):
+        assert folder.run("undo", "--unattended", one["id"])["status"] == "applied"
+    assert not (folder.root / ".git/hooks/pre-push").exists()
+    assert b"evil" not in (folder.root / ".git/config").read_bytes()
+
+
 def test_that_files_are_still_being_read_is_told(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -435,6 +435,17 @@ def test_without_layers_what_changes_is_recorded_afterwards(place: Place) -> Non
     assert place.state() == {"a.txt": TEXT}
 
 
+def test_without_layers_what_steers_git_is_told_and_taken_back(place: Place) -> None:
+    subprocess.run(["git", "init", "-q", place.root], check=True)
+    hook = place.root / ".git/hooks/pre-push"
+    done = place.run("echo evil > .git/hooks/pre-push; echo x > AGENTS.md", "--layers", "off")
+    assert ".git/hooks/pre-push" in done.stderr
+    assert hook.exists()
+    place.undo()
+    assert not hook.exists()
+    assert not (place.root / "AGENTS.md").exists()
+
+
 AS_NOBODY = """
 import ctypes, encodings, os, pkgutil, pwd
 from importlib import import_module

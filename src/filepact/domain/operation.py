@@ -68,7 +68,7 @@ UNOBSERVED: Final = "unobserved"
 BY_NOBODY: Final = "unknown"
 """The tool of an operation that was seen on the disk while no agent was at work: a person's, mostly."""
 
-UNASKED: Final = "nobody was asked here about"
+UNASKED: Final = "no approval is known of"
 """Begins the note of such an operation, if rules let nobody change some of the files without a person's word."""
 
 FROM_ELSEWHERE: Final = "workspace"

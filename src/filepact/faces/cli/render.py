@@ -330,8 +330,8 @@ def line(
         ]
     if became not in ("applied", "proposed"):
         ends.append(TerminalText(f"  ({became})", _STATE_STYLES.get(became, "warn")))
-    elif isinstance(change, Operation) and change.was_unasked:
-        ends.append(TerminalText("  (unapproved)", "warn"))
+    elif isinstance(change, Operation) and change.was_unasked and change.session.agent:
+        ends.append(TerminalText("  (not approved here)", "warn"))
     if isinstance(change, Operation) and decider_of(change.approved_by) == "a program":
         ends.append(TerminalText("  (approved by a program)", "warn"))
     heads = [

@@ -226,6 +226,8 @@ def _observe(workspace: Workspace, words: list[str]) -> CommandAnswer:
         remark(
             f"filepact: {count(len(operation.changes.changes), 'file')} changed: {operation.id}\n"
         )
+        if operation.was_unasked:
+            remark(f"filepact: {operation.note.partition(';')[0]}\n")
         remark(f"filepact: `filepact undo {operation.id}` takes that back\n")
     ids = [one.id for one in found.operations]
     return CommandAnswer((), {"operations": ids, "exit": status}, status)

@@ -1,6 +1,7 @@
 """What an agent writes past all doors is in the journal, and can be undone."""
 
 import json
+import subprocess
 import time
 
 from tests.faces.acp.proxy.rig import Rig
@@ -93,3 +94,19 @@ def test_a_session_that_the_agent_refused_does_not_keep_the_next_from_being_watc
         end(rig, prompt)
         (newest,) = wait_for(rig, 1)
         assert [one["path"] for one in newest["files"]] == ["a.txt"]
+
+
+def test_what_steers_git_is_seen_in_a_turn_and_is_noted(tmp_path):
+    with Rig(tmp_path) as rig:
+        subprocess.run(["git", "init", "-q", rig.work], check=True)
+        rig.introduce()
+        rig.open()
+        prompt = rig.prompt()
+        hook = rig.work / ".git/hooks/pre-push"
+        hook.write_text("evil\n")
+        end(rig, prompt)
+        (newest,) = wait_for(rig, 1)
+        assert [one["path"] for one in newest["files"]] == [".git/hooks/pre-push"]
+        assert ".git/hooks/pre-push" in newest["note"]
+        rig.command("undo", "--unattended")
+        assert not hook.exists()
