@@ -389,6 +389,22 @@ def test_what_nobody_may_change_is_taken_back_and_a_person_brings_it_again(
     assert (root / ".git/hooks/pre-push").read_text() == "evil\n"
 
 
+def test_where_no_more_may_wait_it_is_taken_back_and_can_be_redone(root, tmp_path, proposing):
+    settings = tmp_path / "CONFIG_HOME" / "filepact" / "filepact.toml"
+    settings.write_text('[hooks]\nunapproved = "propose"\n[proposals]\ncount = 1\n')
+    before = state(root)
+    assert "filepact approve" in proposing.run("echo x >> AGENTS.md")["systemMessage"]
+    told = proposing.run("echo '{}' > package.json")["systemMessage"]
+    assert state(root) == before
+    with open_workspace(
+        str(root), state_dir=str(tmp_path / "state"), settings=Settings()
+    ) as opened:
+        (newest, *_) = opened.log()
+        assert newest.id in told
+        opened.redo(PERSON, newest.id)
+    assert (root / "package.json").exists()
+
+
 def test_everyday_git_is_left_as_it_is(root, proposing):
     assert proposing.run("git remote add up ../up && git config user.name x") == {}
     assert b"../up" in (root / ".git/config").read_bytes()

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.operation import Actor, ChangeId, Proposal, Session
-from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError, PathBlockedError
+from filepact.errors import (
+    FilepactError,
+    InvalidParamsError,
+    NoChangeError,
+    NotFoundError,
+    PathBlockedError,
+)
 from filepact.values import replace
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.pending import check_free
@@ -195,7 +201,7 @@ class UndoExecutor:
         rules: Mapping[WorkspacePath, Rule],
         store: JournalStore,
         roots: Sequence[RootId],
-    ) -> dict[ChangeId, Literal["approve", "redo"]]:
+    ) -> tuple[dict[ChangeId, Literal["approve", "redo"]], list[WorkspacePath]]:
         """Take back, for a person who wants it so, what a program did without their word.
 
         What rules ask about waits as a proposal then: a redo of what went back.  What they let nobody
@@ -208,23 +214,35 @@ class UndoExecutor:
             roots: The folders in use.
 
         Returns:
-            What waits, and the undo of what does not, each with what a person decides it by.
+            What waits, and the undo of what does not, each with what a person decides it by; and the
+            files that could not go back.
         """
         by = Session(f"undo-{of.id}", Actor("program", "filepact"))
         ids: dict[ChangeId, Literal["approve", "redo"]] = {}
+        left: list[WorkspacePath] = []
         for verdict in ("ask", "deny"):
             some = {path: rule.name for path, rule in rules.items() if rule.verdict == verdict}
             if not some:
                 continue
             places = tuple((path.root, path.path) for path in some)
             plan = plan_selection(store, roots, Selection((of.id,), places=places))
-            done = self.carry_out(plan, by, dry_run=False, partly=True).operation
+            try:
+                done = self.carry_out(plan, by, dry_run=False, partly=True)
+            except FilepactError:
+                left += some
+                continue
+            gone = {one.path for one in done.files}
+            left += [path for path in some if self._writer.show(path) not in gone]
+            undo = ChangeId(done.operation or "")
+            ids[undo] = "redo"
             if verdict == "ask":
-                again = plan_redo(store, roots, done)
                 rule = ", ".join(dict.fromkeys(some.values()))
-                done = self.carry_out(again, of.session, dry_run=False, rule=rule).operation
-            ids[ChangeId(done or "")] = "approve" if verdict == "ask" else "redo"
-        return ids
+                # Where no more may wait, the undo is what they can decide about.
+                with suppress(FilepactError):
+                    again = plan_redo(store, roots, undo)
+                    waits = self.carry_out(again, of.session, dry_run=False, rule=rule)
+                    ids = {ChangeId(waits.operation or ""): "approve"}
+        return ids, left
 
 
 def _line(message: str) -> str:

@@ -473,7 +473,7 @@ class Workspace:
 
     def take_back(
         self, of: Operation, rules: Mapping[WorkspacePath, Rule]
-    ) -> dict[ChangeId, Literal["approve", "redo"]]:
+    ) -> tuple[dict[ChangeId, Literal["approve", "redo"]], list[WorkspacePath]]:
         """Take back what nobody was asked about; see `UndoExecutor.take_back`."""
         return self._plans.take_back(of, rules, self._store, self._root_ids())
 

@@ -306,8 +306,7 @@ class HookDaemon:
             return path in call.names if alone else path not in named
 
         found = desk.look(call.session, call.tool, wanted, approved=call.approved)
-        if found is not None:
-            self._untold = [*self._untold, found][-_MOST_CALLS:]
+        self._untold = [*self._untold, *found][-_MOST_CALLS:]
 
     def _told(self, agent: HookAgent, session: Session) -> HookAnswer:
         """What a person has still to be told of a session's calls: nothing, mostly."""
@@ -416,27 +415,34 @@ class _Desk:
         wanted: Callable[[WorkspacePath], bool],
         *,
         approved: bool = False,
-    ) -> _Unapproved | None:
+    ) -> list[_Unapproved]:
         """Write down what has changed; what a person should have been asked about may be taken back."""
         workspace = self.workspace
         found = workspace.external.detect(session, tool=tool, wanted=wanted, approved=approved)
-        if not found.unasked:
-            return None
         whole = found.operation
         kept = () if whole is None else whole.changes.paths
         rules = {path: rule for path, rule in found.unasked.items() if path in kept}
-        said = some_names([workspace.show(path) for path in found.unasked], _NAMED)
-        said += " changed without your approval"
-        if whole is None or not rules:
-            return _Unapproved(session, f"{said}, and cannot be taken back")
-        if self.settings.hooks.unapproved == "propose":
-            try:
-                ids = workspace.take_back(whole, rules)
-            except FilepactError as error:
-                said += f", and stays so, since {error.message}"
-            else:
-                return _Unapproved(session, f"{said}, and was taken back", ids)
-        return _Unapproved(session, said, {whole.id: "undo"})
+        left = [path for path in found.unasked if path not in rules]
+        said: list[_Unapproved] = []
+        if whole is not None and rules:
+            ids: dict[ChangeId, Literal["undo", "approve", "redo"]] = {whole.id: "undo"}
+            became = ""
+            if self.settings.hooks.unapproved == "propose":
+                back, stays = workspace.take_back(whole, rules)
+                left += stays
+                rules = {path: rule for path, rule in rules.items() if path not in stays}
+                ids, became = {**back}, ", and was taken back"
+            if rules:
+                said.append(_Unapproved(session, self._unapproved([*rules]) + became, ids))
+        if left:
+            said.append(
+                _Unapproved(session, f"{self._unapproved(left)}, and could not be taken back")
+            )
+        return said
+
+    def _unapproved(self, paths: list[WorkspacePath]) -> str:
+        names = some_names([self.workspace.show(path) for path in paths], _NAMED)
+        return f"{names} changed without your approval"
 
     def names(self, uses: Sequence[FileAccess]) -> frozenset[WorkspacePath]:
         """The true names of the files that a call may change."""
