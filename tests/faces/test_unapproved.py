@@ -151,9 +151,13 @@ PLANTED = [
     "echo /tmp/evil > .git/commondir && rm .git/commondir && echo /tmp/e > .git/config.worktree",
     "rm .git/config",
 ]
+LINKED = [
+    "mv .git/hooks ../old && ln -s /tmp/evil .git/hooks",
+    "mkdir .git/modules && ln -s /tmp/evil .git/modules/x",
+]
 
 
-@pytest.mark.parametrize("command", PLANTED)
+@pytest.mark.parametrize("command", PLANTED + LINKED)
 def test_a_command_that_changes_what_steers_or_runs_is_told_and_taken_back(
     root, tmp_path, agent, command
 ):
@@ -172,6 +176,10 @@ def test_a_command_that_changes_what_steers_or_runs_is_told_and_taken_back(
     with open_workspace(str(root), state_dir=str(tmp_path / "state"), settings=Settings()) as again:
         again.redo(PERSON, operation.id)
     assert state(root) == planted
+
+
+def test_a_repository_whose_folder_became_a_link_is_told(root, agent):
+    assert ".git" in agent.run("mv .git ../old && ln -s ../old .git")["systemMessage"]
 
 
 ORDINARY = [
@@ -450,6 +458,9 @@ def test_a_project_has_no_say_in_it(root, tmp_path, proposing):
         (".git/config.lock", False),
         (".git/logs/HEAD", False),
         (".git/refs/heads/config", False),
+        (".git/hooks", True),
+        (".git/modules/x/index", False),
+        (".git/worktrees/w/HEAD", False),
         (".gitignore", False),
         ("x.git/config", False),
         ("a/.gitx/config", False),

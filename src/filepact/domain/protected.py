@@ -271,8 +271,8 @@ def is_repository(folder: str, there: Callable[[str], bool]) -> bool:
 
 _GIT_FOLDER: Final = r"(?:.+/)?\.git(?:/(?:modules|worktrees)/.+)?"
 _STEERS: Final = late_regex(
-    rf"{_GIT_FOLDER}/(?:config(?:\.worktree)?|commondir|info/(?:exclude|attributes)|hooks/.+)\Z"
-    r"|(?:.+/)?\.git\Z"
+    rf"{_GIT_FOLDER}/(?:config(?:\.worktree)?|commondir|info(?:/exclude|/attributes)?|hooks(?:/.+)?)\Z"
+    r"|(?:.+/)?\.git(?:/(?:modules|worktrees)(?:/[^/]+)?)?\Z"
 )
 _LEADS: Final = late_regex(
     r"(?:.+/)?\.git(?:/(?:hooks|modules)(?:/.+)?|/info|/worktrees(?:/[^/]+(?:/(?:hooks|info))?)?)?\Z"
@@ -297,7 +297,8 @@ _HARMLESS: Final = late_regex(
 def steers_git(path: str) -> bool:
     """Whether a file beneath a root is one by which Git runs code, or that says which: hooks, settings, attributes.
 
-    The examples that Git itself puts among hooks are none; a ``.git`` that is a file names the folder with the settings.
+    The examples that Git itself puts among hooks are none.  A ``.git`` that is a file names the folder with the settings,
+    and a link in the place of a folder leads to others.
     """
     return ".git" in path and not path.endswith(".sample") and _STEERS.match(path) is not None
 
