@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALGORITHMS",
+    "TOKEN_TYPES",
     "AccessMode",
     "AccessRule",
     "CallLimits",
@@ -44,7 +45,7 @@ _NUMBERS: Final[dict[str, tuple[float, float]]] = {
     "user_megabytes": (1, 100_000),
     "leeway": (0, 300),
 }
-_LISTS: Final = ("hosts", "origins", "scopes", "algorithms", "proxies")
+_LISTS: Final = ("hosts", "origins", "scopes", "algorithms", "token_types", "proxies")
 _TEXTS: Final = ("url", "issuer", "audience", "user_claim", "tokens")
 _RULE: Final = ("users", "claims", "scopes", "realms", "mode", "tier", "max_level")
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
@@ -57,6 +58,8 @@ ALGORITHMS: Final = (
     *("ES256", "ES384", "ES512", "EdDSA"),
 )
 """The algorithms by which tokens may be signed: those with a public key."""
+TOKEN_TYPES: Final = ("at+jwt", "JWT")
+"""What an access token may call itself; `JWT` stands for nothing as well."""
 _SCOPE: Final = late_regex(r"[\x21\x23-\x5b\x5d-\x7e]{1,100}")
 _REALM: Final = late_regex(r"[a-z0-9][a-z0-9_-]{0,62}")
 _NAMELESS: Final = "default"
@@ -140,6 +143,7 @@ class GatewaySettings:
         issuer: Whose tokens are taken; empty for nobody's.
         audience: For whom tokens have to be; empty for the address of the realm.
         algorithms: By which they may be signed.
+        token_types: What they may call themselves; empty for what tells them from ID tokens.
         leeway: Seconds by which clocks may differ.
         user_claim: The claim that names the user.
         scopes: What every token has to allow.
@@ -166,6 +170,7 @@ class GatewaySettings:
     issuer: str = ""
     audience: str = ""
     algorithms: tuple[str, ...] = ("RS256", "PS256", "ES256", "EdDSA")
+    token_types: tuple[str, ...] = ()
     leeway: float = 30.0
     user_claim: str = "sub"
     scopes: tuple[str, ...] = ()
@@ -262,10 +267,11 @@ class _Reader:
                 raise self._wrong(("serve", key), said)
         if "url" in chosen and not _ORIGIN.fullmatch(chosen["url"]):
             raise self._wrong(("serve", "url"), "is scheme://host[:port], without a path")
-        for one in chosen.get("algorithms", ()):
-            if one not in ALGORITHMS:
-                said = f"{one!r} is not one of {', '.join(ALGORITHMS)}"
-                raise self._wrong(("serve", "algorithms"), said)
+        for key, known in (("algorithms", ALGORITHMS), ("token_types", TOKEN_TYPES)):
+            for one in chosen.get(key, ()):
+                if one not in known:
+                    said = f"{one!r} is not one of {', '.join(known)}"
+                    raise self._wrong(("serve", key), said)
         if chosen.get("algorithms") == ():
             raise self._wrong(("serve", "algorithms"), "has to name one at least")
         for one in chosen.get("proxies", ()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from filepact.config.serving import ALGORITHMS
+from filepact.config.serving import ALGORITHMS, TOKEN_TYPES
 from filepact.values import dataclass
 
 __all__ = ["KEYS", "SettingInfo", "json_schema", "template"]
@@ -132,6 +132,11 @@ KEYS: Final = (
     SettingInfo(
         *("serve", "algorithms", '["RS256", "PS256", "ES256", "EdDSA"]', "how they may be signed"),
         {"type": "array", "items": {"enum": list(ALGORITHMS)}, "minItems": 1},
+    ),
+    SettingInfo(
+        *("serve", "token_types", "[]", "what their `typ` may be; none: as the audience is"),
+        {"type": "array", "items": {"enum": list(TOKEN_TYPES)}},
+        '["at+jwt", "JWT"]',
     ),
     SettingInfo(
         *("serve", "leeway", "30", "seconds by which clocks may differ"),

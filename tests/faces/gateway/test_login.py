@@ -8,6 +8,7 @@ import ipaddress
 import json
 import re
 import time
+from contextlib import nullcontext
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 
-from filepact.errors import FilepactError, StateFailedError
+from filepact.errors import FilepactError, StateFailedError, UnauthorizedError
 from filepact.faces.gateway.guard import peer_of
 from filepact.faces.gateway.issuer import TokenIssuer, fetch_json
 from filepact.faces.gateway.requests import HttpRequest
@@ -242,6 +243,21 @@ WRONG = {
     "expired": lambda issuer, to: issuer.token(to, exp=int(time.time()) - 100),
     "not yet": lambda issuer, to: issuer.token(to, nbf=int(time.time()) + 1_000),
     "made later than now": lambda issuer, to: issuer.token(to, iat=int(time.time()) + 1_000),
+    **{
+        f"with {name} {value!r}": lambda issuer, to, claim={name: value}: issuer.token(to, **claim)
+        for name, values in {
+            "exp": ("9999999999", 10**30, 1e30, float("inf"), float("nan"), True, [9999999999]),
+            "nbf": ("1", -1, True),
+            "iat": ("1", -(10**30), True),
+        }.items()
+        for value in values
+    },
+    "an ID token by what it says of itself": lambda issuer, to: issuer.token(
+        to, header={"typ": "JWT"}, typ="ID"
+    ),
+    "an ID token with the hash of another": lambda issuer, to: issuer.token(
+        to, header={"typ": None}, at_hash="x"
+    ),
     "without an end": lambda issuer, to: issuer.token(to, exp=None),
     "for nobody": lambda issuer, to: issuer.token(to, aud=None),
     "for somebody else": lambda issuer, _to: issuer.token("https://other.example/mcp"),
@@ -267,6 +283,29 @@ def test_a_token_is_refused_that_is(guarded, issuer, kind):
     answer = asked(guarded, WRONG[kind](issuer, resource(guarded)))
     assert (answer.status, answer.code) == (401, "UNAUTHORIZED")
     assert 'error="invalid_token"' in answer.headers["www-authenticate"]
+
+
+@pytest.mark.parametrize(
+    ("audience", "types", "called", "taken"),
+    [
+        ("https://files.example.com/mcp", (), "JWT", True),
+        ("https://files.example.com/mcp", (), None, True),
+        ("https://files.example.com/mcp", (), "application/at+jwt", True),
+        ("https://files.example.com/mcp", ("at+jwt",), "JWT", False),
+        ("client-1", (), "at+jwt", True),
+        ("client-1", (), "JWT", False),
+        ("client-1", (), None, False),
+        ("client-1", ("at+jwt", "JWT"), "JWT", True),
+        ("client-1", ("JWT",), None, True),
+        ("client-1", ("JWT",), "logout+jwt", False),
+    ],
+)
+def test_an_id_token_is_no_access_token(issuer, audience, types, called, taken):
+    """Its audience is the client, as that of an access token may be; only the type tells them apart."""
+    reader = TokenIssuer(issuer.url, algorithms=["RS256"], leeway=0, types=types)
+    token = issuer.token(audience, header={"typ": called})
+    with nullcontext() if taken else pytest.raises(UnauthorizedError):
+        assert asyncio.run(reader.read(token, audience)).user == "ann"
 
 
 def test_a_token_that_was_taken_before_is_refused_when_it_has_expired(issuer):
@@ -590,7 +629,7 @@ def test_an_issuer_that_says_something_else_of_itself_is_not_believed(metadata):
     reader = TokenIssuer("https://a.example/x", algorithms=["RS256"], leeway=0, fetch=fetch)
     token = jwt.encode({}, Key("k").private, algorithm="RS256", headers={"kid": "k"})
     with pytest.raises(StateFailedError):
-        asyncio.run(reader.read(token, "here"))
+        asyncio.run(reader.read(token, "https://here.example"))
     assert fetched[0] == "https://a.example/.well-known/oauth-authorization-server/x"
     assert all("/.well-known/" in one for one in fetched)
 
@@ -612,16 +651,21 @@ def test_keys_that_cannot_sign_are_left_out():
         "https://a.example/keys": {"keys": keys},
     }
     reader = TokenIssuer("https://a.example", algorithms=["RS256"], leeway=0, fetch=answers.get)
-    claims = {"iss": "https://a.example", "sub": "ann", "aud": "a", "exp": time.time() + 60}
+    claims = {
+        "iss": "https://a.example",
+        "sub": "ann",
+        "aud": "https://a.example",
+        "exp": time.time() + 60,
+    }
     for name in ("good", None):
         token = jwt.encode(
             claims, good.private, algorithm="RS256", headers={"kid": name} if name else {}
         )
-        assert asyncio.run(reader.read(token, "a")).user == "ann"
+        assert asyncio.run(reader.read(token, "https://a.example")).user == "ann"
     for name in ("encrypts", "other", "private", "broken", "shared"):
         token = jwt.encode(claims, good.private, algorithm="RS256", headers={"kid": name})
         with pytest.raises(FilepactError) as caught:
-            asyncio.run(reader.read(token, "a"))
+            asyncio.run(reader.read(token, "https://a.example"))
         assert caught.value.code == "UNAUTHORIZED"
 
 

@@ -193,6 +193,7 @@ def _guard(
             chosen.issuer,
             algorithms=chosen.algorithms,
             leeway=chosen.leeway,
+            types=chosen.token_types,
             user_claim=chosen.user_claim,
         )
     return TokenGatewayGuard(

@@ -15,7 +15,7 @@ from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from socket import SHUT_RDWR, socket
 from threading import Timer
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
 import jwt
@@ -40,7 +40,9 @@ _SECONDS: Final = 10.0  # that one question may take, and that a token with a ne
 _MOMENT: Final = 1.0  # that a token with a known key waits for what the issuer says by now
 _KEYS: Final = 100
 _KNOWN: Final = 512  # tokens whose signature is not checked again
-_TYPES: Final = ("", "jwt", "at+jwt", "application/at+jwt")
+_LAST: Final = (
+    253_402_300_799  # the end of the year 9999: a token that is good for longer has a wrong time
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class TokenIssuer:
         issuer: Its identifier, as its tokens have it.
         algorithms: By which tokens may be signed.
         leeway: Seconds by which clocks may differ.
+        types: What tokens may call themselves; empty for what tells them from ID tokens.
         user_claim: The claim that names the user.
         fetch: Gets the JSON at an address; None for none there.
         clock: Seconds that only grow.
@@ -92,6 +95,7 @@ class TokenIssuer:
         *,
         algorithms: Sequence[str],
         leeway: float,
+        types: Sequence[str] = (),
         user_claim: str = "sub",
         fetch: Callable[[str], Any] | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -99,6 +103,7 @@ class TokenIssuer:
         self.issuer = issuer
         self._algorithms = tuple(algorithms)
         self._leeway = leeway
+        self._types = tuple(one.lower() for one in types)
         self._user_claim = user_claim
         self._fetch = fetch or fetch_json
         self._clock = clock
@@ -136,7 +141,7 @@ class TokenIssuer:
         algorithm = header.get("alg")
         if algorithm not in self._algorithms:
             raise _wrong("its signature algorithm is not accepted")
-        if str(header.get("typ", "")).lower() not in _TYPES or "crit" in header:
+        if not self._is_access_token(header.get("typ"), audience) or "crit" in header:
             raise _wrong("it is not an access token")
         key = await self._key(header.get("kid"), str(algorithm))
         try:
@@ -155,8 +160,14 @@ class TokenIssuer:
             raise _wrong("it is for another service") from None
         except jwt.InvalidIssuerError:
             raise _wrong("another issuer made it") from None
-        except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
+        except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError):
             raise _wrong("it is not valid") from None
+        # `exp` is there, and what is a text or beyond all calendars is no time (RFC 7519, 2).
+        if not all(_is_time(claims.get(name, 0)) for name in ("exp", "nbf", "iat")):
+            raise _wrong("its times are not valid")
+        # What ID tokens have and access tokens have not; Keycloak says it in so many words.
+        if claims.get("typ") == "ID" or not claims.keys().isdisjoint(("at_hash", "c_hash")):
+            raise _wrong("it is not an access token")
         user = claims.get(self._user_claim)
         if not isinstance(user, str) or not user or len(user) > 200 or user.startswith("token:"):
             raise _wrong(f"its {self._user_claim} names no user")
@@ -168,6 +179,16 @@ class TokenIssuer:
             header.get("kid"), str(algorithm), key, until, found
         )
         return found
+
+    def _is_access_token(self, said: object, audience: str) -> bool:
+        """Whether a token calls itself one for a service.
+
+        An ID token, which is for a client and not to be shown to a service, calls itself `JWT` or nothing, as do
+        the access tokens of many issuers.  These are known by the audience: the id of a client is no address.
+        """
+        usual = ("at+jwt", "jwt") if "://" in audience else ("at+jwt",)
+        called = str(said or "JWT").lower().removeprefix("application/")
+        return called in (self._types or usual)
 
     # -- keys ---------------------------------------------------------------------------------
 
@@ -268,6 +289,10 @@ def _fits(key: jwt.PyJWK, algorithm: str) -> bool:
     if algorithm.startswith(("RS", "PS")):
         return key.key_type == "RSA"
     return key.algorithm_name == algorithm
+
+
+def _is_time(said: object) -> bool:
+    return type(said) in (int, float) and 0 <= cast("float", said) <= _LAST
 
 
 def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
