@@ -410,15 +410,17 @@ _REFUSED: Final[dict[int, tuple[int, tuple[int, ...]]]] = {
     0x4000_0003: (54, (21, 52, 61, 217, 286, 287, 288, 336, 342, 346, 357, *_SAME)),  # x86
     0xC000_00B7: (29, (39, 40, 41, 51, 217, 218, 219, 241, 265, 268, 280, *_SAME)),  # ARM 64
 }
+# What `io_uring` does in the kernel no filter sees; programs know kernels that have not got it.
+_ABSENT: Final = (425, 426, 427)  # setup, enter and register; the same everywhere
 _TERMINAL_INPUT: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: they type for the person
 _SECCOMP, _FILTER = 22, 2  # of <linux/prctl.h>
 _LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
-_ALLOW, _REFUSE = 0x7FFF_0000, 0x0005_0000 | errno.EPERM
+_ALLOW, _REFUSE, _MISSING = 0x7FFF_0000, 0x0005_0000 | errno.EPERM, 0x0005_0000 | errno.ENOSYS
 _X32: Final = 0x4000_0000
 
 
 def forbid_calls() -> None:
-    """Give up calls that reach past namespaces: a terminal's input, keys, and mounts once more.
+    """Give up calls that reach past namespaces or past this filter: a terminal's input, keys, mounts once more, `io_uring`.
 
     Privileges must have been given up before.  Where the filter does not know the machine, nothing is.
 
@@ -444,7 +446,7 @@ def _filter_program() -> Iterable[tuple[int, int, int, int]]:
     yield _LOAD, 0, 0, 4  # the architecture
     for machine, (ioctl, refused) in _REFUSED.items():
         # Two for each number, option for the other ABI, and those of a terminal.
-        length = 2 * len(refused) + 3 + 2 + 2 * len(_TERMINAL_INPUT) + 1
+        length = 2 * len(refused + _ABSENT) + 3 + 2 + 2 * len(_TERMINAL_INPUT) + 1
         yield _EQUAL, 0, length, machine
         yield _LOAD, 0, 0, 0  # the number
         yield _ANY_BIT, 0, 1, _X32
@@ -452,6 +454,9 @@ def _filter_program() -> Iterable[tuple[int, int, int, int]]:
         for number in refused:
             yield _EQUAL, 0, 1, number
             yield _RETURN, 0, 0, _REFUSE
+        for number in _ABSENT:
+            yield _EQUAL, 0, 1, number
+            yield _RETURN, 0, 0, _MISSING
         yield _EQUAL, 0, 1 + 2 * len(_TERMINAL_INPUT), ioctl
         yield _LOAD, 0, 0, 24  # the lower half of the second argument
         for number in _TERMINAL_INPUT:
