@@ -85,6 +85,21 @@ def test_a_root_that_is_renamed_meanwhile_loses_nothing(place: Place) -> None:
     assert place.facts("runs") == {"runs": []}
 
 
+def test_all_that_a_commit_as_a_whole_could_not_do_is_counted(place: Place) -> None:
+    place.file("a.txt")
+    journal = place.root.parent / "state" / "journal.db"
+    aside = journal.with_name("aside")
+    script = "echo begun; read x; mkdir -p d/e f; echo x > n; echo y > d/e/m; rm a.txt"
+    place.beside(script, lambda: journal.rename(aside))
+    assert place.state() == {"a.txt": TEXT}
+    aside.rename(journal)
+    # Nothing was said of single files: two new ones, one that is gone and an empty folder are kept.
+    (left,) = place.facts("runs")["runs"]
+    assert (left["kept"], left["left"]) == (4, {})
+    assert place.command("runs", "--commit", left["run"]).returncode == 0
+    assert place.state() == {"d": None, "d/e": None, "d/e/m": "y\n", "f": None, "n": "x\n"}
+
+
 def test_another_folder_in_the_roots_place_is_not_written(place: Place) -> None:
     place.file("a.txt")
     moved = place.root.with_name("moved")

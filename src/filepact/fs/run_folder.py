@@ -13,11 +13,12 @@ import os
 import stat
 import time
 from contextlib import suppress
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from filepact.errors import NotFoundError, StateFailedError
 from filepact.fs.inside import LayerMount
-from filepact.fs.overlay import remove_tree, settle
+from filepact.fs.overlay import layer_entries, remove_tree, settle
 from filepact.fs.state import write_note
 from filepact.fs.watch import moment
 from filepact.values import asdict, dataclass, field, replace
@@ -25,7 +26,7 @@ from filepact.values import asdict, dataclass, field, replace
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["RunFolder", "RunRecord", "ask_commit", "is_going_on", "list_runs"]
+__all__ = ["RunFolder", "RunRecord", "ask_commit", "is_going_on", "kept_files", "list_runs"]
 
 _RUNS: Final = "runs"
 _RECORD: Final = "run.json"
@@ -330,6 +331,18 @@ def list_runs(state: str) -> tuple[RunRecord, ...]:
         return ()
     found = (_read(os.path.join(folder, name)) for name in names)
     return tuple(sorted(filter(None, found), key=lambda one: one.created))
+
+
+def kept_files(state: str, record: RunRecord) -> int:
+    """How many files, and folders without any, a run keeps, whatever a commit has said of them."""
+    path = os.path.join(state, _RUNS, record.id)
+    found = 0
+    with suppress(FileNotFoundError):  # another process commits it just now
+        for layer in RunFolder(path, record, -1).layers():
+            paths = [one.path for one in layer_entries(layer.upper)]
+            found += sum(not below.startswith(f"{one}/") for one, below in pairwise((*paths, "")))
+        found += len(os.listdir(os.path.join(path, _APART)))
+    return found
 
 
 def is_going_on(state: str, name: str) -> bool:

@@ -23,7 +23,14 @@ from filepact.fs.overlay import (
     room,
 )
 from filepact.fs.root import Root
-from filepact.fs.run_folder import RunFolder, RunRecord, ask_commit, is_going_on, list_runs
+from filepact.fs.run_folder import (
+    RunFolder,
+    RunRecord,
+    ask_commit,
+    is_going_on,
+    kept_files,
+    list_runs,
+)
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
 from filepact.text.gitignore import DEFAULT_IGNORED, MACHINE_FOLDERS, is_build
@@ -49,6 +56,7 @@ __all__ = [
     "ask_commit",
     "commit_run",
     "is_going_on",
+    "kept_files",
     "list_runs",
 ]
 

@@ -22,6 +22,7 @@ from filepact.workspace.runs import (
     ask_commit,
     commit_run,
     is_going_on,
+    kept_files,
     list_runs,
 )
 
@@ -296,9 +297,9 @@ def _answered(answer: dict[str, Any], name: str) -> CommandAnswer:
 
 def _line(record: RunRecord, state: str) -> str:
     going = is_going_on(state, record.id)
-    what = "goes on" if going else f"{count(len(record.left), 'file')} left"
+    what = "goes on" if going else f"{count(kept_files(state, record), 'file')} left"
     if not going and record.ended is None:
-        what = "was cut off"
+        what = f"cut off, {what}"
     if record.mode == "review":
         what += ", in review"
     said = f"{record.id}  {age(record.created, time.time()):>5}  {what:<15}  "
@@ -316,5 +317,6 @@ def _run_facts(record: RunRecord, state: str) -> dict[str, object]:
         "roots": list(record.roots),
         "going_on": is_going_on(state, record.id),
         "exit": record.ended,
+        "kept": kept_files(state, record),
         "left": record.left,
     }
