@@ -55,7 +55,7 @@ _UNREAD = 1 << 25  # bytes that the client may leave unread; then nothing more i
 _LAST_WRITE = 2.0  # seconds for a client that is slow to take the last answers
 
 
-def listen(host: str, port: int, *, backlog: int = 64) -> socket.socket:
+def listen(host: str, port: int, *, backlog: int = 512) -> socket.socket:
     """A socket that listens at an address, whose connections send at once what they are given.
 
     The event loop sees to that for sockets that name their protocol, and those that Python makes by itself do not.

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from http.client import HTTPConnection
+from contextlib import ExitStack
+from http.client import HTTPConnection, HTTPResponse
+from socket import create_connection
 from typing import TYPE_CHECKING
 
 import pytest
 
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
+from filepact.faces.web import server
 from tests.workspace.acting import write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+    from socket import socket
 
     from filepact.workspace.workspace import Workspace
     from tests.faces.web.conftest import Page
@@ -78,7 +82,7 @@ def test_a_token_is_not_used_up_by_a_form_or_under_another_name(
     origin = f"http://{page.host}"
     form = "application/x-www-form-urlencoded"
     assert page.ask("POST", page.entrance, "", Origin=origin, Content_Type=form).code == 403
-    assert page.ask("HEAD", page.entrance).code == 403
+    assert page.ask("HEAD", page.entrance).code == 405
     assert page.ask("GET", page.entrance, Host="evil.example").code == 421
     page.enter()
     assert page.cookie
@@ -247,3 +251,51 @@ def test_a_form_that_is_too_much_is_refused(page: Page, root: Path) -> None:
     assert page.post(path, {**fields, **accepting(page)}).code == 403
     assert page.post(path, {}, Content_Length=str(10**12)).code == 413
     assert untouched(page, root)
+
+
+def closed(connection: socket) -> bool:
+    """Whether the other side closes a connection; waits for it."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def connected(page: Page, said: str = "") -> socket:
+    made = create_connection(("127.0.0.1", int(page.host.rpartition(":")[2])), timeout=60)
+    made.sendall(said.encode())
+    return made
+
+
+def test_nobody_who_only_connects_locks_the_person_out(
+    workspace: Workspace, serving: Callable[[Workspace], Page]
+) -> None:
+    page = serving(workspace)
+    with ExitStack() as stack:
+        others = [
+            stack.enter_context(connected(page, "GET / HTTP/1.1\r\n" if number % 2 else ""))
+            for number in range(300)
+        ]
+        page.enter()
+        assert page.get("/").code == 200
+        assert all(map(closed, others[:200]))
+
+
+def test_the_head_of_a_request_is_not_waited_for_long(
+    workspace: Workspace,
+    serving: Callable[[Workspace], Page],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "_PATIENCE", 0.1)
+    page = serving(workspace)
+    page.enter()
+    asked = f"GET /page.css HTTP/1.1\r\nHost: {page.host}\r\nCookie: {page.cookie}\r\n"
+    for said in ("", "GET / HT", asked):
+        with connected(page, said) as stranger:
+            assert closed(stranger)
+    with connected(page, f"{asked}\r\n") as known:
+        answer = HTTPResponse(known)
+        answer.begin()
+        assert answer.read()
+        known.sendall(asked.encode())
+        assert closed(known)

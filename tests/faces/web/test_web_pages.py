@@ -7,6 +7,7 @@ import re
 import unicodedata
 from html.parser import HTMLParser
 from pathlib import Path
+from socket import SO_RCVBUF, SOL_SOCKET, socket
 from typing import TYPE_CHECKING
 
 import pytest
@@ -123,6 +124,44 @@ def test_what_was_not_shown_cannot_be_accepted(page: Page, session: Session, roo
     assert page.send(path, {"do": "accept:1", "fine": "1"}).code == 409
     assert (root / "a.txt").read_text() == OLD
     assert "done" in page.send(path, {"do": "accept:1"}).said
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ("HEAD", {}),
+        ("GET", {"Sec_Purpose": "prefetch"}),
+        ("GET", {"Sec_Purpose": "prefetch;prerender"}),
+        ("GET", {"Purpose": "prefetch"}),
+        ("GET", {"X_Purpose": "preview"}),
+        ("GET", {"X_Moz": "Prefetch"}),
+    ],
+)
+def test_who_fetches_a_page_without_looking_at_it_has_not_seen_it(
+    page: Page, session: Session, root: Path, method: str, said: dict[str, str]
+) -> None:
+    path, secret = propose(page, session), page.get(propose(page, session, "b.txt")).secret
+    assert page.ask(method, path, Cookie=page.cookie, **said).code in (405, 503)
+    accept = {"secret": secret, "do": "accept:1"}
+    assert page.post(path, accept).code == 409
+    assert page.get(path).code == 200
+    assert page.post(path, accept).code == 303
+    assert "third" in (root / "a.txt").read_text()
+
+
+def test_a_page_that_a_browser_did_not_take_was_not_shown(page: Page, session: Session) -> None:
+    path = propose(page, session, text=f"{'x' * 3_900}\n" * 1_900)
+    secret = page.get(propose(page, session, "b.txt")).secret
+    with socket() as browser:
+        browser.setsockopt(SOL_SOCKET, SO_RCVBUF, 4_096)
+        browser.connect(("127.0.0.1", int(page.host.rpartition(":")[2])))
+        head = f"GET {path} HTTP/1.1\r\nHost: {page.host}\r\nCookie: {page.cookie}\r\n\r\n"
+        browser.sendall(head.encode())
+        assert browser.recv(15) == b"HTTP/1.1 200 OK"
+    accept = {"secret": secret, "do": "accept:1"}
+    assert page.post(path, accept).code == 409
+    assert len(page.get(path).text) > 7_000_000
+    assert page.post(path, accept).code == 303
 
 
 def test_a_long_proposal_has_to_be_looked_through_to_its_end(

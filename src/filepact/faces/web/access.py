@@ -33,6 +33,9 @@ HEADERS: Final[Mapping[str, str]] = {
 }
 """Go with every answer."""
 
+_PURPOSES: Final = ("sec-purpose", "purpose", "x-purpose", "x-moz")
+_EARLY: Final = ("prefetch", "prerender", "preview")
+"""What browsers and extensions say who fetch a page that nobody may ever look at; they ask again when somebody does."""
 _FORM: Final = "application/x-www-form-urlencoded"
 _BYTES: Final = 32
 
@@ -133,12 +136,15 @@ class PageAccess:
 
     def refusal(
         self, request: PageRequest
-    ) -> tuple[Literal[400, 403, 404, 405, 415, 421], str] | None:
+    ) -> tuple[Literal[400, 403, 404, 405, 415, 421, 503], str] | None:
         """Why a request is refused, before its cookie or its path are looked at; None where it is not."""
         if request.only("host") not in self._hosts:
             return 421, "This page has another name."
-        if request.method not in ("GET", "HEAD", "POST"):
+        if request.method not in ("GET", "POST"):
             return 405, "Nothing is done so here."
+        said = [value.lower() for name in _PURPOSES for value in request.all_of(name)]
+        if any(word in one for word in _EARLY for one in said):
+            return 503, "Nothing is told before somebody looks at it."
         if not request.path.isascii() or set(request.path) & set("%\\") or ".." in request.path:
             return 404, "There is no such page."
         if len(request.all_of("cookie")) > 1:

@@ -51,12 +51,21 @@ _Fields = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """An answer to a browser."""
+    """An answer to a browser.
+
+    Attributes:
+        content: Its body.
+        code: Of HTTP.
+        media: The type of the content.
+        headers: Besides those of every answer.
+        shows: Pages of proposals that a person has seen once all of it was sent, with where that is kept.
+    """
 
     content: bytes
     code: int = 200
     media: str = _HTML
     headers: Mapping[str, str] = field(default_factory=dict)
+    shows: tuple[tuple[set[int], int], ...] = ()
 
 
 class ReviewHandler:
@@ -158,8 +167,11 @@ class ReviewHandler:
         session.said.append((f"{error.message}.", True))
         return _go(f"/p/{later}" if later else "/")
 
-    def _html(self, page: Element, code: int = 200) -> PageAnswer:
-        return PageAnswer(page.encode("utf-8", "backslashreplace"), code)
+    def _html(
+        self, page: Element, code: int = 200, shows: Sequence[tuple[ReviewPages, int]] = ()
+    ) -> PageAnswer:
+        seen = tuple((pages.seen, number) for pages, number in shows)
+        return PageAnswer(page.encode("utf-8", "backslashreplace"), code, shows=seen)
 
     def _context(self, session: PageSession, *, tells: bool = True) -> PageContext:
         entries = self._review.waiting()
@@ -242,7 +254,8 @@ class ReviewHandler:
         opened = frozenset(filter(_FOLD.fullmatch, query.get("open", "")[:_LISTED].split(",")))
         text = partial(self._review.text_before, str(pages.item.entry.id))
         unfolded = LineSelection(opened, text)
-        return self._html(proposal_page(self._context(session), pages, number, unfolded))
+        page = proposal_page(self._context(session), pages, number, unfolded)
+        return self._html(page, shows=[(pages, number)])
 
     def _decide(self, session: PageSession, change: str, form: Mapping[str, str]) -> PageAnswer:
         what, _, named = form.get("do", "").partition(":")
@@ -250,7 +263,7 @@ class ReviewHandler:
             return PageAnswer(b"", 204)
         pages = self._paged(change, fine=form.get("fine") == "1")
         numbers = _numbers(named)
-        if what == "accept" and not pages.shown.issuperset(numbers):
+        if what == "accept" and not pages.shown().issuperset(numbers):
             raise InvalidParamsError(
                 "not all of this was shown in full, so it cannot be accepted",
                 hint="Look at all pages of it first.",
@@ -353,7 +366,8 @@ class ReviewHandler:
                 left.append(one.id)
             else:
                 shown.append(pages)
-        return self._html(turn_page(self._context(session), group, shown, left))
+        page = turn_page(self._context(session), group, shown, left)
+        return self._html(page, shows=[(pages, 1) for pages in shown])
 
     def _decide_turn(
         self, session: PageSession, change: str, form: Mapping[str, str]
@@ -369,7 +383,7 @@ class ReviewHandler:
         else:
             for one in ids:
                 pages = self._paged(one, fine=False)
-                if not pages.shown.issuperset(hunk.number for hunk in pages.item.hunks):
+                if not pages.shown().issuperset(hunk.number for hunk in pages.item.hunks):
                     raise InvalidParamsError(
                         f"not all of {one} was shown in full, so it cannot be accepted",
                         hint="Look at it first.",

@@ -94,13 +94,12 @@ class ReviewPages:
         """How many hunks there are."""
         return len(self._hunks)
 
-    @property
-    def shown(self) -> frozenset[int]:
-        """The hunks of which every character was shown."""
+    def shown(self, *pages: int) -> frozenset[int]:
+        """The hunks of which every character was shown, or will be once somebody has these pages as well."""
         missing = {
             one.number
             for number, page in enumerate(self._pages, 1)
-            if number not in self.seen
+            if number not in self.seen and number not in pages
             for one in page
         }
         return frozenset(self._hunks) - missing - self._cut
@@ -115,8 +114,7 @@ class ReviewPages:
         return all(one.number != number for one in (*self._pages, [])[page])
 
     def lines(self, page: int) -> dict[int, tuple[DiffLine, ...]]:
-        """The lines of one page, by the numbers of their hunks; it counts as shown."""
-        self.seen.add(page)
+        """The lines of one page, by the numbers of their hunks."""
         found: dict[int, tuple[DiffLine, ...]] = {}
         for one in self._pages[page - 1] if self._pages else ():
             found[one.number] = self._of(one)
@@ -250,7 +248,7 @@ def turn_page(
     accept = [
         str(one.item.entry.id)
         for one in shown
-        if one.shown == {hunk.number for hunk in one.item.hunks}
+        if one.shown(1) == {hunk.number for hunk in one.item.hunks}
     ]
     more = [
         tag("p", "Not shown here: ", tag("a", one, href=f"/p/{one}"), class_="warn card")
@@ -267,7 +265,7 @@ def _proposal(
     item = pages.item
     proposal = item.entry.proposal
     lines = pages.lines(page)
-    whole = pages.shown
+    whole = pages.shown(page)
     every = [hunk.number for hunk in item.hunks]
     divisible = item.divisible and len(every) > 1
     files = [
@@ -432,7 +430,7 @@ def _file(
     *,
     parts: bool,
 ) -> Element:
-    item, whole = pages.item, pages.shown
+    item, whole = pages.item, pages.shown(page)
     numbers = [hunk.number for hunk in file.hunks]
     index = item.files.index(file)
     added, removed = (

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from operator import itemgetter
 from pkgutil import get_data
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from uvicorn import Config, Server
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from filepact.errors import FilepactError, NoChangeError, NotFoundError
 from filepact.faces.web.access import HEADERS, PageAccess, PageRequest, PageSession
@@ -21,7 +23,7 @@ from filepact.wire.pipes import listen
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
     from threading import Event
 
     from starlette.types import Receive, Scope, Send
@@ -33,6 +35,9 @@ __all__ = ["ReviewServer", "addresses", "serve", "serve_at"]
 _ADDRESS: Final = "127.0.0.1"
 _MOST: Final = 64_000_000  # bytes of a form: a text of the largest size that is edited, quoted
 _FIELDS: Final = 50
+_STRANGERS: Final = 32  # connections that have not shown the cookie
+_PATIENCE: Final = 10.0  # seconds for the head of a request
+_CONNECTION: Final = "connection"
 _FILES: Final = {"/page.css": "text/css", "/page.js": "text/javascript"}
 
 
@@ -52,17 +57,16 @@ class ReviewServer:
         if scope["type"] != "http":
             return
         request = Request(scope, receive)
+        connection: _Connection = scope["state"][_CONNECTION]
         with suppress(ClientDisconnect):
-            answer = await self._answer(request)
-            response = Response(
-                b"" if request.method == "HEAD" else answer.content,
-                answer.code,
-                {**HEADERS, **answer.headers},
-                answer.media,
-            )
-            await response(scope, receive, send)
+            answer = await self._answer(request, connection)
+            headers = {**HEADERS, **answer.headers}
+            response = Response(answer.content, answer.code, headers, answer.media)
+            if await connection.whole(response(scope, receive, send)):
+                for seen, page in answer.shows:
+                    seen.add(page)
 
-    async def _answer(self, request: Request) -> PageAnswer:
+    async def _answer(self, request: Request, connection: _Connection) -> PageAnswer:
         asked = PageRequest(
             request.method,
             request.scope["raw_path"].decode("latin-1"),
@@ -83,6 +87,7 @@ class ReviewServer:
                 403,
                 "This needs the link that `filepact review --web` prints; each link works once.",
             )
+        connection.known = True
         if asked.path in _FILES:
             return PageAnswer(
                 get_data(__package__, asked.path[1:]) or b"", media=_FILES[asked.path]
@@ -188,7 +193,7 @@ def serve_at(listening: socket.socket, access: PageAccess, review: Review, ended
     handler = ReviewHandler(review, ended)
     config = Config(
         ReviewServer(handler, access),
-        http="h11",
+        http=_Connection,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -197,8 +202,7 @@ def serve_at(listening: socket.socket, access: PageAccess, review: Review, ended
         date_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=2,
-        backlog=64,
-        limit_concurrency=200,
+        backlog=512,
     )
     server = _Served(config, ended)
     try:
@@ -206,6 +210,65 @@ def serve_at(listening: socket.socket, access: PageAccess, review: Review, ended
     finally:
         ended.set()
         listening.close()
+
+
+class _Connection(H11Protocol):
+    """A connection of somebody on this computer.
+
+    Anybody there can have as many as they like, and an address does not tell who it is.  So those that have
+    not shown the cookie are few, the oldest makes room for the newest, and no head is waited for long.
+
+    Attributes:
+        known: Whether the cookie has come by it.
+        since: When it was made, by the clock of its event loop.
+    """
+
+    known = False
+    since = 0.0
+    _late: asyncio.TimerHandle | None = None
+    _lost = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        strangers = [
+            (one.since, one.transport)
+            for one in self.connections
+            if isinstance(one, _Connection) and not (one.known or one.transport.is_closing())
+        ]
+        super().connection_made(transport)
+        self.app_state = {_CONNECTION: self}
+        transport.set_write_buffer_limits(0)  # so that draining waits for all of it
+        self.since = self.loop.time()
+        if len(strangers) >= _STRANGERS:
+            min(strangers, key=itemgetter(0))[1].abort()
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        before: Any = self.cycle
+        if self._late is None and (before is None or before.response_complete):
+            self._await_head()
+        super().data_received(data)
+        if self.cycle is not before:
+            self._had_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost = exc is not None
+        self._had_head()
+        super().connection_lost(exc)
+
+    async def whole(self, sending: Awaitable[None]) -> bool:
+        """Send an answer; whether all of it has left here."""
+        cycle: Any = self.cycle
+        await sending
+        await self.flow.drain()
+        return cycle.response_complete and not self._lost
+
+    def _await_head(self) -> None:
+        self._late = self.loop.call_later(_PATIENCE, self.transport.abort)
+
+    def _had_head(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
 
 
 class _Served(Server):
