@@ -111,7 +111,7 @@ def test_the_library_gives_the_same_verdict(cli: CommandLine, files: Files) -> N
     session = Session("s", Actor("agent", "robot"))
     with workspace.draft(session, "write_file") as draft, pytest.raises(PathBlockedError) as caught:
         draft.open("src/app.py")
-    assert caught.value.details["rule"] == "frozen"
+    assert caught.value.details["rule"] == "project: frozen"
     workspace.close()
 
 
@@ -363,14 +363,14 @@ def test_lint_tells_what_each_rule_answers(cli: CommandLine, files: Files) -> No
     files.project.write_text(CUSTOMERS)
     allowing, default, denying = cli.json("policy", "lint")["answers"]
     assert (default["rule"], default["edit"], default["new"]) == ("default", "person", "person")
-    assert (denying["rule"], denying["line"]) == ("customers", 1)
+    assert (denying["rule"], denying["line"]) == ("project: customers", 1)
     plain, more = ("read", "edit", "new", "delete"), ("move", "command", "fetch", "other", "mode")
     assert {allowing[name] for name in plain} == {"allow"}
     assert {allowing[name] for name in more} == {"person"}
     assert {denying[name] for name in (*plain, *more)} == {"deny"}
     said = cli("policy", "lint").out.splitlines()
     assert all(len(line) <= 80 for line in said if str(files.person.parents[3]) not in line)
-    assert any(line.split() == ["customers", *["no"] * 9] for line in said)
+    assert any(line.split() == ["project:", "customers", *["no"] * 9] for line in said)
 
 
 def test_lint_looks_at_a_file_that_is_not_in_force(
@@ -454,7 +454,7 @@ def test_a_server_refuses_what_a_person_or_a_project_denies_with_the_rule_s_name
         edit = {"path": "src/app.py", "old_string": "80", "new_string": "81"}
         refused, said = await ask(client, "edit_file", **edit)
         assert refused
-        assert "\u201cfrozen\u201d" in said
+        assert "\u201cproject: frozen\u201d" in said
 
     drive(cli, files, steps)
 
@@ -472,7 +472,7 @@ def test_a_change_that_a_rule_asks_about_waits_for_approval_from_another_process
         assert "look" in said
         assert "80" in app.read_text()
         (waiting,) = cli.json("pending")["pending"]
-        assert waiting["rule"] == "look"
+        assert waiting["rule"] == "project: look"
         done = await anyio.run_process(
             [sys.executable, "-m", "filepact", "approve", "--unattended", waiting["id"]],
             cwd=cli.root,

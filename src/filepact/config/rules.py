@@ -44,6 +44,7 @@ _GROUPS: Final[dict[str, frozenset[Action]]] = {
 _FIELDS: Final = ("paths", "actions", "agents", "why", "name", "lifts")
 _EXPECTED_FIELDS: Final = ("paths", "action", "agent", "verdict", "rule")
 _MOST_RULES = 500
+_ENDING: Final = str.maketrans(dict.fromkeys('\u201c\u201d\u201e\u201f"', "'"))
 _OWNERS: Final[dict[Layer, str]] = {
     "administrator": "the administrator's settings say so",
     "person": "the person's settings say so",
@@ -85,6 +86,7 @@ class _Reading:
         self._problems = problems
         self._fields = _Fields(problems)
         self._parts: dict[Key, list[Rule]] = {}
+        self._named: dict[str, str] = {}
         self._built_in = {rule.name for rule in BUILT_IN}
 
     # -- rules ----------------------------------------------------------------------------
@@ -107,7 +109,7 @@ class _Reading:
                 name=self._name(key, table, line),
                 verdict=verdict,
                 paths=(),
-                why=self._fields.text(key, table, "why", _OWNERS[self._source.layer]),
+                why=self._why(key, table),
                 actions=self._actions(key, table),
                 agents=self._fields.texts(key, table, "agents", default=("*",)),
                 lifts=self._lifts(key, table, kept),
@@ -136,7 +138,19 @@ class _Reading:
         name = self._fields.text(key, table, "name", default, most=60)
         if name in self._built_in or name == "default":
             self._problems.add((*key, "name"), f"{name!r} is the name of a built-in rule")
+        if self._source.layer == "project" and name != default:
+            # Names stand in lists and brackets, which these can neither end nor leave.
+            held = "".join(one if one.isalnum() or one in " -_./'" else "_" for one in name)
+            self._named[name] = name = f"project: {held}"
         return name
+
+    def _why(self, key: Key, table: Mapping[str, Any]) -> str:
+        """The reason; a project's own words, which agents and people read, are told as nobody else's."""
+        said = self._fields.text(key, table, "why")
+        if self._source.layer == "project" and said:
+            shown = "".join(one if one.isprintable() else "\ufffd" for one in said)
+            return f"the project's file says: \u201c{shown.translate(_ENDING)}\u201d"
+        return said or _OWNERS[self._source.layer]
 
     def _actions(self, key: Key, table: Mapping[str, Any]) -> frozenset[Action]:
         chosen: frozenset[Action] = frozenset()
@@ -232,7 +246,7 @@ class _Reading:
                     tuple(sorted(actions)),
                     verdict,
                     self._fields.text(key, table, "agent"),
-                    self._fields.text(key, table, "rule"),
+                    self._named.get(rule := self._fields.text(key, table, "rule"), rule),
                     self._source.name,
                     self._problems.line(key),
                 )

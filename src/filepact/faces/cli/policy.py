@@ -62,7 +62,7 @@ _ANSWERS: dict[str, tuple[str, Style]] = {
     "deny": ("no", "bad"),
     "person": ("you", "warn"),
 }
-_NAME_WIDTH = 18
+_NAME_WIDTH = 20
 _LEGEND = """
 So a rule answers, behind filepact acp, when an agent asks leave to use a tool
 of its own on a file that the rule covers (new: to write one that is not there).
