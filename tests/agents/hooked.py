@@ -274,6 +274,8 @@ def drive(
     meanwhile: Mapping[int, Callable[[], None]] | None = None,
     options: Sequence[str] = (),
     behind: Sequence[str] = (),
+    hook: str = "",
+    aside: Mapping[str, Sequence[Call]] | None = None,
 ) -> list[str]:
     """Let an agent carry out a script with its own tools; what its model was shown of each answer.
 
@@ -285,13 +287,16 @@ def drive(
         meanwhile: What a person does before the call of that number.
         options: More words for `filepact hook`.
         behind: Words before the agent's own, such as `filepact run --`; then it has no hooks.
+        hook: What its hooks call instead of `filepact hook`.
+        aside: Scripts of the agents that it starts itself, by a word in their prompts.
     """
     home.mkdir()
-    paths = os.pathsep.join(filter(None, sys.path))
-    hook = f"env PYTHONPATH={paths} {sys.executable} -m filepact hook {agent.name} --root {root}"
-    hook = " ".join([hook, f"--state {home / 'state'}", *options])
+    if not hook:
+        paths = os.pathsep.join(filter(None, sys.path))
+        hook = f"env PYTHONPATH={paths} {sys.executable} -m filepact hook {agent.name}"
+        hook = " ".join([hook, f"--root {root} --state {home / 'state'}", *options])
     acts = {("", number): act for number, act in (meanwhile or {}).items()}
-    with ScriptedModel(list(script), acts) as model:
+    with ScriptedModel({"": list(script), **(aside or {})}, acts) as model:
         values = {"URL": model.url, "HOME": str(home)}
         for name, content in agent.settings.items():
             if behind and content == "HOOKS":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Call", "ScriptedModel"]
 
 Call = tuple[str, dict[str, object]]
-"""A tool's name and its arguments."""
+"""A tool's name and its arguments; a pattern stands for the number that the last answer has there."""
 
 
 class ScriptedModel:
@@ -97,7 +98,11 @@ class ScriptedModel:
             act = self._meanwhile.pop((chosen, len(answers)), None)
             if act is not None:
                 act()
-        name, arguments = script[len(answers)]
+        name, given = script[len(answers)]
+        arguments = {
+            key: int(value.findall(answers[-1].text)[0]) if isinstance(value, re.Pattern) else value
+            for key, value in given.items()
+        }
         return Reply(len(heard.turns), tool=name, arguments=arguments)
 
     def _place(self, heard: Heard) -> tuple[str | None, list[Answer]]:
