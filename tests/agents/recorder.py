@@ -289,7 +289,7 @@ def _foreign(name: str, root: str) -> Iterator[Call]:
 
 def _servers(agent: Hooked, root: Path) -> Mapping[str, Any]:
     """The settings file of an agent with a foreign server besides."""
-    words = node_program("@modelcontextprotocol/server-filesystem", "dist/index.js") + [str(root)]
+    words = [*node_program("@modelcontextprotocol/server-filesystem", "dist/index.js"), str(root)]
     command = {"command": words[0], "args": words[1:]}
     name = next(iter(agent.settings))
     if agent.name == "claude":
