@@ -144,24 +144,41 @@ AGENTS = (
 )
 
 
+_PROGRAM = """\
+#!{}
+import os, sys, tempfile
+sys.path[:0] = {!r}
+number, _ = tempfile.mkstemp(dir="{}")
+os.write(number, " ".join(sys.argv[1:]).encode())
+from filepact.faces.cli import run
+if sys.argv[1] != "hook":
+    raise SystemExit(run())
+real = os.dup(1)
+number, _ = tempfile.mkstemp(dir="{}")
+os.dup2(number, 1)
+try:
+    run()
+finally:
+    said = os.pread(number, 1 << 20, 0)
+    os.write(real, said)
+"""
+
+
 class Machine:
-    """A project, a home and a program `filepact` that notes how it is called."""
+    """A project, a home and a program `filepact` that notes how it is called, and what a hook answers."""
 
     def __init__(self, agent: SetUp, folder: Path) -> None:
         self.agent = agent
         self.root, self.home, self.log = folder / "root", folder / "home", folder / "calls"
         self.root.mkdir(parents=True)
         self.home.mkdir()
+        self.said = folder / "said"
         self.log.mkdir()
+        self.said.mkdir()
         (self.root / "a.txt").write_text("what the server reads\n")
         self.program = folder / "bin" / "filepact"
         self.program.parent.mkdir()
-        self.program.write_text(
-            f"#!{sys.executable}\nimport os, sys, tempfile\nsys.path[:0] = {sys.path!r}\n"
-            f"number, _ = tempfile.mkstemp(dir={str(self.log)!r})\n"
-            "os.write(number, ' '.join(sys.argv[1:]).encode())\n"
-            "from filepact.faces.cli import run\nraise SystemExit(run())\n"
-        )
+        self.program.write_text(_PROGRAM.format(sys.executable, sys.path, self.log, self.said))
         self.program.chmod(0o755)
         # The process that answers hooks ends soon after the agent.
         settings = self.home / ".config" / "filepact" / "filepact.toml"
@@ -169,12 +186,12 @@ class Machine:
         settings.write_text("[hooks]\nidle = 2\n")
 
     def run(
-        self, words: Sequence[str], url: str = "", *, answer: str = ""
+        self, words: Sequence[str], url: str = "", *, answer: str = "", cwd: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
         values = {"ADDRESS": url, "HOME": str(self.home), "ROOT": str(self.root)}
         return subprocess.run(
             words,
-            cwd=self.root,
+            cwd=cwd or self.root,
             env={
                 "HOME": str(self.home),
                 "PATH": f"{self.program.parent}:/usr/local/bin:/usr/bin:/bin",

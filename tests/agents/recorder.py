@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tests.agents.model import Call
 
-__all__ = ["EVENTS", "record"]
+__all__ = ["CLAUDE_TOOLS", "EVENTS", "SEARCH", "record"]
 
 EVENTS: Final = Path(__file__).with_name("events.jsonl")
 
@@ -66,7 +66,7 @@ _NOTEBOOK: Final = json.dumps(
         "nbformat_minor": 5,
     }
 )
-_SEARCH: Final = "vendor/x86_64-unknown-linux-musl/codex-path/rg"
+SEARCH: Final = "vendor/x86_64-unknown-linux-musl/codex-path/rg"
 """What OpenCode searches with, and would fetch."""
 _LONGEST: Final = 300
 _SAME: Final = {
@@ -80,7 +80,7 @@ _IDS: Final = re.compile(
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b(?:ses|msg|prt)_\w{20,}"
 )
 
-_CLAUDE_TOOLS: Final = (
+CLAUDE_TOOLS: Final = (
     "Agent,Bash,CronList,Edit,EnterWorktree,ExitWorktree,Glob,Grep,Monitor,NotebookEdit,Read,"
     "Skill,TaskCreate,TaskList,TaskUpdate,WebFetch,WebSearch,Write"
 )
@@ -88,7 +88,7 @@ _CLAUDE_TOOLS: Final = (
 _WORDS: Final = {
     "claude": (
         *("-p", "go", "--model", "claude-sonnet-4-5", "--output-format", "json"),
-        *("--tools", f"{_CLAUDE_TOOLS}", "--allowedTools", f"{_CLAUDE_TOOLS},mcp__files"),
+        *("--tools", CLAUDE_TOOLS, "--allowedTools", f"{CLAUDE_TOOLS},mcp__files"),
     ),
 }
 _MORE_EVENTS: Final = ("SubagentStart", "SubagentStop", "CwdChanged", "PermissionRequest")
@@ -334,7 +334,7 @@ def record(agent: Hooked, folder: Path, *, patches: bool = False) -> Iterator[di
         settings = json.loads(json.dumps(settings).replace("scripted/scripted", "scripted/gpt-5"))
         provider = settings[next(iter(settings))]["provider"]["scripted"]
         provider["models"] = {"gpt-5": {"tool_call": True}}
-    search = Path(node_program("@openai/codex-linux-x64", _SEARCH, group="hosts")[0]).parent
+    search = Path(node_program("@openai/codex-linux-x64", SEARCH, group="hosts")[0]).parent
     chosen = replace(
         agent,
         words=_WORDS.get(agent.name, agent.words),
