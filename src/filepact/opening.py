@@ -10,11 +10,11 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from filepact.config.layers import RuleSet
-from filepact.config.person import home_folder, read_settings, state_folder
+from filepact.config.person import home_folder, own_places, read_settings, state_folder
 from filepact.config.rule_files import read_project
 from filepact.domain.operation import AuditOptions
 from filepact.domain.policy import AccessRequest, decide
-from filepact.errors import InvalidParamsError
+from filepact.errors import FilepactError, InvalidParamsError
 from filepact.fs.home_secrets import SecretIndex
 from filepact.fs.kernel import FileSync, most_watches
 from filepact.fs.locks import locked_by
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from filepact.workspace.shared import SharedRoot
     from filepact.workspace.workspace import Mode, Workspace
 
-__all__ = ["OpenFolders", "open_folders", "secret_places"]
+__all__ = ["OpenFolders", "open_folders", "open_guard", "secret_places"]
 
 
 class OpenFolders:
@@ -179,6 +179,36 @@ def open_folders(
             store.close()
         raise
     return folders
+
+
+def open_guard(roots: Sequence[str], settings: Settings, state: str) -> tuple[Guard, str]:
+    """The guard of folders alone, with the rules about every other folder as well; its roots are the caller's to close.
+
+    Args:
+        roots: The folders; where one cannot be opened, all folders that there are stand for it.
+        settings: With the rules of people.
+        state: The state folder, out of which agents are kept; it need not be there.
+
+    Returns:
+        The guard, and what is wrong with a folder or its own file of rules, so that nobody knows what it forbids.
+    """
+    home = home_folder()
+    secrets = None if home is None else _secrets_in(home)
+    opened: list[Root] = []
+    rules, wrong = own_places(state) + settings.rules, ""
+    for path in roots:
+        try:
+            root = Root.open(path, secrets=secrets, mounts=settings.guard.mounts)
+        except (FilepactError, ValueError) as error:
+            wrong = wrong or str(error)
+            root = Root.open("/", secrets=secrets, mounts=True)
+        opened.append(root)
+        try:
+            rules = rules.narrowed(_project_rules(root))
+        except FilepactError as error:
+            wrong = wrong or error.report()
+    guard = Guard(opened, given=roots, policy=rules.policy, net=settings.guard.content)
+    return guard, wrong
 
 
 def _project_rules(root: Root) -> RuleSet:

@@ -20,7 +20,7 @@ from filepact.config.layers import PatternFolders, RuleSet, SettingsSource, exac
 from filepact.config.rule_files import read_source
 from filepact.config.settings import STORES, Settings, parse_settings
 from filepact.domain.operation import StoreOptions
-from filepact.domain.policy import WRITES, Rule
+from filepact.domain.policy import READS, WRITES, Rule
 from filepact.errors import InvalidParamsError, StateFailedError
 from filepact.values import late_logger, replace
 from filepact.workspace.documents import PROJECT_FILE
@@ -37,6 +37,8 @@ __all__ = [
     "data_folder",
     "home_folder",
     "named_file",
+    "own_places",
+    "read_known_settings",
     "read_settings",
     "read_store",
     "read_tokens",
@@ -59,9 +61,13 @@ def data_folder() -> Path:
     """The folder for what this person has had fetched, the same for all of their journals."""
     from pathlib import Path  # noqa: PLC0415 - few commands need it
 
-    from platformdirs import user_data_dir  # noqa: PLC0415 - the same
+    return Path(_data_folder())
 
-    return Path(user_data_dir("filepact", appauthor=False))
+
+def _data_folder() -> str:
+    from platformdirs import user_data_dir  # noqa: PLC0415 - takes its time to load
+
+    return user_data_dir("filepact", appauthor=False)
 
 
 def home_folder() -> str | None:
@@ -111,6 +117,45 @@ def read_settings(named: str | None = None) -> Settings:
         rules=RuleSet(protecting) + above.rules + settings.rules,
         audit=above.audit or settings.audit,
         language_servers=settings.language_servers.beneath(above.language_servers),
+    )
+
+
+def read_known_settings(named: str | None = None) -> tuple[Settings, str]:
+    """The settings as far as they can be understood, and what is wrong with the rest; empty for nothing.
+
+    Args:
+        named: The person's settings file, if it is not the usual one.
+    """
+    try:
+        return read_settings(named), ""
+    except InvalidParamsError as error:
+        wrong = error.report()
+    try:
+        above = _administrator()
+    except InvalidParamsError:
+        above = Settings()
+    return replace(Settings(), rules=above.rules), wrong
+
+
+def own_places(state: str, named: str | None = None) -> RuleSet:
+    """The rule that keeps agents out of the folders of filepact itself, wherever these and their links lead.
+
+    Args:
+        state: The state folder in use.
+        named: The person's settings file, if it is not the usual one.
+    """
+    file = _person_file(named)
+    folders = {state, state_folder(), _data_folder(), os.path.dirname(_usual("person"))}
+    folders |= {os.path.dirname(_usual("administrator"))}
+    why = "filepact keeps there what it guards with"
+    places = {(one, "**") for folder in folders for one in (folder, os.path.realpath(folder))}
+    for path in (file, os.path.realpath(file)):
+        places.add((os.path.dirname(path), exactly(os.path.basename(path))))
+    return RuleSet(
+        tuple(
+            Rule("own files", "deny", (pattern,), why, READS | WRITES, root=folder)
+            for folder, pattern in sorted(places)
+        )
     )
 
 

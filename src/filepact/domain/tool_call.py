@@ -11,7 +11,8 @@ import shlex
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from filepact.errors import FilepactError
-from filepact.text.patch_parse import is_envelope, parse
+from filepact.text.patch_parse import parse
+from filepact.text.shell_command import read_command
 from filepact.values import dataclass, late_regex, words
 from filepact.wire.uris import path_named, path_of
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NEW_TEXTS",
+    "NO_CALL",
     "OLD_TEXTS",
     "PATHS",
     "Deed",
@@ -103,6 +105,9 @@ class ToolCall:
     def reads(self) -> bool:
         """Whether it does no more than read the files that it names, if any."""
         return self.deed in ("read", "nothing", "own")
+
+
+NO_CALL: Final = ToolCall("", "nothing")
 
 
 _TOOLS: Final[Mapping[str, Deed]] = {
@@ -228,7 +233,12 @@ def _read(tool: str, deed: Deed | None, given: dict[str, Any]) -> ToolCall:
         deed = "read"
     text = next((given[key] for key in _PATCHES if isinstance(given.get(key), str)), "")
     commands = () if deed in ("nothing", "read", "list", "search") else tuple(named_commands(given))
-    envelopes = [one for one in (*commands, text) if deed in ("patch", "run") and is_envelope(one)]
+    envelopes = [
+        patch
+        for one in commands
+        if deed == "run" and "*** Begin Patch" in one
+        for patch in read_command(one).patches
+    ]
     uses: list[FileAccess] = []
     searches: tuple[FileSearch, ...] = ()
     for patch in dict.fromkeys([text] if deed == "patch" else envelopes):
@@ -253,7 +263,7 @@ def _read(tool: str, deed: Deed | None, given: dict[str, Any]) -> ToolCall:
         deed,
         tuple(dict.fromkeys(uses))[:MOST_NAMES],
         searches,
-        () if deed == "patch" or envelopes else commands,
+        () if deed == "patch" else commands,
         start if deed == "run" else "",
         "names more files than can be asked about" if len(set(uses)) > MOST_NAMES else "",
         bool(envelopes),

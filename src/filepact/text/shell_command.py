@@ -71,6 +71,7 @@ class ShellCommand(NamedTuple):
         searches: What reads whatever lies below a folder.
         programs: Each program that it starts, with its arguments.
         folders: Where it goes with ``cd``.
+        patches: What it gives to the program that applies patches of the agents' own form.
         whole: Whether all of it is Bash; else the words are what could be made out.
         too_long: Whether some of it was not read.
     """
@@ -79,6 +80,7 @@ class ShellCommand(NamedTuple):
     searches: tuple[ShellSearch, ...]
     programs: tuple[tuple[str, ...], ...]
     folders: tuple[str, ...]
+    patches: tuple[str, ...]
     whole: bool
     too_long: bool
 
@@ -93,6 +95,7 @@ def read_command(command: str) -> ShellCommand:
         tuple(reading.searches),
         tuple(reading.programs),
         tuple(dict.fromkeys(reading.folders)),
+        tuple(reading.patches),
         reading.whole,
         reading.too_long,
     )
@@ -172,6 +175,7 @@ class _Reading:
         self.searches: list[ShellSearch] = []
         self.programs: list[tuple[str, ...]] = []
         self.folders: list[str] = []
+        self.patches: list[str] = []
         self.whole = True
         self.too_long = False
         self._values: dict[str, tuple[str, ...]] = {}
@@ -226,6 +230,9 @@ class _Reading:
         self.programs.append((name, *(one.text for one in rest)))
         if name in _SHELLS or name in ("source", "."):
             self._shell(rest, command.given)
+            return
+        if name in ("apply_patch", "applypatch"):
+            self.patches += [*command.given, *(one.text for one in rest)]
             return
         if name in ("eval", "trap", "watch", "alias", "su", "script"):
             for one in rest if name != "eval" else [Argument(" ".join(one.text for one in rest))]:

@@ -13,13 +13,14 @@ from fnmatch import fnmatchcase
 from posixpath import normpath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from filepact.domain.person import DECIDING, decides
 from filepact.domain.policy import AccessRequest, EntryFilter
 from filepact.errors import ApprovalRequiredError, FilepactError, TooLargeError
 from filepact.fs.root import Root, look_at
 from filepact.fs.walk import TreeReader
 from filepact.text.glob import GlobError, expand_braces, literal_length
 from filepact.text.shell_command import read_command
-from filepact.values import late_regex, words
+from filepact.values import late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,11 +42,11 @@ _DEPENDENCIES: Final = frozenset({"node_modules", "site-packages", ".venv", "ven
 """Folders of other people's packages, whose sample keys keep nobody from a search."""
 
 _NAME: Final = late_regex(r"[\w.~/+%$-]+")
-_DECIDING: Final = words(
-    "approve reject undo redo restore review grants trust state runs setup install uninstall config policy"
+_FILEPACT: Final = late_regex(
+    r"\bfilepact\b[^\n]{0,200}?\W("
+    + "|".join(name for name, words in DECIDING.items() if not words)
+    + r")\b"
 )
-_LOOKING: Final = ("--help", "-h", "--dry-run")
-_FILEPACT: Final = late_regex(r"\bfilepact\b[^\n]{0,200}?\W(" + "|".join(_DECIDING) + r")\b")
 _ACTIONS: Final[dict[str, Action]] = {
     "read": "read",
     "write": "write",
@@ -121,9 +122,9 @@ class CallJudge:
             return CallVerdict(
                 "deny", f"a name of the call {wrong}, so nobody can tell which file it means"
             )
-        path = posixpath.join(self._start, self._at_home(use.path))
-        inside = self._inside(path)
+        inside = self.inside(use.path)
         if inside is None:
+            path = posixpath.join(self._start, self._at_home(use.path))
             return self._by_name(path, use.action, use.path)
         try:
             with ExitStack() as keep:
@@ -186,8 +187,9 @@ class CallJudge:
         found = [one for one in self._guard.roots if _is_in(path, one.path)]
         return max(found, key=lambda one: len(one.path), default=None)
 
-    def _inside(self, path: str) -> str | None:
-        """The path if it lies in a root, in a spelling that the guard knows; else None."""
+    def inside(self, path: str) -> str | None:
+        """A name as an absolute path, in a spelling that the guard knows, if it lies in a root; else None."""
+        path = posixpath.join(self._start, self._at_home(path))
         plain = normpath(path)
         if self._root_of(plain) is not None:
             return path
@@ -388,9 +390,8 @@ class CallJudge:
             if "filepact" not in program:
                 continue
             given = program[program.index("filepact") + 1 :]
-            verb = next((one for one in given if one in _DECIDING), "")
-            if verb and not any(one in _LOOKING for one in given):
-                return _decides(verb)
+            if decides(given):
+                return _decides(next(one for one in given if one in DECIDING))
         return _SILENT
 
 

@@ -1,48 +1,39 @@
 """Agents that have hooks: how each writes its events, and the form in which it wants answers.
 
-An event says which tool is about to be used, or was.  Tools are known by their names, which no two
-agents use for different things; of a tool that nobody knows, only the files that it names are asked
-about, and anything may have changed after it.
+An event says which tool is about to be used, or was, and what it is given.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import shlex
+import re
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from filepact.errors import FilepactError, InvalidParamsError
-from filepact.text.patch_parse import is_envelope, parse
-from filepact.values import dataclass, field
+from filepact.domain.tool_call import NO_CALL, ToolCall, read_tool_call
+from filepact.errors import InvalidParamsError
+from filepact.values import dataclass, field, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
-    from filepact.domain.policy import Action, Verdict
+    from filepact.domain.policy import Verdict
+    from filepact.workspace.call_rules import CallVerdict
 
-__all__ = ["AGENTS", "FileAccess", "HookAgent", "HookAnswer", "HookEvent", "Moment", "read_event"]
+__all__ = [
+    "AGENTS",
+    "HookAgent",
+    "HookAnswer",
+    "HookEvent",
+    "Moment",
+    "may_be_before",
+    "read_event",
+]
 
 Moment = Literal["start", "prompt", "before", "after", "stop", "end", "other"]
 """``prompt``: a person says something, so a turn begins.  ``stop``: the turn is over."""
 
 _LONGEST_NAME: Final = 200
-_MOST_FILES: Final = 1_000
-_MOST_WORDS: Final = 5_000
-
-
-class FileAccess(NamedTuple):
-    """A file that a tool names.
-
-    Attributes:
-        path: As it was sent.
-        action: What is done with it.
-        missing: What is done instead where nothing is.
-    """
-
-    path: str
-    action: Action
-    missing: Action | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +45,8 @@ class HookEvent:
         session: The host's name for the session.
         turn: The host's name for the turn; empty where it has none.
         cwd: Where relative paths begin; empty where the host does not say.
-        tool: The tool, by the host's name.
         call: Names the call, before and after it alike.
-        uses: The files that the call names.
-        words: The words of a command, which may be names of files.
-        open_ended: Whether it may change files that it does not name.
+        does: What the call does.
         lone: Whether the host says nothing when the call is over.
         asks: Whether the host puts a question of ours to a person here.
     """
@@ -67,11 +55,8 @@ class HookEvent:
     session: str
     turn: str = ""
     cwd: str = ""
-    tool: str = ""
     call: str = ""
-    uses: tuple[FileAccess, ...] = ()
-    words: tuple[str, ...] = ()
-    open_ended: bool = False
+    does: ToolCall = NO_CALL
     lone: bool = False
     asks: bool = True
 
@@ -114,10 +99,25 @@ class HookAgent:
     tools: Mapping[str, str] = field(default_factory=dict)
     asking: frozenset[str] | None = None
 
-    def verdict(self, verdict: Verdict, reason: str) -> HookAnswer:
-        """The answer before a tool; empty where the agent goes on by its own rules."""
-        said = self.decide(verdict, reason)
-        return HookAnswer(json.dumps(said) if said else "")
+    @property
+    def asks(self) -> bool:
+        """Whether it knows a question for a person, and not only yes and no."""
+        return self.decide("ask", "") != self.decide("deny", "")
+
+    def answer(self, said: CallVerdict, remark: str = "") -> HookAnswer:
+        """The answer before a tool; without a reason the agent goes on by its own rules.
+
+        Args:
+            said: The verdict, which is one that the host knows, and the reason.
+            remark: What a person is told besides.
+        """
+        decision = self.decide(said.verdict, said.reason) if said.reason else None
+        told = self.message(remark) if remark else HookAnswer()
+        if decision is None:
+            return told
+        if self.remark is not None and remark:
+            decision = {**self.remark(remark), **decision}
+        return HookAnswer(json.dumps(decision), told.remark)
 
     def message(self, text: str) -> HookAnswer:
         """An answer that lets everything go on and tells the person something."""
@@ -266,39 +266,6 @@ AGENTS: Final[Mapping[str, HookAgent]] = {
     )
 }
 
-_Deed = Literal["read", "write", "patch", "run"]
-
-_TOOLS: Final[Mapping[str, _Deed]] = {
-    **dict.fromkeys(
-        (
-            *("read", "read_file", "read_many_files", "view", "view_image", "notebookread"),
-            *("ls", "list", "list_directory", "glob", "grep", "search_file_content", "rg"),
-            *("grep_search", "codesearch", "read_text_file"),
-        ),
-        "read",
-    ),
-    **dict.fromkeys(
-        (
-            *("write", "write_file", "create", "create_file", "edit", "edit_file", "multiedit"),
-            *("multi_edit", "replace", "str_replace", "str_replace_editor", "insert"),
-            *("notebookedit", "delete", "delete_file"),
-        ),
-        "write",
-    ),
-    **dict.fromkeys(("apply_patch", "patch", "applypatch"), "patch"),
-    **dict.fromkeys(
-        ("bash", "shell", "exec_command", "run_shell_command", "local_shell", "powershell"), "run"
-    ),
-}
-"""What tools do, by their names in small letters."""
-
-_PATHS: Final = (
-    *("file_path", "filePath", "path", "notebook_path", "absolute_path", "dir_path", "target_file"),
-    *("paths", "file_paths", "include", "glob"),
-)
-"""Where tools name files."""
-_GLOBS: Final = ("include", "glob")
-_TEXTS: Final = ("command", "cmd", "input", "patch", "patchText", "patch_text")
 _NEVER_ASK: Final = ("dontAsk", "bypassPermissions")
 """Claude Code's modes in which its person is not to be asked, and so is told no."""
 
@@ -330,8 +297,10 @@ def read_event(agent: HookAgent, data: bytes, name: str = "") -> HookEvent:
     if others:
         # Its own program would be passed as if it had asked about nothing.
         raise _unreadable(f"is an event of {' or '.join(one.actor for one in others)}")
+    later: Moment = "before" if name.lower().startswith(("pre", "before")) else "other"
     event = HookEvent(
-        agent.events.get(name, "other"),
+        # What a newer host asks beforehand is answered, though its name is not known yet.
+        agent.events.get(name, later if _has_tool(found) else "other"),
         _first(found, agent.session)[:_LONGEST_NAME],
         _first(found, agent.turn)[:_LONGEST_NAME],
         _first(found, ("cwd", "directory")),
@@ -346,103 +315,51 @@ def _call(agent: HookAgent, name: str, found: dict[str, Any], event: HookEvent) 
     tool = _first(found, ("tool_name", "toolName", "tool")) or agent.tools.get(name, "")
     given = _arguments(found)
     if name in agent.tools:
-        given = {**found, **given}
-    deed: _Deed | None = _TOOLS.get(tool.lower())
-    text = next((given[key] for key in _TEXTS if isinstance(given.get(key), str)), "")
-    envelope = deed in ("patch", "run") and is_envelope(text)
-    uses: list[FileAccess] = []
-    if deed == "patch" or envelope:
-        uses += _patched(text)
-    if deed != "patch":
-        looks = deed in (None, "read") or given.get("command") == "view"
-        for path in _paths(given):
-            uses.append(FileAccess(path, "read") if looks else FileAccess(path, "write", "create"))
+        given = {**found, **(given if isinstance(given, dict) else {})}
+    does = read_tool_call(tool[:_LONGEST_NAME] or "tool", given)
     named = json.dumps([tool, given], sort_keys=True, default=str).encode("utf-8", "replace")
-    return HookEvent(
-        *(event.moment, event.session, event.turn, event.cwd),
-        tool=tool[:_LONGEST_NAME] or "tool",
+    return replace(
+        event,
         call=_first(found, agent.call) or hashlib.sha256(named).hexdigest()[:16],
-        uses=tuple(uses[:_MOST_FILES]),
-        words=tuple(_words(text)) if deed == "run" and not envelope else (),
-        open_ended=deed in (None, "run") or (deed == "patch" and not uses),
-        lone=agent.lone and deed == "run" and envelope,
+        does=does,
+        lone=agent.lone and does.envelope,
         asks=(agent.asking is None or name in agent.asking)
         and _first(found, ("permission_mode", "permissionMode")) not in _NEVER_ASK,
     )
 
 
-def _arguments(found: dict[str, Any]) -> dict[str, Any]:
+def _arguments(found: dict[str, Any]) -> object:
+    """What a tool is given; some hosts write the object as text, and a patch may stand there by itself."""
     for key in ("tool_input", "toolArgs", "tool_args", "args", "input"):
         given = found.get(key)
         if isinstance(given, str):
-            # Some hosts write the object as text; a patch may stand there by itself.
             try:
-                given = json.loads(given)
+                return json.loads(given)
             except (ValueError, RecursionError):
-                return {"input": given}
-        if isinstance(given, dict):
+                return given
+        if given is not None:
             return given
-    return {}
+    return None
 
 
-def _paths(given: dict[str, Any]) -> Iterator[str]:
-    """The files that a tool names, each as it was sent."""
-    for key in _PATHS:
-        value = given.get(key)
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, dict):
-                yield from _paths(one)
-            elif isinstance(one, str) and one and not (key in _GLOBS and _is_pattern(one)):
-                yield one
-    for value in (given.get("edits"), given.get("files")):
-        for one in value if isinstance(value, list) else []:
-            if isinstance(one, dict):
-                yield from _paths(one)
+def _has_tool(found: dict[str, Any]) -> bool:
+    return any(key in found for key in ("tool_name", "toolName", "tool"))
 
 
-def _is_pattern(text: str) -> bool:
-    """Whether a text is a pattern rather than one name: most are looked for inside files."""
-    return any(character in text for character in "*?[]{}()|\\^$+ \n")
+def may_be_before(agent: HookAgent, data: bytes, name: str) -> bool:
+    """Whether something that cannot be read may be an event before a tool, so that it has to be refused.
 
-
-def _patched(text: str) -> Iterator[FileAccess]:
-    """The files of a patch; of one that nobody can read, those that its lines name."""
-    try:
-        parts = parse(text)
-    except FilepactError:
-        for line in text.splitlines():
-            head, _, path = line.strip().partition(":")
-            if head in _MARKS and path.strip():
-                yield FileAccess(path.strip(), *_MARKS[head])
-        return
-    for part in parts:
-        if part.old_path is not None and (part.deletes or part.renames):
-            yield FileAccess(part.old_path, "delete")
-        if part.new_path is not None:
-            yield FileAccess(part.new_path, "write", "create")
-        elif part.old_path is not None and not part.deletes:
-            yield FileAccess(part.old_path, "write", "create")
-
-
-_MARKS: Final[Mapping[str, tuple[Action, Action | None]]] = {
-    "*** Add File": ("write", "create"),
-    "*** Update File": ("write", "create"),
-    "*** Move to": ("write", "create"),
-    "*** Delete File": ("delete", None),
-}
-
-
-def _words(command: str) -> Iterator[str]:
-    """The words of a command that could be names of files, without what redirects to them."""
-    try:
-        words = shlex.split(command, comments=False)
-    except ValueError:
-        words = command.split()
-    for word in words[:_MOST_WORDS]:
-        for part in (word, word.partition("=")[2]):
-            name = part.lstrip("<>&|;(").rstrip("&|;)")
-            if name and "\0" not in name and name[0] != "-" and len(name.split()) == 1:
-                yield name
+    Args:
+        agent: Whose it should be.
+        data: What came.
+        name: The event's name, where the command line has it.
+    """
+    if name:
+        return agent.events.get(name, "before") == "before"
+    # A quote within a text has a backslash before it, so no argument of a tool looks like this.
+    named = re.findall(rb'"(?:hook_event_name|hookEventName|event)"\s*:\s*"(\w+)"', data)
+    moments = {agent.events.get(one.decode(), "before") for one in named}
+    return not moments or "before" in moments
 
 
 def _first(found: dict[str, Any], keys: tuple[str, ...]) -> str:

@@ -85,7 +85,7 @@ def hook(words: Sequence[str]) -> int | None:
     """Do what the words after `filepact hook` say, if they are simple ones.
 
     Returns:
-        The exit code, always 0; None where the whole command line has to explain the words.
+        The exit code, as of `run`; None where the whole command line has to explain the words.
     """
     agent, given = "", dict.fromkeys(_OPTIONS, "")
     mode: HookMode = ""
@@ -106,7 +106,7 @@ def hook(words: Sequence[str]) -> int | None:
     if agent not in ("claude", "codex", "gemini", "opencode", "copilot", "cursor"):
         return None
     roots = (given["--root"],) if given["--root"] else ()
-    run(
+    return run(
         agent,
         given["--event"],
         roots,
@@ -114,12 +114,11 @@ def hook(words: Sequence[str]) -> int | None:
         state=given["--state"],
         config=given["--config"],
     )
-    return 0
 
 
 def run(
     agent: str, event: str, roots: Sequence[str], *, mode: HookMode, state: str, config: str
-) -> None:
+) -> int:
     """Answer one event: from standard input to standard output.
 
     Args:
@@ -129,12 +128,16 @@ def run(
         mode: How far it goes.
         state: The state folder; empty for the person's.
         config: The settings file; empty for the usual one.
+
+    Returns:
+        The exit code: 0, or 2 where nothing but that is left to refuse a call with.
     """
 
     def give_up(_signal: int, _frame: FrameType | None) -> None:
         raise _NoDaemonError(f"there was no answer within {_PATIENCE:.0f} seconds")
 
     data = b""
+    request: HookRequest | None = None
     try:
         signal.signal(signal.SIGALRM, give_up)
         signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
@@ -149,12 +152,17 @@ def run(
             roots=tuple(map(os.path.realpath, roots or _roots(agent))),
         )
         out, remark = _ask(request, data)
-    except (OSError, ValueError, _NoDaemonError) as error:
-        out, remark = _failed(agent, error, event or data, mode=mode)
+    except Exception as error:  # noqa: BLE001 - a mistake in a guard must not open it
+        try:
+            signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
+            out, remark = _alone(request, agent, event, mode, data, error)
+        except Exception as worse:  # noqa: BLE001 - the same
+            return _refuse(event, mode, data, worse)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     _write(1, out)
     _write(2, remark)
+    return 0
 
 
 def _standard_input() -> bytes:
@@ -320,31 +328,75 @@ def _become_daemon(request: HookRequest, told: int) -> None:
         os._exit(status)
 
 
-def _failed(
-    agent: str, error: Exception, event: str | bytes, *, mode: HookMode
+def _alone(
+    request: HookRequest | None,
+    agent: str,
+    event: str,
+    mode: HookMode,
+    data: bytes,
+    error: Exception,
 ) -> tuple[bytes, bytes]:
-    """The answer without a daemon, in the host's own form.
+    """The answer without a daemon: the rules are asked here.
 
     Args:
+        request: What was to be asked; None where it did not come so far.
         agent: The agent's name.
-        error: Why there is no daemon.
-        event: Its name, or what the host has sent, in which a name may be found.
+        event: The event's name, where the host does not write it; else empty.
         mode: How far the hook goes.
+        data: What the host has sent.
+        error: Why there is no daemon.
     """
-    from filepact.faces.hooks.agents import AGENTS  # noqa: PLC0415 - hardly ever needed
+    from filepact.faces.hooks.agents import AGENTS, read_event  # noqa: PLC0415 - hardly ever needed
+    from filepact.faces.hooks.judge import (  # noqa: PLC0415 - the same
+        HookJudge,
+        answer_unread,
+        answer_unrecorded,
+        told,
+    )
+    from filepact.workspace.call_rules import CallVerdict  # noqa: PLC0415 - the same
 
-    said = error.strerror if isinstance(error, OSError) else str(error)
     known = AGENTS[agent]
-    if isinstance(event, str):
-        later = known.events.get(event, "other") != "before"
+    why = str(error) if isinstance(error, _NoDaemonError) else told(error)
+    read = None
+    if request is not None:
+        try:
+            read = read_event(known, data, event)
+        except Exception as unread:  # noqa: BLE001 - what cannot be read may be a call
+            why = told(unread)
+    if request is None or read is None:
+        answer = answer_unread(known, data, event, mode, why)
     else:
-        names = [name for name, moment in known.events.items() if moment != "before"]
-        later = any(f'"{name}"'.encode() in event[:_BLOCK] for name in names)
-    if mode == "strict" and not later:
-        answer = known.verdict("deny", f"filepact could not check this call: {said}")
-    else:
-        answer = known.message(f"filepact has not checked or recorded this: {said}")
+        said = CallVerdict("allow")
+        if read.moment == "before" and mode != "record":
+            said = HookJudge(request.roots, request.state, request.config).judge(known, read)
+        # Who keeps nothing cannot say it once: it is said where a turn or a call begins.
+        loud = read.moment in ("start", "prompt", "before")
+        answer = answer_unrecorded(known, read, said, mode, why if loud else "")
     return answer.out.encode("utf-8", "replace"), answer.remark.encode("utf-8", "replace")
+
+
+def _refuse(event: str, mode: HookMode, data: bytes, error: Exception) -> int:
+    """Refuse a call in the only form that needs nothing: hosts take this exit code for a no.
+
+    Args:
+        event: The event's name, where the command line has it.
+        mode: How far the hook goes.
+        data: What the host has sent.
+        error: Why nothing else is left.
+    """
+    name = event.encode("utf-8", "replace").lower()
+    early = any(
+        b'"' + one in data for one in (b"PreToolUse", b"BeforeTool", b"preToolUse", b"before")
+    )
+    if name:
+        early = name.startswith((b"pre", b"before")) or name.endswith(b"before")
+    _write(
+        2,
+        f"filepact could not check this call: {type(error).__name__}: {error}\n".encode(
+            "utf-8", "replace"
+        ),
+    )
+    return 2 if mode != "record" and (early or (not name and b"event" not in data)) else 0
 
 
 def _write(descriptor: int, data: bytes) -> None:

@@ -24,7 +24,8 @@ from filepact.config.settings import HookSettings
 from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import AGENTS
 from filepact.faces.hooks.client import PROBE, PROTOCOL, peer
-from filepact.faces.hooks.service import HookDaemon, failed
+from filepact.faces.hooks.judge import answer_unread
+from filepact.faces.hooks.service import HookDaemon
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -221,8 +222,8 @@ class _Listener:
         if protocol != PROTOCOL or agent not in AGENTS:
             raise ValueError(protocol)
         if (config, *roots) != (self._request.config, *self._request.roots):
-            return failed(
-                AGENTS[agent], "this process is for other folders", refuses=mode == "strict"
+            return answer_unread(
+                AGENTS[agent], data, event, mode, "this process is for other folders"
             )
         return self._service.answer(agent, data, event, mode=mode, above=above)
 

@@ -7,7 +7,6 @@ comes, until its turn is over.
 
 from __future__ import annotations
 
-import os
 import posixpath
 import secrets
 import threading
@@ -20,10 +19,11 @@ from typing import TYPE_CHECKING, Final, Literal
 from filepact.app import open_observed
 from filepact.config.person import read_settings
 from filepact.domain.operation import BY_NOBODY, Actor, Session
-from filepact.domain.policy import AccessRequest, decide
-from filepact.errors import ApprovalRequiredError, FilepactError
+from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import AGENTS, HookAgent, HookAnswer, HookEvent, read_event
-from filepact.values import dataclass, field, replace
+from filepact.faces.hooks.judge import HookJudge, answer_unread, answer_unrecorded, told
+from filepact.values import dataclass, field
+from filepact.workspace.call_rules import CallJudge, CallVerdict
 from filepact.workspace.documents import read_project_file
 from filepact.workspace.kept_files import some_names
 
@@ -33,12 +33,10 @@ if TYPE_CHECKING:
     from filepact.config.settings import Settings
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import ChangeId
-    from filepact.domain.policy import Verdict
-    from filepact.faces.hooks.agents import FileAccess
     from filepact.faces.hooks.client import HookMode
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["HookDaemon", "HostProcess", "failed"]
+__all__ = ["HookDaemon", "HostProcess"]
 
 HostProcess = tuple[int, str]
 """A process by its number, and when it began in the system's own count: numbers come again."""
@@ -127,6 +125,8 @@ class HookDaemon:
         self._turns: dict[str, str] = {}
         self._above: dict[str, tuple[HostProcess, ...]] = {}
         self._untold: list[_Unapproved] = []
+        self._unrecorded: dict[str, str] = {}
+        self._judge = HookJudge(self._roots, state, config)
 
     @property
     def busy(self) -> bool:
@@ -154,6 +154,7 @@ class HookDaemon:
     def close(self) -> None:
         """Keep what is known, and end."""
         with self._lock:
+            self._judge.close()
             self._let_go()
 
     def answer(
@@ -175,22 +176,30 @@ class HookDaemon:
             above: The process that handed it on, and those that have started it, the nearest first.
         """
         known = AGENTS[agent]
-        read: HookEvent | None = None
         try:
             read = read_event(known, data, event)
-            with self._lock:
-                return self._answer(known, read, judges=mode != "record", above=above)
-        except FilepactError as error:
-            said = f"{error.message}. {error.hint}".strip()
-        except Exception as error:  # noqa: BLE001 - a hook must not break the turn of its host
-            said = f"{type(error).__name__}, which should not happen; please report it"
-        before = read is None or read.moment == "before"
-        return failed(known, said, refuses=mode == "strict" and before)
+        except Exception as error:  # noqa: BLE001 - what cannot be read may be a call
+            return answer_unread(known, data, event, mode, told(error))
+        judges = read.moment == "before" and mode != "record"
+        with self._lock:
+            # Before and apart from everything that may break.
+            said = self._judge.judge(known, read) if judges else CallVerdict("allow")
+            try:
+                return self._answer(known, read, said, judges=judges, above=above)
+            except Exception as error:  # noqa: BLE001 - a hook must not break the turn of its host
+                why = told(error)
+            before, self._unrecorded[read.session] = self._unrecorded.get(read.session), why
+            while len(self._unrecorded) > _MOST_SESSIONS:
+                del self._unrecorded[next(iter(self._unrecorded))]
+        # Once a session is enough, but for who wants such calls refused.
+        once = "" if before == why and mode != "strict" else why
+        return answer_unrecorded(known, read, said, mode, once)
 
     def _answer(
         self,
         agent: HookAgent,
         event: HookEvent,
+        said: CallVerdict,
         *,
         judges: bool,
         above: tuple[HostProcess, ...],
@@ -198,15 +207,13 @@ class HookDaemon:
         if event.moment == "other":
             return HookAnswer()
         desk = self._opened()
-        start = event.cwd or self._roots[0]
-        uses = tuple(use._replace(path=posixpath.join(start, use.path)) for use in event.uses)
-        event = replace(event, uses=uses)
         session = self._session(agent, event)
         # What starts a hook may end with it; what has started two of a session is there to stay.
         host = next((one for one in above if one in self._above.get(session.id, ())), None)
         self._above[session.id] = above
         if event.moment == "before":
-            return self._before(desk, agent, event, session, judges=judges, host=host)
+            self._before(desk, event, session, said, judges=judges, host=host)
+            return agent.answer(said)
         if event.moment == "after":
             self._after(desk, event, session)
             return self._told(agent, session)
@@ -238,45 +245,36 @@ class HookDaemon:
     def _before(
         self,
         desk: _Desk,
-        agent: HookAgent,
         event: HookEvent,
         session: Session,
+        said: CallVerdict,
         *,
         judges: bool,
         host: HostProcess | None,
-    ) -> HookAnswer:
-        begun = self._clock()
-        verdict, reason = desk.judge(event, session) if judges else ("allow", "")
-        if desk.workspace.audit is not None:
-            asked = event.uses[0].path if event.uses else ""
-            said = {"allow": "OK", "ask": "APPROVAL_REQUIRED", "deny": "PATH_BLOCKED"}[verdict]
-            seconds = self._clock() - begun
-            desk.workspace.audit.called(session, event.tool, asked, said, seconds)
-        if verdict == "ask" and not event.asks:
-            verdict, reason = "deny", f"{reason}; nobody is asked here, so it is refused"
-        if verdict == "deny":
-            return agent.verdict(verdict, reason)
-        try:
-            self._look_before(desk, session)
-        except FilepactError as error:
-            if verdict != "ask":
-                raise
-            return agent.verdict(verdict, f"{reason}; not recorded: {error.message}")
-        names = desk.names(event.uses)
-        desk.know(names, all_files=event.open_ended)
+    ) -> None:
+        """Write down that a call begins, and what has changed until then."""
+        does, workspace = event.does, desk.workspace
+        if said.error is not None:
+            workspace.asked.refused(session, does.tool, said.error)
+        if workspace.audit is not None:
+            asked = does.uses[0].path if does.uses else ""
+            word = {"allow": "OK", "ask": "APPROVAL_REQUIRED", "deny": "PATH_BLOCKED"}[said.verdict]
+            workspace.audit.called(session, does.tool, asked, word, 0.0)
+        if said.verdict == "deny":
+            return
+        self._look_before(desk, session)
+        names = desk.names(event)
+        desk.know(names, all_files=does.open_ended)
         while len(self._calls) >= _MOST_CALLS:
             del self._calls[next(iter(self._calls))]
         self._calls[session.id, event.call] = _Call(
-            *(session, event.tool, names),
-            open_ended=event.open_ended,
+            *(session, does.tool, names),
+            open_ended=does.open_ended,
             lone=event.lone,
             begun=self._clock(),
             host=host,
-            # One that knows no question has refused it.
-            approved=not judges
-            or (verdict == "ask" and agent.decide("ask", "") != agent.decide("deny", "")),
+            approved=not judges or said.verdict == "ask",
         )
-        return agent.verdict(verdict, reason) if reason else HookAnswer()
 
     def _look_before(self, desk: _Desk, session: Session) -> None:
         """Write down what has changed until now, before a call changes something."""
@@ -291,8 +289,10 @@ class HookDaemon:
         call = self._calls.pop((session.id, event.call), None)
         if call is None:
             # The process that heard of its begin is gone; what changed since is the call's.
-            names = desk.names(event.uses)
-            call = _Call(session, event.tool, names, event.open_ended, lone=False, begun=0.0)
+            does = event.does
+            call = _Call(
+                session, does.tool, desk.names(event), does.open_ended, lone=False, begun=0.0
+            )
         self._settle(desk, call)
 
     def _settle(self, desk: _Desk, call: _Call) -> None:
@@ -444,98 +444,17 @@ class _Desk:
         names = some_names([self.workspace.show(path) for path in paths], _NAMED)
         return f"{names} changed without your approval"
 
-    def names(self, uses: Sequence[FileAccess]) -> frozenset[WorkspacePath]:
+    def names(self, event: HookEvent) -> frozenset[WorkspacePath]:
         """The true names of the files that a call may change."""
+        guard = self.workspace.guard
+        judge = CallJudge(guard, "", posixpath.join(guard.roots[0].path, event.cwd))
         found: set[WorkspacePath] = set()
-        for use in uses:
-            path = self._inside(use.path)
-            if use.action == "read" or path is None:
-                continue
-            try:
-                found.add(self.workspace.guard.find(path, use.action, missing=use.missing).path)
-            except (FilepactError, ValueError):
-                continue
+        for use in event.does.uses:
+            with suppress(FilepactError, ValueError):
+                path = None if use.action == "read" else judge.inside(use.path)
+                if path is not None:
+                    found.add(guard.find(path, use.action, missing=use.missing).path)
         return frozenset(found)
-
-    # -- the rules ------------------------------------------------------------------------
-
-    def judge(self, event: HookEvent, session: Session) -> tuple[Verdict, str]:
-        """What the rules say of a call, with the reason; without one they say nothing of it."""
-        verdict: Verdict = "allow"
-        reason = ""
-        for use in event.uses:
-            said, why = self._judge(use, session, event.tool)
-            if said == "deny":
-                return said, why
-            if said == "ask" or (not reason and why):
-                verdict, reason = said, why
-        for word in event.words:
-            said, why = self._judge_word(word, session)
-            if said == "deny":
-                return said, why
-        return verdict, reason
-
-    def _judge(self, use: FileAccess, session: Session, tool: str) -> tuple[Verdict, str]:
-        guard, agent = self.workspace.guard, session.agent
-        path = self._inside(use.path)
-        if path is None:
-            return self._judge_name(use, agent)
-        try:
-            location = guard.find(path, use.action, agent=agent, missing=use.missing)
-        except ApprovalRequiredError as error:
-            return "ask", error.report()
-        except FilepactError as error:
-            self.workspace.asked.refused(session, tool, error)
-            return "deny", error.report()
-        decision = location.decision
-        if decision.verdict == "ask":
-            return "ask", f"{use.path}: rule \u201c{decision.rule.name}\u201d ({decision.why})"
-        # Nobody has said a word about most files: then the host goes by its own rules.
-        given = decision.rule.layer in ("person", "administrator")
-        return "allow", f"rule \u201c{decision.rule.name}\u201d" if given else ""
-
-    def _judge_name(self, use: FileAccess, agent: str) -> tuple[Verdict, str]:
-        """What the rules say of a name outside all roots: only what they forbid by name."""
-        for path in dict.fromkeys((posixpath.normpath(use.path), os.path.realpath(use.path))):
-            request = AccessRequest("/", path.lstrip("/") or ".", use.action, agent)
-            decision = decide(request, self.workspace.guard.policy)
-            if decision.verdict != "allow":
-                return (
-                    decision.verdict,
-                    f"{use.path}: rule \u201c{decision.rule.name}\u201d ({decision.why})",
-                )
-        return "allow", ""
-
-    def _judge_word(self, word: str, session: Session) -> tuple[Verdict, str]:
-        """What the rules say of a word of a command, if it is a name that nobody may read."""
-        name = "/".join(part for part in word.split("/") if part not in ("", ".", "..")) or "."
-        request = AccessRequest(self.workspace.guard.roots[0].path, name, "read", session.agent)
-        decision = decide(request, self.workspace.guard.policy)
-        why = f"{word}: rule \u201c{decision.rule.name}\u201d ({decision.why})"
-        return ("deny", why) if decision.verdict == "deny" else ("allow", "")
-
-    def _inside(self, path: str) -> str | None:
-        """The path if it lies in a root, in a spelling that the guard knows; else None."""
-        if "\0" in path:
-            return path  # for the guard to refuse
-        roots = [root.path.rstrip("/") + "/" for root in self.workspace.guard.roots]
-        for one in (posixpath.normpath(path), os.path.realpath(path)):
-            if any(f"{one}/".startswith(root) for root in roots):
-                return path if one == posixpath.normpath(path) else one
-        return None
-
-
-def failed(agent: HookAgent, said: str, *, refuses: bool) -> HookAnswer:
-    """The answer when the event could not be dealt with.
-
-    Args:
-        agent: Who wants it.
-        said: What went wrong.
-        refuses: Whether the call is refused for that.
-    """
-    if refuses:
-        return agent.verdict("deny", f"filepact could not check this call: {said}")
-    return agent.message(f"filepact has not checked or recorded this: {said}")
 
 
 def _identity(path: str) -> tuple[int, int]:

@@ -1,0 +1,148 @@
+"""The judge of a call before it is made: by the rules alone, apart from everything that may break.
+
+It opens neither the journal nor any other part of the state, and no daemon.  A file of rules that is wrong
+can only have taken something away, so without it the built-in rules hold, and whatever is not plainly a
+reading waits for a person's word.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING
+
+from filepact.config.person import home_folder, read_known_settings
+from filepact.errors import FilepactError
+from filepact.faces.hooks.agents import HookAnswer, may_be_before
+from filepact.opening import open_guard
+from filepact.workspace.call_rules import CallJudge, CallVerdict
+from filepact.workspace.documents import read_project_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from filepact.config.settings import Settings
+    from filepact.faces.hooks.agents import HookAgent, HookEvent
+    from filepact.faces.hooks.client import HookMode
+    from filepact.workspace.guard import Guard
+
+__all__ = ["HookJudge", "answer_unread", "answer_unrecorded", "told", "unchecked"]
+
+
+class HookJudge:
+    """Judges the calls in some folders, by the rules as they are at each of them.
+
+    Args:
+        roots: The folders, the working folder first.
+        state: The state folder, which agents may not use; it is not opened.
+        config: The person's settings file, if it is not the usual one; may be empty.
+    """
+
+    def __init__(self, roots: Sequence[str], state: str, config: str = "") -> None:
+        self._roots = tuple(roots)
+        self._state = state
+        self._config = config
+        self._guard: Guard | None = None
+        self._wrong = ""
+        self._known: tuple[Settings, str, tuple[str, ...]] | None = None
+
+    def close(self) -> None:
+        """Let go of the folders."""
+        for root in self._guard.roots if self._guard is not None else ():
+            root.close()
+        self._guard = None
+
+    def judge(self, agent: HookAgent, event: HookEvent) -> CallVerdict:
+        """The verdict on a call, with what a person has to correct first where that is so; whatever breaks refuses."""
+        try:
+            said = self._judge(agent, event)
+        except Exception as error:  # noqa: BLE001 - a mistake in a guard must not open it
+            return CallVerdict("deny", unchecked(error))
+        if said.verdict == "ask" and not (event.asks and agent.asks):
+            way = "nobody can be asked here: go on without it, or make the change with filepact's own tools, where it waits"
+            return CallVerdict("deny", f"{said.reason}; {way}")
+        return said
+
+    def _judge(self, agent: HookAgent, event: HookEvent) -> CallVerdict:
+        guard = self._current()
+        start = posixpath.join(guard.roots[0].path, event.cwd)
+        said = CallJudge(guard, agent.actor, start, home_folder() or "").judge(event.does)
+        if (
+            not self._wrong
+            or said.verdict == "deny"
+            or (event.does.reads and not event.does.searches)
+        ):
+            return said
+        why = "until that is corrected, only files that are named are read without your word"
+        return CallVerdict("ask", f"{self._wrong} - {why}")
+
+    def _current(self) -> Guard:
+        settings, wrong = read_known_settings(self._config or None)
+        if self._guard is not None:
+            known = (settings, wrong, _projects(self._guard))
+            if known == self._known and all(root.alive for root in self._guard.roots):
+                return self._guard
+            self.close()
+        self._guard, unread = open_guard(self._roots, settings, self._state)
+        self._known = (settings, wrong, _projects(self._guard))
+        self._wrong = wrong or unread
+        return self._guard
+
+
+def told(error: Exception) -> str:
+    """What went wrong, for people and models."""
+    if isinstance(error, FilepactError):
+        return f"{error.message}. {error.hint}".strip()
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return f"{type(error).__name__}, which should not happen; please report it"
+
+
+def unchecked(error: Exception) -> str:
+    """Why a call is refused that could not be judged."""
+    return f"filepact could not check this call: {told(error)}"
+
+
+def answer_unread(
+    agent: HookAgent, data: bytes, name: str, mode: HookMode, said: str
+) -> HookAnswer:
+    """The answer to an event that cannot be read; one that may come before a tool is refused.
+
+    Args:
+        agent: Whose it should be.
+        data: What came.
+        name: The event's name, where the command line has it.
+        mode: How far the hook goes.
+        said: What is wrong.
+    """
+    if mode != "record" and may_be_before(agent, data, name):
+        return agent.answer(CallVerdict("deny", f"filepact could not check this call: {said}"))
+    return agent.message(f"filepact has not recorded this: {said}")
+
+
+def answer_unrecorded(
+    agent: HookAgent, event: HookEvent, said: CallVerdict, mode: HookMode, why: str
+) -> HookAnswer:
+    """The answer where the rules have spoken and nothing can be recorded.
+
+    Args:
+        agent: Whose the event is.
+        event: It.
+        said: The verdict, if it is about a call to come.
+        mode: How far the hook goes.
+        why: What a person has to be told; empty for nothing.
+    """
+    if event.moment == "before" and mode == "strict" and said.verdict != "deny":
+        said = CallVerdict("deny", f"filepact could not record this call: {why}")
+    remark = f"filepact records nothing, so nothing can be taken back: {why}" if why else ""
+    return agent.answer(said, remark) if event.moment != "other" else HookAnswer()
+
+
+def _projects(guard: Guard) -> tuple[str, ...]:
+    """What the projects' own files of rules say, or why that cannot be told."""
+    found: list[str] = []
+    for root in guard.roots:
+        try:
+            found.append(f"={read_project_file(root)}")
+        except FilepactError as error:
+            found.append(error.message)
+    return tuple(found)
