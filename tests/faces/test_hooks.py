@@ -13,8 +13,9 @@ import pytest
 from filepact.app import open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import BY_NOBODY, Actor, Session
+from filepact.domain.tool_call import FileAccess
 from filepact.errors import FilepactError, StateFailedError
-from filepact.faces.hooks.agents import AGENTS, FileAccess, read_event
+from filepact.faces.hooks.agents import AGENTS, read_event
 from filepact.faces.hooks.service import HookDaemon
 from filepact.workspace.external import ExternalChanges
 
@@ -218,8 +219,8 @@ def test_every_file_of_a_patch_is_judged(root, daemon, agent, facts):
 def test_a_patch_that_cannot_be_read_is_judged_by_the_names_in_it():
     data = event("PreToolUse", "apply_patch", command="*** Update File: x/.env\nnonsense")
     found = read_event(AGENTS["codex"], data)
-    assert found.uses == (FileAccess("x/.env", "write", "create"),)
-    assert not found.open_ended
+    assert found.does.uses == (FileAccess("x/.env", "write", "create"),)
+    assert not found.does.open_ended
 
 
 # -- after ---------------------------------------------------------------------------------
@@ -365,12 +366,21 @@ BAD = [
 
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("data", BAD, ids=range(len(BAD)))
-def test_what_is_no_event_is_refused_when_strict_and_passed_with_a_word_else(daemon, agent, data):
-    passed = daemon.answer(agent, data)
+def test_what_is_no_event_is_refused_unless_nothing_is_judged(daemon, agent, data):
+    assert "deny" in daemon.answer(agent, data).out
+    assert "INVALID" not in daemon.answer(agent, data).out
+    passed = daemon.answer(agent, data, mode="record")
     assert "deny" not in passed.out
-    assert "INVALID" not in passed.out + passed.remark
     assert passed.out or passed.remark
-    assert "deny" in daemon.answer(agent, data, mode="strict").out
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_is_no_event_and_comes_after_a_tool_is_told(daemon, agent):
+    name = next(one for one, moment in AGENTS[agent].events.items() if moment == "stop")
+    for data, option in ((b"{", name), (b'{"hook_event_name": "%b", ' % name.encode(), "")):
+        said = daemon.answer(agent, data, option)
+        assert "deny" not in said.out
+        assert said.out or said.remark
 
 
 @pytest.mark.parametrize(
@@ -440,20 +450,20 @@ def test_an_event_that_is_none_of_ours_is_passed(daemon):
     ],
 )
 def test_an_event_of_another_agents_program_is_not_passed_in_silence(daemon, agent, foreign):
-    passed = daemon.answer(agent, event(foreign))
-    assert passed.out or passed.remark
-    assert "deny" in daemon.answer(agent, event(foreign), mode="strict").out
+    assert "deny" in daemon.answer(agent, event(foreign)).out
 
 
-def test_settings_that_are_wrong_stop_strict_calls_and_are_told_else(root, daemon, tmp_path):
+def test_settings_that_are_wrong_are_as_strict_as_they_could_be(root, daemon, before, tmp_path):
     settings = tmp_path / "CONFIG_HOME" / "filepact" / "filepact.toml"
     settings.parent.mkdir(parents=True)
     settings.write_text("nonsense = [")
-    data = event("PreToolUse", "Write", file_path=str(root / "a.txt"))
-    assert "systemMessage" in json.loads(daemon.answer("claude", data).out)
-    assert '"deny"' in daemon.answer("claude", data, mode="strict").out
+    verdict, reason = before("Write", file_path=str(root / "a.txt"))
+    assert verdict == "ask"
+    assert str(settings) in reason
+    assert before("Read", file_path=str(root / "a.txt"))[0] == ""
+    assert before("Read", file_path=str(root / ".env"))[0] == "deny"
     settings.unlink()
-    assert daemon.answer("claude", data) == ("", "")
+    assert before("Write", file_path=str(root / "a.txt"))[0] == ""
 
 
 def test_what_the_rules_deny_stays_denied_when_nothing_can_be_recorded(

@@ -223,6 +223,7 @@ class _Reading:
             found: It, and they.
             command: What it stands in.
         """
+        piped = any(basename(one.text) in ("xargs", "parallel") for one in found[:2])
         found = self._unwrapped(found)
         if not found:
             return
@@ -240,7 +241,7 @@ class _Reading:
                 if not inner.startswith("-"):
                     self.script(inner)
         for text in command.given:
-            self._said(text, command, data=name in ("cat", "tee") or name in _SAYING)
+            self._said(text, command, data=not piped and name in ("cat", "tee", *_SAYING))
         if name in _SAYING:
             for one in rest:
                 self._said(one.text, command, data=True)

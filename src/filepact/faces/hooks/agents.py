@@ -357,7 +357,7 @@ def may_be_before(agent: HookAgent, data: bytes, name: str) -> bool:
     if name:
         return agent.events.get(name, "before") == "before"
     # A quote within a text has a backslash before it, so no argument of a tool looks like this.
-    named = re.findall(rb'"(?:hook_event_name|hookEventName|event)"\s*:\s*"(\w+)"', data)
+    named = re.findall(rb'"(?:hook_event_name|hookEventName|event)"\s*:\s*"([\w.]+)"', data)
     moments = {agent.events.get(one.decode(), "before") for one in named}
     return not moments or "before" in moments
 
