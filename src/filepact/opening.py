@@ -142,7 +142,7 @@ def open_folders(
 
             most_watches()  # what the system says of it is not within reach later
             confine(landlock, opened, state.path, network=store is None and shared is None)
-        in_force = settings.rules
+        in_force = own_places(state.path) + settings.rules
         for root in opened:
             in_force = in_force.narrowed(_project_rules(root))
         policy = in_force.about([root.path for root in opened]).policy

@@ -101,10 +101,12 @@ class RuleSet:
         return self + replace(project, rules=tuple(rules))
 
     def about(self, roots: Sequence[str]) -> RuleSet:
-        """These without the rules that can say nothing about any of some folders."""
+        """These without the rules that can say nothing about any of some folders, but for those about our own."""
 
         def kept(rule: Rule) -> bool:
-            return rule.root is None or any(_related(rule.root, root) for root in roots)
+            if rule.root is None or rule.name in NEVER_LIFTED:
+                return True
+            return any(_related(rule.root, root) for root in roots)
 
         return replace(
             self,

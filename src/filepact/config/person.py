@@ -65,7 +65,11 @@ def data_folder() -> Path:
 
 
 def _data_folder() -> str:
-    from platformdirs import user_data_dir  # noqa: PLC0415 - takes its time to load
+    if sys.platform.startswith("linux"):
+        # As platformdirs says, which takes its time to load.
+        said = os.environ.get("XDG_DATA_HOME", "")
+        return _tidied(f"{said if said.strip() else os.path.expanduser('~/.local/share')}/filepact")
+    from platformdirs import user_data_dir  # noqa: PLC0415 - as said
 
     return user_data_dir("filepact", appauthor=False)
 

@@ -7,11 +7,20 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.domain.policy import AccessRequest, decide
+from filepact.domain.tool_call import (
+    NEW_TEXTS,
+    OLD_TEXTS,
+    PATHS,
+    ToolCall,
+    named_commands,
+    named_paths,
+)
 from filepact.errors import ApprovalRequiredError, FilepactError, PathBlockedError
 from filepact.text.confusables import adds_hidden
 from filepact.text.secrets import holds_private_key
 from filepact.values import dataclass, replace
 from filepact.wire.uris import path_named
+from filepact.workspace.call_rules import CallJudge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -35,20 +44,8 @@ __all__ = [
 
 _CHANGING: Final = frozenset({"edit", "delete", "move"})
 _LOOKING: Final = frozenset({"read", "search"})
-_PATHS: Final = frozenset(
-    {
-        *("path", "file_path", "filePath", "filepath", "absolute_path", "absolutePath"),
-        *("abs_path", "file", "filename", "file_name", "fileName", "target_file", "targetFile"),
-        *("notebook_path", "notebookPath", "old_path", "oldPath", "new_path", "newPath"),
-        *("source", "destination", "from", "to", "paths", "files", "dir_path", "directory"),
-    }
-)
-"""Under which names agents give the paths of their own tools."""
-
-_TEXTS: Final = frozenset(
-    {"content", "new_string", "newString", "newText", "new_text", "replacement", "patch", "diff"}
-)
-"""Under which names they give what is to be written."""
+_TEXTS: Final = NEW_TEXTS | {"patch", "diff"}
+"""Under which names agents give what is to be written."""
 
 _PLAIN_KINDS: Final = frozenset({"read", "edit", "delete"})
 _CALL: Final = frozenset(
@@ -56,8 +53,6 @@ _CALL: Final = frozenset(
     | {"_meta"}
 )
 _DIFF: Final = frozenset({"type", "path", "oldText", "newText", "_meta"})
-_OLD_TEXTS: Final = frozenset({"old_string", "oldString", "old_str", "oldText", "old_text"})
-_NEW_TEXTS: Final = _TEXTS - {"patch", "diff"}
 _HARMLESS: Final = frozenset(
     {"replace_all", "replaceAll", "expected_replacements", "offset", "limit", "line", "lines"}
 )
@@ -86,6 +81,8 @@ class PermissionRequest:
         plain: Whether it is a reading, an edit or a deletion with nothing in it that is not
             understood; None where it holds nothing that could tell.
         runs: Whether it is a command, which may do anything with the files that it names.
+        commands: The texts of commands.
+        start: Where relative names in these start.
         tool: The tool, as the agent's program itself names it; empty where it does not.
     """
 
@@ -95,6 +92,8 @@ class PermissionRequest:
     plain: bool | None = None
     runs: bool = False
     tool: str = ""
+    commands: tuple[str, ...] = ()
+    start: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +138,8 @@ def read_call(call: Message, cwd: str) -> PermissionRequest:
         _is_plain(call),
         call.get("kind") == "execute",
         _tool(call),
+        tuple(named_commands(call.get("rawInput")))[:MOST],
+        cwd,
     )
 
 
@@ -183,6 +184,11 @@ def rule_on(asked: PermissionRequest, guard: Guard, agent: str) -> PermissionDec
             )
             for action in actions
         ]
+    said = CallJudge(guard, agent, asked.start).judge(
+        ToolCall(asked.tool, "run", commands=asked.commands)
+    )
+    if said.verdict == "deny":
+        return PermissionDecision("deny", said.reason, "commands")
     spoken = [
         decision.verdict == "allow" and decision.rule.layer in ("person", "administrator")
         for decision in decisions
@@ -269,13 +275,13 @@ def _is_diff(shown: Message) -> bool:
 
 def _is_known(name: str, value: object) -> bool:
     """Whether one argument of an agent's tool is a path, a text or a switch that is known."""
-    if name in _PATHS:
+    if name in PATHS:
         return bool(list(_texts(value))) and len(list(_texts(value))) == len(
             value if isinstance(value, list) else [value]
         )
-    if name in _NEW_TEXTS:
+    if name in NEW_TEXTS:
         return isinstance(value, str) and _is_harmless("", value)
-    if name in _OLD_TEXTS:
+    if name in OLD_TEXTS:
         return isinstance(value, str)
     return name in _HARMLESS and (value is None or isinstance(value, bool | int))
 
@@ -309,7 +315,7 @@ def _paths(call: Message) -> Iterator[str]:
                 yield from _texts(change.get("oldPath"))
     raw = call.get("rawInput")
     if isinstance(raw, dict) and call.get("kind") != "execute":
-        for name in _PATHS & raw.keys():
+        for name in PATHS & raw.keys():
             yield from _texts(raw[name])
 
 
@@ -369,6 +375,7 @@ class ToolCalls:
             paths=paths,
             plain=_both(asked.plain, known.plain),
             runs=asked.runs or known.runs,
+            commands=tuple(dict.fromkeys((*asked.commands, *known.commands)))[:MOST],
             tool=_same(asked.tool, known.tool),
         )
 
