@@ -485,9 +485,40 @@ def test_what_steers_git_is_known_by_its_place(path, steers):
         ("", "[core]\n\tworktree = ../sub\n", True),
         ("", '[submodule "x"]\n\tupdate = !evil\n', False),
         ("", "[alias.x]\n\ty = !z\n", False),
+        ("", "[gc]\n\trecentObjectsHook = evil\n", False),
+        ("", "[init]\n\ttemplateDir = /tmp/evil\n", False),
+        ("", '[branch "x"]\n\tremote = ext::sh\n', False),
+        ("", "[user]\r\n\tname = x \\\r\n\r\n", False),
+        ("", "[core]\n\tautocrlf = a\u2028[branch]\n\tfsmonitor = x\n", False),
+        ("", "[core]\r\n\tautocrlf = input\r\n", True),
         ("", "# only a remark\n", True),
     ],
 )
 def test_a_setting_of_git_that_starts_nothing_is_everyday(before, after, everyday):
     found = is_bookkeeping("/r", ".git/config", before.encode(), after.encode())
     assert bool(found) is everyday
+
+
+@pytest.mark.parametrize(
+    ("path", "held", "everyday"),
+    [
+        ("sub/.git", "gitdir: ../.git/modules/sub\n", True),
+        ("sub/.git", "gitdir: /r/.git/modules/sub\n", True),
+        ("a/sub/.git", "gitdir: ../.git/modules/sub\n", True),
+        ("wt/.git", "gitdir: /r/.git/worktrees/wt\n", True),
+        ("sub/.git", "gitdir: ../ignored/.git/modules/sub\n", False),
+        ("sub/.git", "gitdir: ../../r2/.git/modules/sub\n", False),
+        ("sub/.git", "gitdir: ../.git\n", False),
+        ("sub/.git", "../.git/modules/sub\n", False),
+        (".git/worktrees/wt/commondir", "../..\n", True),
+        (".git/worktrees/wt/commondir", "../../../evil\n", False),
+        (".git/commondir", "../..\n", False),
+        (".git/hooks/config", "", False),
+        (".git/hooks/d/exclude", "# x", False),
+        (".git/info/exclude", "# x\n\n", True),
+        (".git/info/exclude", " # x\n", False),
+    ],
+)
+def test_what_git_writes_for_a_worktree_or_a_submodule_is_everyday(path, held, everyday):
+    assert bool(is_bookkeeping("/r", path, None, held.encode())) is everyday
+    assert bool(is_bookkeeping("/r", path, held.encode(), None)) is everyday

@@ -277,9 +277,9 @@ _STEERS: Final = late_regex(
 _LEADS: Final = late_regex(
     r"(?:.+/)?\.git(?:/(?:hooks|modules)(?:/.+)?|/info|/worktrees(?:/[^/]+(?:/(?:hooks|info))?)?)?\Z"
 )
-_SETTING: Final = late_regex(r"\s*([a-z][a-z0-9-]*)\s*(?:=\s*(.*?))?\s*", re.IGNORECASE)
+_SETTING: Final = late_regex(r"\s*([a-z][a-z0-9-]*)\s*(?:=\s*(.*?))?\s*", re.IGNORECASE | re.ASCII)
 _SECTION: Final = late_regex(
-    r'\s*\[\s*([a-z0-9-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]\s*', re.IGNORECASE
+    r'\s*\[\s*([a-z0-9-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]\s*', re.IGNORECASE | re.ASCII
 )
 _HARMLESS: Final = late_regex(
     r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode"
@@ -288,8 +288,10 @@ _HARMLESS: Final = late_regex(
     r"|remote\.(url|pushurl|fetch|push|tagopt|prune|prunetags|mirror|promisor|partialclonefilter"
     r"|skipfetchall|skipdefaultupdate|followremotehead|gh-resolved)"
     r"|branch\.(?!mergeoptions\Z).+|user\.(name|email)|submodule\.(url|active|branch|ignore)"
-    r"|(gc|maintenance|advice|color|pull|push|init|rerere|index|feature)\..+|fetch\.(prune|prunetags|parallel)"
-    r"|rebase\.(autostash|autosquash)|(commit|tag)\.gpgsign|lfs\.repositoryformatversion"
+    r"|(advice|color|feature|index|maintenance|rerere)\..+|fetch\.(prune|prunetags|parallel)"
+    r"|gc\.(auto|autodetach|pruneexpire|reflogexpire|reflogexpireunreachable|worktreepruneexpire)"
+    r"|init\.defaultbranch|lfs\.repositoryformatversion|pull\.(rebase|ff)|(commit|tag)\.gpgsign"
+    r"|push\.(default|autosetupremote|followtags)|rebase\.(autostash|autosquash)"
 )
 """Settings by which no program is started, and nothing is read from elsewhere, without their subsection."""
 
@@ -325,12 +327,19 @@ def is_bookkeeping(root: str, path: str, before: bytes | None, after: bytes | No
         after: What it holds.
     """
     name, folder = path.rpartition("/")[2], join(root, dirname(path))
-    sides = [one.strip() for one in (before, after) if one is not None]
+    sides = [one for one in (before, after) if one is not None]
+    if "/hooks/" in path:
+        return False
     if name == "commondir":
-        return "/.git/worktrees/" in f"/{path}" and all(one == b"../.." for one in sides)
+        return "/.git/worktrees/" in f"/{path}" and all(one.strip() == b"../.." for one in sides)
     if name == ".git":
-        places = [_inside(root, folder, one, "gitdir: ") for one in sides]
-        return all("/.git/worktrees/" in one or "/.git/modules/" in one for one in places)
+        # What an ignored folder holds is not watched; what lies above a file that is seen is none.
+        tops = [_inside(root, folder, one, "gitdir: ").partition("/.git/") for one in sides]
+        return all(
+            f"{folder}/".startswith(f"{top or '?'}/")
+            and kind.startswith(("worktrees/", "modules/"))
+            for top, _, kind in tops
+        )
     if name in ("exclude", "attributes"):
         first, *rest = ({*filter(None, map(_uncommented, one.splitlines()))} for one in sides)
         return first == (rest[0] if rest else set())
@@ -346,7 +355,7 @@ def is_bookkeeping(root: str, path: str, before: bytes | None, after: bytes | No
     return all(
         _inside(root, folder, value.encode())
         if key == "core.worktree"
-        else _HARMLESS.fullmatch(key) and not (key.startswith("remote.") and "::" in value)
+        else _HARMLESS.fullmatch(key) and "::" not in value  # an address that is a program's
         for (key, value), times in changed.items()
         if times
     )
@@ -354,20 +363,20 @@ def is_bookkeeping(root: str, path: str, before: bytes | None, after: bytes | No
 
 def _inside(root: str, folder: str, name: bytes, lead: str = "") -> str:
     """Where a name in a file leads, if that is beneath the root; else empty."""
-    target = name.decode("utf-8", "replace")
+    target = name.decode("utf-8", "replace").strip()
     place = normpath(join(folder, target.removeprefix(lead)))
     return place if target.startswith(lead) and place.startswith(f"{root.rstrip('/')}/") else ""
 
 
 def _uncommented(line: bytes) -> bytes:
-    return b"" if line.lstrip().startswith(b"#") else line.strip()
+    return b"" if line.startswith(b"#") else line.strip()
 
 
 def _settings(data: bytes) -> list[tuple[str, str]] | None:
     """The settings of Git that a text holds; None where it is written as Git itself does not write it."""
     found: list[tuple[str, str]] = []
     section = ""
-    for line in data.decode("utf-8", "replace").splitlines():
+    for line in data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n"):
         head, said = _SECTION.fullmatch(line), _SETTING.fullmatch(line)
         if line.endswith("\\"):
             return None
