@@ -9,7 +9,6 @@ module.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Final, cast
 
@@ -340,25 +339,25 @@ def is_bookkeeping(root: str, path: str, before: bytes | None, after: bytes | No
             and kind.startswith(("worktrees/", "modules/"))
             for top, _, kind in tops
         )
+    held: list[object] = []
     if name in ("exclude", "attributes"):
-        first, *rest = ({*filter(None, map(_uncommented, one.splitlines()))} for one in sides)
-        return first == (rest[0] if rest else set())
-    if name not in ("config", "config.worktree") or (path == ".git/config" and after is None):
+        held += ({*filter(None, map(_uncommented, one.splitlines()))} for one in sides)
+    elif name in ("config", "config.worktree") and not (path == ".git/config" and after is None):
+        for settings in map(_settings, sides):
+            if settings is None:
+                return False
+            # In their order, since the last one of a name counts.
+            held.append([one for one in settings if not _is_harmless(root, folder, *one)])
+    else:
         return False
-    changed: Counter[tuple[str, str]] = Counter()
-    for one in sides:
-        found = _settings(one)
-        if found is None:
-            return False
-        changed.subtract(found)
-        changed = Counter({key: -times for key, times in changed.items()})
-    return all(
-        _inside(root, folder, value.encode())
-        if key == "core.worktree"
-        else _HARMLESS.fullmatch(key) and "::" not in value  # an address that is a program's
-        for (key, value), times in changed.items()
-        if times
-    )
+    return held[0] == held[1] if len(held) > 1 else not held[0]
+
+
+def _is_harmless(root: str, folder: str, name: str, _section: str, value: str) -> bool:
+    if name == "core.worktree":
+        return bool(_inside(root, folder, value.encode()))
+    # An address with two colons is a program's.
+    return _HARMLESS.fullmatch(name) is not None and "::" not in value
 
 
 def _inside(root: str, folder: str, name: bytes, lead: str = "") -> str:
@@ -372,18 +371,18 @@ def _uncommented(line: bytes) -> bytes:
     return b"" if line.startswith(b"#") else line.strip()
 
 
-def _settings(data: bytes) -> list[tuple[str, str]] | None:
-    """The settings of Git that a text holds; None where it is written as Git itself does not write it."""
-    found: list[tuple[str, str]] = []
-    section = ""
+def _settings(data: bytes) -> list[tuple[str, str, str]] | None:
+    """The settings of Git that a text holds, each with its section in full; None where Git would not write it so."""
+    found: list[tuple[str, str, str]] = []
+    section = whole = ""
     for line in data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n"):
         head, said = _SECTION.fullmatch(line), _SETTING.fullmatch(line)
         if line.endswith("\\"):
             return None
         if head:
-            section = head[1].lower()
+            section, whole = head[1].lower(), line.strip()
         elif said and section:
-            found.append((f"{section}.{said[1].lower()}", said[2] or ""))
+            found.append((f"{section}.{said[1].lower()}", whole, said[2] or ""))
         elif line.strip() and line.lstrip()[0] not in "#;":
             return None
     return found
