@@ -324,22 +324,18 @@ def line(
     became = state(change).partition(" by ")[0]  # by what, `show` tells
     ends: list[TerminalText] = []
     if counted is not None:
-        ends += [
-            TerminalText(f"  +{counted.added}", "add"),
-            TerminalText(f" -{counted.removed}", "remove"),
-        ]
+        ends.append(TerminalText(f"  +{counted.added}", "add"))
+        ends.append(TerminalText(f" -{counted.removed}", "remove"))
     if became not in ("applied", "proposed"):
         ends.append(TerminalText(f"  ({became})", _STATE_STYLES.get(became, "warn")))
     elif isinstance(change, Operation) and change.was_unasked and change.session.agent:
         ends.append(TerminalText("  (not approved here)", "warn"))
     if isinstance(change, Operation) and decider_of(change.approved_by) == "a program":
         ends.append(TerminalText("  (approved by a program)", "warn"))
+    actor = cut(by_whom(change.session.actor), by or _WHO, first=True)
     heads = [
         TerminalText(change.id, "title"),
-        TerminalText(f"  {age(change.created, now):>4}  ", "dim"),
-        TerminalText(
-            f"{cut(by_whom(change.session.actor), by or _WHO, first=True):<{by}}  ", "dim"
-        ),
+        TerminalText(f"  {age(change.created, now):>4}  {actor:<{by}}  ", "dim"),
     ]
     kind, what = _what(workspace, change)
     said = f"{kind:<{_KIND}}  " if kind else ""
