@@ -9,7 +9,7 @@ from filepact.config.person import TRUST_FILE
 from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.domain.document import RootId
 from filepact.domain.operation import AuditOptions
-from filepact.errors import NoChangeError, StateFailedError
+from filepact.errors import FilepactError, NoChangeError, StateFailedError
 from filepact.fs.ancestry import ancestors, note_host, who_calls
 from filepact.fs.locks import keep_out, locked_by
 from filepact.fs.root import Root, replace_outside
@@ -26,6 +26,7 @@ from filepact.fs.state import (
 from filepact.opening import OpenFolders, open_folders, secret_places
 from filepact.store.connection import IN_USE
 from filepact.store.sqlite import SqliteStore
+from filepact.values import replace
 from filepact.workspace.audit import AuditLog
 from filepact.workspace.documents import read_project_file
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from filepact.config.language_servers import LanguageServerSettings, ServerTrust
     from filepact.config.settings import Settings
+    from filepact.domain.audit import AuditCheckResult, JournalSummary
     from filepact.domain.operation import JournalCheckResult, SalvageResult, StoreOptions
     from filepact.domain.server_sandbox import ServerSandbox
     from filepact.fs.locks import ProcessLock
@@ -57,7 +59,9 @@ if TYPE_CHECKING:
 __all__ = [
     "SETUP_FILE",
     "OpenFolders",
+    "accept_differences",
     "ancestors",
+    "check_audit",
     "check_state",
     "confines_servers",
     "guarding",
@@ -287,6 +291,84 @@ def check_state(state_dir: str, *, tell: Callable[[str], None]) -> JournalCheckR
 
     path = journal_in(state_dir)
     return None if path is None else check_journal(path, tell)
+
+
+def check_audit(
+    state_dir: str,
+    settings: Settings,
+    tell: Callable[[str], None],
+    *,
+    heads: Sequence[str] = (),
+    keys: Sequence[str] = (),
+) -> AuditCheckResult:
+    """Compare the audit log with itself, with the journal and with heads that are kept elsewhere.
+
+    Args:
+        state_dir: The state folder.
+        settings: They say where heads are kept, and the journal.
+        tell: Is told how far this is.
+        heads: Signed heads from elsewhere; those that are kept outside are added.
+        keys: As of `AuditCheck`.
+    """
+    from filepact.domain.audit import AuditCheck, AuditProblem  # noqa: PLC0415 - rarely needed
+    from filepact.text.signed_note import can_sign, split_notes  # noqa: PLC0415 - the same
+
+    options, (unread, said, place) = settings.audit or AuditOptions(), ("", "", "")
+    if options.enabled and options.heads and can_sign():
+        from filepact.fs.audit_pipes import HeadPlace  # noqa: PLC0415 - few have one
+
+        try:
+            outside = HeadPlace(options.heads, journal_roots(state_dir, settings.store))
+            heads, place = [*heads, *split_notes(outside.kept())], outside.name
+        except (FilepactError, OSError) as error:
+            why = getattr(error, "message", "") or getattr(error, "strerror", "") or error
+            unread = f"the heads that are kept outside cannot be read: {why}"
+
+    def journal() -> JournalSummary | None:
+        nonlocal said
+        try:
+            return _journal_account(state_dir, settings)
+        except FilepactError as error:
+            said = f"not compared with the journal: {error.message}"
+            return None
+
+    log = AuditLog(audit_in(state_dir), AuditOptions(), dict)
+    check = AuditCheck(keys, heads, place)
+    with closing(log):
+        found = check.end(log.file.check(check, tell, journal))
+    after = "Make that place readable, or correct heads in [audit]."
+    wrong = (AuditProblem("", 0, unread, after),) if unread else ()
+    notes = (*found.notes, said) if said else found.notes
+    return replace(found, problems=found.problems + wrong, notes=notes)
+
+
+def _journal_account(state_dir: str, settings: Settings) -> JournalSummary | None:
+    """What the journal tells of operations; of a file that is not there, that it has none."""
+    if settings.store is not None:
+        from filepact.store.databases import open_database  # noqa: PLC0415 - few have one
+
+        name = read_note(state_dir, NAME).decode("ascii", "replace")
+        if not name:
+            return None
+        with closing(open_database(settings.store, name)) as store:
+            return store.account()
+    from filepact.store.integrity import read_account  # noqa: PLC0415 - rarely needed
+
+    return read_account(journal_in(state_dir))
+
+
+def accept_differences(
+    state_dir: str, settings: Settings, tell: Callable[[str], None]
+) -> AuditCheckResult | None:
+    """Write down that audit log and journal differ, so that they are compared anew from there on; None if they do not."""
+    found = check_audit(state_dir, settings, tell)
+    account = _journal_account(state_dir, settings)
+    if account is None or not found.apart or not (settings.audit or AuditOptions()).enabled:
+        return None
+    place = max((at for at, _, _ in account.operations.values()), default=0)
+    with closing(AuditLog(audit_in(state_dir), AuditOptions(), dict)) as log:
+        log.record("repaired", {"journal": account.name, "place": place}, needed=True)
+    return found
 
 
 def repair_state(state_dir: str, *, tell: Callable[[str], None]) -> SalvageResult:

@@ -19,7 +19,7 @@ from filepact.fs.home_secrets import SecretIndex
 from filepact.fs.kernel import FileSync, most_watches
 from filepact.fs.locks import locked_by
 from filepact.fs.root import Root
-from filepact.fs.state import open_audit_pipes, open_state, whoami
+from filepact.fs.state import open_state, whoami
 from filepact.store.sqlite import SqliteStore
 from filepact.workspace.audit import audit_log
 from filepact.workspace.documents import PROJECT_FILE, EncodingSettings, read_project_file
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from filepact.config.settings import Settings
     from filepact.domain.policy import Policy
+    from filepact.fs.audit_pipes import AuditPipes
     from filepact.fs.sandbox import SandboxMode
     from filepact.store.postgres import PostgresStore
     from filepact.workspace.audit import AuditLog
@@ -122,10 +123,11 @@ def open_folders(
                 root.close()
                 continue
             opened.append(root)
-        state = open_state(state_dir or state_folder(), [root.path for root in opened])
+        paths = [root.path for root in opened]
+        state = open_state(state_dir or state_folder(), paths)
         auditing = settings.audit or AuditOptions()
         # What is outside is not within reach once this process has confined itself.
-        user, outside = whoami(), open_audit_pipes(auditing)
+        user, outside = whoami(), _audit_pipes(auditing, paths, confined=landlock != "off")
         if settings.store is not None:
             from filepact.store.databases import open_database  # noqa: PLC0415 - few have one
 
@@ -145,13 +147,13 @@ def open_folders(
         in_force = own_places(state.path) + settings.rules
         for root in opened:
             in_force = in_force.narrowed(_project_rules(root))
-        policy = in_force.about([root.path for root in opened]).policy
+        policy = in_force.about(paths).policy
         guard = Guard(
             opened, given=[str(path) for path in roots], policy=policy, net=settings.guard.content
         )
         encodings = EncodingSettings(guard, settings.encodings)
         store = journal = store or SqliteStore(state.database, locked_by=locked_by, disk=FileSync())
-        audit = audit_log(auditing, state.audit, policy, user, outside)
+        audit = audit_log(auditing, state.audit, policy, user, outside, journal)
 
         def make() -> Workspace:
             from filepact.store.known_texts import SqliteKnownTexts  # noqa: PLC0415 - with the next
@@ -209,6 +211,16 @@ def open_guard(roots: Sequence[str], settings: Settings, state: str) -> tuple[Gu
             wrong = wrong or error.report()
     guard = Guard(opened, given=roots, policy=rules.policy, net=settings.guard.content)
     return guard, wrong
+
+
+def _audit_pipes(
+    options: AuditOptions, roots: Sequence[str], *, confined: bool
+) -> AuditPipes | None:
+    if not options.enabled or not (options.heads or options.syslog or options.telemetry):
+        return None
+    from filepact.fs.audit_pipes import open_audit_pipes  # noqa: PLC0415 - few want it
+
+    return open_audit_pipes(options, roots, confined=confined)
 
 
 def _project_rules(root: Root) -> RuleSet:

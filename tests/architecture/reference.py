@@ -145,6 +145,7 @@ _EXITS = """\
 | 1 | refused or failed; the answer says why |
 | 2 | the command line, or a settings file, is wrong |
 | 3 | nothing was found, or there was nothing to do |
+| 4 | `audit verify`: the log could not be compared with anything |
 | 130 | interrupted |
 """
 

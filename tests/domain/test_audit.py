@@ -18,9 +18,9 @@ from filepact.domain.audit import (
     digest,
     head_text,
     line_of,
-    ocsf_event,
     parse,
 )
+from filepact.faces.cli.audit import ocsf_event
 from filepact.text.signed_note import new_key, read_note, sign, split_notes, verifier
 
 if TYPE_CHECKING:

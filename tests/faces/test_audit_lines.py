@@ -70,7 +70,7 @@ def pairs(found: list[dict[str, Any]]) -> None:
     """Every intention has one end, after it, under its id."""
     open_ones: set[str] = set()
     for one in found:
-        if one["event"] == "intent":
+        if one["event"] in ("intent", "external"):
             open_ones.add(one["change"])
         elif one["event"] == "outcome" and one["change"] in open_ones:
             open_ones.remove(one["change"])
@@ -193,6 +193,7 @@ def test_hooks_write_down_what_was_asked_refused_and_changed(tmp_path: Path) -> 
     assert checked(tmp_path / "state") == [
         ("call", agent, "Edit", path, "OK"),
         ("external", agent, "Edit", [("a.txt", sha("one\n"), sha("two\n"))]),
+        ("outcome", "applied"),
         ("refused", agent, ".env", "project secrets"),
         ("call", agent, "Read", secret, "PATH_BLOCKED"),
         ("call", agent, "Bash", None, "OK"),
@@ -200,6 +201,7 @@ def test_hooks_write_down_what_was_asked_refused_and_changed(tmp_path: Path) -> 
             *("external", agent, "Bash"),
             [("a.txt", sha("two\n"), None), ("made.txt", None, sha("made\n"))],
         ),
+        ("outcome", "applied"),
     ]
 
 
@@ -324,7 +326,7 @@ def test_an_edit_is_told_before_and_after_with_the_same_facts_through_each_door(
     (intent,) = [one for one in found if one["event"] == "intent"]
     (outcome,) = [one for one in found if one.get("event") == "outcome"]
     the_edit(intent, file)
-    assert outcome.keys() == {"seq", "time", "before", "event", "change", "state"}
+    assert outcome.keys() == {"seq", "time", "before", "event", "change", "state", "journal"}
     assert (outcome["change"], outcome["state"]) == (intent["change"], "applied")
     # What the file became is younger than what was told of it before, and not than its end.
     made = file.stat().st_ctime
@@ -338,8 +340,10 @@ def test_what_a_hook_finds_done_is_told_with_the_same_facts(tmp_path: Path) -> N
     """An agent's own tool has changed the file by then: there is no intention of ours."""
     file, state = by_a_hook(tmp_path)
     found = lines(state)
-    assert not [one for one in found if one["event"] in ("intent", "outcome")]
+    assert not [one for one in found if one["event"] == "intent"]
     (external,) = [one for one in found if one["event"] == "external"]
+    (outcome,) = [one for one in found if one["event"] == "outcome"]
+    assert (outcome["change"], outcome["state"]) == (external["change"], "applied")
     the_edit({**external, "kind": "change"}, file)
 
 

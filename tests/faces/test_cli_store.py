@@ -15,9 +15,11 @@ from tests.faces import test_cli_commands, test_cli_turns
 from tests.postgres import server
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.faces.command_line import CommandLine
 
-pytest.importorskip("psycopg", reason="psycopg is not installed")
+psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 
 NUMBERS = itertools.count()
 
@@ -182,3 +184,49 @@ def test_a_server_of_tools_that_confines_itself_reaches_its_database(
         assert process.wait(60) == 0
     assert "8080" in (cli.root / "src" / "app.py").read_text()
     assert len(cli.json("log")["operations"]) == 1
+
+
+def test_the_audit_log_is_compared_with_whatever_journal_is_in_use(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, named: str, tmp_path: Path
+) -> None:
+    def verified(*own: str, code: int = 0) -> int:
+        found = cli.json(*own, "audit", "verify", code=code)
+        assert bool(found["problems"]) == (code == 1)
+        operations: int = found["operations"]
+        return operations
+
+    monkeypatch.delenv("FILEPACT_STORE")
+    cli("write", "in-the-file", stdin=b"text\n")
+    assert verified() == 1
+    # From one journal to another, and back.
+    monkeypatch.setenv("FILEPACT_STORE", named)
+    cli("write", "in-the-database", stdin=b"text\n")
+    assert verified() == 1
+    # What was begun here has the place that the other's has there.
+    monkeypatch.delenv("FILEPACT_STORE")
+    assert verified() == 1
+    # Two state folders have one journal in common, each with a log of its own.
+    settings = tmp_path / "own.toml"
+    settings.write_text(f'[store]\nurl = "{named}"\nworkspace = "{tmp_path.name}"\n')
+    own = "--config", str(settings)
+    other = *own, "--state", str(tmp_path / "other-state")
+    for number in range(2):
+        assert cli(*own, "write", f"a{number}", stdin=b"text\n").code == 0
+        assert cli(*other, "write", f"b{number}", stdin=b"text\n").code == 0
+    assert verified(*own) == verified(*other) == 2
+    # Its oldest operations may be dropped, others not.
+    with psycopg.connect(named, autocommit=True) as database:
+        database.execute("SET search_path TO filepact")
+        mine = "workspace = (SELECT number FROM workspace WHERE name = %(name)s)"
+        for moved, which, code in (("- 7200", "max", 1), ("+ 7200", "min", 0)):
+            assert cli(*own, "write", "c", stdin=moved.encode()).code == 0
+            one = "(SELECT WHICH(seq) FROM operation_all WHERE MINE)".replace("WHICH", which)
+            for query in (
+                "DELETE FROM operation_change_all WHERE MINE AND owner = ONE",
+                "DELETE FROM operation_all WHERE MINE AND seq = ONE",
+                "UPDATE operation_all SET created = created MOVED WHERE MINE",
+            ):
+                said = query.replace("ONE", one).replace("MINE", mine).replace("MOVED", moved)
+                database.execute(said, {"name": tmp_path.name})
+            verified(*own, code=code)
+            assert cli(*own, "state", "repair").code == (0 if code else 3)

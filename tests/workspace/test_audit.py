@@ -418,12 +418,15 @@ def test_a_wrong_setting_is_refused(wrong: str) -> None:
         parse_settings(f"{wrong}\n", name="filepact.toml")
 
 
-def test_a_file_for_heads_that_cannot_be_written_is_told_at_the_start(
-    open_here: Callable[..., Workspace], tmp_path: Path
+def test_a_file_for_heads_that_cannot_be_written_keeps_nobody_from_work_and_is_told_who_signs(
+    open_here: Callable[..., Workspace], session: Session, tmp_path: Path
 ) -> None:
     settings = parse_settings(f'[audit]\nheads = "{tmp_path}"\n', name="filepact.toml")
+    workspace = open_here(settings=settings)
+    write(workspace, session, "a.txt", "text\n")
+    assert workspace.audit is not None
     with pytest.raises(StateFailedError):
-        open_here(settings=settings)
+        workspace.audit.sign()
     assert settings.audit == AuditOptions(heads=str(tmp_path))
 
 

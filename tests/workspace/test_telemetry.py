@@ -252,10 +252,17 @@ def test_a_systems_log_is_told_signed_heads_which_can_be_checked(
     assert "filepact-audit" in read_note(note, record["key"])
 
 
-def test_a_socket_that_takes_nothing_is_told_at_the_start(root: Path, tmp_path: Path) -> None:
+def test_a_socket_that_takes_nothing_keeps_nobody_from_work_and_is_told_who_signs(
+    root: Path, tmp_path: Path
+) -> None:
     settings = parse_settings(f'[audit]\nsyslog = "{tmp_path / "none"}"\n', name="f")
-    with pytest.raises(StateFailedError):
+    with closing(
         open_workspace(str(root), state_dir=str(tmp_path / "state"), settings=settings)
+    ) as workspace:
+        work(workspace)
+        assert workspace.audit is not None
+        with pytest.raises(StateFailedError):
+            workspace.audit.sign()
 
 
 def test_a_line_that_only_looks_like_one_is_no_note() -> None:

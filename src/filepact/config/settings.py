@@ -443,10 +443,17 @@ def _auditing(table: Any, text: str, name: str) -> AuditOptions:
         if type(chosen.get(key, True)) is not bool:
             raise refusal(text, name, ("audit", key), "has to be one of true, false")
     for key in told:
-        path = chosen.get(key, "/")
-        provided = key == "telemetry" and path == "provider"
-        if not provided and not (isinstance(path, str) and path.startswith("/")):
-            also = "provider, or " if key == "telemetry" else ""
+        path, also = chosen.get(key, "/"), ""
+        if key == "telemetry":
+            also = "provider, or "
+            path = "/" if path == "provider" else path
+        elif key == "heads":
+            also = "a list of words that begins with the path of a program, git: and a path, or "
+            if isinstance(path, list):
+                chosen[key] = tuple(path)
+                path = path[0] if path and all(isinstance(one, str) for one in path) else ""
+            path = path.removeprefix("git:") if isinstance(path, str) else ""
+        if not (isinstance(path, str) and path.startswith("/")):
             raise refusal(text, name, ("audit", key), f"has to be {also}an absolute path")
     _numbers({key: chosen[key] for key in _AUDIT if key in chosen}, "audit", _AUDIT, text, name)
     return AuditOptions(**chosen)

@@ -176,8 +176,8 @@ KEYS: Final = (
     SettingInfo("audit", "days", "365", "days that it is kept", _between(1, 36_500)),
     SettingInfo("audit", "megabytes", "1000", "most that it takes", _between(1, 1_000_000)),
     SettingInfo(
-        *("audit", "heads", "", "a file that signed heads are appended to as well"),
-        {"type": "string", "pattern": "^/"},
+        *("audit", "heads", "", "where signed heads are kept as well, out of agents' reach"),
+        {"type": ["string", "array"], "pattern": "^(git:)?/", "items": {"type": "string"}},
         '"/var/log/filepact-heads"',
     ),
     SettingInfo(

@@ -1,7 +1,8 @@
 """The audit log as lines of JSON: each names the line before it by its hash, so that none can be changed alone.
 
 A signed head is a record that says how many there are and what the last one's hash is, signed; a copy of
-it that is kept elsewhere shows whether the log was cut off or written anew.
+it that is kept elsewhere shows whether the log was cut off or written anew.  The journal is the other account of what was
+done: of each operation it has the number of the record in which the log tells of it.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ __all__ = [
     "AuditCheck",
     "AuditCheckResult",
     "AuditProblem",
+    "JournalSummary",
     "digest",
     "follows",
     "head_text",
     "line_of",
-    "ocsf_event",
     "parse",
 ]
 
@@ -101,11 +102,31 @@ class AuditProblem:
         file: The name of its file; empty where it is about no single one.
         line: The line's number, from 1; 0 for none.
         said: What is wrong, a sentence without a full stop.
+        next: What a person does then; empty where that follows from the log being wrong.
     """
 
     file: str
     line: int
     said: str
+    next: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalSummary:
+    """What a journal tells, as far as the audit log tells of it too.
+
+    Attributes:
+        name: Which journal this is; records name it.
+        operations: By its id, the place of each, when it was begun, and the number of the log's record of it: None
+            for none, 0 for one in a log elsewhere.
+        waiting: The ids of proposals that wait and of approvals in advance that were not revoked.
+        drops: Whether its oldest operations may be dropped.
+    """
+
+    name: str
+    operations: Mapping[str, tuple[int, float, int | None]]
+    waiting: frozenset[str] = frozenset()
+    drops: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +138,15 @@ class AuditCheckResult:
         first: The number of the first.
         last: The number of the last.
         signed: Up to which number a signed head vouches for it; 0 for none.
-        kept: How many heads that are kept elsewhere were compared.
+        kept: How many heads that are kept elsewhere are of this log.
         keys: The verifier keys by which heads were signed.
         problems: What is wrong; at most a thousand.
         notes: What is not wrong, and worth knowing.
+        operations: How many operations both the log and the journal tell of.
+        unlogged: How many the journal has of which it says that no log told of them.
+        taken: When a head was last kept outside, as a record has it; empty for never.
+        late: Whether a later head was signed, and not kept there.
+        apart: Whether the log and the journal tell different things.
     """
 
     records: int
@@ -131,6 +157,16 @@ class AuditCheckResult:
     keys: tuple[str, ...]
     problems: tuple[AuditProblem, ...]
     notes: tuple[str, ...]
+    operations: int = 0
+    unlogged: int = 0
+    taken: str = ""
+    late: bool = False
+    apart: bool = False
+
+    @property
+    def compared(self) -> bool:
+        """Whether there was anything that it could be compared with."""
+        return bool(self.operations or self.kept)
 
 
 @dataclass(slots=True)
@@ -149,10 +185,15 @@ class AuditCheck:
     Attributes:
         trusted: Verifier keys that may have signed heads; empty for those that the log itself names.
         heads: Signed heads that were kept elsewhere.
+        place: The place outside of which all that it has is among them, as records name it; empty for none.
     """
 
     trusted: Collection[str] = ()
     heads: Iterable[str] = ()
+    place: str = ""
+    _other: _JournalCheck | None = None
+    _taken: tuple[int, str] = (0, "")
+    _newest: int = 0
     _file: str = ""
     _line: int = 0
     _records: int = 0
@@ -169,6 +210,10 @@ class AuditCheck:
     _stray: _Stray | None = None
     _problems: list[AuditProblem] = field(default_factory=list)
     _notes: list[str] = field(default_factory=list)
+
+    def against(self, journal: JournalSummary | None) -> None:
+        """Compare the lines that follow with what the journal tells; to be called before the first."""
+        self._other = None if journal is None else _JournalCheck(journal, dict(journal.operations))
 
     def begin(self, file: str) -> None:
         """The lines that follow are those of a file."""
@@ -211,6 +256,12 @@ class AuditCheck:
             self._problem("the first record names one before it")
         self._compare_end(head)
         kept = self._compare()
+        other, apart = self._other, []
+        if other is not None:
+            apart = other.problems(self._first, self._seq)
+            for said in apart:
+                self._problem(said, after=_AFTER)
+            self._notes += other.notes
         if self._unchecked:
             said = (
                 "1 signed head was"
@@ -224,6 +275,10 @@ class AuditCheck:
             *(self._records, self._first, self._seq, self._signed, kept, tuple(self._keys)),
             tuple(self._problems),
             tuple(self._notes),
+            *((0, 0) if other is None else (other.both, other.unlogged)),
+            self._taken[1],
+            self._newest > self._taken[0],
+            bool(apart),
         )
 
     def _compare_end(self, head: tuple[int, str] | None) -> None:
@@ -276,6 +331,8 @@ class AuditCheck:
 
     def _look_into(self, record: Mapping[str, Any]) -> None:
         event = record.get("event")
+        if self._other is not None and event in _TOLD_TWICE:
+            self._other.add(record)
         if event == "retired":
             last = int(record.get("last") or 0)
             self._retired.add((last, str(record.get("hash"))))
@@ -286,9 +343,12 @@ class AuditCheck:
             )
         elif event == "head":
             self._check_head(record)
+        elif event == "kept" and record.get("place") == self.place:
+            self._taken = (int(record.get("head") or 0), str(record.get("time")))
 
     def _check_head(self, record: Mapping[str, Any]) -> None:
         expected = (int(record["seq"]) - 1, str(record.get("before")))
+        self._newest = expected[0]
         self._keys[str(record.get("key"))] = None
         if not self._able:
             self._unchecked += 1
@@ -310,12 +370,13 @@ class AuditCheck:
         return ""
 
     def _compare(self) -> int:
-        """Compare heads that are kept elsewhere; how many there were."""
+        """Compare heads that are kept elsewhere; how many are of this log."""
         known = dict(self._hashes)
-        heads = tuple(self.heads)
-        for note in heads:
+        kept = newest = 0
+        for note in self.heads:
             lines = note.splitlines()
             seq = int(lines[1]) if len(lines) > 1 and lines[1].isdecimal() else 0
+            newest = max(newest, seq)
             if 0 < seq < self._first:
                 continue  # what it is about was given up
             if seq > self._seq:
@@ -326,100 +387,156 @@ class AuditCheck:
                 self._problem(
                     f"a head that is kept elsewhere, of record {seq:,}, is not of this log: it was written anew"
                 )
-        return len(heads)
+            else:
+                kept += 1
+        taken, when = self._taken
+        if newest < taken:
+            self._problem(
+                f"the head of record {taken:,}, which was kept outside at {when}, is not there any more: what is kept"
+                " there was emptied, cut off or put back",
+                after="Look who can write there; `filepact audit sign` keeps a head there anew.",
+            )
+        return kept
 
-    def _problem(self, said: str, at: _Stray | None = None) -> None:
+    def _problem(self, said: str, at: _Stray | None = None, after: str = "") -> None:
         if len(self._problems) < _MOST_PROBLEMS:
             file, line = (self._file, self._line) if at is None else (at.file, at.line)
-            self._problems.append(AuditProblem(file, line, said))
+            self._problems.append(AuditProblem(file, line, said, after))
 
 
-# -- for other programs ----------------------------------------------------------------------------
+# -- the other account -----------------------------------------------------------------------------
 
-_ACTIVITIES: Final[Mapping[str, int]] = {"create": 1, "read": 2, "change": 3, "delete": 4}
-_CLASS: Final = 1001  # File System Activity
-_SEVERITIES: Final = {True: 1, False: 3}  # informational, medium
+_TOLD_TWICE: Final = ("intent", "external", "outcome", "decided", "start", "repaired")
+_ENDS: Final = ("applied", "rolled_back", "interrupted")
+_DAY: Final = 86_400.0
+_AT_ONCE: Final = 60.0  # seconds in which operations of several processes may come in another order
+_AFTER: Final = (
+    "Keep a copy of the state folder, and compare your files with a backup or with Git. If it was you (a backup put back,"
+    " a folder removed), or a power cut: `filepact state repair` writes that down, and from there on both are compared anew."
+)
 
 
-def ocsf_event(record: Mapping[str, Any], version: str) -> list[dict[str, Any]]:
-    """A record as events of the class File System Activity of OCSF 1.6, one for each file; often none.
+@dataclass(slots=True)
+class _JournalCheck:
+    """Compares what the log tells, record by record, with what the journal does.
 
-    Args:
-        record: As it was read from the log.
-        version: Of filepact.
+    A change is told of by the log first, then by the journal, and its end by the journal first: whoever is killed
+    in between leaves an intention without an operation, or an operation without an end, which is nothing wrong.
+
+    Attributes:
+        journal: What the journal tells.
+        left: Of that, what the log has not told yet.
+        both: How many operations both tell of.
+        notes: What is not wrong, and worth knowing.
     """
-    event = record.get("event")
-    if event == "read":
-        return [_ocsf(record, version, {"path": record.get("path"), **_held(record)}, "read")]
-    if event == "refused":
-        return [_ocsf(record, version, {"path": record.get("asked")}, "")]
-    if event in ("intent", "external", "proposed"):
-        files = record.get("files")
-        some = [one for one in files if isinstance(one, dict)] if isinstance(files, list) else []
-        return [_ocsf(record, version, _file(one), _activity(one)) for one in some]
-    return []
+
+    journal: JournalSummary
+    left: dict[str, tuple[int, float, int | None]]
+    both: int = 0
+    notes: list[str] = field(default_factory=list)
+    _alone: dict[str, str] = field(default_factory=dict)
+    _lost: dict[str, str] = field(default_factory=dict)
+    _again: dict[str, str] = field(default_factory=dict)
+    _moved: list[str] = field(default_factory=list)
+
+    @property
+    def unlogged(self) -> int:
+        return sum(number is None for _, _, number in self.left.values())
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        event, change, when = record["event"], str(record.get("change")), str(record.get("time"))
+        if event in ("intent", "external"):
+            self._begun(change, int(record["seq"]), when)
+        elif event == "decided":
+            # A decision is told of when the journal has it.
+            name = change if record.get("verdict") == "rejected" else str(record.get("grant"))
+            if record.get("verdict") in ("rejected", "revoked") and name in self.journal.waiting:
+                self._again[name] = when
+        elif record.get("journal") != self.journal.name:
+            return
+        elif event == "repaired":
+            self._accept(int(record.get("place") or 0), when)
+        else:
+            held = change if event == "outcome" else str(record.get("newest") or "")
+            ended = event == "start" or record.get("state") in _ENDS
+            if held and ended and held not in self.journal.operations:
+                self._lost.setdefault(held, self._alone.get(held, when))
+
+    def _begun(self, change: str, seq: int, when: str) -> None:
+        told = self.left.get(change)
+        if change not in self.journal.operations:
+            self._alone[change] = when
+        if told is None or told[2] not in (None, seq):
+            return
+        del self.left[change]
+        self.both += 1
+        if abs(_seconds(when) - told[1]) > _DAY:
+            self._moved.append(change)
+
+    def _accept(self, place: int, when: str) -> None:
+        """What is not in both by now was seen and written down, by a person or when the journal was repaired."""
+        gone = [one for one, (at, _, number) in self.left.items() if at <= place and number]
+        for change in gone:
+            del self.left[change]
+        if gone or self._lost or self._again or self._moved:
+            self.notes.append(
+                f"log and journal differed up to {when}, when `filepact state repair` wrote that down:"
+                f" {len(gone):,} operations were in the journal alone, {len(self._lost):,} in the log alone"
+            )
+        for found in (self._lost, self._again, self._moved):
+            found.clear()
+
+    def problems(self, first: int, last: int) -> list[str]:
+        """What is wrong, each a sentence without a full stop.
+
+        Args:
+            first: The number of the log's first record; earlier ones were given up.
+            last: That of its last.
+        """
+        found = []
+        left = [(at, one, number) for one, (at, _, number) in self.left.items() if number]
+        if left := sorted(each for each in left if each[2] >= first):
+            how = "the end of the log was cut off" if left[0][2] > last > 0 else _REMOVED
+            found.append(
+                f"the audit log does not tell of {_so_many(left)} of the journal, the newest {left[-1][1]}: {how}"
+            )
+        lost = self._lost
+        if self.journal.drops:
+            oldest = min((begun for _, begun, _ in self.journal.operations.values()), default=0.0)
+            lost = {
+                one: when
+                for one, when in lost.items()
+                if oldest and _seconds(when) > oldest + _AT_ONCE
+            }
+        if lost:
+            found.append(
+                f"the journal does not tell of {_so_many(lost)} of the audit log, the newest {[*lost][-1]} of"
+                f" {[*lost.values()][-1]}: it was put back to an older copy, or removed"
+            )
+        if self._again:
+            found.append(
+                f"what the audit log says was rejected or revoked is open again in the journal ({', '.join(self._again)}):"
+                " it was put back to an older copy"
+            )
+        if self._moved:
+            found.append(
+                f"the journal has another day than the audit log for {_so_many(self._moved)}, such as {self._moved[0]}"
+            )
+        return found
 
 
-def _activity(change: Mapping[str, Any]) -> str:
-    if not change.get("before"):
-        return "create"
-    return "change" if change.get("after") else "delete"
+_REMOVED: Final = "the log, or a part of it, was removed or put back to an older copy"
 
 
-def _file(change: Mapping[str, Any]) -> dict[str, Any]:
-    held = change.get("after") or change.get("before") or {}
-    path = f"{change.get('root')}/{change.get('path')}"
-    return {"path": path, **_held(held if isinstance(held, dict) else {})}
+def _so_many(operations: Collection[object]) -> str:
+    return f"{len(operations):,} operation{'s' * (len(operations) != 1)}"
 
 
-def _held(side: Mapping[str, Any]) -> dict[str, Any]:
-    facts: dict[str, Any] = {}
-    if side.get("sha256"):
-        facts["hashes"] = [{"algorithm_id": 3, "algorithm": "SHA-256", "value": side["sha256"]}]
-    if "size" in side:
-        facts["size"] = side["size"]
-    return facts
-
-
-def _ocsf(
-    record: Mapping[str, Any], version: str, file: Mapping[str, Any], activity: str
-) -> dict[str, Any]:
-    number = _ACTIVITIES.get(activity, 0)
-    path = str(file.get("path") or "")
-    allowed = record.get("event") not in ("refused", "proposed")
-    session = record.get("session")
-    session = session if isinstance(session, dict) else {}
-    return {
-        "category_uid": 1,
-        "class_uid": _CLASS,
-        "activity_id": number,
-        "type_uid": _CLASS * 100 + number,
-        "severity_id": _SEVERITIES[allowed],
-        "time": _milliseconds(str(record.get("time"))),
-        "action_id": 1 if allowed else 2,
-        "disposition_id": 1 if allowed else 2,
-        "status_id": 1 if allowed else 2,
-        "metadata": {
-            "version": "1.6.0",
-            "uid": str(record.get("seq")),
-            "product": {"name": "filepact", "vendor_name": "filepact", "version": version},
-            "original_event_uid": record.get("change"),
-        },
-        "actor": {
-            "app_name": session.get("name"),
-            "session": {"uid": session.get("id")},
-        },
-        "device": {"type_id": 0},
-        "file": {**file, "name": path.rpartition("/")[2], "type_id": 1},
-        **({"firewall_rule": {"name": record["rule"]}} if record.get("rule") else {}),
-    }
-
-
-def _milliseconds(stamp: str) -> int:
-    """A time as records have it, in milliseconds since the epoch; 0 for anything else."""
+def _seconds(stamp: str) -> float:
+    """A time as records have it, in seconds since the epoch; 0 for anything else."""
     from datetime import datetime  # noqa: PLC0415 - what records needs none
 
     try:
-        return int(datetime.fromisoformat(stamp).timestamp() * 1_000)
+        return datetime.fromisoformat(stamp).timestamp()
     except ValueError:
-        return 0
+        return 0.0

@@ -269,6 +269,7 @@ class Operation:
         lines: How many it added and removed; None where that was not counted when it was done.
         confirmed: Whether the disk and the journal confirmed that it lasts; only of what was done
             just now.
+        logged: The number of the audit log's record of it; only of what is begun just now.
     """
 
     id: ChangeId
@@ -287,6 +288,7 @@ class Operation:
     note: str = field(default="", compare=False)
     lines: tuple[int, int] | None = field(default=None, compare=False)
     confirmed: bool = field(default=True, compare=False)
+    logged: int | None = field(default=None, compare=False)
 
     @property
     def kept(self) -> ChangeSet:
@@ -341,7 +343,8 @@ class AuditOptions:
             take the last records.
         days: Files of the log that were last written so long ago are given up.
         megabytes: The oldest are given up when all take more.
-        heads: A file that signed heads are appended to as well, absolute; empty for none.
+        heads: Where signed heads are kept as well: the absolute path of a file, ``git:`` and that of a repository, or
+            the words of a command; empty for nowhere.
         syslog: The socket of a system's log that is told them as well, absolute; empty for none.
         telemetry: Where spans and counts go: ``provider`` for what the process has set up, or a file,
             absolute; empty for nowhere.
@@ -351,7 +354,7 @@ class AuditOptions:
     sync: bool = False
     days: int = 365
     megabytes: int = 1_000
-    heads: str = ""
+    heads: str | tuple[str, ...] = ""
     syslog: str = ""
     telemetry: str = ""
 

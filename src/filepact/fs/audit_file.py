@@ -22,7 +22,7 @@ from filepact.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from filepact.domain.audit import AuditCheck
+    from filepact.domain.audit import AuditCheck, JournalSummary
 
     MakeLine = Callable[[int, str], bytes]
     """Makes a record's line of its number and the hash of the line before it."""
@@ -178,18 +178,28 @@ class AuditFile:
                 f"the audit log {name} cannot be read ({error.strerror})"
             ) from None
 
-    def check(self, found: AuditCheck, tell: Callable[[str], None]) -> tuple[int, str] | None:
+    def check(
+        self,
+        found: AuditCheck,
+        tell: Callable[[str], None],
+        journal: Callable[[], JournalSummary | None] = lambda: None,
+    ) -> tuple[int, str] | None:
         """Hand all lines to a check; what the note tells of the last record, None where it is gone.
 
-        Nothing is appended meanwhile.
+        Nothing is appended meanwhile, so that what the journal tells is of the same moment.
         """
         if not os.path.isdir(self.folder):
-            return None
+            account = journal()
+            # Of what a journal tells, the log was begun before: by now it is there.
+            if not os.path.isdir(self.folder):
+                found.against(account)
+                return None
         with self._turn:
             if self._note < 0:
                 self._open()
             fcntl.flock(self._note, fcntl.LOCK_SH)
             try:
+                found.against(journal())
                 for file in self.files():
                     tell(f"reading {file.name}")
                     found.begin(file.name)

@@ -32,15 +32,16 @@ from filepact.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["CommitRecord", "GitFolder", "GitRevision"]
+__all__ = ["SAFE_SETTINGS", "CommitRecord", "GitFolder", "GitRevision"]
 
 _PATIENCE: Final = 120.0  # seconds without a byte
 _MOST_NAMES: Final = 512 << 20
 _PART: Final = 1 << 20
-_SETTINGS: Final = (
+SAFE_SETTINGS: Final = (
     *("core.hooksPath=/dev/null", "core.fsmonitor=false", "protocol.allow=never"),
     *("core.useReplaceRefs=false", "gc.auto=0", "core.alternateRefsCommand="),
 )
+"""Overrule what would have Git start programs that a repository names."""
 _NO_FILE: Final = {"120000": "is a link", "160000": "is a submodule"}
 _SUM: Final = {40: "sha1", 64: "sha256"}
 
@@ -96,7 +97,7 @@ class GitFolder:
             "GIT_TERMINAL_PROMPT": "0",
         }
         self.command = [program, "-C", path]
-        for one in _SETTINGS:
+        for one in SAFE_SETTINGS:
             self.command += ["-c", one]
         code, _, said = self._ask("rev-parse", "--git-dir")
         if code:

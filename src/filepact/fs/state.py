@@ -7,7 +7,7 @@ import json
 import os
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.document import content_id
 from filepact.errors import StateFailedError
@@ -16,21 +16,17 @@ from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import BinaryIO
 
     from filepact.domain.document import RootId
-    from filepact.domain.operation import AuditOptions
     from filepact.fs.index_file import IndexFile
     from filepact.fs.root import Root
 
 __all__ = [
     "NAME",
-    "AuditPipes",
     "StateFolder",
     "audit_in",
+    "holds",
     "journal_in",
-    "open_appending",
-    "open_audit_pipes",
     "open_state",
     "read_answers",
     "read_note",
@@ -45,9 +41,6 @@ NAME: Final = "store-name"
 _JOURNAL = "journal.db"
 _ANSWERS = "programs.json"
 _MOST_ANSWERS = 50
-
-_SYSLOG_PRIORITY: Final = 10 * 8 + 5  # of RFC 5424: authorization, notice
-_SYSLOG_SECONDS: Final = 2.0
 
 _LONGEST_NOTE = 1 << 20
 _ROOM = 1 << 18
@@ -205,14 +198,14 @@ def _keep_apart(path: str, root: RootId) -> None:
     Raises:
         StateFailedError: One lies within the other.
     """
-    if _holds(root, path):
+    if holds(root, path):
         raise StateFailedError(
             f"the root {root} holds the state folder {path}, where no agent may write",
             hint="Name folders below that root instead, or keep the state elsewhere with --state "
             "or FILEPACT_STATE_DIR.",
             holds=path,
         )
-    if _holds(path, root):
+    if holds(path, root):
         raise StateFailedError(
             f"the root {root} lies in the state folder {path}",
             hint="Choose another state folder with --state or FILEPACT_STATE_DIR.",
@@ -242,102 +235,6 @@ def audit_in(folder: str) -> str:
     return os.path.join(folder, "audit")
 
 
-@dataclass(frozen=True, slots=True)
-class AuditPipes:
-    """What of the audit log goes elsewhere, open whatever is within reach later.
-
-    Attributes:
-        heads: Takes signed heads.
-        spans: Takes telemetry.
-        telemetry: As in the settings.
-    """
-
-    heads: BinaryIO | None = None
-    spans: BinaryIO | None = None
-    telemetry: str = ""
-
-
-def open_audit_pipes(options: AuditOptions) -> AuditPipes:
-    """Open what the settings name for the audit log.
-
-    Raises:
-        StateFailedError: Something of it cannot be written.
-    """
-    if not options.enabled:
-        return AuditPipes()
-    heads = open_appending(options.heads)
-    if options.syslog:
-        heads = cast("BinaryIO", _Syslog(options.syslog, heads))
-    spans = open_appending(options.telemetry) if options.telemetry.startswith("/") else None
-    return AuditPipes(heads, spans, options.telemetry)
-
-
-class _Syslog:
-    """A system's log as a file that takes signed heads, each as one line, beside another file.
-
-    Args:
-        path: Its socket.
-        beside: The other file.
-    """
-
-    def __init__(self, path: str, beside: BinaryIO | None) -> None:
-        import socket  # noqa: PLC0415 - few want it
-
-        self._beside = beside
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._socket.settimeout(_SYSLOG_SECONDS)
-        self._path = path
-        try:
-            self._socket.connect(path)
-        except OSError as error:
-            self.close()
-            raise StateFailedError(
-                f"{path} does not take messages ({error.strerror}), but the settings send signed heads to it",
-                hint="Name the socket of a running system log as syslog in [audit], such as /dev/log.",
-            ) from None
-
-    def write(self, note: bytes) -> None:
-        if self._beside is not None:
-            self._beside.write(note)
-        told = json.dumps(note.decode())
-        said = f"<{_SYSLOG_PRIORITY}>filepact[{os.getpid()}]: audit head {told}"
-        try:
-            self._socket.send(said.encode())
-        except OSError as error:
-            if not isinstance(error, ConnectionError) and error.errno != errno.ENOTCONN:
-                raise
-            # It was started anew, or was not there the last time.
-            self._socket.connect(self._path)
-            self._socket.send(said.encode())
-
-    def flush(self) -> None:
-        if self._beside is not None:
-            self._beside.flush()
-
-    def close(self) -> None:
-        self._socket.close()
-        if self._beside is not None:
-            self._beside.close()
-
-
-def open_appending(path: str) -> BinaryIO | None:
-    """A file to which records are appended, open whatever is within reach later; None for no path.
-
-    Raises:
-        StateFailedError: It cannot be written.
-    """
-    if not path:
-        return None
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        return os.fdopen(os.open(path, flags, 0o600), "ab")
-    except OSError as error:
-        raise StateFailedError(
-            f"{path} cannot be written ({error.strerror}), and the settings name it in [audit]",
-            hint="Make its folder and give this account the right to append to it, or name another file.",
-        ) from None
-
-
 def whoami() -> tuple[int, str, str]:
     """The number and name of whoever runs this process, and the machine's name; a name may be empty."""
     import pwd  # noqa: PLC0415 - does not exist on Windows, where roots are refused first
@@ -350,7 +247,7 @@ def whoami() -> tuple[int, str, str]:
     return number, name, os.uname().nodename
 
 
-def _holds(outer: str, inner: str) -> bool:
+def holds(outer: str, inner: str) -> bool:
     """Whether a folder is another or lies in it, by what they are and not by their names.
 
     One folder may have several names: a second mount of it, or other letter case.  The inner one

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import apsw
 
+from filepact.domain.audit import JournalSummary
 from filepact.domain.operation import ContentProblem, JournalCheckResult, SalvageResult
 from filepact.errors import StateFailedError
 from filepact.store import connection as connections
@@ -27,14 +28,16 @@ from filepact.store.connection import Database, open_to_read, unfit
 from filepact.store.content import ContentStore, sync
 from filepact.store.rows import from_text
 from filepact.store.schema import check
+from filepact.store.upkeep import OWN, account
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from filepact.store.transaction import Transaction
 
-__all__ = ["check_journal", "damaged_contents", "salvage", "unusable"]
+__all__ = ["check_journal", "damaged_contents", "read_account", "salvage", "unusable"]
 
+_TELLS_RECORDS: Final = 10  # the version of the tables that names records of the audit log
 _LOADED: Final = 64 * 1024 * 1024
 _PROBLEMS: Final = 20
 _PATIENT: Final = 1.0
@@ -92,6 +95,30 @@ def check_journal(
             )
     except (apsw.CorruptError, apsw.NotADBError) as error:
         return JournalCheckResult((f"the file cannot be read as a journal ({error})",))
+
+
+def read_account(path: str | None) -> JournalSummary:
+    """What a journal tells of operations and of what is open.
+
+    Args:
+        path: Its file; other processes may use it meanwhile.  None for one that is not there.
+
+    Raises:
+        StateFailedError: It cannot be read as a journal, or is of a newer filepact.
+    """
+    if path is None:
+        return JournalSummary(OWN, {})
+    try:
+        with _reading(path) as tx:
+            version = tx.value("PRAGMA user_version")
+            if version == 0:
+                return JournalSummary(OWN, {})
+            return account(tx, OWN, "logged" if version >= _TELLS_RECORDS else "NULL")
+    except apsw.Error as error:
+        raise StateFailedError(
+            f"the journal cannot be read ({error})",
+            hint="`filepact state check` says what is damaged, `filepact state repair` keeps the rest.",
+        ) from None
 
 
 @contextmanager
@@ -341,9 +368,8 @@ def _read_table(connection: apsw.Connection, table: str, key: str, read: _Read) 
         return
     found: dict[tuple[Any, ...], None] = {}
     for order in ("ASC", "DESC"):
-        rows = connection.execute(f"{query} ORDER BY {key} {order}")
         try:
-            for row in rows:
+            for row in connection.execute(f"{query} ORDER BY {key} {order}"):
                 found[row] = None
         except _BROKEN:
             continue

@@ -6,6 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from filepact.domain.document import content_id
 from filepact.domain.operation import JournalEvent
 from filepact.errors import FilepactError
 from filepact.store import upkeep
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from filepact.domain.audit import JournalSummary
     from filepact.domain.change import ChangeSet
     from filepact.domain.operation import ChangeId, Operation, OperationState
     from filepact.store.gateway import SqliteGatewayStore
@@ -142,6 +144,7 @@ class PostgresStore(SqlStore):
         )
         self._takes_over = takes_over
         super().__init__(self._server, _RowContents())
+        self.name = f"database {content_id(f'{url} {schema} {workspace}'.encode())[:12]}"
 
     @property
     def waiting(self) -> int:
@@ -205,6 +208,11 @@ class PostgresStore(SqlStore):
     def go_to(self, tx: Transaction, seq: int | None) -> None:
         """As for `SqlStore`; within a transaction that goes behind the last place in the end."""
         tx.run(_GO_TO, (None if seq is None else seq - 1,))
+
+    def account(self) -> JournalSummary:
+        """What it tells of operations; of those that other state folders have begun, their logs tell."""
+        ours = "CASE WHEN holder = current_setting('filepact.holder') THEN logged ELSE 0 END"
+        return self._server.read(lambda tx: upkeep.account(tx, self.name, ours, drops=True))
 
     def now(self) -> float:
         """As in the journal's protocol: by the clock of the server."""
@@ -275,7 +283,7 @@ def _claim(tx: Transaction, whose: str) -> None:
     )
     tx.run(
         "UPDATE operation o SET holder = current_setting('filepact.holder'),"
-        " token = current_setting('filepact.token')::bigint " + whose
+        " token = current_setting('filepact.token')::bigint, logged = NULL " + whose
     )
 
 

@@ -423,7 +423,15 @@ CREATE INDEX gateway_ended_at ON gateway_ended_all (workspace, at);
 CREATE VIEW gateway_ended AS SELECT session, at, until FROM gateway_ended_all WHERE workspace = @HERE;
 """.replace("@HERE", _HERE)
 
-MIGRATIONS: Final[tuple[str, ...]] = (_VERSION_1, _VERSION_2, _VERSION_3)
+_VERSION_4 = """
+-- The number of its record in the audit log of its holder, if there is one.
+ALTER TABLE operation_all ADD COLUMN logged bigint;
+CREATE OR REPLACE VIEW operation AS SELECT seq, id, kind, session, tool, summary, created, target, undone_by,
+    state, approved_by, note, added, removed, turn, call, holder, token, logged
+    FROM operation_all WHERE workspace = @HERE;
+""".replace("@HERE", _HERE)
+
+MIGRATIONS: Final[tuple[str, ...]] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
 """Step ``n`` (from 1) takes a schema from version ``n - 1`` to ``n``."""
 
 

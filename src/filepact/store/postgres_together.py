@@ -70,9 +70,9 @@ _CONTENTS: Final = (
 _IMAGES: Final = "INSERT INTO image SELECT * FROM unnest(%s::bigint[], %s::bytea[])"
 _OPERATIONS: Final = (
     "INSERT INTO operation (seq, id, kind, session, tool, summary, created, target, approved_by,"
-    " note, added, removed, turn, call, state) SELECT u.*, 'intended' FROM unnest(%s::bigint[],"
+    " note, added, removed, turn, call, logged, state) SELECT u.*, 'intended' FROM unnest(%s::bigint[],"
     " %s::text[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::float8[], %s::text[],"
-    " %s::text[], %s::text[], %s::integer[], %s::integer[], %s::text[], %s::text[]) u"
+    " %s::text[], %s::text[], %s::integer[], %s::integer[], %s::text[], %s::text[], %s::bigint[]) u"
 )
 _CHANGES: Final = (
     "INSERT INTO operation_change SELECT * FROM unnest(%s::bigint[], %s::integer[], %s::bigint[],"
@@ -254,6 +254,7 @@ def _operation(one: Operation, session: int) -> tuple[Any, ...]:
         *(one.lines or (None, None)),
         one.session.turn,
         one.session.call,
+        one.logged,
     )
 
 

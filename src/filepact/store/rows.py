@@ -210,8 +210,8 @@ def insert_operation(tx: Transaction, operation: Operation, session: int | None 
     return int(
         tx.value(
             "INSERT INTO operation (id, kind, session, tool, summary, created, target, undone_by,"
-            " state, approved_by, note, added, removed, turn, call)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, NULL, 'intended', ?, ?, ?, ?, ?, ?)"
+            " state, approved_by, note, added, removed, turn, call, logged)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, NULL, 'intended', ?, ?, ?, ?, ?, ?, ?)"
             " RETURNING seq",
             to_row(
                 operation.id,
@@ -226,6 +226,7 @@ def insert_operation(tx: Transaction, operation: Operation, session: int | None 
                 *(operation.lines or (None, None)),
                 operation.session.turn,
                 operation.session.call,
+                operation.logged,
             ),
         )
     )

@@ -212,6 +212,11 @@ _VERSION_9 = """
 ALTER TABLE session ADD COLUMN actor_user ANY NOT NULL DEFAULT '';
 """
 
+# The number of the audit log's record of it; none where nothing was recorded, nor of older rows.
+_VERSION_10 = """
+ALTER TABLE operation ADD COLUMN logged INTEGER;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _VERSION_1,
     _VERSION_2,
@@ -222,6 +227,7 @@ MIGRATIONS: tuple[str, ...] = (
     _VERSION_7,
     _VERSION_8,
     _VERSION_9,
+    _VERSION_10,
 )
 """Step ``n`` (from 1) takes a journal from version ``n - 1`` to ``n``."""
 

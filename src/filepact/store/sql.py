@@ -85,6 +85,7 @@ class SqlStore:
     def __init__(self, database: Database, contents: ContentStore) -> None:
         self._database = database
         self._contents = contents
+        self.name = upkeep.OWN
 
     @property
     def contents(self) -> ContentStore:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from filepact.domain.operation import JournalStatistics, PruneResult
 from filepact.errors import NoChangeError, PendingFullError, UserDeniedError
@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from filepact.domain.audit import JournalSummary
     from filepact.domain.operation import Approval, Operation, Proposal, ProposalLimits
     from filepact.store.content import ContentStore
     from filepact.store.transaction import Database, Transaction
 
 __all__ = [
+    "OWN",
     "PROPOSED",
+    "account",
     "check_room",
     "check_waits",
     "commit_proposal",
@@ -30,6 +33,9 @@ __all__ = [
     "reopen",
     "statistics",
 ]
+
+OWN: Final = "journal.db"
+"""The name of a journal in its state folder."""
 
 _MEGABYTE = 1_000_000
 
@@ -112,6 +118,26 @@ def commit_proposal(tx: Transaction, operation: Operation) -> None:
         "UPDATE proposal SET state = 'committed', decided_by = ? WHERE id = ?",
         (to_text(operation.approved_by), operation.id),
     )
+
+
+def account(
+    tx: Transaction, name: str, logged: str = "logged", *, drops: bool = False
+) -> JournalSummary:
+    """What a journal tells of operations and of what is open; arguments as of `JournalSummary`.
+
+    Args:
+        tx: Where it is asked.
+        name: As there.
+        logged: The number of the record of an operation in the log that is here, in SQL.
+        drops: As there.
+    """
+    from filepact.domain.audit import JournalSummary  # noqa: PLC0415 - only checks need it
+
+    rows = tx.all("SELECT id, seq, created, {logged} FROM operation".replace("{logged}", logged))
+    waiting = tx.all("SELECT id FROM proposal WHERE state = 'proposed'")
+    waiting += tx.all("SELECT id FROM session_approval WHERE revoked IS NULL")
+    operations = {str(one): (seq, created, number) for one, seq, created, number in rows}
+    return JournalSummary(name, operations, frozenset(str(one) for (one,) in waiting), drops)
 
 
 def reopen(tx: Transaction, change_id: str) -> None:

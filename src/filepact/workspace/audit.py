@@ -1,7 +1,7 @@
 """The audit log: every call, reading, refusal, proposal, decision and effect, recorded so that it can be checked.
 
-The journal is for undoing and can be pruned; this is the account.  What is to be done is written down before its effect, by
-`AuditedJournal`, so that no way of changing files passes it by.  What files hold is never in it.
+The journal is for undoing and can be pruned; this is the account.  What is to be done is written down before its effect,
+whatever changes the files.  What they hold is never in it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from filepact.domain.document import content_id
 from filepact.errors import FilepactError, NotFoundError, StateFailedError
 from filepact.text.secrets import redact
-from filepact.values import begun, late_logger
+from filepact.values import begun, late_logger, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import BinaryIO
 
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import Document, Revision
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from filepact.domain.policy import Policy
     from filepact.domain.session_approval import SessionApproval
     from filepact.fs.audit_file import AuditFile
-    from filepact.fs.state import AuditPipes
+    from filepact.fs.audit_pipes import AuditPipes
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.telemetry import Telemetry
 
@@ -69,7 +68,7 @@ class AuditLog:
         folder: Where it is, or is made with the first record.
         options: What is to be kept.
         about: What this process tells of itself with its first record.
-        outside: A file that signed heads are appended to as well; closed with the log.
+        outside: What keeps signed heads elsewhere as well; closed with the log.
         telemetry: Makes spans and counts of what it is told; closed with the log.
     """
 
@@ -78,7 +77,7 @@ class AuditLog:
         folder: str,
         options: AuditOptions,
         about: Callable[[], Mapping[str, object]],
-        outside: BinaryIO | None = None,
+        outside: AuditPipes | None = None,
         telemetry: Telemetry | None = None,
     ) -> None:
         self.telemetry = telemetry
@@ -96,6 +95,7 @@ class AuditLog:
         self._lost = 0
         self._since = 0
         self._signer: Thread | None = None
+        self._warned = False
 
     @cached_property
     def file(self) -> AuditFile:
@@ -106,13 +106,16 @@ class AuditLog:
 
     # -- what is told ---------------------------------------------------------------------
 
-    def record(self, event: str, facts: Mapping[str, object], *, needed: bool = False) -> None:
+    def record(self, event: str, facts: Mapping[str, object], *, needed: bool = False) -> int:
         """Write down what happens.
 
         Args:
             event: One word.
             facts: What is told of it.
             needed: Whether it may not happen otherwise.
+
+        Returns:
+            The number of its record; 0 where it could not be written.
 
         Raises:
             StateFailedError: It cannot be written, and is needed.
@@ -121,7 +124,7 @@ class AuditLog:
         records = [*held, (event, facts, time.time())]
         if held:
             held.clear()
-        self._write(records, needed=needed)
+        return self._write(records, needed=needed)
 
     def gather(self) -> Callable[[], None]:
         """From now on calls are written down together, before anybody is shown what came of them.
@@ -130,16 +133,16 @@ class AuditLog:
             What writes them down: to be called before an answer is sent.
         """
         self._gathers = True
-        return self._write
+        return cast("Callable[[], None]", self._write)
 
-    def _write(self, added: Sequence[_Record] = (), *, needed: bool = False) -> None:
-        """Write down what was gathered, and more; also waits until others have done so."""
+    def _write(self, added: Sequence[_Record] = (), *, needed: bool = False) -> int:
+        """Write down what was gathered, and more; also waits until others have done so.  The number of the last."""
         with self._writing:
             # Others may add to it, and nobody else takes from it.
             records = [self._gathered.popleft() for _ in range(len(self._gathered))]
             records += added
             if not records:
-                return
+                return 0
             try:
                 if self._lost:
                     event, facts, when = records[0]
@@ -171,6 +174,8 @@ class AuditLog:
                     raise
                 self._lost += len(records)
                 _log.warning("not in the audit log: %s", error.message)
+                return 0
+            return seq
 
     def hold(self) -> None:
         """What this thread's call reads is written down with whatever is recorded next, its end at the latest.
@@ -267,53 +272,60 @@ class AuditLog:
             )
         key = self.file.key(new_key)
         public = verifier(_ORIGIN, key)
-        notes: list[str] = []
+        signed: list[tuple[int, str]] = []
 
         def make(seq: int, before: str) -> bytes:
-            notes.append(sign(_ORIGIN, key, head_text(_ORIGIN, seq - 1, before)))
-            return line_of(seq, before, "head", {"key": public, "note": notes[-1]}, time.time())
+            note = sign(_ORIGIN, key, head_text(_ORIGIN, seq - 1, before))
+            signed.append((seq - 1, note))
+            return line_of(seq, before, "head", {"key": public, "note": note}, time.time())
 
         self.file.append(self._mend, make)
         self.file.sync()
         with self._lock:
             self._since = 0
-        if self._outside is not None:
-            try:
-                self._outside.write(notes[-1].encode())
-                self._outside.flush()
-            except OSError as error:
-                raise StateFailedError(
-                    f"a signed head of the audit log was not kept outside ({error.strerror})"
-                ) from None
-        return notes[-1]
+        seq, note = signed[-1]
+        places, failed = ((), "") if self._outside is None else self._outside.keep(note)
+        for place in places:
+            self.record("kept", {"head": seq, "place": place})
+        if failed:
+            raise StateFailedError(
+                f"a signed head of the audit log was not kept outside ({failed})",
+                hint="Correct that place, or [audit] in your settings; then: filepact audit sign",
+            )
+        return note
 
-    def _signs(self) -> bool:
-        """Whether signatures can be made; without the extra the log is a chain of hashes alone."""
+    def _try_to_sign(self) -> None:
+        """Sign, where that can be done; without the extra the log is a chain of hashes alone.
+
+        What goes wrong is told once, as it mostly stays so, and keeps nobody from anything.
+        """
         from filepact.text.signed_note import can_sign  # noqa: PLC0415 - as above
 
-        able = can_sign()
-        if not able and self._outside is not None:
-            _log.warning("no signed heads are kept outside: filepact[sign] is not installed")
-        return able
+        said = ""
+        try:
+            if can_sign():
+                self.sign()
+            elif self._outside is not None and self._outside.heads:
+                said = "no signed heads are kept outside: filepact[sign] is not installed"
+        except StateFailedError as error:
+            said = error.message
+        if said and not self._warned:
+            self._warned = True
+            _log.warning("the audit log: %s", said)
 
     def close(self) -> None:
         """Sign what is not signed, if it is much, and give up what is too old."""
-        signer = self._signer
-        if signer is not None:
-            signer.join()
-        if self._gathered:
-            self._write()
+        if self._signer is not None:
+            self._signer.join()
+        self._write()
         if self._started:
-            try:
-                if self._since > _FEW and self._signs():
-                    self.sign()
+            if self._since > _FEW:
+                self._try_to_sign()
+            with suppress(StateFailedError):  # the next one does it
                 self._retire()
-            except StateFailedError as error:
-                _log.warning("the audit log: %s", error.message)
             self.file.close()
         if self._outside is not None:
-            with suppress(OSError):
-                self._outside.close()
+            self._outside.close()
         if self.telemetry is not None:
             self.telemetry.close()
 
@@ -330,16 +342,8 @@ class AuditLog:
 
     def _sign_later(self) -> None:
         """Sign in a thread: the first time it takes a while."""
-
-        def run() -> None:
-            try:
-                if self._signs():
-                    self.sign()
-            except StateFailedError as error:
-                _log.warning("the audit log is not signed: %s", error.message)
-
         if self._signer is None or not self._signer.is_alive():
-            self._signer = Thread(target=run, name="audit", daemon=True)
+            self._signer = Thread(target=self._try_to_sign, name="audit", daemon=True)
             begun(self._signer)  # else the next call tries it
 
     def _retire(self) -> None:
@@ -366,7 +370,8 @@ def audit_log(
     folder: str,
     policy: Policy,
     user: tuple[int, str, str],
-    outside: AuditPipes,
+    outside: AuditPipes | None,
+    journal: JournalStore,
 ) -> AuditLog | None:
     """The audit log of a process; None where the settings want none.
 
@@ -376,6 +381,7 @@ def audit_log(
         policy: The rules in force, of which it tells the hash.
         user: What the system says of who runs this, as `filepact.fs.state.whoami` has it.
         outside: What else is told of it.
+        journal: The journal; the newest of its operations is noted with the first record.
 
     Raises:
         InvalidParamsError: The settings want telemetry, and its packages are not installed.
@@ -385,16 +391,19 @@ def audit_log(
 
     def about() -> dict[str, object]:
         rules = repr((policy.rules, policy.fallbacks)).encode("utf-8", "backslashreplace")
-        number, name, machine = user
-        facts = {"format": 1, "user": name or number, "machine": machine}
-        return {**facts, "policy": content_id(rules)[:16]}
+        facts: dict[str, object] = {"format": 1, "user": user[1] or user[0], "machine": user[2]}
+        facts |= {"policy": content_id(rules)[:16], "journal": journal.name}
+        with suppress(FilepactError):
+            for newest in journal.operations(limit=1):
+                facts |= {"newest": newest.id, "place": newest.seq}
+        return facts
 
     telemetry = None
-    if outside.telemetry:
+    if outside is not None and outside.telemetry:
         from filepact.workspace.telemetry import telemetry_of  # noqa: PLC0415 - few want it
 
         telemetry = telemetry_of(outside.telemetry, outside.spans)
-    return AuditLog(folder, options, about, outside.heads, telemetry)
+    return AuditLog(folder, options, about, outside, telemetry)
 
 
 def _session(session: Session) -> dict[str, object]:
@@ -448,7 +457,9 @@ class _AuditedJournal:
         contents: Mapping[str, bytes],
         meanwhile: Callable[[], None] | None = None,
     ) -> Operation:
-        self._tell("intent", operation, operation.changes, contents, _decision(operation))
+        decision = {"approved_by": _name(operation.approved_by)} if operation.approved_by else {}
+        number = self._tell("intent", operation, operation.changes, contents, decision)
+        operation = replace(operation, logged=number or None)
         try:
             return self._store.begin(operation, contents, meanwhile)
         except FilepactError as error:
@@ -458,8 +469,10 @@ class _AuditedJournal:
             raise
 
     def adopt(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
-        self._tell("external", operation, operation.changes, contents, {})
-        return self._store.adopt(operation, contents)
+        number = self._tell("external", operation, operation.changes, contents, {})
+        adopted = self._store.adopt(replace(operation, logged=number or None), contents)
+        self._ended(adopted.id, "applied")
+        return adopted
 
     def finish(
         self,
@@ -470,7 +483,12 @@ class _AuditedJournal:
         changes: ChangeSet | None = None,
     ) -> None:
         self._store.finish(change_id, state=state, note=note, changes=changes)
-        self._log.record("outcome", {"change": change_id, "state": state})
+        self._ended(change_id, state)
+
+    def _ended(self, change_id: ChangeId, state: OperationState) -> None:
+        # Told when the journal has it, and which one: it can be asked for it later.
+        facts = {"change": change_id, "state": state, "journal": self._store.name}
+        self._log.record("outcome", facts)
 
     def propose(
         self,
@@ -482,9 +500,8 @@ class _AuditedJournal:
         rest: Proposal | None = None,
         decided: Approval | None = None,
     ) -> None:
-        facts: dict[str, object] = {"rule": proposal.rule}
-        if supersedes:
-            facts["supersedes"] = list(supersedes)
+        more = {"supersedes": list(supersedes)} if supersedes else {}
+        facts: dict[str, object] = {"rule": proposal.rule, **more}
         if decided is not None:
             facts["by"] = _name(str(decided.actor))
         self._tell("proposed", proposal, proposal.changes, contents, facts)
@@ -542,7 +559,8 @@ class _AuditedJournal:
         changes: ChangeSet,
         contents: Mapping[str, bytes],
         more: Mapping[str, object],
-    ) -> None:
+    ) -> int:
+        """Tell of a change; the number of the last record that does."""
         facts: dict[str, object] = {
             "change": change.id,
             "kind": change.kind,
@@ -551,11 +569,12 @@ class _AuditedJournal:
             **({"target": change.target} if change.target else {}),
             **more,
         }
-        some = changes.changes
+        some, number = changes.changes, 0
         for start in range(0, len(some), _FILES):
             files = [self._change(one, contents) for one in some[start : start + _FILES]]
             part = {"part": start // _FILES + 1} if len(some) > _FILES else {}
-            self._log.record(event, {**facts, **part, "files": files}, needed=True)
+            number = self._log.record(event, {**facts, **part, "files": files}, needed=True)
+        return number
 
     def _change(self, change: FileChange, contents: Mapping[str, bytes]) -> dict[str, object]:
         facts: dict[str, object] = {"root": change.path.root, "path": _name(change.path.path)}
@@ -563,10 +582,6 @@ class _AuditedJournal:
             if side is not None:
                 facts[key] = _side(side, contents)
         return facts
-
-
-def _decision(operation: Operation) -> dict[str, object]:
-    return {"approved_by": _name(operation.approved_by)} if operation.approved_by else {}
 
 
 def _side(side: Revision, contents: Mapping[str, bytes]) -> dict[str, object]:

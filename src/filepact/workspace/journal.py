@@ -48,7 +48,12 @@ class JournalStore(Protocol):
 
     Contents come with the row that needs them: ``contents`` maps content ids to bytes and must
     hold every content that the change set names and the store does not have.
+
+    Attributes:
+        name: Which journal this is, as records of the audit log name it.
     """
+
+    name: str
 
     def content(self, content_id: str) -> bytes:
         """Stored bytes.

@@ -10,25 +10,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact import VERSION
-from filepact.app import open_audit
-from filepact.config.person import state_folder
-from filepact.domain.audit import AuditCheck, ocsf_event, parse
+from filepact.app import check_audit, open_audit
+from filepact.config.person import read_settings, state_folder
+from filepact.domain.audit import parse
 from filepact.errors import InvalidParamsError, NotFoundError
 from filepact.faces.cli.context import opened
-from filepact.faces.cli.render import count, size
-from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText, plain
+from filepact.faces.cli.render import CheckResult, count, size
+from filepact.faces.cli.screen import (
+    DONE,
+    FAILED,
+    NOTHING,
+    UNCOMPARED,
+    CommandAnswer,
+    TerminalText,
+    plain,
+)
 from filepact.faces.cli.turns import time_named
 from filepact.text.signed_note import can_sign, check_verifier, split_notes
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
+    from filepact.config.settings import Settings
     from filepact.domain.audit import AuditCheckResult
     from filepact.faces.cli.screen import Style, Terminal
     from filepact.workspace.audit import AuditLog
 
-__all__ = ["export", "sign", "stats", "verify"]
+__all__ = ["check_accounts", "export", "ocsf_event", "sign", "stats", "verify"]
 
 _SHOWN: Final = 20
 _MOST: Final = 10  # rows of one table
@@ -50,45 +59,87 @@ def verify(arguments: Namespace, screen: Terminal) -> CommandAnswer:
                 f"--key: {error}",
                 hint="`filepact audit verify` prints the keys that the log names.",
             ) from None
-    folder = state_folder(arguments.state)
-    log = open_audit(folder)
-    if log is None and not heads:
-        return CommandAnswer(
-            plain("nothing was recorded yet\n"), {"records": 0, "sound": None}, NOTHING
-        )
-    check, head = AuditCheck(arguments.key or (), heads), None
-    if log is not None:
-        head = log.file.check(check, screen.patience())
-        log.close()
-    found = check.end(head)
+    settings = read_settings(arguments.config)
+    found = check_audit(
+        state_folder(arguments.state),
+        settings,
+        screen.patience(),
+        heads=heads,
+        keys=arguments.key or (),
+    )
+    if not found.records and not found.problems:
+        said = "nothing was recorded yet\n"
+        return CommandAnswer(plain(said), {"records": 0, "sound": None, "compared": False}, NOTHING)
+    # Who names heads wants the log compared with them, and with the journal besides.
+    compared = bool(found.kept) if arguments.heads else found.compared
     facts = {
-        "sound": not found.problems,
+        "sound": False if found.problems else True if compared else None,
+        "compared": compared,
         "records": found.records,
         "first": found.first,
         "last": found.last,
         "signed": found.signed,
         "heads": found.kept,
+        "taken": found.taken or None,
+        "operations": found.operations,
+        "unlogged": found.unlogged,
         "keys": list(found.keys),
         "problems": [
-            {"file": one.file, "line": one.line, "said": one.said} for one in found.problems
+            {"file": one.file, "line": one.line, "said": one.said, "next": one.next}
+            for one in found.problems
         ],
         "notes": list(found.notes),
     }
-    code = FAILED if found.problems else DONE
-    return CommandAnswer(tuple(_verdict(found)), facts, code, long=len(found.problems) > _SHOWN)
+    code = FAILED if found.problems else DONE if compared else UNCOMPARED
+    verdict = tuple(_verdict(found, compared=compared))
+    return CommandAnswer(verdict, facts, code, long=len(found.problems) > _SHOWN)
 
 
-def _verdict(found: AuditCheckResult) -> Iterator[TerminalText]:
+def check_accounts(
+    state: str, settings: Settings, tell: Callable[[str], None]
+) -> Iterator[CheckResult]:
+    """Whether the audit log is whole and tells what the journal tells, and when a signed head was last kept outside."""
+    found = check_audit(state, settings, tell)
+    name, records = "audit log", count(found.records, "record")
+    if found.problems:
+        first = found.problems[0]
+        said = f"{first.said}{f', and {len(found.problems) - 1} more' * (len(found.problems) > 1)}"
+        yield CheckResult(name, "fail", said, first.next or "`filepact audit verify` says where.")
+    elif found.compared:
+        both = count(found.operations, "operation")
+        yield CheckResult(name, "ok", f"{records}, whole; {both} as the journal tells them")
+    elif found.records:
+        said = "; ".join((f"{records}, and nothing to compare them with", *found.notes))
+        yield CheckResult(name, "none", said)
+    if settings.audit is None or not (settings.audit.enabled and settings.audit.heads):
+        return
+    after = "`filepact audit sign` keeps one there now."
+    last = f"the last signed head was kept there at {found.taken}" if found.taken else ""
+    if found.late:
+        said = f"{last or 'none was kept there yet'}, and a newer one was not"
+        yield CheckResult("heads outside", "warn", said, after)
+    elif found.taken:
+        yield CheckResult("heads outside", "ok", last)
+    else:
+        yield CheckResult("heads outside", "none", "no signed head was kept there yet", after)
+
+
+def _verdict(found: AuditCheckResult, *, compared: bool) -> Iterator[TerminalText]:
     records = f"{count(found.records, 'record')}, {found.first:,} to {found.last:,}"
     if found.problems:
         yield TerminalText("not whole", "bad")
         yield TerminalText(f": {records}, {count(len(found.problems), 'problem')}\n")
-    else:
+    elif compared:
         yield TerminalText("whole", "good")
         yield TerminalText(f": {records}\n")
+    else:
+        yield TerminalText("not compared", "warn")
+        yield TerminalText(f": {records}, whole as far as they tell themselves\n")
     for problem in found.problems[:_SHOWN]:
         where = f"{problem.file}:{problem.line}: " if problem.line else ""
         yield TerminalText(f"  {where}{problem.said}\n", "warn")
+    for after in dict.fromkeys(one.next for one in found.problems if one.next):
+        yield TerminalText(f"  {after}\n")
     if len(found.problems) > _SHOWN:
         yield TerminalText(f"  and {len(found.problems) - _SHOWN} more; --json lists them\n")
     for note in found.notes[:_SHOWN]:
@@ -100,16 +151,20 @@ def _verdict(found: AuditCheckResult) -> Iterator[TerminalText]:
         else "that needs pip install 'filepact[sign]'"
     )
     yield from _row("signed", f"{signed}; {how}")
+    both = f"{count(found.operations, 'operation')} in both"
+    if found.unlogged:
+        both += f", {found.unlogged:,} from when there was no audit log"
+    yield from _row("journal", both)
+    taken = f", the last taken at {found.taken}" if found.taken else ""
     yield from _row(
-        "kept", f"{count(found.kept, 'head')} from elsewhere compared" if found.kept else _ADVICE
+        "kept",
+        f"{count(found.kept, 'head')} from elsewhere compared{taken}" if found.kept else _ADVICE,
     )
     for key in found.keys:
         yield from _row("key", key)
 
 
-_ADVICE: Final = (
-    "no heads from elsewhere; only with --heads is a log that was written anew found out"
-)
+_ADVICE: Final = "no heads from elsewhere; only they show that log and journal were put back or written anew together"
 
 
 def sign(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
@@ -257,3 +312,94 @@ def _text(name: str) -> str:
 def _row(name: str, value: str, style: Style = "plain") -> Iterator[TerminalText]:
     yield TerminalText(f"{name:<9}", "dim")
     yield TerminalText(f"{value}\n", style)
+
+
+# -- for other programs ----------------------------------------------------------------------------
+
+_ACTIVITIES: Final[Mapping[str, int]] = {"create": 1, "read": 2, "change": 3, "delete": 4}
+_CLASS: Final = 1001  # File System Activity
+_SEVERITIES: Final = {True: 1, False: 3}  # informational, medium
+
+
+def ocsf_event(record: Mapping[str, Any], version: str) -> list[dict[str, Any]]:
+    """A record as events of the class File System Activity of OCSF 1.6, one for each file; often none.
+
+    Args:
+        record: As it was read from the log.
+        version: Of filepact.
+    """
+    event = record.get("event")
+    if event == "read":
+        return [_ocsf(record, version, {"path": record.get("path"), **_held(record)}, "read")]
+    if event == "refused":
+        return [_ocsf(record, version, {"path": record.get("asked")}, "")]
+    if event in ("intent", "external", "proposed"):
+        files = record.get("files")
+        some = [one for one in files if isinstance(one, dict)] if isinstance(files, list) else []
+        return [_ocsf(record, version, _file(one), _activity(one)) for one in some]
+    return []
+
+
+def _activity(change: Mapping[str, Any]) -> str:
+    if not change.get("before"):
+        return "create"
+    return "change" if change.get("after") else "delete"
+
+
+def _file(change: Mapping[str, Any]) -> dict[str, Any]:
+    held = change.get("after") or change.get("before") or {}
+    path = f"{change.get('root')}/{change.get('path')}"
+    return {"path": path, **_held(held if isinstance(held, dict) else {})}
+
+
+def _held(side: Mapping[str, Any]) -> dict[str, Any]:
+    facts: dict[str, Any] = {}
+    if side.get("sha256"):
+        facts["hashes"] = [{"algorithm_id": 3, "algorithm": "SHA-256", "value": side["sha256"]}]
+    if "size" in side:
+        facts["size"] = side["size"]
+    return facts
+
+
+def _ocsf(
+    record: Mapping[str, Any], version: str, file: Mapping[str, Any], activity: str
+) -> dict[str, Any]:
+    number = _ACTIVITIES.get(activity, 0)
+    path = str(file.get("path") or "")
+    allowed = record.get("event") not in ("refused", "proposed")
+    session = record.get("session")
+    session = session if isinstance(session, dict) else {}
+    return {
+        "category_uid": 1,
+        "class_uid": _CLASS,
+        "activity_id": number,
+        "type_uid": _CLASS * 100 + number,
+        "severity_id": _SEVERITIES[allowed],
+        "time": _milliseconds(str(record.get("time"))),
+        "action_id": 1 if allowed else 2,
+        "disposition_id": 1 if allowed else 2,
+        "status_id": 1 if allowed else 2,
+        "metadata": {
+            "version": "1.6.0",
+            "uid": str(record.get("seq")),
+            "product": {"name": "filepact", "vendor_name": "filepact", "version": version},
+            "original_event_uid": record.get("change"),
+        },
+        "actor": {
+            "app_name": session.get("name"),
+            "session": {"uid": session.get("id")},
+        },
+        "device": {"type_id": 0},
+        "file": {**file, "name": path.rpartition("/")[2], "type_id": 1},
+        **({"firewall_rule": {"name": record["rule"]}} if record.get("rule") else {}),
+    }
+
+
+def _milliseconds(stamp: str) -> int:
+    """A time as records have it, in milliseconds since the epoch; 0 for anything else."""
+    from datetime import datetime  # noqa: PLC0415 - what records needs none
+
+    try:
+        return int(datetime.fromisoformat(stamp).timestamp() * 1_000)
+    except ValueError:
+        return 0

@@ -27,6 +27,7 @@ from filepact.config.layers import SettingsSource
 from filepact.config.person import read_settings, read_trust, rule_files, settings_file
 from filepact.config.rule_files import find_problems
 from filepact.errors import FilepactError
+from filepact.faces.cli.audit import check_accounts
 from filepact.faces.cli.connections import connections
 from filepact.faces.cli.context import find_context, opened
 from filepact.faces.cli.hosts import entry_options, hook_words, own_command
@@ -103,7 +104,8 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         try:
             settings = read_settings(arguments.config)
             found.append(check_guard(settings.guard))
-            found.append(check_extras("" if settings.audit is None else settings.audit.heads))
+            found.append(check_extras(settings.audit is not None and bool(settings.audit.heads)))
+            found += check_accounts(context.state, settings, screen.patience())
             with opened(arguments, context) as workspace:
                 found += check_folders(workspace)
                 found.append(check_wall(workspace, context.state, settings.guard.landlock))
@@ -195,11 +197,11 @@ def check_programs() -> Iterator[CheckResult]:
             )
 
 
-def check_extras(heads: str) -> CheckResult:
+def check_extras(heads: bool) -> CheckResult:
     """The packages that only some people need, by the name of the extra that brings them.
 
     Args:
-        heads: Where signed heads of the audit log are to be kept as well; empty for nowhere.
+        heads: Whether signed heads of the audit log are to be kept elsewhere as well.
     """
     absent = [name for name, (module, _) in _EXTRAS.items() if find_spec(module) is None]
     facts = {"extras": absent}

@@ -327,6 +327,8 @@ def _add_state(group: CommandGroup) -> None:
         "rebuild a damaged journal from what can still be read",
         "filepact state repair",
         "Keeps the damaged one in the state folder, and lists what is lost. No server may be running. "
+        "Of a sound journal that differs from the audit log, it records in the log that they differ: "
+        "`filepact audit verify` then compares only what comes later. "
         "The exit code is 3 if there is nothing to repair.",
     )
 
@@ -390,10 +392,16 @@ def _add_audit(group: CommandGroup) -> None:
         "audit:verify",
         "check that no record of the audit log was changed, added or removed",
         "filepact audit verify --heads /mnt/backup/heads.txt",
-        "The exit code is 1 if one was. Anybody who can write to the state folder can rewrite the whole log and sign it "
-        "with another key. Only signed heads that you keep elsewhere reveal this: see --heads.",
+        "Compares it with the journal too, and with signed heads kept where `heads` in [audit] of your settings says. "
+        "The exit code is 1 if anything was changed or the two differ, 3 if nothing was recorded yet, and 4 if the log "
+        "is whole but could not be compared with anything. Anybody who can write to the state folder can rewrite log and "
+        "journal together. Only signed heads that you keep elsewhere reveal this: see --heads.",
     )
-    add("--heads", metavar="FILE", help="signed heads that you kept elsewhere")
+    add(
+        "--heads",
+        metavar="FILE",
+        help="signed heads that you kept elsewhere; without any usable head in it, the exit code is 4",
+    )
     add(
         "--key",
         metavar="KEY",

@@ -24,6 +24,7 @@ __all__ = [
     "FAILED",
     "INTERRUPTED",
     "NOTHING",
+    "UNCOMPARED",
     "USAGE",
     "CommandAnswer",
     "CommandError",
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 
-DONE, FAILED, USAGE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 130
+DONE, FAILED, USAGE, NOTHING, UNCOMPARED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 """Exit codes; part of the contract."""
 
 

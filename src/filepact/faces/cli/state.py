@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from filepact.config.person import state_folder
+from filepact.config.person import read_settings, state_folder
+from filepact.errors import NoChangeError
 from filepact.faces.cli.context import find_context, opened
 from filepact.faces.cli.render import age, count, cut, listed, size
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
@@ -131,10 +132,21 @@ def check(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 
 
 def repair(arguments: Namespace, screen: Terminal) -> CommandAnswer:
-    """Make a sound journal of what can be read of a damaged one."""
-    from filepact.app import repair_state  # noqa: PLC0415 - loads the database
+    """Make a sound journal of what can be read of a damaged one, and write down how the audit log differs from it."""
+    from filepact.app import accept_differences, repair_state  # noqa: PLC0415 - loads the database
 
-    done = repair_state(state_folder(arguments.state), tell=screen.patience())
+    folder, tell = state_folder(arguments.state), screen.patience()
+    settings = read_settings(arguments.config)
+    try:
+        done = repair_state(folder, tell=tell)
+    except NoChangeError:
+        differed = accept_differences(folder, settings, tell)
+        if differed is None:
+            raise
+        said = [one.said for one in differed.problems]
+        spans = [span for one in said for span in _row("written down", one)]
+        return CommandAnswer(tuple(spans), {"written_down": said})
+    accept_differences(folder, settings, tell)
     spans = [
         *_row("kept", f"{count(done.operations, 'operation')}, {count(done.contents, 'content')}"),
         *[span for one in done.lost for span in _row("lost", one, sound=False)],
