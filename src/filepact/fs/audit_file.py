@@ -187,6 +187,9 @@ class AuditFile:
         """Hand all lines to a check; what the note tells of the last record, None where it is gone.
 
         Nothing is appended meanwhile, so that what the journal tells is of the same moment.
+
+        Raises:
+            StateFailedError: It cannot be read.
         """
         if not os.path.isdir(self.folder):
             account = journal()
@@ -194,11 +197,8 @@ class AuditFile:
             if not os.path.isdir(self.folder):
                 found.against(account)
                 return None
-        with self._turn:
-            if self._note < 0:
-                self._open()
-            fcntl.flock(self._note, fcntl.LOCK_SH)
-            try:
+        try:
+            with self._turn, self._held():
                 found.against(journal())
                 for file in self.files():
                     tell(f"reading {file.name}")
@@ -206,9 +206,28 @@ class AuditFile:
                     for line in self.lines(file.name):
                         found.add(line)
                 head = self._read_head()
-            finally:
-                fcntl.flock(self._note, fcntl.LOCK_UN)
+        except OSError as error:
+            raise StateFailedError(
+                f"the audit log in {self.folder} cannot be read ({error.strerror})"
+            ) from None
         return None if head is None else (head.seq, head.last)
+
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[None]:
+        """Keep others from appending."""
+        if self._note < 0:
+            try:
+                self._open()
+            except OSError:
+                # Where nothing can be written, nobody appends, and the note may be missing.
+                path = os.path.join(self.folder, _HEAD)
+                readable = path if os.path.exists(path) else os.devnull
+                self._note = os.open(readable, os.O_RDONLY | _FLAGS)
+        fcntl.flock(self._note, fcntl.LOCK_SH)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._note, fcntl.LOCK_UN)
 
     def remove(self, name: str) -> None:
         """Remove a file of which the log says that it was given up."""

@@ -13,7 +13,7 @@ from filepact import VERSION
 from filepact.app import check_audit, open_audit
 from filepact.config.person import read_settings, state_folder
 from filepact.domain.audit import parse
-from filepact.errors import InvalidParamsError, NotFoundError
+from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.faces.cli.context import opened
 from filepact.faces.cli.render import CheckResult, count, size
 from filepact.faces.cli.screen import (
@@ -99,8 +99,13 @@ def check_accounts(
     state: str, settings: Settings, tell: Callable[[str], None]
 ) -> Iterator[CheckResult]:
     """Whether the audit log is whole and tells what the journal tells, and when a signed head was last kept outside."""
-    found = check_audit(state, settings, tell)
-    name, records = "audit log", count(found.records, "record")
+    name = "audit log"
+    try:
+        found = check_audit(state, settings, tell)
+    except FilepactError as error:
+        yield CheckResult(name, "fail", error.message, error.hint)
+        return
+    records = count(found.records, "record")
     if found.problems:
         first = found.problems[0]
         said = f"{first.said}{f', and {len(found.problems) - 1} more' * (len(found.problems) > 1)}"
