@@ -10,7 +10,7 @@ from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.domain.document import RootId
 from filepact.domain.operation import AuditOptions
 from filepact.errors import FilepactError, NoChangeError, StateFailedError
-from filepact.fs.ancestry import ancestors, note_host, who_calls
+from filepact.fs.ancestry import ancestors, forget_host, note_host, who_calls
 from filepact.fs.locks import keep_out, locked_by
 from filepact.fs.root import Root, replace_outside
 from filepact.fs.state import (
@@ -64,6 +64,7 @@ __all__ = [
     "check_audit",
     "check_state",
     "confines_servers",
+    "forget_host",
     "guarding",
     "journal_roots",
     "keep_before_setup",

@@ -88,8 +88,8 @@ def does(file: Path, *commands: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def calls_hook(root: Path) -> str:
-    event = json.dumps({**EVENT, "cwd": str(root)})
+def calls_hook(root: Path, name: str = "PreToolUse") -> str:
+    event = json.dumps({**EVENT, "hook_event_name": name, "cwd": str(root)})
     return f"printf %s {shlex.quote(event)} | {FILEPACT} hook claude"
 
 
@@ -143,18 +143,18 @@ def test_what_an_agents_program_calls_decides_nothing(place: CommandLine, known:
 
 
 @linux
-def test_a_program_that_has_started_a_server_is_an_agents(place: CommandLine) -> None:
+def test_a_program_of_ones_own_decides_while_no_call_of_it_is_under_way(place: CommandLine) -> None:
     change = propose(place)
+    own = program(place.root.parent, "helper-7")
     approves = f"{FILEPACT} approve --unattended {change}"
-    said = does(program(place.root.parent, "helper-7"), starts_server(place.root), approves)
+    begins, ends = calls_hook(place.root), calls_hook(place.root, "PostToolUse")
+    note = f"stat -c %a {shlex.quote(str(place.state))}/hooks/host-*"
+    said = does(own, begins, note, approves, ends, starts_server(place.root), approves)
     assert "[BELOW_AGENT]" in said.stderr
-    assert waits(place) == [change]
-    (note,) = (place.state / "hooks").glob("host-*")
-    assert note.stat().st_mode & 0o777 == 0o600
-    assert place("approve", "--unattended", change).code == 0
-    # The one that is gone is forgotten with the next.
-    assert does(program(place.root.parent, "helper-8"), starts_server(place.root)).returncode == 0
-    assert len([*(place.state / "hooks").glob("host-*")]) == 1
+    assert "600\n" in said.stdout
+    assert said.returncode == 0
+    assert waits(place) == []
+    assert [*(place.state / "hooks").glob("host-*")] == []
 
 
 @linux

@@ -1,7 +1,7 @@
 """Whose word a command is: what only a person decides, and by what one knows that an agent asks.
 
-A list of programs is never complete.  What is not in it is known by what it does: it calls a hook, or starts a server
-of ours, and is noted with its process number and start time.
+A list of programs is never complete.  What is not in it is known by what it does: it calls a hook, and
+is noted with its process number and start time while that call is under way; or we run it.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ def caller(
 
     Args:
         above: The processes above the command, the nearest first.
-        noted: Processes that have called a hook or started a server, each with the agent's name.
+        noted: Processes with a call of their own under way, or that we run, each with the agent's name.
         environment: The command's.
         known: Whether these are all that there are.
     """

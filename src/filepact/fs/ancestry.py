@@ -1,7 +1,7 @@
 """Which processes are above another, and which of them are known to be agents' programs.
 
-Such a program is noted in the state folder when it calls a hook or starts a server: an empty name for each, so that
-to look one up opens no file but its own.
+Such a program is noted in the state folder while it has a call of its own under way, or is run by us: a file for
+each, so that to look one up opens no other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from filepact.domain.person import Ancestor, Caller, beyond_host, caller, host_a
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["ancestors", "note_host", "who_calls"]
+__all__ = ["ancestors", "forget_host", "note_host", "who_calls"]
 
 _MOST: Final = 64
 _NOTES: Final = "hooks"
@@ -67,11 +67,11 @@ def who_calls(states: Iterable[str], *, serves: bool = False) -> Caller:
 
 
 def note_host(state: str, above: Sequence[Ancestor], agent: str) -> Ancestor | None:
-    """Note the program for which a hook was called, or a server started.
+    """Note the program for which a hook was called, or that we run.
 
     Args:
         state: The state folder.
-        above: The processes above the hook or the server, the nearest first.
+        above: The processes above the hook, the nearest first.
         agent: The agent's name; empty where it is not known yet.
 
     Returns:
@@ -93,6 +93,12 @@ def note_host(state: str, above: Sequence[Ancestor], agent: str) -> Ancestor | N
         file.write(agent or host.agent)
     _forget(folder)
     return host
+
+
+def forget_host(state: str, host: tuple[int, str]) -> None:
+    """Take back what `note_host` has noted of a process, by its number and start time."""
+    with suppress(OSError):
+        os.unlink(os.path.join(state, _NOTES, f"{_PREFIX}{host[0]}-{host[1]}"))
 
 
 def _forget(folder: str) -> None:

@@ -58,10 +58,8 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
     """Serve one client until it closes its end."""
     gc.disable()  # what is loaded stays to the end, and is a tenth of the start to look through
     from filepact.app import (  # noqa: PLC0415 - loads the database
-        ancestors,
         confines_servers,
         journal_roots,
-        note_host,
         open_pool,
         open_semantic_workspace,
         open_solution,
@@ -110,13 +108,11 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         if fork_server is not None:
             stack.callback(fork_server.close)
         stack.callback(compile_ahead())
-        above, _ = ancestors(os.getppid())
         chat = _chat(arguments, settings, stack) if not only_looks else None
         folders = _opened(roots, _MODES[arguments.mode], state, settings)
         if folders is None:
             return
         stack.callback(folders.close)
-        note_host(state, above, "")
         _greet()
         if solution:
             folders.guard.find_file(solution, "read")

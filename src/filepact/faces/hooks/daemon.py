@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from filepact.app import ancestors, note_host
+from filepact.app import ancestors, forget_host, note_host
 from filepact.config.person import read_settings
 from filepact.config.settings import HookSettings
 from filepact.errors import FilepactError
@@ -190,8 +190,9 @@ class _Listener:
             connection.settimeout(_PATIENCE)
             head, data = _read(connection)
             above, _ = ancestors(process, commands=False)
-            self._note_host(head[1], data, above)
             answer = self._answer(head, data, tuple(_identities(above)))
+            # Before the call begins, and so before what it starts can decide anything.
+            self._note_hosts(head[1], above)
             out = answer.out.encode("utf-8", "replace")
             remark = answer.remark.encode("utf-8", "replace")
             connection.sendall(b"%d\n%b%b" % (len(out), out, remark))
@@ -199,15 +200,19 @@ class _Listener:
             self._note(head[1], data)
             self._watch_hosts()
 
-    def _note_host(self, agent: str, data: bytes, above: tuple[Ancestor, ...]) -> None:
-        """Note which program has called a hook: a person's decisions do not come from below it."""
-        if agent not in AGENTS or PROBE.encode() in data or self._hosts & {*_identities(above[1:])}:
+    def _note_hosts(self, agent: str, above: tuple[Ancestor, ...]) -> None:
+        """Note which programs have a call under way: what decides below one of them is no person."""
+        going = self._service.under_way
+        for host in self._hosts - going:
+            forget_host(self._request.state, host)
+        self._hosts &= going
+        if going.isdisjoint(_identities(above)) or self._hosts & {*_identities(above[1:])}:
             return
         with suppress(OSError):
-            told = ancestors(above[0].process)[0] if above else ()
-            host = note_host(self._request.state, told[1:], AGENTS[agent].actor)
-            if host is not None:
-                self._hosts.update(_identities((host,)))
+            told, _ = ancestors(above[0].process)
+            found = note_host(self._request.state, told[1:], AGENTS[agent].actor)
+            if found is not None:
+                self._hosts.update(_identities((found,)))
 
     def _note(self, agent: str, data: bytes) -> None:
         """Note that an agent's program has called its hook: `doctor` tells when it was."""

@@ -69,6 +69,7 @@ class _Call:
         lone: Whether nothing is heard when it is over.
         begun: By a steady clock, in seconds.
         host: The process with whose end it is over, if that is known.
+        above: The processes above the one that told of it.
         approved: Whether its host has asked a person about it, since we wanted so.
     """
 
@@ -79,6 +80,7 @@ class _Call:
     lone: bool
     begun: float
     host: HostProcess | None = None
+    above: tuple[HostProcess, ...] = ()
     approved: bool = False
 
 
@@ -140,6 +142,12 @@ class HookDaemon:
         """The hosts of calls that are under way, as far as they are known."""
         with self._lock:
             return frozenset(one.host for one in self._calls.values() if one.host is not None)
+
+    @property
+    def under_way(self) -> frozenset[HostProcess]:
+        """The processes above calls that are under way."""
+        with self._lock:
+            return frozenset(one for call in self._calls.values() for one in call.above)
 
     def host_ended(self, host: HostProcess) -> None:
         """Settle the calls of a host that is gone: what is changed from now on is not its own."""
@@ -212,7 +220,7 @@ class HookDaemon:
         host = next((one for one in above if one in self._above.get(session.id, ())), None)
         self._above[session.id] = above
         if event.moment == "before":
-            self._before(desk, event, session, said, judges=judges, host=host)
+            self._before(desk, event, session, said, judges=judges, host=host, above=above)
             return agent.answer(said)
         if event.moment == "after":
             self._after(desk, event, session)
@@ -251,6 +259,7 @@ class HookDaemon:
         *,
         judges: bool,
         host: HostProcess | None,
+        above: tuple[HostProcess, ...],
     ) -> None:
         """Write down that a call begins, and what has changed until then."""
         does, workspace = event.does, desk.workspace
@@ -273,6 +282,7 @@ class HookDaemon:
             lone=event.lone,
             begun=self._clock(),
             host=host,
+            above=above,
             approved=not judges or said.verdict == "ask",
         )
 
