@@ -315,8 +315,7 @@ def _paths(call: Message) -> Iterator[str]:
                 yield from _texts(change.get("oldPath"))
     raw = call.get("rawInput")
     if isinstance(raw, dict) and call.get("kind") != "execute":
-        for name in PATHS & raw.keys():
-            yield from _texts(raw[name])
+        yield from (path for path in named_paths(raw) if "\0" not in path)
 
 
 def _texts(found: Any) -> Iterator[str]:

@@ -38,11 +38,15 @@ OUTSIDE = [
     {"kind": "read", "locations": [{"path": "/etc/passwd"}]},
     {"kind": "move", "rawInput": {"source": "a.txt", "destination": "/tmp/out"}},
     {"kind": "edit", "locations": [{"path": "id_rsa"}]},
+    {"kind": "execute", "rawInput": {"command": "bash -lc 'cat .env | head'"}},
+    {"kind": "execute", "rawInput": {"command": ["sh", "-c", "cat .env"], "cwd": "."}},
+    {"kind": "execute", "rawInput": {"cmd": "filepact approve --all"}},
+    {"kind": "other", "rawInput": {"deep": [{"target": {"file": "../out.txt"}}]}},
 ]
 
 
 @pytest.mark.slow(after=2)
-@pytest.mark.parametrize("call", OUTSIDE)
+@pytest.mark.parametrize("call", OUTSIDE[::-1])
 def test_what_the_rules_deny_is_refused_by_kind_and_no_person_is_asked(rig, call):
     rig.start()
     assert rig.agent.answer_to(ask(rig, call))["result"] == chosen("4")
@@ -78,7 +82,7 @@ def test_what_was_told_of_a_call_before_counts_for_a_question_that_only_names_it
     "call",
     [
         {"kind": "edit", "locations": [{"path": "a.txt"}]},
-        {"kind": "execute", "rawInput": {"command": "cat /etc/passwd", "path": "/etc/passwd"}},
+        {"kind": "execute", "rawInput": {"command": "cat /etc/hosts", "path": "/etc/hosts"}},
         {"kind": "edit", "locations": [{"path": "Makefile"}, {"path": ".github/workflows/a.yml"}]},
         {"kind": "fetch"},
     ],
