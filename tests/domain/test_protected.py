@@ -74,6 +74,10 @@ GEMINI.md QWEN.md CRUSH.md SOUL.md .github/copilot-instructions.md .github/instr
 evil.pth python311._pth sitecustomize.py usercustomize.py conftest.py tests/conftest.py
 .cargo/config.toml build.rs rust-toolchain.toml .yarnrc.yml .yarn/releases/yarn.cjs .pnpmfile.cjs
 node_modules/.bin/tsc .venv/bin/python pip.conf crontab etc/cron.d/x a.service b.desktop
+coc-settings.json .tmuxp.yaml .tmux.conf.local .autoenv .autoenv.zsh .autoenv_leave .arcconfig .arclint .emacs.el
+.vimrc.local .luarc.json .clj-kondo/hooks/x.clj .bsp/sbt.json .settings/org.eclipse.jdt.core.prefs compile_commands.json
+.ropeproject/config.py libx.so-gdb.py .gdbinit.py .erlang .ocamlinit nbproject/build-impl.xml AGENTS.local.md
+.scrutinizer.yml heroku.yml .kamal/hooks/pre-deploy .changeset/config.json .lazy.lua .pre-commit-hooks.yaml
 .ycm_extra_conf.py .lldbinit-Xcode Library/LaunchAgents/x.plist .config/autostart/x .htaccess autorun.inf link.lnk
 """
 
@@ -87,7 +91,16 @@ docker-compose.override.yml compose.yaml Gemfile Rakefile x.gemspec composer.jso
 .editorconfig ruby_lsp.gemspec flake.lock .eslintrc.js eslint.config.mjs deno.json binding.gyp
 .babelrc.js .postcssrc.js tailwind.config.ts .mocharc.cjs .mocharc.json .ncurc.js phpstan.neon
 .php-cs-fixer.php configure autogen.sh Snakefile rules/a.smk WORKSPACE.bzlmod BUCK lib/BUCK
-.golangci.yml .air.toml magefile.go magefiles/build.go jest.config.js vite.config.ts PKGBUILD
+BUILD src/BUILD WORKSPACE Build lib/TARGETS DEPS knexfile.js .python-version lighthouserc.js OWNERS pkg/OWNERS Dangerfile.ts jsdoc.json drivers/Kconfig DESCRIPTION BUILD:x
+x.config.js a/b.config.mts vite.config.build.ts release.config.cjs sst.config.ts drizzle.config.ts webpack.dev.js
+gatsby-config.js gatsby-node.ts serverless.ts wdio.conf.js wdio.ci.conf.ts gunicorn.conf.py docs/conf.py hatch_build.py
+pdm_build.py .markdownlint.cjs .textlintrc.js .remarkrc.js .graphqlrc.js .sequelizerc .syncpackrc.js .byebugrc .nycrc
+.swcrc .eleventy.js .credo.exs .luacheckrc .simplecov .solargraph.yml App.csproj.user x.vcxproj.user x.vcxproj.filters
+App.vbproj.lscache config.nims x.nims nim.cfg Setup.hs Setup.lhs cabal.project.local dune .merlin config/dev.exs bb.edn
+build.gn a.gni MODULE.bazel book.toml mkdocs.yml Trunk.toml tsconfig.json tsconfig.build.json codegen.ts phpunit.xml.dist
+psalm.xml .php_cs.dist rector.php project/Dependencies.scala buildSrc/src/X.kt local.properties foundry.toml lakefile.lean
+x.asd Doxyfile configure.in x.gdextension Gemfile.local Appraisals config.ru analysis_options.yaml
+compose.ci.yaml fly.staging.toml terragrunt.hcl .golangci.yml .air.toml magefile.go magefiles/build.go jest.config.js vite.config.ts PKGBUILD
 """
 
 FREE = """
@@ -102,12 +115,16 @@ appsettings.json wp-config-sample.php lib/cookies/index.js kubeconfig.go cmd/kub
 history.py history.txt docker/config.json kube/config aws/credentials.ts
 README.md .gitignore .gitkeep .dockerignore .npmignore .prettierignore .gitted
 .github/ISSUE_TEMPLATE/bug.md .github/FUNDING.yml .github/pull_request_template.md
+docs/claude-integration.md claude-notes.md docs/claude_api.md CLAUDE_GUIDE.md src/agents_test.md docs/agents-overview.md
+AGENTS-HOWTO.md build/x.js src/build/index.ts build workspace src/build deps targets/a.c BUILD/x description
+app/config.js src/config.ts lib/app-config.js webpack.md x.config.test.ts x.config.spec.js types/vite.config.d.ts
+config.json app.config.json profile.ts src/profile/a.ts rc.js arc.ts src.js .src procfile.py serverless.md
 agents.py claude.py mcp.py mcp.go skill.py cursor.ts vscode/settings.json idea/a.xml
 settings.json config.toml hooks/useThing.ts hooks/index.js service.py desktop.py
 legal/java.desktop/LICENSE main.rs rebuild.rs src/setup.ts test_conftest.py packages.json
 compose.py makefile.py docs/dockerfile.md requirements.md project.py locksmith.txt lock.py
 id_rsa_test.go LETTER~1.DOT notes~1 paper~2.txt
-workspace/a.py src/workspace/guard.py src/configure/index.ts WORKSPACE configure.md workspace.py
+workspace/a.py src/workspace/guard.py src/configure/index.ts configure.md workspace.py
 main.py~ notes.bak README.md.orig a.txt.swp #main.py# v1.2.3 libfoo.so.1 copy.py old.txt key.py~
 public.pem.bak (1).txt
 """

@@ -39,8 +39,11 @@ _PROJECT = Path(__file__).parents[2]
 _PRIVATE = re.compile(rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
 _STORES = (".jks", ".keystore", ".p12", ".pfx", ".kdbx")
 _TOO_OPEN = (
-    "agents*.md",
-    "claude*.md",
+    "*.pri",
+    "*.pro",
+    "*.spec",
+    "*.wrap",
+    "build.yaml",
     "docker-compose-*",
     "dockerfile.*",
     "requirements[-_]*.txt",
@@ -106,8 +109,8 @@ def examine(found: Iterable[tuple[str, str]]) -> tuple[int, list[Hit]]:
             continue
         names, each = patterns[rule]
         parts = path.casefold().split("/")
-        number = min(each.matching(parts) or each.matching([*map(copied, parts)]))
-        pattern = names[number]
+        fitting = each.matching(parts) or each.matching([*map(copied, parts)])
+        pattern = names[min(fitting)] if fitting else parts[-1]
         hits.append(Hit(rule, pattern, f"{root}/{path}", _wrong(rule, pattern, root, path)))
     return count, hits
 

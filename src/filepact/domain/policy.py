@@ -93,6 +93,8 @@ class Rule:
         root: The absolute folder that alone it counts below and that anchored patterns start
             at; None for every root.
         copies: It covers also what editors and people call copies of such files.
+        files: Names, as they are compared, that it covers at the end of a path unless they are written
+            exactly so: in small letters they are everyday folders, and programs look for capitals.
         layer: Who wrote it.
         file: The file that it stands in, empty for a built-in rule.
         line: The line there, 1-based; 0 for a built-in rule.
@@ -108,6 +110,7 @@ class Rule:
     lifts: frozenset[str] = frozenset()
     root: str | None = None
     copies: bool = False
+    files: frozenset[str] = frozenset()
     layer: Layer = "built-in"
     file: str = ""
     line: int = 0
@@ -224,7 +227,8 @@ class Policy:
                 if action in rule.actions and rule.verdict != "allow"
             ]
             # A rule with a root of its own may mean a name by the folders above it only.
-            suspects = PatternSet([_keyed(rule.paths) for rule in strict]).suspecting()
+            paths = [[*_keyed(rule.paths), *rule.files] for rule in strict]
+            suspects = PatternSet(paths).suspecting()
             copies = any(rule.copies for rule in strict)
             known = self._suspicious[action] = NameFilter(suspects, copies=copies)
         return known
@@ -295,6 +299,7 @@ class _Table:
                 PatternSet(keyed := [_keyed(rule.paths) for rule in group]),
                 ShortNames(keyed),
                 frozenset(sign for rule in group for sign in rule.signs),
+                frozenset(name for rule in group for name in rule.files),
             )
             for root, group in grouped.items()
         ]
@@ -303,8 +308,9 @@ class _Table:
         if not self._groups:
             return []
         parts = _parts(request.path)
+        last = parts[-1] if parts else ""
         found: list[Rule] = []
-        for base, rules, patterns, short, signs in self._groups:
+        for base, rules, patterns, short, signs, files in self._groups:
             names: tuple[str, ...] | None = parts
             if base is not None:
                 names = _below(_parts(request.root) + parts, base)
@@ -318,12 +324,16 @@ class _Table:
                 possible = short.covering(names, patterns)
                 # What a name only may stand for allows nothing.
                 numbers |= {number for number in possible if rules[number].verdict != "allow"}
-            if not numbers and signs.isdisjoint(request.signs):
+            if not numbers and signs.isdisjoint(request.signs) and last not in files:
                 continue
             found += [
                 rule
                 for number, rule in enumerate(rules)
-                if (number in numbers or not rule.signs.isdisjoint(request.signs))
+                if (
+                    number in numbers
+                    or not rule.signs.isdisjoint(request.signs)
+                    or (last in rule.files and not request.path.endswith(last))
+                )
                 and request.action in rule.actions
                 and _speaks_to(rule, request.agent)
             ]

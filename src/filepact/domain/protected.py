@@ -124,6 +124,7 @@ BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
         actions=WRITES,
         why="it steers agents or editors, or runs code that nobody has started",
         paths=_paths("control files"),
+        files=frozenset({"owners"}),
     ),
     Rule(
         name="manifests",
@@ -131,6 +132,9 @@ BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
         actions=WRITES,
         why="it says what is installed, built and run",
         paths=_paths("manifests"),
+        files=frozenset(
+            {"build", "workspace", "targets", "deps", "kbuild", "kconfig", "description"}
+        ),
     ),
 )
 """The rules about names."""
