@@ -102,6 +102,22 @@ class EditList:
             trimmed.append(Edit(edit.start + head, edit.end - tail, new[head : len(new) - tail]))
         return EditList(tuple(trimmed))
 
+    def following(self, others: EditList) -> EditList | None:
+        """The same edits of a text in which others were made before; None where they meet.
+
+        What both add at one place stands in the order in which it was added.
+        """
+        found = []
+        for edit in self.edits:
+            moved = 0
+            for one in others.edits:
+                if one.end <= edit.start:
+                    moved += len(one.text) - (one.end - one.start)
+                elif one.start < edit.end:
+                    return None
+            found.append(Edit(edit.start + moved, edit.end + moved, edit.text))
+        return EditList(tuple(found))
+
     def _check_within(self, text: str) -> None:
         if self.edits and self.edits[-1].end > len(text):
             raise ValueError(f"{self.edits[-1]} reaches beyond a text of {len(text)} characters")

@@ -52,6 +52,7 @@ __all__ = [
     "MergedDocument",
     "merge_unsaved",
     "read_project_file",
+    "with_text",
 ]
 
 EDIT_LIMIT = 10_000_000
@@ -462,7 +463,7 @@ class Documents:
             data = encode_new(buffer.text, location.shown, self.given(location.path))
             revision = Revision.of(data, location.root.new_mode)
             return Document(location.path, data, revision, self.given(location.path))
-        return _with_text(stored, buffer.text)
+        return with_text(stored, buffer.text)
 
     def merged(
         self,
@@ -499,7 +500,7 @@ class Documents:
             return MergedDocument(stored, stored if buffer is None else self.present(location))
         base = buffer.base
         if base is None:
-            return MergedDocument(stored, _with_text(stored, buffer.text))
+            return MergedDocument(stored, with_text(stored, buffer.text))
         moved = base.revision.content != stored.revision.content
         note = (
             f"{location.shown} had changed on the disk while an editor had it open; both were merged."
@@ -509,7 +510,7 @@ class Documents:
         if not buffer.is_unsaved:
             return MergedDocument(stored, stored, note)
         if not moved:
-            return MergedDocument(stored, _with_text(stored, buffer.text))
+            return MergedDocument(stored, with_text(stored, buffer.text))
         both = merge_unsaved(stored, base, buffer.text)
         if both is None:
             raise StaleFileError(
@@ -550,11 +551,11 @@ def merge_unsaved(stored: Document, base: Document, typed: str) -> Document | No
     Raises:
         EncodingUnsafeError: The file's encoding cannot hold what was typed.
     """
-    both = merge(base.text, _with_text(base, typed).text, stored.text)
-    return None if both.text is None else _with_text(stored, both.text)
+    both = merge(base.text, with_text(base, typed).text, stored.text)
+    return None if both.text is None else with_text(stored, both.text)
 
 
-def _with_text(document: Document, text: str) -> Document:
+def with_text(document: Document, text: str) -> Document:
     """A document with another text, in its own encoding and with its own line ends.
 
     Raises:

@@ -167,6 +167,40 @@ def test_what_is_typed_after_the_first_answer_of_the_editor_is_kept_by_an_undo(t
         assert it.disk("b.txt") == it.shown("b.txt").encode()
 
 
+def test_what_is_typed_between_the_last_answer_and_the_new_text_comes_back(tmp_path):
+    """The editor is asked with the new text as well, and tells what that replaced."""
+    agents = BASE.replace("line 9", "line 9 AGENT")
+    with Rig(tmp_path, fs=BOTH) as rig:
+        (rig.work / "b.txt").write_text(BASE)
+        rig.start()
+        wanted = rig.begin_write("b.txt", agents)
+        rig.shows(BASE)
+        rig.shows(BASE)
+        rig.shows(f"{BASE}first")
+        assert rig.takes()["content"] == agents
+        # Whoever types goes on, before the first is back, at the same place.
+        rig.shows(f"{agents} second\n")
+        while rig.takes()["content"] != f"{agents}first second\n":
+            pass
+        assert "result" in rig.agent.answer_to(wanted)
+        assert (rig.work / "b.txt").read_text() == f"{agents}first second\n"
+
+
+def test_what_cannot_come_back_beside_the_new_text_comes_back_in_its_place(tmp_path):
+    mine = BASE.replace("line 9", "TYPED 9")
+    with Rig(tmp_path, fs=BOTH) as rig:
+        (rig.work / "b.txt").write_text(BASE)
+        rig.start()
+        wanted = rig.begin_write("b.txt", BASE.replace("line 9", "AGENT 9"))
+        rig.shows(BASE)
+        rig.shows(BASE)
+        rig.shows(mine)
+        assert "AGENT" in rig.takes()["content"]
+        assert rig.takes()["content"] == mine
+        assert rig.agent.answer_to(wanted)["error"]["data"]["errorKind"] == "stale"
+        assert (rig.work / "b.txt").read_text() == BASE
+
+
 @asked
 def test_a_tools_change_of_lines_that_were_typed_in_after_the_answer_is_refused(tmp_path, side):
     with side(tmp_path) as it:

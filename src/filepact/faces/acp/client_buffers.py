@@ -10,26 +10,39 @@ from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
+from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError, InvalidParamsError, StaleFileError
+from filepact.text.edit import EditList
 from filepact.text.lines import Position
 from filepact.text.patch import parse
 from filepact.values import dataclass
 from filepact.wire.uris import path_of
 from filepact.workspace.buffers import Typed, same_text, standing
-from filepact.workspace.documents import merge_unsaved
+from filepact.workspace.documents import merge_unsaved, with_text
 from filepact.workspace.read_tracker import TextCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from filepact.domain.document import Document, WorkspacePath
+    from filepact.domain.document import Document
+    from filepact.domain.operation import Session
+    from filepact.faces.acp.sessions import AcpSession
     from filepact.text.lines import Unit
     from filepact.wire.messages import Message
     from filepact.workspace.buffers import Buffer, Buffers, BufferStatus
     from filepact.workspace.editors import BufferWriteResult
+    from filepact.workspace.location import Location
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["PATIENCE", "BufferFormat", "ClientBuffers", "named_files", "typed_of", "typed_over"]
+__all__ = [
+    "PATIENCE",
+    "AgentWrites",
+    "BufferFormat",
+    "ClientBuffers",
+    "named_files",
+    "typed_of",
+    "typed_over",
+]
 
 PATIENCE: Final = 30.0
 """Seconds in which a client has to say what it shows of a file; a person is not asked for that."""
@@ -297,6 +310,26 @@ class ClientBuffers:
             self.close(path)
         raise typed_over(path)
 
+    def typed_over(self, meant: Document, shown: str, seen: str) -> Document | None:
+        """A file's new text with what a client's text had when it was replaced by it.
+
+        Args:
+            meant: What the client was given.
+            shown: What it showed when that was made.
+            seen: What it showed right before it had it.
+
+        Returns:
+            None where the same characters were changed.
+        """
+        given = self.in_style(meant.path, meant.text)
+        typed = EditList.between(shown, seen).trim(shown)
+        moved = typed.following(EditList.between(shown, given).trim(shown))
+        with suppress(FilepactError):
+            return (
+                None if moved is None else with_text(meant, moved.apply(given).removeprefix(_BOM))
+            )
+        return None
+
     def settle(
         self, workspace: Workspace, meant: Document, operation: str, over: Document | None
     ) -> BufferWriteResult | None:
@@ -385,3 +418,106 @@ def named_files(tool: str, arguments: Mapping[str, object]) -> tuple[str, ...]:
         return ()
     names = (name for part in parts for name in (part.old_path, part.new_path))
     return tuple(dict.fromkeys(name for name in names if name))
+
+
+@dataclass(slots=True, eq=False)
+class _Sent:
+    """A text that was merged.
+
+    Attributes:
+        turn: The session's turn in which it was sent.
+        text: As it was sent.
+        meant: The file that came of it.
+    """
+
+    session: Session
+    turn: int
+    text: str
+    meant: Document
+
+
+class AgentWrites:
+    """What such an agent has sent, until it has written it; for all threads.
+
+    Args:
+        client: The editor among the buffers.
+    """
+
+    def __init__(self, client: str) -> None:
+        self._client = client
+        self._sent: dict[WorkspacePath, _Sent] = {}
+        self._lock = threading.Lock()
+
+    def first(
+        self, bound: AcpSession, session: Session, path: str, text: str
+    ) -> tuple[Document | None, Document | None]:
+        """Return a file as it was before the agent wrote to the disk what it now sends, and as it is.
+
+        What it wrote is in the journal then.  None for the first where it has not, or nobody knows.
+        """
+        with suppress(FilepactError):
+            disk = bound.workspace.editors.stored(path)
+            if disk is not None and same_text(text, disk):
+                bound.workspace.external.detect_in(disk.path, session)
+                return bound.workspace.unsaved.before_external(disk), disk
+        return None, None
+
+    def sent(self, bound: AcpSession, session: Session, text: str, meant: Document) -> None:
+        """A text was sent and written; another one may have come of it."""
+        with self._lock:
+            if same_text(text, meant):
+                self._sent.pop(meant.path, None)
+            else:
+                self._sent[meant.path] = _Sent(session, bound.turn, text, meant)
+
+    def update(self, path: WorkspacePath, meant: Document | None) -> None:
+        """The file has become something else since, which is meant as well."""
+        with self._lock:
+            sent = self._sent.get(path)
+            if sent is not None and meant is not None:
+                sent.meant = meant
+
+    def forget(self, path: WorkspacePath) -> None:
+        """Forget what was sent: it is taken back."""
+        with self._lock:
+            self._sent.pop(path, None)
+
+    def disk(self, bound: AcpSession, file: WorkspacePath | Location) -> Document | None:
+        """Read a file from the disk, after the agent's own writing of it was put right.
+
+        Args:
+            bound: The session.
+            file: Its true name, or the file where it was found before.
+
+        Raises:
+            FilepactError: It cannot be read whole, or not be put right.
+        """
+        with self._lock:
+            sent = self._sent.get(file if isinstance(file, WorkspacePath) else file.path)
+        if sent is None or bound.turn != sent.turn:
+            return bound.workspace.editors.stored(file)
+        return self._keep(bound, sent)
+
+    def put_right(self, bound: AcpSession, path: WorkspacePath) -> None:
+        """Put the agent's own writing of a file right, if it may have written it.
+
+        Raises:
+            FilepactError: It cannot be.
+        """
+        with self._lock:
+            sent = self._sent.get(path)
+        if sent is not None and bound.turn == sent.turn:
+            self._keep(bound, sent)
+
+    def end_step(self, bound: AcpSession) -> None:
+        """The agent has ended one of its steps: what it wrote in it is on the disk."""
+        with self._lock:
+            ended = [one for one in self._sent.values() if one.session.id == bound.id]
+            for one in ended:
+                del self._sent[one.meant.path]
+        for one in ended:
+            self._keep(bound, one)
+
+    def _keep(self, bound: AcpSession, sent: _Sent) -> Document | None:
+        keep = bound.workspace.unsaved.restore_merge
+        return keep(sent.meant, sent.text, sent.session, client=self._client)

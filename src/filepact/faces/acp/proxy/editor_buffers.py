@@ -8,14 +8,13 @@ late nobody knows what it has.
 from __future__ import annotations
 
 import logging
-import threading
+import time
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.document import WorkspacePath
 from filepact.errors import BinaryFileError, FilepactError
-from filepact.faces.acp.client_buffers import PATIENCE, ClientBuffers
+from filepact.faces.acp.client_buffers import PATIENCE, AgentWrites, ClientBuffers, typed_over
 from filepact.faces.acp.errors import (
     CANCELLED,
     REFUSED,
@@ -25,14 +24,13 @@ from filepact.faces.acp.errors import (
     to_refusal,
 )
 from filepact.faces.acp.proxy.protocol import READ, WRITE
-from filepact.values import dataclass
 from filepact.workspace.buffers import same_text
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from filepact.domain.document import Document
+    from filepact.domain.document import Document, WorkspacePath
     from filepact.domain.operation import Session
     from filepact.domain.policy import Action
     from filepact.faces.acp.agents import ConnectionInfo
@@ -44,11 +42,13 @@ if TYPE_CHECKING:
     from filepact.workspace.location import Location, Name
     from filepact.workspace.receipt import Receipt
 
-__all__ = ["AgentWrites", "EditorTexts"]
+__all__ = ["EditorTexts"]
 
 EDITOR: Final = "editor"
 """The name of the editor's connection among the buffers."""
 
+_TYPING: Final = 0.02  # seconds that the next key of somebody who types is waited for
+_TURNS: Final = 100  # in which a new text is given again with what was typed before it came
 _TAKING_BACK: Final = 10.0  # seconds for an editor to take the old text of a file again
 
 _log = logging.getLogger(__name__)
@@ -81,6 +81,8 @@ class EditorTexts:
         # Files of which it has said that it has no text.
         self._absent: set[WorkspacePath] = set()
         self._twice = AgentWrites(EDITOR)
+        # What was typed where a change was made, until it is shown again.
+        self._overtyped: dict[WorkspacePath, str] = {}
 
     # -- what the editor shows ------------------------------------------------------------
 
@@ -159,8 +161,8 @@ class EditorTexts:
             if is_for_the_disk(error, _stored(bound, location.path)):
                 return None
             raise _refused("The editor refused to show this file", error)
-        text = reply.value.get("content") if isinstance(reply.value, dict) else None
-        if isinstance(text, str):
+        text = _content_of(reply)
+        if text is not None:
             return text
         if location.place.kind == "missing":
             return None
@@ -293,16 +295,10 @@ class EditorTexts:
             return f"{shown}: the editor takes no writes; it shows the old text until it loads it."
         # From the editor's answer on nothing is done that takes time: what is typed from then on
         # is not in what it is given.
-        meant, stored = self._read_again(bound, path, found)
-        text = None if meant is None else _text_of(meant)
-        if meant is None or text is None:
+        meant, stored, showed = self._read_again(bound, path, found)
+        if meant is None or _text_of(meant) is None:
             return ""
-        self._twice.update(path, meant)
-        reply = self._questions.ask(
-            WRITE,
-            self._news(bound, path, text),
-            late=lambda reply: self._answered_late(bound, meant, reply),
-        )
+        meant, reply = self._hand_over(bound, meant, showed, typing=stored is not meant)
         if stored is not meant:
             _log.warning("%s: what was typed meanwhile was kept", shown)
         if reply.kind == "error":
@@ -311,6 +307,65 @@ class EditorTexts:
             raise refuse(CANCELLED, "cancelled", "The turn ended before this was done.")
         return self._settle(bound, meant, operation, over=stored)
 
+    def _hand_over(
+        self, bound: AcpSession, meant: Document, showed: str | None, *, typing: bool
+    ) -> tuple[Document, EditorResult]:
+        """Give the editor a new text, and again what was typed between its last answer and that.
+
+        The protocol has no "only if unchanged".  So with the new text the editor is asked once more what it
+        shows: it answers in order, with what it has just before.
+
+        Args:
+            bound: The session's folders.
+            meant: The file as it is to be.
+            showed: What the editor showed when that was made; None where it was not asked.
+            typing: Whether somebody has typed while the change was made.
+
+        Returns:
+            The file as the editor has it now, and its answer.
+
+        Raises:
+            ClientRequestError: The same was typed meanwhile; it shows that again.
+        """
+        path = meant.path
+        place = {"sessionId": bound.id, "path": path.absolute}
+        until = time.monotonic() + _TYPING if typing else 0.0
+        for turn in range(_TURNS):
+            if turn == _TURNS - 1:
+                showed = None  # They never pause: at last it is given without a look.
+            while showed is not None and time.monotonic() < until:
+                # Somebody types: right after a key is the longest time before the next.
+                reply = self._questions.ask(READ, place, patience=self.patience)
+                seen = _content_of(reply)
+                if seen is None:
+                    break
+                if seen != showed:
+                    both = self._buffers.typed_over(meant, showed, seen)
+                    if both is None:
+                        raise to_refusal(typed_over(path), path.absolute, bound.roots)
+                    meant, showed = both, seen
+                    break
+            self._twice.update(path, meant)
+            news = self._news(bound, path, meant.text)
+
+            def late(reply: EditorResult, told: Document = meant) -> None:
+                self._answered_late(bound, told, reply)
+
+            if showed is None:
+                return meant, self._questions.ask(WRITE, news, late=late)
+            questions = self._questions.begin_together((READ, place), (WRITE, news), late=late)
+            before = self._questions.end_of(questions[0], patience=self.patience)
+            reply = self._questions.end_of(questions[1])
+            seen = _content_of(before)
+            if reply.kind != "result" or seen is None or seen == showed or same_text(seen, meant):
+                return meant, reply
+            both = self._buffers.typed_over(meant, showed, seen)
+            if both is None:
+                self._overtyped[path] = seen
+                raise to_refusal(typed_over(path), path.absolute, bound.roots)
+            meant, showed, until = both, news["content"], time.monotonic() + _TYPING
+        raise AssertionError
+
     def _news(self, bound: AcpSession, path: WorkspacePath, text: str) -> Message:
         """A file's new text in the editor's own way of showing it."""
         content = self._buffers.in_style(path, text)
@@ -318,10 +373,10 @@ class EditorTexts:
 
     def _read_again(
         self, bound: AcpSession, path: WorkspacePath, found: Location | None = None
-    ) -> tuple[Document | None, Document | None]:
-        """A file as the editor is to show it, and as the disk has it.
+    ) -> tuple[Document | None, Document | None, str | None]:
+        """A file as the editor is to show it, as the disk has it, and what the editor shows if it was asked.
 
-        They differ where somebody has typed while the change was made: the editor is given all of
+        The first two differ where somebody has typed while the change was made: the editor is given all of
         the text.
 
         Raises:
@@ -333,9 +388,9 @@ class EditorTexts:
                 stored = self._stored(bound, path)
                 buffer = workspace.editors.buffer(path)
                 if buffer is None or not buffer.is_unsaved:
-                    return stored, stored
+                    return stored, stored, None
                 joined = workspace.unsaved.merge(path, agent=agent)
-                return (stored if joined == stored else joined), stored
+                return (stored if joined == stored else joined), stored, None
             # What is known of it has gone into the change.
             self._buffers.close(path)
             text, location = None, None
@@ -348,8 +403,8 @@ class EditorTexts:
                     _check_whole(location, text)
             stored = self._stored(bound, location or path)
             if text is None or stored is None:
-                return stored, stored
-            return self._buffers.joined(workspace, stored, text, agent=agent), stored
+                return stored, stored, text
+            return self._buffers.joined(workspace, stored, text, agent=agent), stored, text
         except FilepactError as error:
             raise to_refusal(error, path.absolute, bound.roots) from None
 
@@ -398,10 +453,17 @@ class EditorTexts:
                 f"be taken back; `filepact show {operation}` shows it.",
             ) from None
         workspace.editors.take(EDITOR)
+        for path in paths:
+            seen, disk = self._overtyped.pop(path, None), self._stored(bound, path)
+            if seen is not None and disk is not None:
+                # It is the editor's again, and what that saves is a change of its own.
+                news = {"sessionId": bound.id, "path": path.absolute, "content": seen}
+                self._questions.ask(WRITE, news, patience=_TAKING_BACK)
+                self._settle(bound, disk, str(undone.operation))
         for path in told:
             with suppress(ClientRequestError):
                 # What was typed in the same lines meanwhile stays as it is.
-                meant, stored = self._read_again(bound, path)
+                meant, stored, _ = self._read_again(bound, path)
                 text = None if meant is None else _text_of(meant)
                 if meant is not None and text is not None:
                     news = self._news(bound, path, text)
@@ -447,6 +509,12 @@ def _stored(bound: AcpSession, path: WorkspacePath) -> Document | None:
     return None
 
 
+def _content_of(reply: EditorResult) -> str | None:
+    """The text that an editor answered with; None for none."""
+    text = reply.value.get("content") if isinstance(reply.value, dict) else None
+    return text if isinstance(text, str) else None
+
+
 def _text_of(document: Document) -> str | None:
     try:
         return document.text
@@ -462,106 +530,3 @@ def _check_whole(location: Location, text: str | None) -> None:
     except UnicodeEncodeError:
         said = f"The editor sent half a character in {location.shown}."
         raise refuse(REFUSED, "read_error", said) from None
-
-
-@dataclass(slots=True, eq=False)
-class _Sent:
-    """A text that was merged.
-
-    Attributes:
-        turn: The session's turn in which it was sent.
-        text: As it was sent.
-        meant: The file that came of it.
-    """
-
-    session: Session
-    turn: int
-    text: str
-    meant: Document
-
-
-class AgentWrites:
-    """What such an agent has sent, until it has written it; for all threads.
-
-    Args:
-        client: The editor among the buffers.
-    """
-
-    def __init__(self, client: str) -> None:
-        self._client = client
-        self._sent: dict[WorkspacePath, _Sent] = {}
-        self._lock = threading.Lock()
-
-    def first(
-        self, bound: AcpSession, session: Session, path: str, text: str
-    ) -> tuple[Document | None, Document | None]:
-        """Return a file as it was before the agent wrote to the disk what it now sends, and as it is.
-
-        What it wrote is in the journal then.  None for the first where it has not, or nobody knows.
-        """
-        with suppress(FilepactError):
-            disk = bound.workspace.editors.stored(path)
-            if disk is not None and same_text(text, disk):
-                bound.workspace.external.detect_in(disk.path, session)
-                return bound.workspace.unsaved.before_external(disk), disk
-        return None, None
-
-    def sent(self, bound: AcpSession, session: Session, text: str, meant: Document) -> None:
-        """A text was sent and written; another one may have come of it."""
-        with self._lock:
-            if same_text(text, meant):
-                self._sent.pop(meant.path, None)
-            else:
-                self._sent[meant.path] = _Sent(session, bound.turn, text, meant)
-
-    def update(self, path: WorkspacePath, meant: Document | None) -> None:
-        """The file has become something else since, which is meant as well."""
-        with self._lock:
-            sent = self._sent.get(path)
-            if sent is not None and meant is not None:
-                sent.meant = meant
-
-    def forget(self, path: WorkspacePath) -> None:
-        """Forget what was sent: it is taken back."""
-        with self._lock:
-            self._sent.pop(path, None)
-
-    def disk(self, bound: AcpSession, file: WorkspacePath | Location) -> Document | None:
-        """Read a file from the disk, after the agent's own writing of it was put right.
-
-        Args:
-            bound: The session.
-            file: Its true name, or the file where it was found before.
-
-        Raises:
-            FilepactError: It cannot be read whole, or not be put right.
-        """
-        with self._lock:
-            sent = self._sent.get(file if isinstance(file, WorkspacePath) else file.path)
-        if sent is None or bound.turn != sent.turn:
-            return bound.workspace.editors.stored(file)
-        return self._keep(bound, sent)
-
-    def put_right(self, bound: AcpSession, path: WorkspacePath) -> None:
-        """Put the agent's own writing of a file right, if it may have written it.
-
-        Raises:
-            FilepactError: It cannot be.
-        """
-        with self._lock:
-            sent = self._sent.get(path)
-        if sent is not None and bound.turn == sent.turn:
-            self._keep(bound, sent)
-
-    def end_step(self, bound: AcpSession) -> None:
-        """The agent has ended one of its steps: what it wrote in it is on the disk."""
-        with self._lock:
-            ended = [one for one in self._sent.values() if one.session.id == bound.id]
-            for one in ended:
-                del self._sent[one.meant.path]
-        for one in ended:
-            self._keep(bound, one)
-
-    def _keep(self, bound: AcpSession, sent: _Sent) -> Document | None:
-        keep = bound.workspace.unsaved.restore_merge
-        return keep(sent.meant, sent.text, sent.session, client=self._client)

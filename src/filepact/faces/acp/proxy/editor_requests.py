@@ -125,16 +125,37 @@ class EditorRequests:
         return self.end_of(self.begin(method, params, late=late), patience=patience)
 
     def begin(
-        self, method: str, params: Message, *, late: Callable[[EditorResult], None] | None = None
+        self,
+        method: str,
+        params: Message,
+        *,
+        late: Callable[[EditorResult], None] | None = None,
+        send: Callable[[bytes], object] | None = None,
     ) -> EditorRequest:
         """Ask, and go on; `end_of` waits for the answer."""
         because = getattr(self._mine, "because", None)
         question = EditorRequest(str(params.get("sessionId")), because, on_late_reply=late)
-        question.id = self._put(method, params, question)
+        question.id = self._put(method, params, question, send or self._send)
         if question.id is not None and because is not None and not because.is_wanted:
             # It has ended since, and with it what was asked before this.
             self._drop(lambda one: one is question)
         return question
+
+    def begin_together(
+        self,
+        first: tuple[str, Message],
+        second: tuple[str, Message],
+        *,
+        late: Callable[[EditorResult], None],
+    ) -> tuple[EditorRequest, EditorRequest]:
+        """Ask for two things with nothing in between; as `begin`, which `late` is of the second."""
+        lines: list[bytes] = []
+        asked = (
+            self.begin(*first, send=lines.append),
+            self.begin(*second, late=late, send=lines.append),
+        )
+        self._send(b"\n".join(lines))
+        return asked
 
     def end_of(self, question: EditorRequest, *, patience: float | None = None) -> EditorResult:
         """Wait for the answer to a question.
@@ -170,7 +191,8 @@ class EditorRequests:
         """
         until = time.monotonic() + patience
         session = str(params.get("sessionId"))
-        if self._put(method, params, EditorRequest(session, request, then, until)) is None:
+        question = EditorRequest(session, request, then, until)
+        if self._put(method, params, question, self._send) is None:
             then(EditorResult("silent"))
             return
         with self._lock:
@@ -182,11 +204,17 @@ class EditorRequests:
         if not self._timed.is_set():
             self._timed.set()
 
-    def _put(self, method: str, params: Message, question: EditorRequest) -> RequestId | None:
+    def _put(
+        self,
+        method: str,
+        params: Message,
+        question: EditorRequest,
+        send: Callable[[bytes], object],
+    ) -> RequestId | None:
         """Send a question; the id, which is None where the editor has gone."""
         name = self._open.add(question)
         if name is not None:
-            self._send(encode(messages.request(name, method, params)))
+            send(encode(messages.request(name, method, params)))
         return name
 
     def _not_wanted(self, name: RequestId) -> None:
