@@ -544,9 +544,7 @@ class Documents:
 
 
 def merge_unsaved(stored: Document, base: Document, typed: str) -> Document | None:
-    """Unsaved text, typed into an earlier state of a file, merged into its present state on the disk.
-
-    None where both changed the same lines.
+    """Text typed into an earlier state of a file, merged into its present one; None where both changed lines.
 
     Raises:
         EncodingUnsafeError: The file's encoding cannot hold what was typed.

@@ -186,6 +186,22 @@ def test_what_is_typed_between_the_last_answer_and_the_new_text_comes_back(tmp_p
         assert (rig.work / "b.txt").read_text() == f"{agents}first second\n"
 
 
+@pytest.mark.parametrize("torn", ["", "line 1\n", "line 1\nli", "line 1\nline 2 AG\ufffd"])
+def test_an_answer_from_the_middle_of_a_write_is_not_taken_for_typing(tmp_path, torn):
+    """An editor that answers while it writes may read its own half-written file."""
+    agents = BASE.replace("line 2", "line 2 AGENT")
+    with Rig(tmp_path, fs=BOTH) as rig:
+        (rig.work / "b.txt").write_text(BASE)
+        rig.start()
+        wanted = rig.begin_write("b.txt", agents)
+        rig.shows(BASE)
+        rig.shows(BASE)
+        rig.shows(torn)
+        assert rig.takes()["content"] == agents
+        assert "result" in rig.agent.answer_to(wanted)
+        assert (rig.work / "b.txt").read_text() == agents
+
+
 def test_what_cannot_come_back_beside_the_new_text_comes_back_in_its_place(tmp_path):
     mine = BASE.replace("line 9", "TYPED 9")
     with Rig(tmp_path, fs=BOTH) as rig:

@@ -24,7 +24,7 @@ from filepact.faces.acp.errors import (
     to_refusal,
 )
 from filepact.faces.acp.proxy.protocol import READ, WRITE
-from filepact.workspace.buffers import same_text
+from filepact.text.lines import common_head, common_tail
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
@@ -328,7 +328,7 @@ class EditorTexts:
             ClientRequestError: The same was typed meanwhile; it shows that again.
         """
         path = meant.path
-        place = {"sessionId": bound.id, "path": path.absolute}
+        place = _place(bound, path)
         until = time.monotonic() + _TYPING if typing else 0.0
         for turn in range(_TURNS):
             if turn == _TURNS - 1:
@@ -357,7 +357,11 @@ class EditorTexts:
             before = self._questions.end_of(questions[0], patience=self.patience)
             reply = self._questions.end_of(questions[1])
             seen = _content_of(before)
-            if reply.kind != "result" or seen is None or seen == showed or same_text(seen, meant):
+            if (
+                reply.kind != "result"
+                or seen is None
+                or not _is_typed(seen, showed, news["content"])
+            ):
                 return meant, reply
             both = self._buffers.typed_over(meant, showed, seen)
             if both is None:
@@ -369,7 +373,7 @@ class EditorTexts:
     def _news(self, bound: AcpSession, path: WorkspacePath, text: str) -> Message:
         """A file's new text in the editor's own way of showing it."""
         content = self._buffers.in_style(path, text)
-        return {"sessionId": bound.id, "path": path.absolute, "content": content}
+        return {**_place(bound, path), "content": content}
 
     def _read_again(
         self, bound: AcpSession, path: WorkspacePath, found: Location | None = None
@@ -457,7 +461,7 @@ class EditorTexts:
             seen, disk = self._overtyped.pop(path, None), self._stored(bound, path)
             if seen is not None and disk is not None:
                 # It is the editor's again, and what that saves is a change of its own.
-                news = {"sessionId": bound.id, "path": path.absolute, "content": seen}
+                news = {**_place(bound, path), "content": seen}
                 self._questions.ask(WRITE, news, patience=_TAKING_BACK)
                 self._settle(bound, disk, str(undone.operation))
         for path in told:
@@ -507,6 +511,21 @@ def _stored(bound: AcpSession, path: WorkspacePath) -> Document | None:
     with suppress(FilepactError):
         return bound.workspace.editors.stored(path)
     return None
+
+
+def _place(bound: AcpSession, path: WorkspacePath) -> Message:
+    """A file of a session as the editor calls it."""
+    return {"sessionId": bound.id, "path": path.absolute}
+
+
+def _is_typed(seen: str, showed: str, given: str) -> bool:
+    """Whether a text has something that neither the one before has nor the new one.
+
+    An editor may read the disk while it writes there: half of each, or the beginning of one, is no typing.
+    """
+    if "\ufffd" in seen and "\ufffd" not in showed + given:
+        return False
+    return common_head(seen, given) + common_tail(seen, showed) < len(seen)
 
 
 def _content_of(reply: EditorResult) -> str | None:
