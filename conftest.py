@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from filepact.domain.person import AGENT_VARIABLES
-from filepact.fs.ancestry import who_calls
+from filepact.fs.state import who_calls
 from tests.foreign import is_foreign
 
 if TYPE_CHECKING:

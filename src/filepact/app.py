@@ -10,16 +10,19 @@ from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.domain.document import RootId
 from filepact.domain.operation import AuditOptions
 from filepact.errors import FilepactError, NoChangeError, StateFailedError
-from filepact.fs.ancestry import ancestors, forget_host, note_host, who_calls
 from filepact.fs.locks import keep_out, locked_by
 from filepact.fs.root import Root, replace_outside
 from filepact.fs.state import (
     NAME,
+    ancestors,
     audit_in,
+    forget_host,
     journal_in,
+    note_host,
     open_state,
     read_answers,
     read_note,
+    who_calls,
     write_answers,
     write_note,
 )

@@ -93,3 +93,19 @@ def test_what_an_agent_does_with_its_own_tools_is_judged_recorded_and_undone(
     assert file.read_text().split("\n")[:-1] == [*LINES[:-1], "seven by hand"]
     assert gone.read_bytes() == b"\0\1\2"
     assert sorted(os.listdir(root)) == [".env", "a.txt", "gone.bin"]
+
+
+def test_what_a_real_agent_starts_decides_nothing_with_and_without_its_variables(
+    agent: Hooked, tmp_path: Path, home: Path
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    paths = os.pathsep.join(filter(None, sys.path))
+    undo = f"{sys.executable} -m filepact --state {home / 'state'} --root {root} undo --unattended"
+    # In a file, so that no hook is asked about it.
+    (root / "go.sh").write_text(
+        f"export PYTHONPATH={paths}\n{undo}\nsetsid -w {undo}\n"
+        f"env -i HOME=$HOME PYTHONPATH={paths} {undo}\n"
+    )
+    drive(agent, root, home, [agent.run("sh go.sh > said.txt 2>&1; true")])
+    assert (root / "said.txt").read_text().count("[BELOW_AGENT]") == 3

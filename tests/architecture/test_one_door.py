@@ -100,7 +100,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "faces.hooks.daemon": {
         **dict.fromkeys(("os.geteuid", "os.write", "socket."), "its own socket"),
         **dict.fromkeys(("fcntl.", "os.close", "os.open", "os.truncate"), STATE),
-        "pathlib.": f"{STATE}; and what the system says of the processes that start hooks",
+        "pathlib.": STATE,
         "os.pidfd_open": "whether the host of a call is still there",
     },
     "faces.hooks.service": {
@@ -144,10 +144,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     "faces.cli.guard": {
         **dict.fromkeys(("os.kill", "os.pipe", "os.write", "subprocess."), "the guard's process"),
         "pathlib.": "the folder that a person names; names only",
-    },
-    "faces.cli.history": {
-        "os.getppid": "which programs a person's decision came through",
-        "pathlib.": "what the system says of these processes",
     },
     "faces.cli.state": {"pathlib.": "names and sizes in the state folder"},
     "integrations.deepagents": {"pathlib.Path().read_bytes": "the method of `Files`, guarded"},

@@ -299,7 +299,7 @@ def test_the_proxy_asks_no_program_that_has_answered_not_long_ago(
         '[servers.mine]\ncommand = ["server"]\nneeds = ["server --ask"]\nfiles = {"*.x" = "x"}\n'
     )
     settings.write_text(table)
-    sessions = _sessions(Namespace(config=str(settings), state=state, mode="auto"))
+    sessions = _sessions(Namespace(config=str(settings), state=state, mode="auto", agent=[]))
     for _ in range(2):
         with open_workspace([str(root)], state_dir=state) as workspace:
             assert sessions._look is not None

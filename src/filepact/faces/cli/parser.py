@@ -330,7 +330,8 @@ def add_unattended(add: Callable[..., Any]) -> None:
     add(
         "--unattended",
         action="store_true",
-        help="do it without a terminal and without asking; the journal records that",
+        help="do it without a terminal and without asking, for your own programs; the journal records that. Below an agent "
+        "it is refused",
     )
 
 
