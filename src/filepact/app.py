@@ -97,7 +97,6 @@ __all__ = [
 
 SETUP_FILE = "setup.json"
 """In the state folder: what `filepact setup` has put into settings files."""
-
 _MEBIBYTE = 1_048_576
 
 
