@@ -104,7 +104,6 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.pidfd_open": "whether the host of a call is still there",
     },
     "faces.hooks.service": {
-        "os.path.realpath": "which root a name of the host's lies in; names only",
         "pathlib.": "whether a root is still the same folder",
     },
     "faces.cli.doctor": {

@@ -38,6 +38,8 @@ NOUNS = {
     *("pool", "content", "package", "library", "project", "solution", "history", "element"),
     # What describes something.
     *("setting", "option", "status", "summary", "statistic", "count", "limit", "info", "spec"),
+    # Of what a shell is given, and what is said of it.
+    *("shell", "script", "word", "argument", "judge", "verdict"),
     *("profile", "kind", "format", "pattern", "property", "explanation", "hint", "access"),
     # Where something is or comes from.
     *("path", "position", "range", "excerpt", "page", "source", "side", "disk", "terminal"),
@@ -50,7 +52,7 @@ NOUNS = {
 
 STATES = {
     *("open", "pending", "changed", "skipped", "invalid", "unknown"),
-    *("failed", "timeout", "cancelled", "closed", "exited"),
+    *("failed", "timeout", "cancelled", "closed", "exited", "simple"),
 }
 
 FORMS = {

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from filepact.fs.atomic import StagedContent
     from filepact.fs.staged import StagedChange, WriteResult
 
-__all__ = ["AnyName", "Root", "look_at", "replace_outside"]
+__all__ = ["PathInfo", "Root", "look_at", "replace_outside"]
 
 _LARGEST_OUTSIDE = 1 << 24
 
@@ -309,7 +309,7 @@ class Root(RootReader):
             os.close(parent)
 
 
-class AnyName(NamedTuple):
+class PathInfo(NamedTuple):
     """What a name leads to, wherever that lies.
 
     Attributes:
@@ -323,7 +323,7 @@ class AnyName(NamedTuple):
     file: tuple[int, int] | None = None
 
 
-def look_at(path: str) -> AnyName:
+def look_at(path: str) -> PathInfo:
     """Look at what an absolute name leads to; nothing is opened.
 
     Raises:
@@ -333,11 +333,11 @@ def look_at(path: str) -> AnyName:
     try:
         found = os.stat(true)
     except OSError:
-        return AnyName(true, "missing")
+        return PathInfo(true, "missing")
     if stat.S_ISDIR(found.st_mode):
-        return AnyName(true, "folder")
+        return PathInfo(true, "folder")
     several = stat.S_ISREG(found.st_mode) and found.st_nlink > 1
-    return AnyName(true, "file", (found.st_dev, found.st_ino) if several else None)
+    return PathInfo(true, "file", (found.st_dev, found.st_ino) if several else None)
 
 
 def replace_outside(path: str, data: bytes | None, *, expected: bytes | None, token: str) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.policy import Action, Decision, Verdict
     from filepact.domain.tool_call import FileAccess, FileSearch, ToolCall
-    from filepact.fs.root import AnyName
+    from filepact.fs.root import PathInfo
     from filepact.text.shell_command import ShellCommand, ShellWord
     from filepact.workspace.guard import Guard
 
@@ -168,7 +168,7 @@ class CallJudge:
             return CallVerdict("deny", f"{shown}: {why}")
         return said
 
-    def _is_secret(self, found: AnyName) -> bool:
+    def _is_secret(self, found: PathInfo) -> bool:
         root = self._root_of(found.path) or self._guard.roots[0]
         inside = found.path.removeprefix(f"{root.path.rstrip('/')}/")
         return found.file is not None and root.is_secret(inside, *found.file)

@@ -25,6 +25,7 @@ __all__ = [
     "HookAgent",
     "HookAnswer",
     "HookEvent",
+    "HookMode",
     "Moment",
     "may_be_before",
     "read_event",
@@ -32,6 +33,9 @@ __all__ = [
 
 Moment = Literal["start", "prompt", "before", "after", "stop", "end", "other"]
 """``prompt``: a person says something, so a turn begins.  ``stop``: the turn is over."""
+
+HookMode = Literal["", "strict", "record"]
+"""How far a hook goes: it asks the rules; it also refuses what cannot be recorded; it only records."""
 
 _LONGEST_NAME: Final = 200
 

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     import signal
     from collections.abc import Callable, Sequence
     from types import FrameType
-    from typing import Final, Literal
+    from typing import Final
 
-    HookMode = Literal["", "strict", "record"]
-    """How far a hook goes: it asks the rules; it also refuses what cannot be checked; it only records."""
+    from filepact.faces.hooks.agents import HookMode
 else:
     import _signal as signal
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from filepact.domain.person import Ancestor
-    from filepact.faces.hooks.agents import HookAnswer
-    from filepact.faces.hooks.client import HookMode, HookRequest
+    from filepact.faces.hooks.agents import HookAnswer, HookMode
+    from filepact.faces.hooks.client import HookRequest
     from filepact.faces.hooks.service import HostProcess
 
 __all__ = ["serve"]

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from filepact.config.settings import Settings
-    from filepact.faces.hooks.agents import HookAgent, HookEvent
-    from filepact.faces.hooks.client import HookMode
+    from filepact.faces.hooks.agents import HookAgent, HookEvent, HookMode
     from filepact.workspace.guard import Guard
 
 __all__ = ["HookJudge", "answer_unread", "answer_unrecorded", "told", "unchecked"]

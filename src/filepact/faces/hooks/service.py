@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from filepact.config.settings import Settings
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import ChangeId
-    from filepact.faces.hooks.client import HookMode
+    from filepact.faces.hooks.agents import HookMode
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["HookDaemon", "HostProcess"]
