@@ -216,9 +216,10 @@ def read_tool_call(tool: str, arguments: object) -> ToolCall:
     deed: Deed | None = _TOOLS.get(tool.lower())
     if deed is None and _OWN.fullmatch(tool):
         return ToolCall(tool, "own")
-    if isinstance(arguments, str):
+    if isinstance(arguments, str) and deed in (None, "patch", "run"):
         arguments = {"input": arguments}
-    if not isinstance(arguments, dict | list):
+    forms = (dict,) if deed not in (None, "patch", "run") else (dict, list)
+    if not isinstance(arguments, forms):
         why = "" if deed == "nothing" else "does not say what it is given"
         return ToolCall(tool, deed, unreadable=why)
     given: dict[str, Any] = arguments if isinstance(arguments, dict) else {"": arguments}
