@@ -61,6 +61,7 @@ SHARED = "workspace/test_shared.py"
 WALK = "fs/test_walk.py"
 RESOLVE = "fs/test_resolve.py"
 FAULTS = "fs/test_faults.py"
+HOOK_FAULTS = "faces/test_hook_faults.py"
 AGREEMENT = "agreement/test_resolvers.py"
 COMMIT = "workspace/test_commit.py"
 EDITORS_TEXT = "faces/acp/test_editors_text.py"
@@ -487,6 +488,30 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise(
             "Nothing that the agent started is left when the editor or filepact has gone.",
             ((f"{PROXY}_process.py", "test_nothing_that_the_agent_started_is_left"),),
+        ),
+    ),
+    "Where an agent has tools of its own": (
+        Promise(
+            "Whatever a hook needs may break, and nothing is opened by it that the rules deny.",
+            (
+                (HOOK_FAULTS, "test_what_is_broken_opens_nothing"),
+                (HOOK_FAULTS, "test_a_field_of_an_event_that_is_wrong_or_missing_opens_nothing"),
+                (HOOK_FAULTS, "test_a_program_that_cannot_load_its_parts_refuses"),
+            ),
+            ("faces/test_hook_faults.py",),
+        ),
+        Promise(
+            "Below a program that is known as an agent's, nothing is decided that a person decides.",
+            (("faces/test_person.py", "test_what_an_agents_program_calls_decides_nothing"),),
+        ),
+        Promise(
+            "What a call has changed that should have waited for a person is told, with what takes it back.",
+            (
+                (
+                    "faces/test_unapproved.py",
+                    "test_a_command_that_changes_what_steers_or_runs_is_told_and_taken_back",
+                ),
+            ),
         ),
     ),
     "What language servers say": (
