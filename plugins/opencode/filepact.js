@@ -11,6 +11,7 @@ function ask(event, facts) {
   if (!EVENTS.includes(event)) return Promise.resolve({})
   return new Promise((done) => {
     const hook = spawn(HOOK[0], [...HOOK.slice(1), "--event", event], {
+      cwd: facts.cwd,
       stdio: ["pipe", "pipe", "inherit"],
     })
     let said = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from filepact.config.folders import SET_UP_FILE
 from filepact.config.person import TRUST_FILE
 from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.domain.document import RootId
@@ -516,7 +517,7 @@ def write_trust(state_dir: str, trust: ServerTrust) -> None:
 
 
 def keep_before_setup(
-    state_dir: str, files: Mapping[str, bytes], record: bytes
+    state_dir: str, files: Mapping[str, bytes], record: bytes, set_up: bytes
 ) -> Mapping[str, str]:
     """Keep what some settings files hold before `filepact setup` changes them.
 
@@ -524,6 +525,7 @@ def keep_before_setup(
         state_dir: The state folder, made when missing.
         files: By path what each holds.
         record: What is going to be put into them, to be kept beside it.
+        set_up: The folders that are set up then, as hooks read it.
 
     Returns:
         By path, where it was kept.
@@ -536,6 +538,7 @@ def keep_before_setup(
         path: state.rescue(path.rpartition("/")[2], data, "backups") for path, data in files.items()
     }
     write_note(state.path, SETUP_FILE, record)
+    write_note(state.path, SET_UP_FILE, set_up)
     return kept
 
 

@@ -33,7 +33,8 @@ from typing import TYPE_CHECKING, Any
 
 from filepact.config.settings import parse_settings
 from filepact.errors import FilepactError
-from filepact.faces.cli.hosts import HOSTS, hook_lines
+from filepact.faces.cli.host_files import hook_lines
+from filepact.faces.cli.hosts import HOSTS
 from filepact.faces.cli.main import parse
 from tests.architecture.project import PACKAGE
 from tests.forked import Command

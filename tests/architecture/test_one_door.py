@@ -60,6 +60,10 @@ ALLOWED: dict[str, dict[str, str]] = {
             "platformdirs.",
         ),
         "where the state folder is; names only",
+    )
+    | dict.fromkeys(
+        ("open", "os.path.isfile", "os.path.realpath", "os.stat"),
+        "which folders were set up, and to which of them a worktree belongs; agents' files are not opened",
     ),
     "config.person": {
         "os.environ.": "which folders and files the person names",
@@ -109,7 +113,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     "faces.cli.doctor": {
         "os.geteuid": "whether the state folder is this person's",
         **dict.fromkeys(("os.access", "shutil.disk_usage"), "whether it can be written to"),
-        "subprocess.": "the hook that an agent's program runs, as `filepact setup` writes it",
         "os.walk": "names of our own leftovers, which no tool shows; no file is opened",
         "pathlib.": "the state folder before anything opens it, and the system's own mount table",
     },
@@ -157,7 +160,17 @@ ALLOWED: dict[str, dict[str, str]] = {
         "subprocess.": "the person's editor",
         "tempfile.": "the copy of the settings file that is edited",
     },
-    "faces.cli.connections": {"shutil.which": "which agents' programs are installed"},
+    "faces.cli.connections": {
+        "shutil.which": "which agents' programs are installed",
+        **dict.fromkeys(
+            ("os.environ.", "subprocess."),
+            "the hook that an agent's program runs, as `filepact setup` writes it",
+        ),
+        **dict.fromkeys(
+            ("os.path.", "pathlib."),
+            "where a session starts, and when its hook was called; names only",
+        ),
+    },
     "faces.cli.host_files": {
         "os.path.realpath": "where a link of the person's settings leads",
         "pathlib.": "settings files of agents' programs, only to be read; `fs` writes them",

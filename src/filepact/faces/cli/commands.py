@@ -120,6 +120,11 @@ def _add_serving(group: CommandGroup) -> None:
         "refuse nothing (default: own-tools where the agent has hooks)",
     )
     add(
+        "--team",
+        action="store_true",
+        help="put the hooks into the project's own files as well, for people who share them",
+    )
+    add(
         "--agent",
         metavar="COMMAND",
         help="with acp, or zed: the command that starts the agent (default with acp: gemini --acp)",
@@ -157,6 +162,11 @@ def _add_serving(group: CommandGroup) -> None:
         action="store_const",
         const="record",
         help="record what changes, and refuse nothing",
+    )
+    add(
+        "--where-set-up",
+        action="store_true",
+        help="say nothing in folders that `filepact setup` was not asked for",
     )
     add = group.add(
         "tour",

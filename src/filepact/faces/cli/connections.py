@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shlex
 import shutil
-from typing import TYPE_CHECKING, Any
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
+from filepact.config.folders import read_set_up, set_up_root, state_folder
 from filepact.errors import FilepactError
-from filepact.faces.cli.host_files import held
-from filepact.faces.cli.hosts import HOSTS, Guarding, Host, HostFile, hook_lines
+from filepact.faces.cli.host_files import held, hook_lines
+from filepact.faces.cli.hosts import HOSTS, NAMED, Guarding, Host, HostFile, own_command
+from filepact.faces.cli.screen import CommandAnswer, TerminalText
+from filepact.faces.hooks.client import PROBE, HookRequest
 from filepact.text.settings_edit import OWN
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["Connection", "connections"]
+    from filepact.faces.cli.hosts import HostEvents
+    from filepact.faces.cli.screen import Style
+
+__all__ = ["Connection", "connections", "fire_hook", "last_heard", "overview"]
+
+_PATIENCE = 30  # seconds; hosts wait as long
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +41,10 @@ class Connection:
         installed: Where its program is; empty for nowhere.
         server: Whether it is told of a server of ours.
         guard: How its own tools are guarded; None for not at all.
-        hooks: The command lines of its hooks of ours.
+        hooks: The command lines of its hooks of ours that are called here.
+        root: The folder that they guard.
+        here: Whether they are called only where the host is started in this very folder.
+        off: The setting with which the host is told to call no hooks; empty where it is not.
         plugin: Whether server and hooks come with the plugin of ours.
         reachable: Whether they find the command that they start.
         problem: Why its files cannot be understood; empty if they can.
@@ -42,6 +58,9 @@ class Connection:
     problem: str = ""
     plugin: bool = False
     reachable: bool = True
+    root: str = ""
+    here: bool = False
+    off: str = ""
 
     @property
     def said(self) -> str:
@@ -55,52 +74,111 @@ class Connection:
         if self.plugin:
             return "plugin, own tools guarded"
         if self.guard == "own-tools":
-            return "connected, own tools guarded"
+            return "connected, own tools guarded" if self.server else "own tools guarded"
         if self.guard == "record":
             return "recorded"
         return "connected, own tools unguarded" if self.host.tools else "connected"
 
 
-def connections(project: Path) -> Iterator[Connection]:
-    """How each known host is connected in a project, as its files say."""
+def connections(folder: Path, state: str) -> Iterator[Connection]:
+    """How each known host is connected when it is started in a folder, as its files say.
+
+    Args:
+        folder: The folder, absolute.
+        state: The state folder, which knows what was set up.
+    """
     for host in HOSTS:
         found = next(filter(None, map(shutil.which, host.programs)), "")
         try:
-            yield _connection(host, found, project)
+            yield _connection(host, found, folder, state)
         except FilepactError as error:
             yield Connection(host, found, problem=error.message)
 
 
-def _connection(host: Host, installed: str, project: Path) -> Connection:
-    server = _has(host.server, project)
-    hooks: list[str] = []
+def _connection(host: Host, installed: str, folder: Path, state: str) -> Connection:
+    server = _has(host.server, folder)
+    lines: list[str] = []
     guard: Guarding | None = None
+    root, here, off = os.path.realpath(folder), False, ""
     if host.hooks is not None:
-        wanted, *_ = host.hooks.wanted()
-        value = held(wanted, project)
-        if isinstance(value, str):
-            hooks = re.findall(r"^const HOOK = (.*)$", value, re.MULTILINE)
-            called = next(iter(re.findall(r"^const EVENTS = (.*)$", value, re.MULTILINE)), "")
-            asked = all(f'"{one}"' in called for one in host.hooks.before)
-        else:
-            named = value.get("hooks") if isinstance(value, dict) else None
-            events = named if isinstance(named, dict) else {}
-            ours = {event: found for event, items in events.items() if (found := hook_lines(items))}
-            hooks = [line for lines in ours.values() for line in lines]
-            asked = any(one in ours for one in host.hooks.before)
-        if hooks:
-            judges = asked and not any("--record" in line for line in hooks)
-            guard = "own-tools" if judges else "record"
-    plugin = guard != "own-tools" and any(_is_plugged(one, project) for one in host.plugins)
+        lines, guard, root, here = _hooks(host, host.hooks, folder, state)
+        off = _switched_off(host.hooks, folder) if guard or host.plugins else ""
+    plugin = guard in (None, "record") and any(_is_plugged(one, folder) for one in host.plugins)
     if plugin:
-        # Of OpenCode it is the hooks alone.
-        server, guard = server or host.plugins[0].kind != "text", "own-tools"
-    only = host.only and all(_within(one.wants, held(one, project)) for one in host.only)
-    if only and server and (guard == "own-tools" or host.hooks is None):
-        guard = "only-filepact"
-    lines = () if plugin else tuple(dict.fromkeys(hooks))
+        server, guard, lines = True, "own-tools", []
+    only = host.only and all(_within(one.wants, held(one, folder)) for one in host.only)
+    if guard not in (None, "record") or host.hooks is None:
+        if only and server:
+            guard = "only-filepact"
+        elif guard is not None:
+            guard = "own-tools"
     reachable = not plugin or shutil.which("filepact") is not None
-    return Connection(*(host, installed, server, guard, lines), plugin=plugin, reachable=reachable)
+    return Connection(
+        *(host, installed, server, None if off else guard, tuple(dict.fromkeys(lines))),
+        plugin=plugin,
+        reachable=reachable,
+        root=root,
+        here=bool(lines) and here,
+        off=off,
+    )
+
+
+def _hooks(
+    host: Host, hooks: HostEvents, folder: Path, state: str
+) -> tuple[list[str], Guarding | None, str, bool]:
+    """The hooks of ours that a session in a folder calls, how far, for which root, and whether only here."""
+    here = os.path.realpath(folder)
+    lines, asked = _lines(hooks, hooks.wanted()[0], folder)
+    known = {name: guard for agent, guard, name in read_set_up(state) if agent == host.name}
+    found = set_up_root(here, known)
+    if not known or not all("--where-set-up" in line for line in lines):
+        top = next(
+            (one for one in (folder, *folder.parents) if os.path.lexists(one / ".git")), here
+        )
+        found = (os.path.realpath(top), "")
+    if lines and found is not None:
+        guard = cast("Guarding", known.get(found[1], "own-tools"))
+        return lines, guard if _judges(lines, asked=asked) else "record", found[0], False
+    above = (folder, *folder.parents) if hooks.upwards else (folder,)
+    for project in above:
+        for path in filter(None, (hooks.team, hooks.former)):
+            lines, asked = _lines(hooks, hooks.wanted(path)[0], project)
+            if lines:
+                way: Guarding = "own-tools" if _judges(lines, asked=asked) else "record"
+                return lines, way, os.path.realpath(project), not hooks.upwards
+    return [], None, here, False
+
+
+def _judges(lines: list[str], *, asked: bool) -> bool:
+    return asked and not any("--record" in line for line in lines)
+
+
+def _lines(hooks: HostEvents, file: HostFile, project: Path) -> tuple[list[str], bool]:
+    """The command lines of hooks of ours in a file, and whether one is called before a tool."""
+    value = held(file, project)
+    if isinstance(value, str):
+        called = next(iter(re.findall(r"^const EVENTS = (.*)$", value, re.MULTILINE)), "")
+        return re.findall(r"^const HOOK = (.*)$", value, re.MULTILINE), all(
+            f'"{one}"' in called for one in hooks.before
+        )
+    named = value.get("hooks") if isinstance(value, dict) else None
+    events = named if isinstance(named, dict) else {}
+    ours = {event: found for event, items in events.items() if (found := hook_lines(items))}
+    return [line for lines in ours.values() for line in lines], any(
+        one in ours for one in hooks.before
+    )
+
+
+def _switched_off(hooks: HostEvents, folder: Path) -> str:
+    """The setting by which the host calls no hooks here; empty where there is none."""
+    for files, name, wanted in hooks.off:
+        for path in files:
+            value = held(HostFile(path, {}, "toml" if path.endswith(".toml") else "json"), folder)
+            for key in name.split("."):
+                value = value.get(key) if isinstance(value, dict) else None
+            if value is wanted:
+                return f"{name} in {path}"
+    return ""
 
 
 def _is_plugged(file: HostFile, project: Path) -> bool:
@@ -131,3 +209,117 @@ def _within(wants: Any, value: Any) -> bool:
     if isinstance(wants, list):
         return isinstance(value, list) and all(one in value for one in wants)
     return bool(wants == value)
+
+
+def last_heard(one: Connection, options: Sequence[str]) -> float | None:
+    """When an agent's own program called its hook here last, in seconds since the epoch."""
+    given = dict(zip(options[::2], options[1::2], strict=False))
+    state = state_folder(given.get("--state"))
+    agent = one.host.name
+    config, roots = given.get("--config", ""), (one.root,)
+    request = HookRequest(agent, "", "", state=state, config=config, roots=roots)
+    with suppress(OSError):
+        return Path(state, "hooks", f"{request.key}.{agent}").stat().st_mtime
+    return None
+
+
+def fire_hook(one: Connection, options: Sequence[str], here: Path) -> str:
+    """Run the hook of an agent, as its program would; what is wrong with it, empty for nothing.
+
+    What is run is what `setup` writes, and never a line of a file that agents may change.
+    """
+    host = one.host
+    words = [*own_command(), "hook", host.name]
+    modes: tuple[list[str], ...] = ([], ["--strict"], ["--record"])
+    usual = [[*words, "--where-set-up", *options]]
+    for command in (words, [*NAMED, *words[-2:]]):
+        for root in ([], ["--root", one.root], ["--root", str(here)]):
+            usual += [[*command, *mode, *root, *options] for mode in modes]
+    usual += [[*NAMED, *words[-2:]]]
+    known = [written(each) for written in (shlex.join, json.dumps) for each in usual]
+    if not all(line.partition(" --event ")[0] in known for line in one.hooks):
+        return "is not the one of this filepact"
+    named = (NAMED[0], f'["{NAMED[0]}"')
+    if not one.reachable or (
+        any(line.startswith(named) for line in one.hooks) and not shutil.which(NAMED[0])
+    ):
+        return "is not found: no filepact is on the PATH"
+    call = {
+        "session_id": PROBE,
+        "tool_use_id": "filepact-doctor",
+        "tool_name": "Read",
+        "tool_input": {"file_path": "filepact-doctor"},
+        "cwd": str(here),
+    }
+    # Who asks may be an agent's command, with the variables of its session.
+    environment = {
+        name: value for name, value in os.environ.items() if not name.endswith("_PROJECT_DIR")
+    }
+    # The call ends as well: one that goes on would be the author of what changes meanwhile.
+    events = (host.hooks.before[0], host.hooks.after[0]) if host.hooks else ()
+    for event in events:
+        try:
+            # Strict, so that what goes wrong is a refusal and not a remark.
+            done = subprocess.run(  # noqa: S603 - this very program
+                [*words, "--strict", "--root", one.root, *options, "--event", event],
+                cwd=here,
+                env=environment,
+                input=json.dumps({**call, "hook_event_name": event}).encode(),
+                capture_output=True,
+                timeout=_PATIENCE,
+                check=False,
+            )
+            said = json.loads(done.stdout or b"{}")
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            return "gives no answer"
+        if done.returncode or done.stderr.strip():
+            return "fails"
+        if "deny" in _values(said):
+            return "refuses every call"
+    return ""
+
+
+def _values(value: object) -> list[object]:
+    """All plain values in an answer."""
+    if isinstance(value, dict):
+        return [one for each in value.values() for one in _values(each)]
+    return [value]
+
+
+def overview(project: Path, state: str) -> CommandAnswer:
+    """All hosts, those that are here first."""
+    found = sorted(
+        connections(project, state), key=lambda one: not (one.installed or one.server or one.guard)
+    )
+    spans: list[TerminalText] = []
+    for one in found:
+        style: Style = "dim"
+        if one.server or one.guard or one.problem:
+            style = "good" if one.guard or not one.host.tools else "warn"
+        elif one.installed:
+            style = "plain"
+        said = one.said if one.installed or one.server or one.guard else "not found here"
+        line = f"  {one.host.name:<15} {one.host.title:<15} {said}\n"
+        spans.append(TerminalText(line, style))
+    spans.append(
+        TerminalText(
+            "\n`filepact setup HOST` shows what would change in its settings, and with --write\n"
+            "it is changed. `filepact setup acp` is about editors that start agents.\n"
+        )
+    )
+    return CommandAnswer(
+        tuple(spans),
+        {
+            "hosts": [
+                {
+                    "host": one.host.name,
+                    "title": one.host.title,
+                    "installed": one.installed,
+                    "server": one.server,
+                    "guard": one.guard,
+                    "problem": one.problem,
+                }
+                for one in found
+            ]
+        },
+    )

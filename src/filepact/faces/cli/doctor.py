@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import shlex
 import shutil
 import stat
-import subprocess
 import sys
 import textwrap
 import time
@@ -22,19 +19,17 @@ from typing import TYPE_CHECKING, Literal
 from filepact import VERSION
 from filepact.app import check_state as look_into_state
 from filepact.app import project_files
-from filepact.config.folders import state_folder
 from filepact.config.layers import SettingsSource
 from filepact.config.person import read_settings, read_trust, rule_files, settings_file
 from filepact.config.rule_files import find_problems
 from filepact.errors import FilepactError
 from filepact.faces.cli.audit import check_accounts
-from filepact.faces.cli.connections import connections
+from filepact.faces.cli.connections import connections, fire_hook, last_heard
 from filepact.faces.cli.context import find_context, opened
-from filepact.faces.cli.hosts import entry_options, hook_words, own_command
+from filepact.faces.cli.hosts import entry_options, own_command
 from filepact.faces.cli.render import CheckResult, age, count, size
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
 from filepact.faces.cli.servers import check_servers
-from filepact.faces.hooks.client import PROBE, HookRequest
 from filepact.text.gitignore import MACHINE_FOLDERS
 from filepact.values import asdict
 from filepact.workspace.documents import PROJECT_FILE
@@ -44,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from filepact.config.settings import GuardSettings, Settings
-    from filepact.faces.cli.hosts import HostEvents
+    from filepact.faces.cli.connections import Connection
     from filepact.faces.cli.render import Level
     from filepact.faces.cli.screen import Style, Terminal
     from filepact.workspace.workspace import Workspace
@@ -85,7 +80,6 @@ _UNREMARKABLE = {("extras", "none"), ("extras", "ok"), ("C#", "none")}
 # Where two names cannot be exchanged in one step, or a lock is only a wish.
 _WEAK_FILE_SYSTEMS = ("9p", "afs", "ceph", "cifs", "fuse", "nfs", "smb", "vboxsf", "virtiofs")
 _REMAINS = ".filepact-"
-_PATIENCE = 30  # seconds; hosts wait as long
 _MOST_NAMES = 100_000
 _ROOM, _LEAST_ROOM = 64 * 1024 * 1024, 1024 * 1024
 
@@ -97,7 +91,9 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     found = [*check_programs(), *files, *check_state(context.state), *check_room(context.state)]
     with suppress(FilepactError):  # What nobody can open is told below.
         found += check_journal(context.state, screen.patience())
-    found += check_agents(Path(context.roots[0]), entry_options(arguments, context.state))
+    named = context.origin in ("--root", "FILEPACT_ROOT")
+    start = Path(context.roots[0]) if named else Path.cwd()
+    found += check_agents(start, entry_options(arguments, context.state), context.state)
     settings: Settings | None = None
     # With a settings file that is wrong nothing opens, and that has been said.
     if all(one.level != "fail" for one in files):
@@ -129,6 +125,8 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     failed = sum(one.level == "fail" for one in found)
     warned = sum(one.level == "warn" for one in found)
     end = f"{failed} failed, {warned} to look at." if failed or warned else "All is well."
+    if bare := [one.name.removeprefix("agent ") for one in found if one.facts.get("unguarded")]:
+        end = f"{end if failed or warned else ''} Not guarded in this folder: {', '.join(bare)}.".strip()
     if waiting := [one.name.removeprefix("agent ") for one in found if one.facts.get("waits")]:
         end += f" Not seen at work yet: {', '.join(waiting)}."
     spans.append(TerminalText(f"\n{_wrapped(end, screen.columns)}\n"))
@@ -214,20 +212,27 @@ def check_extras(heads: bool) -> CheckResult:
     return CheckResult("extras", "none", said, f"pip install 'filepact[{absent[0]}]'", facts)
 
 
-def check_agents(root: Path, options: Sequence[str]) -> Iterator[CheckResult]:
-    """The agents and editors that are here, how they are connected, and whether their hooks work.
+def check_agents(folder: Path, options: Sequence[str], state: str) -> Iterator[CheckResult]:
+    """The agents and editors that are here, and whether a session that they start in a folder is guarded.
 
     Args:
-        root: The folder.
+        folder: The folder.
         options: Of every command line for a host.
+        state: The state folder.
     """
-    project = Path(os.path.normpath(root.expanduser().absolute()))
-    for one in connections(project):
+    here = Path(os.path.normpath(folder.expanduser().absolute()))
+    for one in connections(here, state):
         name, host = f"agent {one.host.name}", one.host
-        connected = one.server or one.guard is not None
+        connected = one.server or one.guard is not None or bool(one.off)
         facts = {"installed": one.installed, "server": one.server, "guard": one.guard}
+        facts["unguarded"] = bool(
+            host.tools and (one.installed or connected) and one.guard in (None, "record")
+        )
         if one.problem:
             yield CheckResult(name, "warn", one.problem, "Correct that file.", facts)
+        elif one.off:
+            said = f"{host.title} calls no hooks, so it is not guarded: {one.off}"
+            yield CheckResult(name, "warn", said, "Take that setting out.", facts)
         elif not connected and one.installed:
             said = f"{host.title} is installed and not connected: what it does here is not seen"
             yield CheckResult(name, "none", said, f"filepact setup {host.name}", facts)
@@ -239,82 +244,39 @@ def check_agents(root: Path, options: Sequence[str]) -> Iterator[CheckResult]:
                 after = f"filepact setup {host.name}{way}"
             yield CheckResult(name, "warn", said, after, facts)
         elif host.hooks and (one.hooks or one.plugin):
-            words = hook_words(host, project, options)
-            wrong = _fire(words, one.hooks, host.hooks, project)
-            if not one.reachable:
-                wrong = "is not found: no filepact is on the PATH"
-            said = f"{host.title}: {one.said}, and its hook {wrong or 'answers'}"
-            heard = None if wrong else _heard(host.name, project, options)
-            level: Level = "warn" if wrong else "ok"
-            after = f"filepact setup {host.name} --write" if wrong else ""
-            if heard:
-                said += f"; last called {age(heard, time.time())} ago"
-            elif not wrong:
-                # That it answers us is no proof that the agent's program calls it.
-                said += f"; {host.title} has not called it here yet"
-                level, after = ("none" if host.trust else "ok"), host.trust
-            waits = level == "none"
-            yield CheckResult(name, level, said, after, {**facts, "heard": heard, "waits": waits})
+            yield _check_hook(one, here, options, facts)
         elif connected:
             yield CheckResult(name, "ok", f"{host.title}: {one.said}", host.trust, facts)
 
 
-def _heard(agent: str, project: Path, options: Sequence[str]) -> float | None:
-    """When an agent's own program called its hook here last, in seconds since the epoch."""
-    given = dict(zip(options[::2], options[1::2], strict=False))
-    state = state_folder(given.get("--state"))
-    roots = (str(project.resolve()),)
-    request = HookRequest(agent, "", "", state=state, config=given.get("--config", ""), roots=roots)
-    with suppress(OSError):
-        return Path(state, "hooks", f"{request.key}.{agent}").stat().st_mtime
-    return None
-
-
-def _fire(words: Sequence[str], lines: Sequence[str], hooks: HostEvents, project: Path) -> str:
-    """Run the hook of an agent, as its program would; what is wrong with it, empty for nothing.
-
-    What is run is what `setup` writes, and never a line of a file that agents may change.
-    """
-    after = words.index("hook") + 2
-    modes: tuple[list[str], ...] = ([], ["--strict"], ["--record"])
-    ways = [[*words[:after], *mode, *words[after:]] for mode in modes]
-    usual = [written(one) for written in (shlex.join, json.dumps) for one in ways]
-    if not all(line.partition(" --event ")[0] in usual for line in lines):
-        return "is not the one of this filepact"
-    call = {
-        "session_id": PROBE,
-        "tool_use_id": "filepact-doctor",
-        "tool_name": "Read",
-        "tool_input": {"file_path": "filepact-doctor"},
-        "cwd": str(project),
+def _check_hook(
+    one: Connection, here: Path, options: Sequence[str], facts: dict[str, object]
+) -> CheckResult:
+    """Whether the hook of an agent answers, and was heard of."""
+    host = one.host
+    wrong = fire_hook(one, options, here)
+    heard = None if wrong else last_heard(one, options)
+    said = f"{host.title}: {one.said}, and its hook {wrong or 'answers'}"
+    level: Level = "warn" if wrong else "ok"
+    after = f"filepact setup {host.name} --write" if wrong else ""
+    root = Path(one.root)
+    if not wrong and not root.samefile(here):
+        said += f" for {root}"
+    if heard:
+        said += f"; last called {age(heard, time.time())} ago"
+    elif not wrong:
+        # That it answers us is no proof that the agent's program calls it.
+        said += f"; {host.title} has not called it here yet"
+        level, after = ("none" if host.trust else "ok"), host.trust
+    if one.here and not wrong:
+        said += ". It guards only sessions that are started in this very folder"
+        after = after or f"filepact setup {host.name}"
+    more = {
+        "heard": heard,
+        "waits": level == "none",
+        "unguarded": bool(facts["unguarded"] or wrong),
     }
-    # The call ends as well: one that goes on would be the author of what changes meanwhile.
-    for event in (hooks.before[0], hooks.after[0]):
-        try:
-            # Strict, so that what goes wrong is a refusal and not a remark.
-            done = subprocess.run(  # noqa: S603 - this very program
-                [*ways[1], "--event", event],
-                cwd=project,
-                input=json.dumps({**call, "hook_event_name": event}).encode(),
-                capture_output=True,
-                timeout=_PATIENCE,
-                check=False,
-            )
-            said = json.loads(done.stdout or b"{}")
-        except (OSError, ValueError, subprocess.TimeoutExpired):
-            return "gives no answer"
-        if done.returncode or done.stderr.strip():
-            return "fails"
-        if "deny" in _values(said):
-            return "refuses every call"
-    return ""
-
-
-def _values(value: object) -> list[object]:
-    """All plain values in an answer."""
-    if isinstance(value, dict):
-        return [one for each in value.values() for one in _values(each)]
-    return [value]
+    return CheckResult(f"agent {host.name}", level, said, after, {**facts, **more})
 
 
 def check_settings(named: str, roots: Sequence[str]) -> Iterator[CheckResult]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.errors import NotFoundError
 from filepact.text.settings_edit import OWN
-from filepact.values import dataclass, field, late_regex
+from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -33,10 +33,8 @@ __all__ = [
     "check_lasting",
     "command_in",
     "entry_options",
-    "hook_lines",
     "hook_words",
     "host_place",
-    "is_hook",
     "own_command",
 ]
 
@@ -72,13 +70,17 @@ class HostEvents:
     """The hooks of a host.
 
     Attributes:
-        path: The settings file, as for `HostFile`.
+        path: The settings file of the person, for all projects, as for `HostFile`.
         before: Events before something is done, which can be refused; first that of any tool.
         after: Other events; first the one after any tool.
         entry: What stands in the list of each event, where ``{event}`` is its name; or the whole
             text of a program that calls the hook, where ``{events}`` are the names of all.
         beside: What else that file has to hold.
         files: Further files that have to hold something for it.
+        team: The file of a project that a team shares; empty for none.
+        former: Another one of the project, in which earlier versions put them.
+        upwards: Whether the project's file counts in the folders below it as well.
+        off: By what the host itself is told to call none: files, the keys of a setting, and its value.
     """
 
     path: str
@@ -87,15 +89,21 @@ class HostEvents:
     entry: Mapping[str, Any] | str
     beside: Mapping[str, Any] = field(default_factory=dict)
     files: tuple[HostFile, ...] = ()
+    team: str = ""
+    former: str = ""
+    upwards: bool = False
+    off: tuple[tuple[tuple[str, ...], str, bool], ...] = ()
 
-    def wanted(self) -> tuple[HostFile, ...]:
-        """The files with the hooks."""
+    def wanted(self, path: str = "") -> tuple[HostFile, ...]:
+        """The files with the hooks: the person's, or that of a project."""
         events = (*self.before, *self.after)
+        files = () if path else self.files
+        path = path or self.path
         if isinstance(self.entry, str):
             text = self.entry.replace("{events}", json.dumps(events))
-            return (HostFile(self.path, text, "text"), *self.files)
+            return (HostFile(path, text, "text"), *files)
         lists = {event: [_with_event(self.entry, event)] for event in events}
-        return (HostFile(self.path, {**self.beside, "hooks": lists}), *self.files)
+        return (HostFile(path, {**self.beside, "hooks": lists}), *files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +143,28 @@ class Host:
         """Whether the server is told for all projects at once."""
         return self.server.path.startswith("~")
 
-    def files(self, guard: Guarding | None) -> tuple[HostFile, ...]:
-        """What it wants for one way to guard; None for the server alone."""
+    def files(self, guard: Guarding | None, *, team: bool = False) -> tuple[HostFile, ...]:
+        """What it wants for one way to guard; None for the server alone.
+
+        Args:
+            guard: The way.
+            team: Whether the project's own file is to have the hooks as well.
+        """
         found: tuple[HostFile, ...] = () if guard == "record" else (self.server,)
         if guard is not None and self.hooks is not None:
             found += self.hooks.wanted()
+            if team and self.hooks.team:
+                found += self.hooks.wanted(self.hooks.team)
         return found + (self.only if guard == "only-filepact" else ())
+
+    def every_file(self) -> tuple[HostFile, ...]:
+        """What it may want, or has wanted, in whichever way."""
+        found = (self.server, *self.only)
+        if self.hooks is not None:
+            projects = dict.fromkeys(filter(None, (self.hooks.team, self.hooks.former)))
+            found += self.hooks.wanted()
+            found += tuple(self.hooks.wanted(one)[0] for one in projects)
+        return found
 
 
 def _with_event(value: Any, event: str) -> Any:
@@ -160,6 +184,14 @@ _DESKTOP: Final = (
     "~/Library/Application Support/Claude" if sys.platform == "darwin" else "~/.config/Claude"
 )
 
+_CLAUDE_PROJECT: Final = (".claude/settings.json", ".claude/settings.local.json")
+_CLAUDE_SETTINGS: Final = ("~/.claude/settings.json", *_CLAUDE_PROJECT)
+_CLAUDE_MANAGED: Final = (
+    "/Library/Application Support/ClaudeCode/managed-settings.json"
+    if sys.platform == "darwin"
+    else "/etc/claude-code/managed-settings.json"
+)
+
 _PLUGIN: Final = """\
 // Written by `filepact setup opencode`; `filepact setup opencode --remove` takes it away.
 import { spawn } from "node:child_process"
@@ -174,6 +206,7 @@ function ask(event, facts) {
   if (!EVENTS.includes(event)) return Promise.resolve({})
   return new Promise((done) => {
     const hook = spawn(HOOK[0], [...HOOK.slice(1), "--event", event], {
+      cwd: facts.cwd,
       stdio: ["pipe", "pipe", "inherit"],
     })
     let said = ""
@@ -239,8 +272,13 @@ HOSTS: Final = (
         terminal=True,
         server=HostFile(".mcp.json", _SERVERS),
         hooks=HostEvents(
-            # Not the shared settings of the project: the command is a path on this machine.
-            ".claude/settings.local.json",
+            "~/.claude/settings.json",
+            team=".claude/settings.json",
+            former=".claude/settings.local.json",
+            off=(
+                ((*_CLAUDE_SETTINGS, _CLAUDE_MANAGED), "disableAllHooks", True),
+                ((_CLAUDE_MANAGED,), "allowManagedHooksOnly", True),
+            ),
             before=("PreToolUse",),
             after=(
                 *("PostToolUse", "PostToolUseFailure", "UserPromptSubmit"),
@@ -258,10 +296,7 @@ HOSTS: Final = (
         "filepact: say yes.",
         plugins=tuple(
             HostFile(path, {"enabledPlugins": {"filepact@filepact": True}})
-            for path in (
-                *("~/.claude/settings.json", ".claude/settings.json"),
-                ".claude/settings.local.json",
-            )
+            for path in _CLAUDE_SETTINGS
         ),
     ),
     Host(
@@ -280,6 +315,7 @@ HOSTS: Final = (
             after=("PostToolUse", "UserPromptSubmit", "SessionStart", "Stop"),
             entry=_GROUP,
             files=(HostFile("~/.codex/config.toml", {"features": {"hooks": True}}, "toml"),),
+            off=((("~/.codex/config.toml",), "features.hooks", False),),
         ),
         only=(
             HostFile(
@@ -297,7 +333,15 @@ HOSTS: Final = (
         terminal=True,
         server=HostFile(".gemini/settings.json", _SERVERS),
         hooks=HostEvents(
-            ".gemini/settings.json",
+            "~/.gemini/settings.json",
+            team=".gemini/settings.json",
+            off=(
+                (
+                    ("~/.gemini/settings.json", ".gemini/settings.json"),
+                    "hooksConfig.enabled",
+                    False,
+                ),
+            ),
             before=("BeforeTool",),
             after=("AfterTool", "BeforeAgent", "AfterAgent", "SessionStart", "SessionEnd"),
             entry=_GROUP,
@@ -332,7 +376,9 @@ HOSTS: Final = (
             others=("opencode.jsonc",),
         ),
         hooks=HostEvents(
-            ".opencode/plugin/filepact.js",
+            "~/.config/opencode/plugin/filepact.js",
+            team=".opencode/plugin/filepact.js",
+            upwards=True,
             before=("tool.execute.before",),
             after=("tool.execute.after", "chat.message", "session.created", "session.idle"),
             entry=_PLUGIN,
@@ -344,7 +390,6 @@ HOSTS: Final = (
                 others=("opencode.jsonc",),
             ),
         ),
-        plugins=(HostFile("~/.config/opencode/plugin/filepact.js", _PLUGIN, "text"),),
     ),
     Host(
         name="copilot",
@@ -380,7 +425,8 @@ HOSTS: Final = (
         programs=("cursor", "cursor-agent"),
         server=HostFile(".cursor/mcp.json", _SERVERS),
         hooks=HostEvents(
-            ".cursor/hooks.json",
+            "~/.cursor/hooks.json",
+            team=".cursor/hooks.json",
             before=("preToolUse", "beforeReadFile", "beforeShellExecution"),
             after=(
                 *("postToolUse", "postToolUseFailure", "afterFileEdit", "afterShellExecution"),
@@ -470,30 +516,6 @@ NAMED: Final = ("filepact",)
 """The command as it is written where a team reads it: no path of one machine."""
 
 _CACHES: Final = ("/.cache/", "/Library/Caches/", "/uv/archive-v0/", "/pipx/.cache/")
-_HOOK: Final = late_regex(
-    r"filepact\S*\s(?:.*\s)?hook (?:claude|codex|gemini|copilot|cursor)(?:\s|$)"
-)
-
-
-def is_hook(item: object) -> bool:
-    """Whether an item of a list of hooks runs `filepact hook`, of whichever version, and nothing else."""
-    lines = _lines(item)
-    return bool(lines) and all(_HOOK.search(line) for line in lines)
-
-
-def hook_lines(items: object) -> list[str]:
-    """The command lines in a list of hooks that run `filepact hook`."""
-    return [line for line in _lines(items) if _HOOK.search(line)]
-
-
-def _lines(item: object) -> list[str]:
-    """The command lines in an item of a list of hooks."""
-    if isinstance(item, list):
-        return [line for one in item for line in _lines(one)]
-    if not isinstance(item, dict):
-        return []
-    own = [one for key, one in item.items() if key in ("command", "bash") and isinstance(one, str)]
-    return own + [line for one in item.values() for line in _lines(one)]
 
 
 def own_command() -> tuple[str, ...]:
@@ -535,7 +557,12 @@ def check_lasting(command: Sequence[str]) -> None:
 
 
 def hook_words(
-    host: Host, project: Path, options: Sequence[str], guard: Guarding = "own-tools"
+    host: Host,
+    project: Path,
+    options: Sequence[str],
+    guard: Guarding = "own-tools",
+    *,
+    path: str = "",
 ) -> list[str]:
     """The command that a host's hooks run.
 
@@ -543,13 +570,14 @@ def hook_words(
         host: The host.
         project: The folder, which a hook for all projects, or for all of a team, finds by itself.
         options: Of every command line for a host.
-        guard: What they are for.
+        guard: What they are for; a hook for all projects finds that with the folder.
+        path: The file of the project in which it stands; empty for the person's own.
     """
+    if not path:
+        return [*own_command(), "hook", host.name, "--where-set-up", *options]
     mode = {"own-tools": [], "only-filepact": ["--strict"], "record": ["--record"]}[guard]
-    command = own_command()
-    if host.hooks is not None:
-        command = command_in(host, host.hooks.wanted()[0])
-    where = [] if host.user_wide or command == NAMED else ["--root", str(project)]
+    command = command_in(host, HostFile(path, ""))
+    where = [] if command == NAMED else ["--root", str(project)]
     return [*command, "hook", host.name, *mode, *where, *options]
 
 

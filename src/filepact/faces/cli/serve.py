@@ -49,6 +49,7 @@ def hook(arguments: Namespace, _screen: Terminal) -> None:
     run(
         *(arguments.agent, arguments.event, arguments.root),
         mode=arguments.mode or "",
+        only=arguments.where_set_up,
         state=arguments.state or "",
         config=arguments.config or "",
     )

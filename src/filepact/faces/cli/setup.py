@@ -14,10 +14,11 @@ import shlex
 from contextlib import suppress
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from filepact.config.folders import project_folder, read_set_up, set_up_bytes, state_folder
 from filepact.errors import FilepactError, InvalidParamsError, StaleFileError
-from filepact.faces.cli.connections import connections
+from filepact.faces.cli.connections import overview
 from filepact.faces.cli.context import find_context
 from filepact.faces.cli.host_files import (
     SettingsRecord,
@@ -43,7 +44,7 @@ from filepact.faces.cli.hosts import (
 from filepact.faces.cli.parser import meant
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
 from filepact.text.settings_edit import OWN, read_settings_text
-from filepact.values import dataclass, replace
+from filepact.values import dataclass, late_regex, replace
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
 __all__ = ["GUARDS", "setup"]
 
 GUARDS: Final[tuple[Guarding, ...]] = ("own-tools", "only-filepact", "record")
+_STATE: Final = late_regex(r"""--state(?:", | )("[^"]*"|'[^']*'|[^'"\s\\]+)""")
+_PAGE: Final = "docs/how-to/guard-own-tools.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +80,16 @@ class _Entry:
         program, *rest = command = command_in(host, file)
         if command == NAMED:
             folders = ["."]
-        hook = hook_words(host, self.project, self.options, guard)
+        hook = self.hook(host, file.path, guard)
         if isinstance(file.wants, str):
             return file.wants.replace("{hook}", json.dumps(hook))
         words = {"{program}": program, "{hook}": shlex.join(hook)}
         return _filled(file.wants, words, [*rest, "mcp", *folders, *self.options])
+
+    def hook(self, host: Host, path: str, guard: Guarding) -> list[str]:
+        """What a hook in a file runs."""
+        shared = "" if path.startswith("~") else path
+        return hook_words(host, self.project, self.options, guard, path=shared)
 
 
 def _filled(value: Any, words: Mapping[str, str], arguments: Sequence[str]) -> Any:
@@ -104,7 +112,7 @@ def _filled(value: Any, words: Mapping[str, str], arguments: Sequence[str]) -> A
 
 def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Show or make the changes of settings files that connect some hosts."""
-    names = list(dict.fromkeys(arguments.hosts))
+    arguments.hosts = names = list(dict.fromkeys(map(_known_as, arguments.hosts)))
     if "csharp" in names:
         raise InvalidParamsError(
             "`setup csharp` is `install csharp` now", hint="Run: filepact install csharp"
@@ -123,10 +131,10 @@ def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             )
     if arguments.write and arguments.dry_run:
         raise InvalidParamsError("--write and --dry-run contradict each other")
-    if arguments.remove and arguments.guard:
+    if arguments.remove and (arguments.guard or arguments.team):
         raise InvalidParamsError(
-            "--remove takes away all that was put in, whichever --guard it was",
-            hint="Leave --guard out.",
+            "--remove takes away all that was put in, whichever --guard or --team it was",
+            hint="Leave these out.",
         )
     _name_root(arguments)
     context = find_context(arguments)
@@ -137,21 +145,40 @@ def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
                 "name the agent or editor whose settings are meant",
                 hint="`filepact setup` lists them.",
             )
-        return _overview(project)
+        return overview(project, context.state)
     entry = _Entry(own_command(), entry_options(arguments, context.state), project)
     check_lasting(entry.command)
     record = read_record(context.state)
     chosen = [known[name] for name in names]
     guards = {host.name: _guard_of(host, arguments.guard) for host in chosen}
+    folder = project_folder(os.path.realpath(project))
+    before = sorted(read_set_up(context.state))
+    others = [one for one in before if one[2] != folder or one[0] not in guards]
+    mine = [
+        (host.name, guard, folder) for host in chosen if host.hooks and (guard := guards[host.name])
+    ]
+    set_up = sorted([*others, *([] if arguments.remove else mine)])
     files: list[SettingsFile] = []
     for host in chosen:
         guard = None if arguments.remove else guards[host.name]
-        files += _planned(host, guard, entry, record, arguments, files)
+        ways = [cast("Guarding", way) for agent, way, _ in others if agent == host.name]
+        files += _planned(host, guard, ways, entry, record, arguments, files)
     asked = arguments.write or (arguments.remove and not arguments.dry_run)
     changing = [one for one in files if one.changes]
-    if asked and changing:
-        _write(changing, files, arguments, screen, record)
-    return _answer(chosen, guards, files, arguments, entry, screen, written=asked)
+    changes = bool(changing) or set_up != before
+    if asked and changes:
+        _write(changing, files, arguments, screen, record, (before, set_up))
+    return _answer(chosen, guards, files, arguments, entry, screen, asked=asked, changes=changes)
+
+
+def _known_as(word: str) -> str:
+    """The name of a host by any name that people have for it; else the word itself."""
+    plain = "-".join(word.lower().replace("_", " ").split())
+    for host in HOSTS:
+        title = "-".join(host.title.lower().split())
+        if plain in (host.name, title, f"{host.name}-cli", *host.programs):
+            return host.name
+    return word
 
 
 def _name_root(arguments: Namespace) -> None:
@@ -194,36 +221,75 @@ def _guard_of(host: Host, wanted: Guarding | None) -> Guarding | None:
 def _planned(
     host: Host,
     guard: Guarding | None,
+    ways: Sequence[Guarding],
     entry: _Entry,
     record: Mapping[str, SettingsRecord],
     arguments: Namespace,
     before: Sequence[SettingsFile],
 ) -> list[SettingsFile]:
-    """Every file of a host as it is and is going to be; those that need nothing as well."""
-    wanted = [] if arguments.remove else [*host.files(guard)]
+    """Every file of a host as it is and is going to be; those that need nothing as well.
+
+    Args:
+        host: The host.
+        guard: How far its own tools are guarded in this folder.
+        ways: How far in others that are set up, for whose sake the person's files stay as they are.
+        entry: How filepact is started.
+        record: What was put into files before.
+        arguments: What was typed.
+        before: The files of other hosts.
+    """
+    wanted = [] if arguments.remove else [*host.files(guard, team=arguments.team)]
+    for way in ways:
+        wanted += [one for one in host.files(way) if one.path.startswith("~")]
     if wanted and host.name == "zed" and arguments.agent:
         wanted.append(replace(host.server, wants=_zed_agent(arguments)))
-    every = [one for way in GUARDS for one in host.files(way)]
+    every = host.every_file()
+    teams = host.hooks.wanted(host.hooks.team) if host.hooks and host.hooks.team else ()
     by_path: dict[Path, list[HostFile]] = {}
-    for one in every:
+    for one in (*every, *wanted):
         by_path.setdefault(find_file(one, entry.project), [])
     for one in wanted:
-        by_path.setdefault(find_file(one, entry.project), []).append(one)
+        by_path[find_file(one, entry.project)].append(one)
     found: list[SettingsFile] = []
     for path, parts in by_path.items():
-        kind = next(one.kind for one in every if find_file(one, entry.project) == path)
+        known = record.get(os.path.realpath(path))
+        ours = [one for one in every if find_file(one, entry.project) == path]
+        if known is None and not arguments.remove:
+            # Hooks that somebody else of the team has put there are the team's.
+            ours = [one for one in ours if one not in teams or one in parts]
+        if not ours:
+            continue
         file = read_file(path, entry.project)
         if any(one.path == file.path for one in before):
             raise InvalidParamsError(f"{file.shown}: two of these hosts have the same file")
+        if host.hooks is not None and host.hooks.wanted()[0] in ours:
+            _check_state(host, file, entry)
         folders = _folders(host, file, entry.project)
         filled = [entry.filled(host, one, guard or "own-tools", folders) for one in parts]
-        everything = [
-            entry.filled(host, one, "own-tools", folders)
-            for one in every
-            if find_file(one, entry.project) == path
-        ]
-        found.append(plan_file(file, kind, filled, everything, record.get(file.path)))
+        everything = [entry.filled(host, one, "own-tools", folders) for one in ours]
+        found.append(plan_file(file, ours[0].kind, filled, everything, known))
     return found
+
+
+def _check_state(host: Host, file: SettingsFile, entry: _Entry) -> None:
+    """Refuse to take hooks for all projects from those that were set up with another state folder.
+
+    Raises:
+        InvalidParamsError: There are such.
+    """
+    text = (file.data or b"").decode("utf-8", "replace")
+    if "--where-set-up" not in text:
+        return
+    found = _STATE.search(text)
+    state = state_folder(shlex.split(found[1])[0] if found else None)
+    mine = dict(zip(entry.options[::2], entry.options[1::2], strict=False)).get("--state")
+    known = [folder for agent, _, folder in read_set_up(state) if agent == host.name]
+    if state != state_folder(mine) and known:
+        raise InvalidParamsError(
+            f"{file.shown}: the hooks of {host.title} are for folders that were set up with "
+            f"another state folder, such as {known[0]}",
+            hint=f"Give --state {shlex.quote(state)}, or take those out with it first.",
+        )
 
 
 def _zed_agent(arguments: Namespace) -> dict[str, Any]:
@@ -264,8 +330,9 @@ def _write(
     arguments: Namespace,
     screen: Terminal,
     record: Mapping[str, SettingsRecord],
+    set_up: tuple[Sequence[tuple[str, str, str]], Sequence[tuple[str, str, str]]],
 ) -> None:
-    """Make all changes, or none of them.
+    """Make all changes, or none of them; ``set_up`` are the folders before and then.
 
     Raises:
         UnattendedError: Nobody is at a terminal, and `--unattended` was not said.
@@ -281,7 +348,7 @@ def _write(
         if one.change is not None and one.wanted is not None:
             kept[one.path] = SettingsRecord(digest(one.wanted), one.origin, one.change)
     held = {one.path: one.data for one in changing if one.data is not None}
-    keep_before_setup(state, held, record_bytes(kept))
+    keep_before_setup(state, held, record_bytes(kept), set_up_bytes(set_up[1]))
     token = f"setup-{secrets.token_hex(6)}"
     done: list[SettingsFile] = []
     outside = [one for one in changing if not one.inside]
@@ -296,7 +363,7 @@ def _write(
         for one in reversed(done):
             with suppress(FilepactError):
                 replace_outside(one.path, one.data, expected=one.wanted, token=token)
-        keep_before_setup(state, {}, record_bytes(record))
+        keep_before_setup(state, {}, record_bytes(record), set_up_bytes(set_up[0]))
         raise
 
 
@@ -336,11 +403,10 @@ def _answer(
     entry: _Entry,
     screen: Terminal,
     *,
-    written: bool,
+    asked: bool,
+    changes: bool,
 ) -> CommandAnswer:
-    from filepact.faces.cli.render import show_diff  # noqa: PLC0415 - not for the overview
-    from filepact.faces.cli.wording import cut_in_middle  # noqa: PLC0415 - the same
-    from filepact.text.diff import unified  # noqa: PLC0415 - the same
+    from filepact.text.diff import unified  # noqa: PLC0415 - not for the overview
 
     changing = [one for one in files if one.changes]
     diffs = {
@@ -352,12 +418,10 @@ def _answer(
         )
         for one in changing
     }
-    spans: list[TerminalText] = []
-    for diff in diffs.values():
-        # To be looked at, and not to be applied: a pipe has the lines as they are.
-        spans += [*show_diff(cut_in_middle(diff, screen.columns), screen), TerminalText("\n")]
-    notes = _notes(chosen, guards, entry)
-    if not changing:
+    spans = _shown(chosen, guards, changing, diffs, entry, screen)
+    notes = _notes(chosen, guards, entry, arguments)
+    written = asked and changes
+    if not changes:
         what = "nothing of filepact is in" if arguments.remove else "already as wanted:"
         spans.append(TerminalText(f"Nothing to do, {what} {_titles(chosen)}.\n"))
     elif written:
@@ -380,10 +444,12 @@ def _answer(
                 "dim",
             )
         )
+    if written and not arguments.remove:
+        spans.append(TerminalText(_next_steps(chosen, guards), "plain"))
     return CommandAnswer(
         tuple(spans),
         {
-            "written": written and bool(changing),
+            "written": written,
             "command": [*entry.command],
             "hosts": [
                 {"host": host.name, "title": host.title, "guard": guards[host.name]}
@@ -401,7 +467,74 @@ def _answer(
             "notes": [text for text, _ in notes],
             "waiting_for_trust": waiting,
         },
-        NOTHING if arguments.remove and not changing else DONE,
+        NOTHING if arguments.remove and not changes else DONE,
+    )
+
+
+def _shown(
+    chosen: Sequence[Host],
+    guards: Mapping[str, Guarding | None],
+    changing: Sequence[SettingsFile],
+    diffs: Mapping[str, str],
+    entry: _Entry,
+    screen: Terminal,
+) -> list[TerminalText]:
+    """The changes, and each command that will run once and whole; in the changes there is a word for it."""
+    from filepact.faces.cli.render import show_diff  # noqa: PLC0415 - not for the overview
+    from filepact.faces.cli.wording import cut_in_middle  # noqa: PLC0415 - the same
+
+    runs: dict[str, str] = {}
+    spans: list[TerminalText] = []
+    for one in changing:
+        diff, name = diffs[one.path], "a command"
+        for words in _hooks_of(chosen, guards, entry):
+            line = shlex.join(words)
+            if json.dumps(line)[1:-1] in diff or json.dumps(words) in diff:
+                name = runs.setdefault(line, f"HOOK{len(runs) + 1}" if runs else "HOOK")
+                diff = diff.replace(json.dumps(line)[1:-1], name).replace(json.dumps(words), name)
+        if one.path.endswith(".js"):
+            lines = len((one.wanted or one.data or b"").splitlines())
+            what = "goes" if one.wanted is None else "is written anew" if one.data else "is made"
+            said = (
+                f"{one.shown} {what}: a plugin of {lines} lines that runs {name} at each event.\n\n"
+            )
+            spans.append(TerminalText(said))
+            continue
+        # To be looked at, and not to be applied: a pipe has the lines as they are.
+        spans += [*show_diff(cut_in_middle(diff, screen.columns), screen), TerminalText("\n")]
+    for line, name in runs.items():
+        spans.append(TerminalText(f"{name}, the command at each event, is:\n"))
+        spans.append(TerminalText(f"  {line}\n\n", "strong"))
+    return spans
+
+
+def _hooks_of(
+    chosen: Sequence[Host], guards: Mapping[str, Guarding | None], entry: _Entry
+) -> list[list[str]]:
+    """What the hooks of some hosts run, in whichever file."""
+    return [
+        entry.hook(host, part.path, guards[host.name] or "own-tools")
+        for host in chosen
+        for part in (host.every_file() if host.hooks else ())
+    ]
+
+
+def _next_steps(chosen: Sequence[Host], guards: Mapping[str, Guarding | None]) -> str:
+    """What to type next, and what is not covered, in four lines."""
+    guarded = [host for host in chosen if guards[host.name] and host.hooks]
+    names = ", ".join(
+        host.programs[0] if host.terminal or host.hooks else host.title for host in chosen
+    )
+    where = "here, in a subfolder or in a worktree" if guarded else "here"
+    some = (
+        ["names that a command makes up", "ignored and large files"]
+        if guarded
+        else ["its own tools"]
+    )
+    return (
+        f"Start it {where}: {names}\nAsk it for something.\n"
+        "Look, and take back: filepact log, filepact undo --turn\n"
+        f"Not covered: {', '.join(some)}; see {_PAGE}\n"
     )
 
 
@@ -415,11 +548,15 @@ def _again(arguments: Namespace) -> str:
     for option in ("guard", "agent"):
         value = getattr(arguments, option)
         words += [f"--{option}", value] if value else []
+    words += ["--team"] if arguments.team else []
     return shlex.join([*words, "--remove" if arguments.remove else "--write"])
 
 
 def _notes(
-    chosen: Sequence[Host], guards: Mapping[str, Guarding | None], entry: _Entry
+    chosen: Sequence[Host],
+    guards: Mapping[str, Guarding | None],
+    entry: _Entry,
+    arguments: Namespace,
 ) -> list[tuple[str, Style]]:
     """What a person still has to know of each host."""
     notes: list[tuple[str, Style]] = []
@@ -427,7 +564,7 @@ def _notes(
         guard = guards[host.name]
         if host.trust:
             notes.append((host.trust, "plain"))
-        shared = [one for one in host.files(guard) if one.shared]
+        shared = [one for one in host.files(guard, team=arguments.team) if one.shared]
         if any(entry.options or command_in(host, one) != NAMED for one in shared):
             names = ", ".join(dict.fromkeys(one.path for one in shared))
             said = f"Paths in {names} are those of this machine: do not commit them."
@@ -461,42 +598,3 @@ def _waiting(arguments: Namespace, entry: _Entry) -> list[str]:
         chosen = settings.agents_servers(trust, confines=confines_servers(settings))
         return [one.name for one in Programs([folder]).waiting(settings.servers, chosen, folder)]
     return []
-
-
-def _overview(project: Path) -> CommandAnswer:
-    """All hosts, those that are here first."""
-    found = sorted(
-        connections(project), key=lambda one: not (one.installed or one.server or one.guard)
-    )
-    spans: list[TerminalText] = []
-    for one in found:
-        style: Style = "dim"
-        if one.server or one.guard or one.problem:
-            style = "good" if one.guard or not one.host.tools else "warn"
-        elif one.installed:
-            style = "plain"
-        said = one.said if one.installed or one.server or one.guard else "not found here"
-        line = f"  {one.host.name:<15} {one.host.title:<15} {said}\n"
-        spans.append(TerminalText(line, style))
-    spans.append(
-        TerminalText(
-            "\n`filepact setup HOST` shows what would change in its settings, and with --write\n"
-            "it is changed. `filepact setup acp` is about editors that start agents.\n"
-        )
-    )
-    return CommandAnswer(
-        tuple(spans),
-        {
-            "hosts": [
-                {
-                    "host": one.host.name,
-                    "title": one.host.title,
-                    "installed": one.installed,
-                    "server": one.server,
-                    "guard": one.guard,
-                    "problem": one.problem,
-                }
-                for one in found
-            ]
-        },
-    )

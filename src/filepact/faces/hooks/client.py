@@ -88,12 +88,15 @@ def hook(words: Sequence[str]) -> int | None:
     """
     agent, given = "", dict.fromkeys(_OPTIONS, "")
     mode: HookMode = ""
+    only = False
     left = iter(words)
     for word in left:
         if word in ("--strict", "--record"):
             if mode:
                 return None
             mode = "strict" if word == "--strict" else "record"
+        elif word == "--where-set-up":
+            only = True
         elif word in _OPTIONS:
             given[word] = next(left, "")
             if not given[word]:
@@ -110,13 +113,21 @@ def hook(words: Sequence[str]) -> int | None:
         given["--event"],
         roots,
         mode=mode,
+        only=only,
         state=given["--state"],
         config=given["--config"],
     )
 
 
 def run(
-    agent: str, event: str, roots: Sequence[str], *, mode: HookMode, state: str, config: str
+    agent: str,
+    event: str,
+    roots: Sequence[str],
+    *,
+    mode: HookMode,
+    only: bool = False,
+    state: str,
+    config: str,
 ) -> int:
     """Answer one event: from standard input to standard output.
 
@@ -125,6 +136,7 @@ def run(
         event: The event's name, where the host does not write it; else empty.
         roots: The folders; none for where the host says that its project is.
         mode: How far it goes.
+        only: Whether it is only for folders that were set up, in which their own mode counts.
         state: The state folder; empty for the person's.
         config: The settings file; empty for the usual one.
 
@@ -143,10 +155,16 @@ def run(
         data = _standard_input()
         from filepact.config.folders import state_folder  # noqa: PLC0415 - may wait for a disk
 
+        state = state_folder(state)
+        if only and not roots:
+            found = _set_up(agent, data, state)
+            if found is None:
+                return 0
+            roots, mode = found[0], mode or found[1]
         config = config or os.environ.get("FILEPACT_CONFIG") or ""
         request = HookRequest(
             *(agent, event, mode),
-            state=state_folder(state),
+            state=state,
             config=os.path.abspath(config) if config else "",
             roots=tuple(map(os.path.realpath, roots or _roots(agent))),
         )
@@ -179,6 +197,44 @@ def _standard_input() -> bytes:
 def _read_all(read: Callable[[int], bytes]) -> bytes:
     """What there is to the end."""
     return b"".join(iter(lambda: read(_BLOCK), b""))
+
+
+def _set_up(agent: str, data: bytes, state: str) -> tuple[tuple[str, ...], HookMode] | None:
+    """The root of a session in a folder that was set up, and how far that was wanted; None elsewhere."""
+    from filepact.config.folders import read_set_up, set_up_root  # noqa: PLC0415 - as above
+
+    known = {folder: guard for name, guard, folder in read_set_up(state) if name == agent}
+    if not known:
+        return _roots(agent), ""
+    places = _places(agent, data)
+    for place in places:
+        found = set_up_root(place, known)
+        if found is not None:
+            guard = known.get(found[1], "")
+            mode: HookMode = "strict" if guard == "only-filepact" else ""
+            return (found[0],), "record" if guard == "record" else mode
+    if not places:
+        raise _NoDaemonError("nobody can tell in which folder this is")
+    return None
+
+
+def _places(agent: str, data: bytes) -> list[str]:
+    """True paths of the folders that a session is in: its project's first, which stays the same."""
+    found = [os.environ.get(f"{agent.upper()}_PROJECT_DIR", "")]
+    try:  # noqa: SIM105 - `contextlib` would have to be loaded
+        found.append(os.getcwd())
+    except OSError:
+        pass  # It was removed.
+    if b'"cwd":"%b"' % os.fsencode(found[-1]) not in data:
+        import json  # noqa: PLC0415 - hosts start hooks where they are themselves, mostly
+
+        try:
+            said = json.loads(data)
+            # Cursor starts those of the person elsewhere.
+            found += [said.get("cwd"), *(said.get("workspace_roots") or ())]
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            pass  # Whoever judges the event tells.
+    return [os.path.realpath(one) for one in found if one and isinstance(one, str)]
 
 
 def _roots(agent: str) -> tuple[str, ...]:
