@@ -115,7 +115,7 @@ def test_one_way_to_guard_takes_the_place_of_another(cli: CommandLine, name: str
     before = held(cli.root)
     for guard in (*ways(name), *reversed(ways(name))):
         write(cli, name, "--guard", guard, "--write")
-        (found,) = (one for one in connections(cli.root) if one.host.name == name)
+        (found,) = (one for one in connections(cli.root, str(cli.state)) if one.host.name == name)
         assert found.guard == guard
         assert found.server is (guard != "record")
     if ways(name):

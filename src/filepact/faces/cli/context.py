@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from filepact.config.folders import state_folder
+from filepact.config.folders import project_folder, state_folder
 from filepact.errors import FilepactError, InvalidParamsError
 from filepact.values import dataclass, replace
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
+    from filepact.config.settings import Settings
     from filepact.domain.operation import Session
     from filepact.domain.person import Caller
     from filepact.workspace.workspace import Workspace
@@ -29,6 +30,11 @@ __all__ = [
     "opened",
     "person",
 ]
+
+_LOOKING_BACK: Final = frozenset(
+    {"approve", "diff", "log", "pending", "redo", "reject", "review", "show", "status", "undo"}
+)
+"""Commands that are about what was done in the project's linked worktrees as well."""
 
 Origin = Literal["--root", "FILEPACT_ROOT", "journal", "git", "this folder"]
 
@@ -58,29 +64,60 @@ def find_context(arguments: Namespace) -> CommandContext:
         return CommandContext(tuple(filter(None, named.split(os.pathsep))), state, "FILEPACT_ROOT")
     folder = Path.cwd()
     above = (folder, *folder.parents)
-    known = _nearest_known(above, state, arguments.config)
+    for number, one in enumerate(above):
+        if (one / ".git").is_file() and project_folder(str(one)) != str(one):
+            above = above[: number + 1]  # A linked worktree, whatever it lies in.
+            break
+    settings, roots = _journal(state, arguments.config)
+    found: tuple[str, Origin] = str(folder), "this folder"
+    known = _nearest_known(above, state, settings, roots)
     if known is not None:
-        return CommandContext((known,), state, "journal")
-    for candidate in above:
-        if os.path.lexists(candidate / ".git"):
-            return CommandContext((str(candidate),), state, "git")
-    return CommandContext((str(folder),), state, "this folder")
+        found = known, "journal"
+    elif (top := next((one for one in above if os.path.lexists(one / ".git")), None)) is not None:
+        found = str(top), "git"
+    beside: list[str] = []
+    if arguments.command in _LOOKING_BACK:
+        beside = [one for one in _worktrees(Path(found[0])) if one in roots]
+    return CommandContext((found[0], *beside), state, found[1])
 
 
-def _nearest_known(folders: Sequence[Path], state: str, config: str | None) -> str | None:
-    """The first of some folders in which something was done."""
+def _worktrees(folder: Path) -> Iterator[str]:
+    """The same folder in each linked worktree of the repository whose main one it lies in."""
+    top = next((one for one in (folder, *folder.parents) if (one / ".git").is_dir()), None)
+    if top is None:
+        return
+    for file in sorted(top.glob(".git/worktrees/*/gitdir")):
+        with suppress(OSError, ValueError):
+            tree = (file.parent / os.fsdecode(file.read_bytes().rstrip(b"\n"))).parent
+            place = (tree / folder.relative_to(top)).resolve()
+            if place.is_dir() and place != folder:
+                yield str(place)
+
+
+def _journal(state: str, config: str | None) -> tuple[Settings | None, tuple[str, ...]]:
+    """Settings with nothing but where the journal is, and the folders that it tells of."""
     if not Path(state).is_dir():
-        return None
-    from filepact.app import journal_roots, open_workspace  # noqa: PLC0415 - loads the database
+        return None, ()
+    from filepact.app import journal_roots  # noqa: PLC0415 - loads the database
     from filepact.config.person import read_store  # noqa: PLC0415 - with it
     from filepact.config.settings import Settings  # noqa: PLC0415 - with it
-    from filepact.workspace.documents import PROJECT_FILE  # noqa: PLC0415 - with it
 
     try:
         settings = Settings(store=read_store(config))
-        roots = journal_roots(state, settings.store)
+        return settings, journal_roots(state, settings.store)
     except FilepactError:
-        return None  # Whoever opens it next tells.
+        return None, ()  # Whoever opens it next tells.
+
+
+def _nearest_known(
+    folders: Sequence[Path], state: str, settings: Settings | None, roots: Sequence[str]
+) -> str | None:
+    """The first of some folders in which something was done."""
+    if settings is None:
+        return None
+    from filepact.app import open_workspace  # noqa: PLC0415 - loads the database
+    from filepact.workspace.documents import PROJECT_FILE  # noqa: PLC0415 - with it
+
     for folder in folders:
         if str(folder) not in roots and not os.path.lexists(folder / PROJECT_FILE):
             continue  # Nothing was done there.
