@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.app import open_workspace
-from filepact.config.folders import state_folder
+from filepact.config.folders import SET_UP_FILE, set_up_bytes, state_folder
 from filepact.config.settings import Settings
 from filepact.faces.hooks import client
 from tests import forked
@@ -334,3 +334,102 @@ def test_a_hook_loads_next_to_nothing(hooks):
         "filepact.faces.hooks.client",
         "gc",
     ]
+
+
+# -- hooks for all projects --------------------------------------------------------------------------
+
+
+def set_up(hooks: Hooks, *folders: Path, guard: str = "own-tools") -> None:
+    hooks.state.mkdir(exist_ok=True)
+    found = [("claude", guard, str(folder)) for folder in folders]
+    (hooks.state / SET_UP_FILE).write_bytes(set_up_bytes(found))
+
+
+def judged(hooks: Hooks, folder: Path, **environment: str) -> str:
+    """What a hook for all projects says where the agent reads a secret in a folder."""
+    hooks.environment.update(environment)
+    secret = {"tool": "Read", "file_path": str(folder / ".env")}
+    said = hooks.call("PreToolUse", "--where-set-up", folder=folder, **secret)
+    return str(json.loads(said)["hookSpecificOutput"]["permissionDecision"]) if said else ""
+
+
+def linked(hooks: Hooks, tree: Path) -> Path:
+    """A linked worktree as Git makes it."""
+    place = hooks.root / ".git" / "worktrees" / tree.name
+    place.mkdir(parents=True)
+    tree.mkdir(parents=True)
+    (tree / ".git").write_text(f"gitdir: {place}\n")
+    (place / "gitdir").write_text(f"{tree}/.git\n")
+    (place / "commondir").write_text("../..\n")
+    return tree
+
+
+def test_a_hook_for_all_projects_speaks_where_setup_was_asked_for_and_nowhere_else(
+    hooks: Hooks, tmp_path: Path
+) -> None:
+    other = tmp_path / "an other"
+    (hooks.root / "a" / "b").mkdir(parents=True)
+    other.mkdir()
+    trees = [linked(hooks, tmp_path / "tree"), linked(hooks, hooks.root / ".claude" / "x")]
+    set_up(hooks, hooks.root)
+    for folder in (hooks.root, hooks.root / "a" / "b", *trees):
+        assert judged(hooks, folder) == "deny"
+    assert judged(hooks, other) == ""
+    assert len(hooks.daemons()) == 3
+    # Each worktree is a root of its own.
+    for folder in (hooks.root, *trees):
+        hooks.call("PreToolUse", "--where-set-up", folder=folder)
+        (folder / f"in-{folder.name}.txt").write_text("new\n")
+        hooks.call("PostToolUse", "--where-set-up", folder=folder)
+    assert ("Bash", {"in-root.txt"}) in hooks.log()
+
+
+@pytest.mark.parametrize("broken", ["missing", "empty", "cut", "unreadable"])
+def test_without_the_list_of_folders_every_one_is_guarded(
+    hooks: Hooks, tmp_path: Path, broken: str
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    set_up(hooks, hooks.root)
+    file = hooks.state / SET_UP_FILE
+    if broken == "missing":
+        file.unlink()
+    elif broken == "unreadable":
+        file.unlink()
+        file.mkdir()
+    else:
+        file.write_bytes(b"" if broken == "empty" else b"claude own-to")
+    assert judged(hooks, other) == "deny"
+
+
+def test_a_worktree_of_which_nobody_can_tell_whose_it_is_is_guarded(
+    hooks: Hooks, tmp_path: Path
+) -> None:
+    set_up(hooks, hooks.root)
+    tree = linked(hooks, tmp_path / "tree")
+    for text in ("gitdir: nowhere\n", "", "gitdir:", "x\0y"):
+        (tree / ".git").write_text(text)
+        assert judged(hooks, tree) == "deny"
+
+
+def test_a_session_that_goes_elsewhere_stays_guarded(hooks: Hooks, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    set_up(hooks, hooks.root)
+    # It was started in the project and is elsewhere, or the other way round, by what the host says.
+    assert judged(hooks, other, CLAUDE_PROJECT_DIR=str(hooks.root)) == "deny"
+    assert judged(hooks, hooks.root, CLAUDE_PROJECT_DIR=str(other)) == "deny"
+    facts = {"session_id": "s", "hook_event_name": "PreToolUse", "cwd": str(hooks.root)}
+    given = {**facts, "tool_name": "Read", "tool_input": {"file_path": ".env"}}
+    with hooks.start("--where-set-up", folder=other) as process:
+        out, _ = process.communicate(json.dumps(given).encode(), 90)
+    assert b'"deny"' in out
+
+
+def test_how_far_a_folder_is_guarded_is_what_was_asked_for_there(hooks: Hooks) -> None:
+    set_up(hooks, hooks.root, guard="record")
+    assert judged(hooks, hooks.root) == ""
+    hooks.call("PreToolUse", "--where-set-up")
+    (hooks.root / "a.txt").write_text("two\n")
+    hooks.call("PostToolUse", "--where-set-up")
+    assert hooks.log()[-1] == ("Bash", {"a.txt"})

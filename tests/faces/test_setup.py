@@ -298,6 +298,157 @@ def test_a_file_that_another_changes_between_the_look_and_the_change_is_left_so(
     assert not (home / ".codex" / "hooks.json").exists()
 
 
+# -- where the hooks are, and for which folders -------------------------------------------------------
+
+HOOKED = tuple(host.name for host in HOSTS if host.hooks)
+
+
+def guards(cli: CommandLine, name: str, folder: Path) -> str | None:
+    """How an agent that is started in a folder is guarded."""
+    return next(one.guard for one in connections(folder, str(cli.state)) if one.host.name == name)
+
+
+def with_worktree(cli: CommandLine, place: Path) -> Path:
+    """Make a repository of the folder, and a linked worktree of it."""
+    git = ["git", "-C", str(cli.root), "-c", "user.name=a", "-c", "user.email=a@b"]
+    add = ("worktree", "add", "-q", "--detach", str(place))
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "s", "--allow-empty"), add):
+        subprocess.run([*git, *words], check=True)
+    return place
+
+
+@pytest.mark.parametrize("name", HOOKED)
+def test_every_folder_of_a_project_that_was_set_up_is_guarded_and_no_other(
+    cli: CommandLine, name: str, tmp_path: Path
+) -> None:
+    outside = with_worktree(cli, tmp_path / "tree")
+    inside = with_worktree(cli, cli.root / ".claude" / "worktrees" / "x")
+    write(cli, name, "--write")
+    for folder in (cli.root, cli.root / "src", outside, outside / "src", inside):
+        assert guards(cli, name, folder) == "own-tools"
+    assert guards(cli, name, tmp_path) is None
+    write(cli, name, "--remove")
+    for folder in (cli.root, outside, inside):
+        assert guards(cli, name, folder) is None
+
+
+@pytest.mark.parametrize("name", HOOKED)
+def test_hooks_for_all_projects_go_with_the_last_folder(
+    cli: CommandLine, name: str, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    before = held(cli.root)
+    write(cli, name, "--guard", "record", "--write")
+    write(cli, name, "--write", "--root", str(other))
+    assert [guards(cli, name, one) for one in (cli.root, other)] == ["record", "own-tools"]
+    write(cli, name, "--remove", "--root", str(other))
+    assert [guards(cli, name, one) for one in (cli.root, other)] == ["record", None]
+    write(cli, name, "--remove")
+    assert held(cli.root) == before
+    write(cli, name, "--remove", code=3)
+
+
+@pytest.mark.parametrize("words", [("--write",), ("--remove",)])
+def test_folders_that_were_set_up_with_another_state_folder_keep_their_hooks(
+    cli: CommandLine, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    for name in ("claude", "opencode"):
+        write(cli, name, "--write")
+        other = ("--root", str(tmp_path), "--state", str(tmp_path / "an other"))
+        assert refused(cli, name, *words, *other) == "INVALID_PARAMS"
+        assert guards(cli, name, cli.root) == "own-tools"
+
+
+def test_from_a_linked_worktree_the_project_is_set_up(cli: CommandLine, tmp_path: Path) -> None:
+    tree = with_worktree(cli, tmp_path / "tree")
+    write(cli, "claude", "--write", "--root", str(tree))
+    assert [guards(cli, "claude", one) for one in (cli.root, tree)] == ["own-tools"] * 2
+
+
+@pytest.mark.parametrize("name", [host.name for host in HOSTS if host.hooks and host.hooks.team])
+def test_hooks_in_a_projects_file_from_before_are_taken_out_by_the_next_setup(
+    cli: CommandLine, name: str, home: Path
+) -> None:
+    (host,) = (one for one in HOSTS if one.name == name)
+    assert host.hooks
+    write(cli, name, "--team", "--write")
+    file = cli.root / host.hooks.team
+    assert f"hook {name}" in file.read_text() or "const HOOK" in file.read_text()
+    former = cli.root / host.hooks.former if host.hooks.former else None
+    if former is not None:
+        # As earlier versions wrote it.
+        former.write_text(file.read_text())
+    write(cli, name, "--write")
+    for one in filter(None, (file, former)):
+        assert not one.exists() or "hooks" not in json.loads(one.read_text())
+    assert guards(cli, name, cli.root) == "own-tools"
+
+
+def test_hooks_that_somebody_else_of_a_team_has_put_into_the_project_stay(cli: CommandLine) -> None:
+    for name in ("claude", "gemini", "opencode"):
+        write(cli, name, "--team", "--write")
+    shared = (".claude/settings.json", ".gemini/settings.json", ".opencode/plugin/filepact.js")
+    before = {one: (cli.root / one).read_bytes() for one in shared}
+    (cli.state / "setup.json").unlink()  # another machine
+    for name in ("claude", "gemini", "opencode"):
+        write(cli, name, "--write")
+    for one, data in before.items():
+        assert (b"matcher" in data) != (b"const HOOK" in data)
+        assert (cli.root / one).read_bytes() == data
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        ("claude-code", "claude"),
+        ("Claude", "claude"),
+        ("Claude Code", "claude"),
+        ("gemini-cli", "gemini"),
+        ("copilot-cli", "copilot"),
+        ("code", "vscode"),
+        ("vs-code", "vscode"),
+        ("VS Code", "vscode"),
+        ("codex-cli", "codex"),
+        ("cursor-agent", "cursor"),
+        ("Claude Desktop", "claude-desktop"),
+    ],
+)
+def test_an_agent_goes_by_its_title_and_its_program_as_well(
+    cli: CommandLine, word: str, name: str
+) -> None:
+    assert [one["host"] for one in cli.json("setup", word)["hosts"]] == [name]
+
+
+@pytest.mark.parametrize("name", HOOKED)
+def test_the_command_that_will_run_is_shown_once_and_whole(
+    cli: CommandLine, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    line = f"{own_command()[0]} hook {name} --where-set-up --state {cli.state}"
+    said = cli("setup", name).out
+    assert said.count(line) == 1
+    assert f"  {line}" in said.splitlines()
+    assert len(said.splitlines()) < 60
+
+
+def test_setup_ends_with_what_to_type_next_and_what_is_not_covered(cli: CommandLine) -> None:
+    said = cli("setup", "claude", "--write", "--unattended").out.splitlines()[-4:]
+    for word, line in zip(("claude", "Ask", "filepact undo --turn", "docs/"), said, strict=True):
+        assert word in line
+
+
+def test_a_file_that_its_program_does_not_read_is_told(cli: CommandLine, home: Path) -> None:
+    (home / ".claude").mkdir()
+    file = home / ".claude" / "settings.json"
+    file.write_text('{\n  // mine\n  "model": "m"\n}\n')
+    before = cli.json("setup", "claude")["notes"]
+    assert len(write(cli, "claude", "--write")["notes"]) == len(before) + 1
+    assert guards(cli, "claude", cli.root) is None
+    file.write_text(file.read_text().replace("  // mine\n", ""))
+    assert guards(cli, "claude", cli.root) == "own-tools"
+
+
 # -- what is said ------------------------------------------------------------------------------------
 
 
@@ -309,10 +460,10 @@ def test_a_dry_run_shows_what_a_write_does(cli: CommandLine) -> None:
 
 
 def test_files_of_the_project_change_as_one_operation_that_can_be_undone(cli: CommandLine) -> None:
-    before = held(cli.root)
     write(cli, "claude", "gemini", "--write")
+    assert {".mcp.json", ".gemini"} <= set(os.listdir(cli.root))
     cli("undo", "--unattended")
-    assert held(cli.root) == before
+    assert sorted(os.listdir(cli.root)) == [".env", "src", "windows.txt"]
 
 
 def test_what_a_file_held_is_kept_in_the_state_folder(cli: CommandLine, home: Path) -> None:
@@ -334,9 +485,9 @@ def test_without_the_record_what_is_known_as_ours_goes(cli: CommandLine) -> None
     assert b'"Write"' in rest
 
 
-def test_hooks_of_others_in_one_group_with_ours_stay(cli: CommandLine) -> None:
+def test_hooks_of_others_in_one_group_with_ours_stay(cli: CommandLine, home: Path) -> None:
     write(cli, "claude", "--write")
-    file = cli.root / ".claude" / "settings.local.json"
+    file = home / ".claude" / "settings.json"
     value = json.loads(file.read_text())
     group = value["hooks"]["PreToolUse"][0]
     group["hooks"].append({"type": "command", "command": "theirs"})
@@ -361,14 +512,14 @@ def test_a_second_project_is_added_where_one_server_is_for_all(
 
 
 def test_the_settings_of_the_person_are_carried_along(
-    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: CommandLine, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = tmp_path / "mine.toml"
     mine.write_text("")
     monkeypatch.setenv("FILEPACT_CONFIG", str(mine))
     write(cli, "claude", "--write")
-    for file in (".mcp.json", ".claude/settings.local.json"):
-        assert str(mine) in (cli.root / file).read_text()
+    for file in (cli.root / ".mcp.json", home / ".claude" / "settings.json"):
+        assert str(mine) in file.read_text()
 
 
 def test_a_program_in_a_cache_is_refused(
@@ -438,11 +589,11 @@ def test_zed_is_told_of_an_agent_as_well(cli: CommandLine) -> None:
 
 def test_a_plugin_calls_the_hook_of_this_command(cli: CommandLine) -> None:
     write(cli, "opencode", "--guard", "record", "--write")
-    text = (cli.root / ".opencode" / "plugin" / "filepact.js").read_text()
+    text = host_place("~/.config/opencode/plugin/filepact.js", cli.root).read_text()
     found = re.search(r"const HOOK = (.*)", text)
     assert found
     words = json.loads(found[1])
-    assert words[: len(own_command()) + 3] == [*own_command(), "hook", "opencode", "--record"]
+    assert words[: len(own_command()) + 3] == [*own_command(), "hook", "opencode", "--where-set-up"]
     assert '"tool.execute.before"' in text.partition("const EVENTS = ")[2].partition("\n")[0]
 
 
@@ -451,11 +602,13 @@ def test_a_file_that_a_team_shares_names_no_path_of_this_machine_where_the_shell
     cli: CommandLine, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (host,) = (one for one in HOSTS if one.name == name)
-    shared = [one for one in host.files("own-tools" if host.hooks else None) if one.shared]
-    before = "\n".join(cli.json("setup", name)["notes"])
+    shared = [
+        one for one in host.files("own-tools" if host.hooks else None, team=True) if one.shared
+    ]
+    before = "\n".join(cli.json("setup", name, "--team")["notes"])
     (tmp_path / "filepact").symlink_to(own_command()[0])
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    written = write(cli, name, "--write")
+    written = write(cli, name, "--team", "--write")
     texts = [host_place(one.path, cli.root).read_text() for one in shared]
     # This test has a state folder of its own, which is told to the entries.
     texts = [text.replace(str(cli.state), "STATE") for text in texts]

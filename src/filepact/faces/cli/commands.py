@@ -119,11 +119,8 @@ def _add_serving(group: CommandGroup) -> None:
         "only-filepact: the same, and the agent's own writing tools are switched off; record: hooks only record, and "
         "refuse nothing (default: own-tools where the agent has hooks)",
     )
-    add(
-        "--team",
-        action="store_true",
-        help="put the hooks into the project's own files as well, for people who share them",
-    )
+    said = "put the hooks into the project's files as well, which a team shares"
+    add("--team", action="store_true", help=said)
     add(
         "--agent",
         metavar="COMMAND",
@@ -163,11 +160,8 @@ def _add_serving(group: CommandGroup) -> None:
         const="record",
         help="record what changes, and refuse nothing",
     )
-    add(
-        "--where-set-up",
-        action="store_true",
-        help="say nothing in folders that `filepact setup` was not asked for",
-    )
+    said = "say nothing in folders that were not set up"
+    add("--where-set-up", action="store_true", help=said)
     add = group.add(
         "tour",
         "tour:tour",

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from filepact.config.folders import read_set_up, set_up_root, state_folder
-from filepact.errors import FilepactError
+from filepact.errors import FilepactError, InvalidParamsError
 from filepact.faces.cli.host_files import held, hook_lines
-from filepact.faces.cli.hosts import HOSTS, NAMED, Guarding, Host, HostFile, own_command
+from filepact.faces.cli.hosts import HOSTS, NAMED, Guarding, Host, HostFile, host_place, own_command
 from filepact.faces.cli.screen import CommandAnswer, TerminalText
 from filepact.faces.hooks.client import PROBE, HookRequest
 from filepact.text.settings_edit import OWN
@@ -156,6 +156,13 @@ def _judges(lines: list[str], *, asked: bool) -> bool:
 def _lines(hooks: HostEvents, file: HostFile, project: Path) -> tuple[list[str], bool]:
     """The command lines of hooks of ours in a file, and whether one is called before a tool."""
     value = held(file, project)
+    if hooks.plain and value is not None:
+        with suppress(OSError), host_place(file.path, project).open(encoding="utf-8") as read:
+            try:
+                json.load(read)
+            except ValueError:
+                why = "its program reads nothing of it while it has comments or a comma too many"
+                raise InvalidParamsError(f"{file.path}: {why}") from None
     if isinstance(value, str):
         called = next(iter(re.findall(r"^const EVENTS = (.*)$", value, re.MULTILINE)), "")
         return re.findall(r"^const HOOK = (.*)$", value, re.MULTILINE), all(

@@ -80,6 +80,7 @@ class HostEvents:
         team: The file of a project that a team shares; empty for none.
         former: Another one of the project, in which earlier versions put them.
         upwards: Whether the project's file counts in the folders below it as well.
+        plain: Whether the host reads its file only if that has no comments, and else says nothing.
         off: By what the host itself is told to call none: files, the keys of a setting, and its value.
     """
 
@@ -92,6 +93,7 @@ class HostEvents:
     team: str = ""
     former: str = ""
     upwards: bool = False
+    plain: bool = False
     off: tuple[tuple[tuple[str, ...], str, bool], ...] = ()
 
     def wanted(self, path: str = "") -> tuple[HostFile, ...]:
@@ -275,6 +277,7 @@ HOSTS: Final = (
             "~/.claude/settings.json",
             team=".claude/settings.json",
             former=".claude/settings.local.json",
+            plain=True,
             off=(
                 ((*_CLAUDE_SETTINGS, _CLAUDE_MANAGED), "disableAllHooks", True),
                 ((_CLAUDE_MANAGED,), "allowManagedHooksOnly", True),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from filepact.config.folders import project_folder, read_set_up, set_up_bytes, state_folder
 from filepact.errors import FilepactError, InvalidParamsError, StaleFileError
-from filepact.faces.cli.connections import overview
+from filepact.faces.cli.connections import connections, overview
 from filepact.faces.cli.context import find_context
 from filepact.faces.cli.host_files import (
     SettingsRecord,
@@ -69,11 +69,13 @@ class _Entry:
         command: The program and what always follows, by its path.
         options: Of every command: which state and which settings.
         project: The folder.
+        state: The state folder.
     """
 
     command: tuple[str, ...]
     options: tuple[str, ...]
     project: Path
+    state: str
 
     def filled(self, host: Host, file: HostFile, guard: Guarding, folders: Sequence[str]) -> Any:
         """What is wanted in a file, with this command in it."""
@@ -146,7 +148,7 @@ def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
                 hint="`filepact setup` lists them.",
             )
         return overview(project, context.state)
-    entry = _Entry(own_command(), entry_options(arguments, context.state), project)
+    entry = _Entry(own_command(), entry_options(arguments, context.state), project, context.state)
     check_lasting(entry.command)
     record = read_record(context.state)
     chosen = [known[name] for name in names]
@@ -229,14 +231,7 @@ def _planned(
 ) -> list[SettingsFile]:
     """Every file of a host as it is and is going to be; those that need nothing as well.
 
-    Args:
-        host: The host.
-        guard: How far its own tools are guarded in this folder.
-        ways: How far in others that are set up, for whose sake the person's files stay as they are.
-        entry: How filepact is started.
-        record: What was put into files before.
-        arguments: What was typed.
-        before: The files of other hosts.
+    ``ways`` is how far it is guarded in other folders, for whose sake the person's own files stay so.
     """
     wanted = [] if arguments.remove else [*host.files(guard, team=arguments.team)]
     for way in ways:
@@ -421,6 +416,10 @@ def _answer(
     spans = _shown(chosen, guards, changing, diffs, entry, screen)
     notes = _notes(chosen, guards, entry, arguments)
     written = asked and changes
+    for one in connections(entry.project, entry.state) if written and not arguments.remove else ():
+        if one.host in chosen and (one.problem or one.off):
+            said = one.problem or f"{one.host.title} calls no hooks: {one.off}."
+            notes.append((f"Not guarded: {said}", "bad"))
     if not changes:
         what = "nothing of filepact is in" if arguments.remove else "already as wanted:"
         spans.append(TerminalText(f"Nothing to do, {what} {_titles(chosen)}.\n"))
