@@ -56,7 +56,7 @@ AGENTS = (
         writers=("Bash", "Edit", "NotebookEdit", "Write"),
         settings={
             # As after its first question: whether the folder and the server are trusted.
-            ".claude/settings.json": '{\n  // mine\n  "enabledMcpjsonServers": ["filepact"]\n}\n'
+            ".claude/settings.json": '{\n  "enabledMcpjsonServers": ["filepact"]\n}\n'
         },
         environment={
             "ANTHROPIC_BASE_URL": "ADDRESS",

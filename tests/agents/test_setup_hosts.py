@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.faces.hooks.agents import AGENTS as ACTORS
+from tests.agents.hooked import HOOKED
 from tests.agents.installed import MissingError, node_program
 from tests.agents.machines import AGENTS, Machine, SetUp
 from tests.agents.model import Call, ScriptedModel
@@ -41,14 +44,20 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
     return Machine(agent, tmp_path)
 
 
-def drive(machine: Machine, script: Sequence[Call], *options: str) -> ScriptedModel:
+def drive(
+    machine: Machine,
+    script: Sequence[Call],
+    *options: str,
+    words: Sequence[str] = (),
+    cwd: Path | None = None,
+) -> ScriptedModel:
     """Set the agent up, and let it carry out a script; the model, with what it was shown."""
     package, program, group = machine.agent.package
     with ScriptedModel(list(script)) as model:
         machine.settle(model.url)
         machine.setup("--write", *options)
         command = node_program(package, program, group=group)
-        done = machine.run([*command, *machine.agent.words], model.url)
+        done = machine.run([*command, *machine.agent.words, *words], model.url, cwd=cwd)
     assert len(model.answers) == len(script), (
         model.tools,
         done.stdout[-3000:],
@@ -104,3 +113,39 @@ def test_its_own_writers_are_gone_when_only_filepact_is_left(machine: Machine) -
     own: list[Call] = [("Read", {"file_path": "a.txt"})] if agent.name == "claude" else []
     model = drive(machine, [*own, read], "--guard", "only-filepact")
     assert not set(agent.writers) & set(model.tools)
+
+
+@pytest.mark.parametrize("started", ["src", "../tree", "--worktree"])
+def test_a_session_is_guarded_wherever_in_the_project_it_is_started(
+    machine: Machine, started: str
+) -> None:
+    agent, root = machine.agent, machine.root
+    if started == "--worktree" and agent.name != "claude":
+        pytest.skip("only Claude Code makes worktrees of its own")
+    own = next(one for one in HOOKED if one.name == agent.name)
+    options: tuple[str, ...] = ()
+    if agent.name == "claude":
+        options = ("--allowedTools", "Read,Bash")
+    cwd, place = root, root / ".claude" / "worktrees" / "other"
+    if started == "--worktree":
+        options += (started, "other")
+    else:
+        cwd = place = Path(os.path.normpath(root / started))
+    for path in ("src/id_rsa", "src/cart.py"):
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text("SECRETSECRET\n")
+    git = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b"]
+    add = ("worktree", "add", "-q", "--detach", str(root.parent / "tree"))
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "s"), add):
+        subprocess.run([*git, *words], check=True)
+    secret = place / "id_rsa" if place.name == "src" else place / "src" / "id_rsa"
+    script = [own.read(str(secret)), own.run("echo own > own.txt")]
+    model = drive(machine, script, words=options, cwd=cwd)
+    assert "SECRETSECRET" not in "".join(text for _, text in model.answers)
+    assert (place / "own.txt").exists()
+    # Told in the project, and there.
+    for folder in (root, place):
+        said = machine.run([str(machine.program), "log", "--json"], cwd=folder).stdout
+        newest = json.loads(said)["operations"][0]
+        assert newest["actor"]["name"] == ACTORS[agent.name].actor
+        assert [Path(one["path"]).name for one in newest["files"]] == ["own.txt"]

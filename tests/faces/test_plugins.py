@@ -106,7 +106,11 @@ def test_the_marketplace_of_claude_code_names_a_plugin_that_is_there() -> None:
     [
         ("claude", ".claude/settings.json", '{"enabledPlugins": {"filepact@filepact": true}}'),
         ("gemini", ".gemini/extensions/filepact/gemini-extension.json", '{"name": "filepact"}'),
-        ("opencode", ".config/opencode/plugin/filepact.js", "// the plugin of filepact"),
+        (
+            "opencode",
+            ".config/opencode/plugin/filepact.js",
+            (PLUGINS / "opencode" / "filepact.js").read_text(),
+        ),
     ],
 )
 def test_an_agent_with_the_plugin_is_connected_and_guarded(
@@ -123,13 +127,15 @@ def test_an_agent_with_the_plugin_is_connected_and_guarded(
     path = tmp_path / "home" / file
     path.parent.mkdir(parents=True)
     path.write_text("{}")
-    (found,) = (one for one in connections(cli.root) if one.host.name == name)
+    (found,) = (one for one in connections(cli.root, str(cli.state)) if one.host.name == name)
     assert (found.plugin, found.guard) == (False, None)
     path.write_text(text)
-    (found,) = (one for one in connections(cli.root) if one.host.name == name)
-    assert (found.plugin, found.guard, found.hooks) == (True, "own-tools", ())
-    assert found.server == (name != "opencode")
+    (found,) = (one for one in connections(cli.root, str(cli.state)) if one.host.name == name)
+    assert found.guard == "own-tools"
+    # Of OpenCode it is the hooks alone, as `setup` writes them.
+    assert (found.plugin, found.server) == ((name != "opencode",) * 2)
     # Its hooks are found on the search path.
     monkeypatch.setenv("PATH", str(tmp_path))
-    check = {one.name: one.level for one in check_agents(cli.root, ("--state", str(cli.state)))}
+    found_all = check_agents(cli.root, ("--state", str(cli.state)), str(cli.state))
+    check = {one.name: one.level for one in found_all}
     assert check[f"agent {name}"] == "warn"
