@@ -46,6 +46,35 @@ def damage(cli: CommandLine, number: int) -> None:
     file.write_bytes(file.read_bytes().replace(piece, bytes([piece[0] ^ 1]) + piece[1:]))
 
 
+def test_what_was_done_in_a_linked_worktree_is_told_and_undone_from_its_project_as_well(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trees = (tmp_path / "tree", cli.root / ".claude" / "worktrees" / "x")
+    git = ["git", "-C", str(cli.root), "-c", "user.name=a", "-c", "user.email=a@b"]
+    add = [("worktree", "add", "-q", "--detach", str(one)) for one in trees]
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "s"), *add):
+        subprocess.run([*git, *words], check=True)
+    assert cli("write", "first.txt", stdin=b"1\n").code == 0
+    for folder in (*trees, trees[0] / "src"):
+        monkeypatch.chdir(folder)
+        assert cli("write", f"in-{folder.name}.txt", stdin=b"2\n").code == 0
+    for tree, count in ((trees[0], 2), (trees[1], 1)):
+        monkeypatch.chdir(tree)
+        assert len(cli.json("log")["operations"]) == count
+    monkeypatch.chdir(cli.root)
+    assert len(cli.json("log")["operations"]) == 4
+    roots = [one["path"] for one in cli.json("status")["roots"]]
+    assert (roots[0], {*roots[1:]}) == (str(cli.root), {str(tree) for tree in trees})
+    for made in (trees[0] / "src" / "in-src.txt", trees[1] / "in-x.txt", trees[0] / "in-tree.txt"):
+        assert made.exists()
+        assert cli("undo", "--unattended").code == 0
+        assert not made.exists()
+    assert (cli.root / "first.txt").exists()
+    # Other commands are about the project alone.
+    assert cli("write", "src/second.txt", stdin=b"3\n").code == 0
+    assert (cli.root / "src" / "second.txt").exists()
+
+
 def test_before_anything_was_done_there_is_nothing_to_check_or_repair(cli: CommandLine) -> None:
     assert cli.json("state", "check")["sound"] is None
     assert cli("state", "repair").code == 3

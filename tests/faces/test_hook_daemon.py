@@ -433,3 +433,15 @@ def test_how_far_a_folder_is_guarded_is_what_was_asked_for_there(hooks: Hooks) -
     (hooks.root / "a.txt").write_text("two\n")
     hooks.call("PostToolUse", "--where-set-up")
     assert hooks.log()[-1] == ("Bash", {"a.txt"})
+
+
+def test_hooks_of_the_person_and_of_the_project_record_a_call_once(hooks: Hooks) -> None:
+    set_up(hooks, hooks.root)
+    both = (("--where-set-up",), ("--root", str(hooks.root)))
+    for options in both:
+        hooks.call("PreToolUse", *options)
+    (hooks.root / "a.txt").write_text("two\n")
+    for options in both:
+        hooks.call("PostToolUse", *options)
+    assert hooks.log() == [("Bash", {"a.txt"})]
+    assert len(hooks.daemons()) == 1
