@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from filepact.config.folders import SET_UP_FILE
 from filepact.config.person import TRUST_FILE
 from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.domain.document import RootId
@@ -61,7 +60,6 @@ if TYPE_CHECKING:
     Locate = Callable[[str], str | None]
 
 __all__ = [
-    "SETUP_FILE",
     "OpenFolders",
     "accept_differences",
     "ancestors",
@@ -96,7 +94,6 @@ __all__ = [
     "write_trust",
 ]
 
-SETUP_FILE = "setup.json"
 """In the state folder: what `filepact setup` has put into settings files."""
 _MEBIBYTE = 1_048_576
 
@@ -517,15 +514,14 @@ def write_trust(state_dir: str, trust: ServerTrust) -> None:
 
 
 def keep_before_setup(
-    state_dir: str, files: Mapping[str, bytes], record: bytes, set_up: bytes
+    state_dir: str, files: Mapping[str, bytes], notes: Mapping[str, bytes]
 ) -> Mapping[str, str]:
     """Keep what some settings files hold before `filepact setup` changes them.
 
     Args:
         state_dir: The state folder, made when missing.
         files: By path what each holds.
-        record: What is going to be put into them, to be kept beside it.
-        set_up: The folders that are set up then, as hooks read it.
+        notes: By name, what is known of them then, to be kept beside it.
 
     Returns:
         By path, where it was kept.
@@ -537,8 +533,8 @@ def keep_before_setup(
     kept = {
         path: state.rescue(path.rpartition("/")[2], data, "backups") for path, data in files.items()
     }
-    write_note(state.path, SETUP_FILE, record)
-    write_note(state.path, SET_UP_FILE, set_up)
+    for name, data in notes.items():
+        write_note(state.path, name, data)
     return kept
 
 

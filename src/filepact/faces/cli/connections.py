@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from filepact.config.folders import read_set_up, set_up_root, state_folder
 from filepact.errors import FilepactError, InvalidParamsError
@@ -19,16 +19,18 @@ from filepact.faces.cli.hosts import HOSTS, NAMED, Guarding, Host, HostFile, hos
 from filepact.faces.cli.screen import CommandAnswer, TerminalText
 from filepact.faces.hooks.client import PROBE, HookRequest
 from filepact.text.settings_edit import OWN
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from filepact.faces.cli.host_files import SettingsFile
     from filepact.faces.cli.hosts import HostEvents
     from filepact.faces.cli.screen import Style
 
-__all__ = ["Connection", "connections", "fire_hook", "last_heard", "overview"]
+__all__ = ["Connection", "check_state", "connections", "fire_hook", "last_heard", "overview"]
 
+_STATE: Final = late_regex(r"""--state(?:", | )("[^"]*"|'[^']*'|[^'"\s\\]+)""")
 _PATIENCE = 30  # seconds; hosts wait as long
 
 
@@ -291,6 +293,27 @@ def _values(value: object) -> list[object]:
     if isinstance(value, dict):
         return [one for each in value.values() for one in _values(each)]
     return [value]
+
+
+def check_state(host: Host, file: SettingsFile, options: Sequence[str]) -> None:
+    """Refuse to take hooks for all projects from those that were set up with another state folder.
+
+    Raises:
+        InvalidParamsError: There are such.
+    """
+    text = (file.data or b"").decode("utf-8", "replace")
+    if "--where-set-up" not in text:
+        return
+    found = _STATE.search(text)
+    state = state_folder(shlex.split(found[1])[0] if found else None)
+    mine = dict(zip(options[::2], options[1::2], strict=False)).get("--state")
+    known = [folder for agent, _, folder in read_set_up(state) if agent == host.name]
+    if state != state_folder(mine) and known:
+        raise InvalidParamsError(
+            f"{file.shown}: the hooks of {host.title} are for folders that were set up with "
+            f"another state folder, such as {known[0]}",
+            hint=f"Give --state {shlex.quote(state)}, or take those out with it first.",
+        )
 
 
 def overview(project: Path, state: str) -> CommandAnswer:

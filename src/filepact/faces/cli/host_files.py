@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from filepact.config.folders import SET_UP_FILE, set_up_bytes
 from filepact.errors import (
     EncodingUnsafeError,
     InvalidParamsError,
@@ -33,7 +34,7 @@ from filepact.text.settings_edit import (
 from filepact.values import asdict, dataclass, late_regex, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = [
     "SettingsFile",
@@ -45,7 +46,7 @@ __all__ = [
     "plan_file",
     "read_file",
     "read_record",
-    "record_bytes",
+    "setup_notes",
 ]
 
 _LARGEST: Final = 1 << 20
@@ -296,7 +297,10 @@ def read_record(state: str) -> dict[str, SettingsRecord]:
         return {}
 
 
-def record_bytes(record: Mapping[str, SettingsRecord]) -> bytes:
+def setup_notes(
+    record: Mapping[str, SettingsRecord], set_up: Iterable[tuple[str, str, str]]
+) -> dict[str, bytes]:
+    """What is kept in the state folder of files and folders that were set up, by the name of the note."""
     files = {
         path: {
             "after": one.after,
@@ -305,4 +309,5 @@ def record_bytes(record: Mapping[str, SettingsRecord]) -> bytes:
         }
         for path, one in record.items()
     }
-    return json.dumps({"files": files}, ensure_ascii=False, indent=1).encode()
+    kept = json.dumps({"files": files}, ensure_ascii=False, indent=1).encode()
+    return {_RECORD: kept, SET_UP_FILE: set_up_bytes(set_up)}

@@ -16,9 +16,9 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from filepact.config.folders import project_folder, read_set_up, set_up_bytes, state_folder
+from filepact.config.folders import project_folder, read_set_up
 from filepact.errors import FilepactError, InvalidParamsError, StaleFileError
-from filepact.faces.cli.connections import connections, overview
+from filepact.faces.cli.connections import check_state, connections, overview
 from filepact.faces.cli.context import find_context
 from filepact.faces.cli.host_files import (
     SettingsRecord,
@@ -27,7 +27,7 @@ from filepact.faces.cli.host_files import (
     plan_file,
     read_file,
     read_record,
-    record_bytes,
+    setup_notes,
 )
 from filepact.faces.cli.hosts import (
     HOSTS,
@@ -44,7 +44,7 @@ from filepact.faces.cli.hosts import (
 from filepact.faces.cli.parser import meant
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
 from filepact.text.settings_edit import OWN, read_settings_text
-from filepact.values import dataclass, late_regex, replace
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 __all__ = ["GUARDS", "setup"]
 
 GUARDS: Final[tuple[Guarding, ...]] = ("own-tools", "only-filepact", "record")
-_STATE: Final = late_regex(r"""--state(?:", | )("[^"]*"|'[^']*'|[^'"\s\\]+)""")
 _PAGE: Final = "docs/how-to/guard-own-tools.md"
 
 
@@ -258,33 +257,12 @@ def _planned(
         if any(one.path == file.path for one in before):
             raise InvalidParamsError(f"{file.shown}: two of these hosts have the same file")
         if host.hooks is not None and host.hooks.wanted()[0] in ours:
-            _check_state(host, file, entry)
+            check_state(host, file, entry.options)
         folders = _folders(host, file, entry.project)
         filled = [entry.filled(host, one, guard or "own-tools", folders) for one in parts]
         everything = [entry.filled(host, one, "own-tools", folders) for one in ours]
         found.append(plan_file(file, ours[0].kind, filled, everything, known))
     return found
-
-
-def _check_state(host: Host, file: SettingsFile, entry: _Entry) -> None:
-    """Refuse to take hooks for all projects from those that were set up with another state folder.
-
-    Raises:
-        InvalidParamsError: There are such.
-    """
-    text = (file.data or b"").decode("utf-8", "replace")
-    if "--where-set-up" not in text:
-        return
-    found = _STATE.search(text)
-    state = state_folder(shlex.split(found[1])[0] if found else None)
-    mine = dict(zip(entry.options[::2], entry.options[1::2], strict=False)).get("--state")
-    known = [folder for agent, _, folder in read_set_up(state) if agent == host.name]
-    if state != state_folder(mine) and known:
-        raise InvalidParamsError(
-            f"{file.shown}: the hooks of {host.title} are for folders that were set up with "
-            f"another state folder, such as {known[0]}",
-            hint=f"Give --state {shlex.quote(state)}, or take those out with it first.",
-        )
 
 
 def _zed_agent(arguments: Namespace) -> dict[str, Any]:
@@ -343,7 +321,8 @@ def _write(
         if one.change is not None and one.wanted is not None:
             kept[one.path] = SettingsRecord(digest(one.wanted), one.origin, one.change)
     held = {one.path: one.data for one in changing if one.data is not None}
-    keep_before_setup(state, held, record_bytes(kept), set_up_bytes(set_up[1]))
+    notes = [setup_notes(*one) for one in zip((record, kept), set_up, strict=True)]
+    keep_before_setup(state, held, notes[1])
     token = f"setup-{secrets.token_hex(6)}"
     done: list[SettingsFile] = []
     outside = [one for one in changing if not one.inside]
@@ -358,7 +337,7 @@ def _write(
         for one in reversed(done):
             with suppress(FilepactError):
                 replace_outside(one.path, one.data, expected=one.wanted, token=token)
-        keep_before_setup(state, {}, record_bytes(record), set_up_bytes(set_up[0]))
+        keep_before_setup(state, {}, notes[0])
         raise
 
 
