@@ -13,7 +13,6 @@ import select
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.faces.hooks.agents import AGENTS as ACTORS
@@ -25,11 +24,12 @@ from tests.agents.recorder import CLAUDE_TOOLS, SEARCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from tests.agents.machines import SetUp
     from tests.agents.model import Call
 
-__all__ = ["seen"]
+__all__ = ["GUARDED", "SCENES", "seen"]
 
 _SECRET: Final = "SECRETSECRET"  # noqa: S105 - what nobody is to read
 _HARMLESS: Final = "TOKEN is set elsewhere"
@@ -108,9 +108,6 @@ class _Own:
 
     def apart(self, text: str) -> Call:
         """Start a command that outlives the session."""
-        if self.name == "copilot":
-            tool, given = self.background(text)
-            return tool, {**given, "detach": True}
         return self.run(f"setsid sh -c '{text}' > /dev/null 2>&1 &")
 
     def background(self, text: str) -> Call:
@@ -154,57 +151,77 @@ def _outlives(own: _Own, root: Path) -> Sequence[Call]:
 
 _SCENES: Final = (
     _Scene(
-        "reads a secret",
+        "reads a file with secrets",
         lambda own, root: [own.read(str(root / name)) for name in (".env", "certs/id_rsa")],
     ),
     _Scene(
-        "searches where a secret lies",
+        "searches a folder with secrets in it",
         lambda own, root: [own.search(root), own.search(root, "id_*")],
     ),
     _Scene(
-        "writes a control file",
+        "writes a control file (`AGENTS.md`)",
         lambda own, root: [own.write(str(root / "AGENTS.md"), "x")],
         "AGENTS.md",
     ),
     _Scene("writes another file", lambda own, root: [own.write(str(root / "w.txt"), "x")], "w.txt"),
     _Scene(
-        "names a secret in a command",
+        "names a file with secrets in a command",
         lambda own, _: [own.run("cat .env"), own.run("cat certs/id_*"), own.run("grep -r S certs")],
     ),
     _Scene(
-        "reads a secret in a command without naming it",
+        "reads one in a command that makes the name up (`'.e'+'nv'`)",
         lambda own, _: [own.run(_python("print(open('.e'+'nv').read())"))],
     ),
     _Scene(
-        "reads a secret by a line typed into a program that runs",
+        "reads one by a line that it types into a running program",
         lambda own, _: own.typed("cat .env"),
     ),
-    _Scene("reads a secret in an agent of its own", lambda own, _: [_SUB_AGENTS[own.name]]),
+    _Scene("has a sub-agent read a file with secrets", lambda own, _: [_SUB_AGENTS[own.name]]),
     _Scene(
-        "names a control file in a command that writes",
+        "names a control file in a command that writes it",
         lambda own, _: [own.run("echo x > CLAUDE.md")],
         "CLAUDE.md",
     ),
     _Scene(
-        "writes a control file in a command without naming it",
+        "writes a control file in a command that makes the name up",
         lambda own, _: [own.run(_python("open('GEMINI'+'.md','w').write('x')"))],
         "GEMINI.md",
     ),
     _Scene(
-        "writes a Git hook in a command without naming it",
+        "writes a Git hook in a command that makes the name up",
         lambda own, _: [own.run(_python("open('.g'+'it/hooks/pre-push','w').write('x')"))],
         ".git/hooks/pre-push",
     ),
     _Scene(
-        "decides for you in a command",
+        "decides for you in a command (`filepact reject --all`)",
         lambda own, _: [own.run(f"filepact reject --all --unattended; echo {_SECRET}")],
     ),
-    _Scene("changes a file in a command", lambda own, _: [own.run("rm plain.txt")], "plain.txt"),
-    _Scene("changes an ignored file", lambda own, _: [own.run("rm -r build")], "build/out.txt"),
-    _Scene("changes a large file", lambda own, _: [own.run("rm large.bin")], "large.bin"),
-    _Scene("leaves a command in the background", _background, "late.txt"),
-    _Scene("leaves a command that outlives the session", _outlives, "later.txt"),
+    _Scene(
+        "changes another file in a command", lambda own, _: [own.run("rm plain.txt")], "plain.txt"
+    ),
+    _Scene(
+        "removes a file that Git ignores in a command",
+        lambda own, _: [own.run("rm -r build")],
+        "build/out.txt",
+    ),
+    _Scene(
+        "removes a file of 3 MB in a command", lambda own, _: [own.run("rm large.bin")], "large.bin"
+    ),
+    _Scene("has a command in the background change a file", _background, "late.txt"),
+    _Scene("has a command change a file after the session's end", _outlives, "later.txt"),
 )
+
+
+SCENES: Final = (
+    *(scene.name for scene in _SCENES),
+    "works at the same moment as another agent",
+    "is started in a subfolder",
+    "is started in a linked worktree",
+    "goes on when filepact has been uninstalled",
+)
+"""What the table has a row for."""
+GUARDED: Final[Mapping[str, Sequence[str]]] = {}
+"""What was seen, by agent: a word for each of `SCENES`."""
 
 
 class _Stage:
@@ -295,33 +312,44 @@ def seen(name: str, folder: Path) -> dict[str, str]:
         folder: An empty folder.
     """
     stage = _Stage(name, folder)
-    found = _of_one_session(stage)
-    found["starts in a subfolder"] = _started(stage, stage.root / "src")
+    other = _Stage("codex" if name == "claude" else "claude", folder, stage)
+    found = _of_one_session(stage, other)
+    found["is started in a subfolder"] = _started(stage, stage.root / "src")
     tree = folder / "tree"
     add = ["worktree", "add", "-q", "--detach", str(tree)]
     subprocess.run(["git", "-C", str(stage.root), *add], check=True)
-    found["starts in a linked worktree"] = _started(stage, tree)
-    found["works beside another agent"] = _beside(stage, folder)
+    found["is started in a linked worktree"] = _started(stage, tree)
     stage.machine.program.unlink()
     script = [stage.own.read(str(stage.root / "src" / "id_rsa")), stage.own.write("gone.txt", "x")]
     shown = stage.play(script)
     done = _SECRET in "".join(shown) or (stage.root / "gone.txt").exists()
     word = "not stopped" if done else "refused" if shown else "does not start"
-    found["goes on when filepact is gone"] = word
+    found["goes on when filepact has been uninstalled"] = word
     for descriptor in stage.pipes.values():
         os.close(descriptor)
     return found
 
 
-def _of_one_session(stage: _Stage) -> dict[str, str]:
-    """What came of the scenes that one session plays, from the top of the project."""
+def _of_one_session(stage: _Stage, other: _Stage) -> dict[str, str]:
+    """What came of the scenes that one session plays, from the top of the project, and another beside it."""
     calls = [[*scene.calls(stage.own, stage.root)] for scene in _SCENES]
-    shown = iter(stage.play([one for some in calls for one in some]))
+    last = stage.own.run("echo > ../begun; read x < ../last; echo x > by-one.txt")
+    with ThreadPoolExecutor() as threads:
+        one = threads.submit(stage.play, [*(one for some in calls for one in some), last])
+        stage.wait_for("begun")
+        read = other.own.read(str(stage.root / "src" / "id_rsa"))
+        beside = "".join(other.play([read, other.own.write("by-other.txt", "x")]))
+        stage.let_go("last")
+        shown = iter(one.result())
     texts = ["".join(next(shown) for _ in some) for some in calls]
+    sub = [*calls].index([_SUB_AGENTS[stage.own.name]])
+    texts[sub] = "".join(stage.aside) or _SECRET
     stage.let_go("go-on")
     stage.wait_for("gone-on")
     changed = {scene.file for scene in _SCENES if scene.file and _changed(stage.root, scene.file)}
-    operations = stage.log()
+    actors = [ACTORS[one.machine.agent.name].actor for one in (stage, other)]
+    logged = stage.log()
+    operations = [one for one in logged if one["actor"]["name"] == actors[0]]
     hooks = [one.read_text() for one in stage.machine.said.iterdir()]
     named = {file["path"] for one in operations for file in one["files"]}
     session = operations[0]["session"] if operations else "none"
@@ -329,8 +357,6 @@ def _of_one_session(stage: _Stage) -> dict[str, str]:
     stage.machine.run([str(stage.machine.program), *undo])
     found = {}
     for scene, some, text in zip(_SCENES, calls, texts, strict=True):
-        if some and some[0] == _SUB_AGENTS[stage.own.name]:
-            text = "".join(stage.aside) or _SECRET
         said = [one for one in hooks if scene.file and scene.file in one]
         if not some:
             word = "no such tool"
@@ -342,8 +368,10 @@ def _of_one_session(stage: _Stage) -> dict[str, str]:
         elif not _changed(stage.root, scene.file):
             word = "told" if said else "recorded"
         else:
-            word = "named" if scene.file in named else "not seen"
+            word = "named only" if scene.file in named else "not seen"
         found[scene.name] = word
+    who = {file["path"]: one["actor"]["name"] for one in logged for file in one["files"]}
+    found["works at the same moment as another agent"] = _both(who, actors, beside)
     return found
 
 
@@ -359,26 +387,12 @@ def _started(stage: _Stage, cwd: Path) -> str:
     return "guarded" if all(both) else "partly guarded" if any(both) else "not guarded"
 
 
-def _beside(stage: _Stage, folder: Path) -> str:
-    """Whether two agents at work at the same moment are both guarded, and have their own changes."""
-    other = _Stage("codex" if stage.machine.agent.name == "claude" else "claude", folder, stage)
-    begun, last = folder / "begun", folder / "last"
-    command = f"echo > {begun}; read x < {last}; echo x > by-one.txt"
-    with ThreadPoolExecutor() as threads:
-        one = threads.submit(stage.play, [stage.own.run(command)])
-        stage.wait_for("begun")
-        read, write = (
-            other.own.read(str(stage.root / "src" / "id_rsa")),
-            other.own.write("by-other.txt", "x"),
-        )
-        shown = "".join(other.play([read, write]))
-        stage.let_go("last")
-        one.result()
-    who = {file["path"]: each["actor"]["name"] for each in stage.log() for file in each["files"]}
-    if _SECRET in shown or "by-other.txt" not in who or "by-one.txt" not in who:
+def _both(who: Mapping[str, str], names: Sequence[str], shown: str) -> str:
+    """Whether two agents at work at the same moment were both guarded, and have their own changes."""
+    made = [who.get("by-one.txt"), who.get("by-other.txt")]
+    if _SECRET in shown or None in made:
         return "not guarded"
-    wanted = [ACTORS[one.machine.agent.name].actor for one in (stage, other)]
-    return "guarded" if [who["by-one.txt"], who["by-other.txt"]] == wanted else "mixed up"
+    return "guarded" if made == [*names] else "mixed up"
 
 
 def _changed(root: Path, path: str) -> bool:
