@@ -93,8 +93,10 @@ def _hear_chat(request: dict[str, Any]) -> Heard:
         for call in message.get("tool_calls") or ():
             names[call["id"]] = call["function"]["name"]
         if message["role"] == "tool":
-            name = names.get(message.get("tool_call_id", ""), "")
-            turns.append(Answer(name, _flat(message.get("content"))))
+            called = message.get("tool_call_id", "")
+            # An agent may have made a call itself, to tell how a command in the background ended.
+            if called.startswith("call_"):
+                turns.append(Answer(names.get(called, ""), _flat(message.get("content"))))
         elif message["role"] == "user":
             turns.append(_flat(message.get("content")))
     tools = [one["function"]["name"] for one in request.get("tools") or () if "function" in one]

@@ -194,7 +194,7 @@ _SCENES: Final = (
     ),
     _Scene(
         "decides for you in a command (`filepact reject --all`)",
-        lambda own, _: [own.run(f"filepact reject --all --unattended; echo {_SECRET}")],
+        lambda own, _: [own.run("filepact reject --all --unattended; echo SECRET''SECRET")],
     ),
     _Scene(
         "changes another file in a command", lambda own, _: [own.run("rm plain.txt")], "plain.txt"
