@@ -16,6 +16,7 @@ from filepact.fs.state import (
     NAME,
     ancestors,
     audit_in,
+    calls_no_hook,
     forget_host,
     journal_in,
     note_host,
@@ -63,6 +64,7 @@ __all__ = [
     "OpenFolders",
     "accept_differences",
     "ancestors",
+    "calls_no_hook",
     "check_audit",
     "check_state",
     "confines_servers",
@@ -124,8 +126,7 @@ def open_toolbox(
     from filepact.tools.registry import Toolset  # noqa: PLC0415
 
     return Toolset(
-        SERVER_TOOLS if own else TOOLS,
-        WorkspaceEngine(workspace, semantics),
+        *(SERVER_TOOLS if own else TOOLS, WorkspaceEngine(workspace, semantics)),
         tier=tier,
         max_level=max_level,
         read_only=read_only,
@@ -160,8 +161,7 @@ def open_solution(
     from filepact.tools.solution_engine import SolutionEngine  # noqa: PLC0415 - as above
 
     return Toolset(
-        SOLUTION_TOOLS,
-        SolutionEngine(workspace, semantics, name, only_new),
+        *(SOLUTION_TOOLS, SolutionEngine(workspace, semantics, name, only_new)),
         tier=tier,
         max_level=max_level,
         read_only=read_only,

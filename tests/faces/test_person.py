@@ -24,6 +24,7 @@ from filepact.domain.person import (
     decides,
     host_among,
 )
+from filepact.faces.cli.hosts import HOSTS as TO_SET_UP
 from filepact.faces.cli.main import build_parser
 from tests.terminal import on_terminal
 
@@ -410,3 +411,61 @@ def test_every_command_that_may_be_given_without_a_person_is_a_deciding_one() ->
 )  # fmt: skip
 def test_which_words_decide(line: str, whether: bool) -> None:
     assert decides(line.split()) is whether
+
+
+# -- programs that should have called a hook ----------------------------------------------------------
+
+
+def serves_call(cli: CommandLine, client: str) -> str:
+    """What starts a server, and reads two files through it."""
+    hello = json.loads(json.dumps(HELLO).replace("helper", client))
+    call = {"name": "read_file", "arguments": {"path": "windows.txt"}}
+    asked = [{"jsonrpc": "2.0", "method": "tools/call", "params": call, "id": n} for n in (2, 3)]
+    ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    sent = cli.root.parent / f"sent-{client}"
+    sent.write_text("".join(f"{json.dumps(one)}\n" for one in (hello, ready, *asked)))
+    return f"cat {shlex.quote(str(sent))} | {FILEPACT} mcp {shlex.quote(str(cli.root))}"
+
+
+def told(cli: CommandLine, client: str, *before: str) -> int:
+    """Of both answers to a program, with how many something is said beside what was asked for."""
+    lines = does(program(cli.root.parent, "claude"), *before, serves_call(cli, client)).stdout
+    answers = {one["id"]: one for one in map(json.loads, lines.splitlines()) if "id" in one}
+    return sum(len(answers[number]["result"]["content"]) > 1 for number in (2, 3))
+
+
+def wrote_hooks(cli: CommandLine) -> None:
+    cli.state.mkdir(mode=0o700, exist_ok=True)
+    change = {"holders": [], "values": [], "items": []}
+    path = str(cli.root / HOOKS_OF_CLAUDE)
+    files = {path: {"after": "", "origin": None, "change": change}}
+    (cli.state / "setup.json").write_text(json.dumps({"files": files}))
+
+
+HOOKS_OF_CLAUDE = next(
+    host.hooks.path for host in TO_SET_UP if host.name == "claude" and host.hooks
+)
+
+
+@linux
+def test_a_program_that_calls_no_hook_where_some_were_set_up_is_told_once_in_each_session(
+    place: CommandLine,
+) -> None:
+    wrote_hooks(place)
+    assert told(place, "claude-code") == 1
+    assert told(place, "claude-code") == 1
+
+
+@linux
+def test_where_no_hooks_were_set_up_it_is_told_once_for_a_folder(place: CommandLine) -> None:
+    assert told(place, "claude-code") == 1
+    assert told(place, "claude-code") == 0
+    # Another program is another guard that may be believed in.
+    assert told(place, "gemini-cli-mcp-client") == 1
+
+
+@linux
+def test_a_program_that_has_called_a_hook_or_has_none_is_told_nothing(place: CommandLine) -> None:
+    wrote_hooks(place)
+    assert told(place, "claude-code", calls_hook(place.root)) == 0
+    assert told(place, "some-editor") == 0

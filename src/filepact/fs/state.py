@@ -28,6 +28,7 @@ __all__ = [
     "StateFolder",
     "ancestors",
     "audit_in",
+    "calls_no_hook",
     "forget_host",
     "holds",
     "journal_in",
@@ -451,6 +452,26 @@ def note_host(state: str, above: Sequence[Ancestor], agent: str) -> Ancestor | N
         file.write(agent or host.agent)
     _forget(folder)
     return host
+
+
+def calls_no_hook(state: str, above: Sequence[Ancestor], said: str = "") -> bool:
+    """Whether a program that waits for an answer of ours has called no hook before; False where nobody knows.
+
+    Args:
+        state: The state folder.
+        above: The processes above us, the nearest first.
+        said: Names what is said to that program; then it is True but once for each name.
+    """
+    if host_among(above) is None or any(os.path.lexists(_note(state, one)) for one in above):
+        return False
+    if not said:
+        return True
+    name = f"unheard-{content_id(os.fsencode(said))[:16]}"
+    with suppress(OSError):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        os.close(os.open(os.path.join(state, name), flags, 0o600))
+        return True
+    return False
 
 
 def forget_host(state: str, host: tuple[int, str]) -> None:

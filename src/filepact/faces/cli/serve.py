@@ -14,7 +14,7 @@ from filepact import VERSION
 from filepact.domain.operation import Session
 from filepact.errors import InvalidParamsError, StateFailedError
 from filepact.faces.cli.screen import remark
-from filepact.faces.mcp.clients import conversation_of_server
+from filepact.faces.mcp.clients import agent_with_hooks, conversation_of_server
 from filepact.values import replace
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from filepact.app import OpenFolders
     from filepact.config.settings import Settings
     from filepact.domain.operation import Actor
+    from filepact.domain.person import Ancestor
     from filepact.faces.cli.screen import Terminal
     from filepact.faces.mcp.calls import FrameHandler
     from filepact.faces.mcp.elicitation import ElicitationReview
@@ -59,6 +60,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
     """Serve one client until it closes its end."""
     gc.disable()  # what is loaded stays to the end, and is a tenth of the start to look through
     from filepact.app import (  # noqa: PLC0415 - loads the database
+        ancestors,
         confines_servers,
         journal_roots,
         open_pool,
@@ -110,6 +112,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             stack.callback(fork_server.close)
         stack.callback(compile_ahead())
         chat = _chat(arguments, settings, stack) if not only_looks else None
+        above, _ = ancestors()  # of which a sandbox does not tell
         folders = _opened(roots, _MODES[arguments.mode], state, settings)
         if folders is None:
             return
@@ -177,7 +180,32 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             page=settings.server.page,
             chat=asking,
             app=_app(folders, asking) if framed else None,
+            beside=partial(_unheard, state, above, [one.path for one in folders.guard.roots]),
         )
+
+
+def _unheard(state: str, above: Sequence[Ancestor], roots: Sequence[str], client: str) -> str:
+    """What is said beside the first answer to a program with hooks that has called none before it.
+
+    Where `filepact setup` has written hooks for it, somebody relies on them: it is said in every session.
+    Where it has not, somebody may want the server alone: it is said once for these folders.
+    """
+    agent = agent_with_hooks(client)
+    if not agent:
+        return ""
+    from filepact.app import calls_no_hook  # noqa: PLC0415 - loads the database
+    from filepact.faces.cli.host_files import read_record  # noqa: PLC0415 - few programs have hooks
+    from filepact.faces.cli.hosts import HOSTS  # noqa: PLC0415 - the same
+
+    events = next(host.hooks for host in HOSTS if host.name == agent)
+    place = "" if events is None else events.path.lstrip("~")
+    set_up = any(path.endswith(place) for path in read_record(state))
+    if not calls_no_hook(state, above, "" if set_up else "\0".join((agent, *roots))):
+        return ""
+    return (
+        "Note, for the person too: this program has called no hook of filepact's, so filepact neither checks "
+        "nor records what its own tools do here. `filepact doctor` says what to do."
+    )
 
 
 def _app(folders: OpenFolders, chat: ElicitationReview | None) -> Callable[[], FrameHandler]:

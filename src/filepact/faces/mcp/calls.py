@@ -247,6 +247,7 @@ class ToolExecutor:
             tell the same.
         chat: Puts what waits to the person; None where that is not wanted.
         app: Makes what answers the calls of the review's frame; None where there is none.
+        beside: Told the client's name at its first call; has what is said beside the answer, if anything.
 
     Attributes:
         asks: Whether a call may put something to the person.
@@ -262,7 +263,9 @@ class ToolExecutor:
         within: str = "",
         chat: ElicitationHandler | None = None,
         app: Callable[[], FrameHandler] | None = None,
+        beside: Callable[[str], str] | None = None,
     ) -> None:
+        self._beside = [] if beside is None else [beside]
         self._within = within
         self._chat = chat
         self._app = app
@@ -313,7 +316,7 @@ class ToolExecutor:
                 return chat.resume(channel, call.session, **about)
             if self._app is not None and channel is not None and channel.apps and name in APP_TOOLS:
                 return self._app().call(channel, call.session, **about)
-            outcome = toolbox.call(name, arguments, call)
+            outcome = self._first(toolbox.call(name, arguments, call), actor)
             if chat is None or channel is None:
                 return outcome
             return chat.ask(outcome, channel, call.session, **about)
@@ -323,6 +326,14 @@ class ToolExecutor:
             # The exception's text may name host paths: for the log only.
             _log.exception("%s could not be called", name)
             return ErrorResponse(INTERNAL_ERROR, "internal error; the server's log has the details")
+
+    def _first(self, outcome: CallResult, actor: Actor) -> CallResult:
+        """The answer, and with the first one what is said beside it."""
+        if not self._beside:
+            return outcome
+        with self._lock:
+            said = self._beside.pop()(actor.name) if self._beside else ""
+        return replace(outcome, note=f"{outcome.note}\n{said}") if said else outcome
 
     def write_records(self) -> None:
         """As of `ToolCache`, for a call that is not answered."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NOTES",
     "PAGES",
+    "agent_with_hooks",
     "conversation_in",
     "conversation_of_server",
     "page_for",
@@ -67,6 +68,23 @@ def page_for(client: str, wish: int | None = None) -> int:
         return wish
     name = client.lower()
     return next((page for begin, page in PAGES.items() if name.startswith(begin)), PAGE)
+
+
+_WITH_HOOKS: Final = {
+    **{one: one for one in ("codex", "gemini", "opencode", "copilot")},
+    "claude-code": "claude",
+    "github-copilot-cli": "copilot",
+}
+"""Programs whose hooks are called before each call of ours, too, by how a client's name begins.
+
+Not Cursor: which of its processes calls hooks has not been seen.
+"""
+
+
+def agent_with_hooks(client: str) -> str:
+    """What `filepact setup` calls a client that would have called a hook by now; empty for others."""
+    name = client.lower()
+    return next((agent for begin, agent in _WITH_HOOKS.items() if name.startswith(begin)), "")
 
 
 _KEYS: Final = {

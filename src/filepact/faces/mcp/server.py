@@ -67,6 +67,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
     pipes: tuple[int, int] | None = None,
     chat: ElicitationHandler | None = None,
     app: Callable[[], FrameHandler] | None = None,
+    beside: Callable[[str], str] | None = None,
 ) -> None:
     """Serve one client until it closes its end or the process gets SIGTERM or SIGINT.
 
@@ -86,6 +87,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
         pipes: Descriptors to read from and write to; standard input and output if None.
         chat: Puts what waits to the person in their chat; None where that is not wanted.
         app: Makes the review as a frame in their chat, for clients that show such; None for none.
+        beside: Told the client's name at its first call; has what is said beside the answer, if anything.
 
     Raises:
         ValueError: The instructions are too long.
@@ -125,6 +127,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
             page=page,
             chat=chat,
             app=app,
+            beside=beside,
         )
 
         def ended() -> None:
@@ -227,6 +230,7 @@ class ClientConnection:
         page: int | None = None,
         chat: ElicitationHandler | None = None,
         app: Callable[[], FrameHandler] | None = None,
+        beside: Callable[[str], str] | None = None,
     ) -> None:
         self._send = send
         self._questions = ClientQuestions(send)
@@ -239,6 +243,7 @@ class ClientConnection:
             page=page,
             chat=chat,
             app=app,
+            beside=beside,
         )
         self._executor = CallExecutor(service, facts, send, run, self._questions)
 
