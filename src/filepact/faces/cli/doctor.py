@@ -66,6 +66,8 @@ _PACKAGES = {
     "platformdirs": "platformdirs",
     "pydantic": "pydantic",
     "regex": "regex",
+    "tree-sitter": "tree_sitter",
+    "tree-sitter-bash": "tree_sitter_bash",
 }
 _EXTRAS = {
     "sign": ("cryptography", "signed heads of the audit log"),
