@@ -17,7 +17,6 @@ from filepact.errors import FilepactError, InvalidParamsError
 from filepact.faces.cli.host_files import held, hook_lines
 from filepact.faces.cli.hosts import HOSTS, NAMED, Guarding, Host, HostFile, host_place, own_command
 from filepact.faces.cli.screen import CommandAnswer, TerminalText
-from filepact.faces.hooks.client import PROBE, HookRequest
 from filepact.text.settings_edit import OWN
 from filepact.values import dataclass, late_regex
 
@@ -222,6 +221,8 @@ def _within(wants: Any, value: Any) -> bool:
 
 def last_heard(one: Connection, options: Sequence[str]) -> float | None:
     """When an agent's own program called its hook here last, in seconds since the epoch."""
+    from filepact.faces.hooks.client import HookRequest  # noqa: PLC0415 - only the doctor asks
+
     given = dict(zip(options[::2], options[1::2], strict=False))
     state = state_folder(given.get("--state"))
     agent = one.host.name
@@ -237,6 +238,8 @@ def fire_hook(one: Connection, options: Sequence[str], here: Path) -> str:
 
     What is run is what `setup` writes, and never a line of a file that agents may change.
     """
+    from filepact.faces.hooks.client import PROBE  # noqa: PLC0415 - only the doctor asks
+
     host = one.host
     words = [*own_command(), "hook", host.name]
     modes: tuple[list[str], ...] = ([], ["--strict"], ["--record"])
