@@ -349,6 +349,31 @@ def test_hooks_for_all_projects_go_with_the_last_folder(
     write(cli, name, "--remove", code=3)
 
 
+@pytest.mark.parametrize("name", HOOKED)
+def test_the_list_of_folders_is_not_chosen_by_the_environment_of_an_agent(
+    cli: CommandLine, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("FILEPACT_STATE_DIR")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "usual"))
+    write(cli, name, "--write")
+    (host,) = (one for one in HOSTS if one.name == name)
+    assert host.hooks
+    text = host_place(host.hooks.path, cli.root).read_text()
+    assert text.count(str(tmp_path / "usual" / "filepact")) == text.count("--where-set-up")
+
+
+def test_hooks_that_were_for_all_folders_are_told_to_be_so_no_more(
+    cli: CommandLine, home: Path
+) -> None:
+    for name, file in (("codex", ".codex/hooks.json"), ("copilot", ".copilot/hooks/filepact.json")):
+        write(cli, name, "--write")
+        place, before = home / file, len(cli.json("setup", name)["notes"])
+        place.write_text(place.read_text().replace(" --where-set-up", ""))
+        assert guards(cli, name, home) == "own-tools"
+        assert len(write(cli, name, "--write")["notes"]) == before + 1
+        assert guards(cli, name, home) is None
+
+
 @pytest.mark.parametrize("words", [("--write",), ("--remove",)])
 def test_folders_that_were_set_up_with_another_state_folder_keep_their_hooks(
     cli: CommandLine, tmp_path: Path, words: tuple[str, ...]

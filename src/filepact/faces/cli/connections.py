@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from filepact.config.folders import read_set_up, set_up_root, state_folder
 from filepact.errors import FilepactError, InvalidParamsError
 from filepact.faces.cli.host_files import held, hook_lines
-from filepact.faces.cli.hosts import HOSTS, NAMED, Guarding, Host, HostFile, host_place, own_command
+from filepact.faces.cli.hosts import (
+    HOSTS,
+    NAMED,
+    Guarding,
+    Host,
+    HostFile,
+    hook_words,
+    host_place,
+    own_command,
+)
 from filepact.faces.cli.screen import CommandAnswer, TerminalText
 from filepact.text.settings_edit import OWN
 from filepact.values import dataclass, late_regex
@@ -243,7 +252,7 @@ def fire_hook(one: Connection, options: Sequence[str], here: Path) -> str:
     host = one.host
     words = [*own_command(), "hook", host.name]
     modes: tuple[list[str], ...] = ([], ["--strict"], ["--record"])
-    usual = [[*words, "--where-set-up", *options]]
+    usual = [hook_words(host, here, options)]
     for command in (words, [*NAMED, *words[-2:]]):
         for root in ([], ["--root", one.root], ["--root", str(here)]):
             usual += [[*command, *mode, *root, *options] for mode in modes]

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from filepact.config.folders import state_folder
 from filepact.errors import NotFoundError
 from filepact.text.settings_edit import OWN
 from filepact.values import dataclass, field
@@ -577,7 +578,9 @@ def hook_words(
         path: The file of the project in which it stands; empty for the person's own.
     """
     if not path:
-        return [*own_command(), "hook", host.name, "--where-set-up", *options]
+        # What a project's settings put into the environment must not choose the list of folders.
+        place = () if "--state" in options else ("--state", state_folder())
+        return [*own_command(), "hook", host.name, "--where-set-up", *place, *options]
     mode = {"own-tools": [], "only-filepact": ["--strict"], "record": ["--record"]}[guard]
     command = command_in(host, HostFile(path, ""))
     where = [] if command == NAMED else ["--root", str(project)]

@@ -44,7 +44,7 @@ from filepact.faces.cli.hosts import (
 from filepact.faces.cli.parser import meant
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
 from filepact.text.settings_edit import OWN, read_settings_text
-from filepact.values import dataclass, replace
+from filepact.values import dataclass, late_regex, replace
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 __all__ = ["GUARDS", "setup"]
 
 GUARDS: Final[tuple[Guarding, ...]] = ("own-tools", "only-filepact", "record")
+_ALL_FOLDERS: Final = late_regex(r"""filepact\S* (?:\S+ )*?hook \w+(?! --where)|"hook", "\w+"\]""")
 _PAGE: Final = "docs/how-to/guard-own-tools.md"
 
 
@@ -395,6 +396,15 @@ def _answer(
     spans = _shown(chosen, guards, changing, diffs, entry, screen)
     notes = _notes(chosen, guards, entry, arguments)
     written = asked and changes
+    notes += [
+        (
+            f"The hooks in {one.shown} were for all folders; now they are for those that are set up.",
+            "warn",
+        )
+        for one in changing
+        if not one.inside and b"--where-set-up" in (one.wanted or b"")
+        if _ALL_FOLDERS.search((one.data or b"").decode("utf-8", "replace"))
+    ]
     for one in connections(entry.project, entry.state) if written and not arguments.remove else ():
         if one.host in chosen and (one.problem or one.off):
             said = one.problem or f"{one.host.title} calls no hooks: {one.off}."
