@@ -237,7 +237,7 @@ def _read(tool: str, deed: Deed | None, given: dict[str, Any]) -> ToolCall:
     envelopes = [
         patch
         for one in commands
-        if deed == "run" and "*** Begin Patch" in one
+        if deed == "run" and ("*** Begin Patch" in one or "+++ " in one)
         for patch in read_command(one).patches
     ]
     uses: list[FileAccess] = []

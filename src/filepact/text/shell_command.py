@@ -12,8 +12,31 @@ import re
 from posixpath import basename
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from filepact.text.shell_syntax import FILTERS, Argument, ShellScript
-from filepact.values import late_regex, words
+from filepact.text.shell_programs import (
+    CODE_FIRST,
+    DELETING,
+    FILTERS,
+    GIT_LISTING,
+    GIT_SAYING,
+    GIT_VALUES,
+    IN_PLACE,
+    LISTING,
+    OPERAND_FIRST,
+    OUTPUT,
+    PATTERN_FIRST,
+    RIPGREP,
+    RUNNERS,
+    SAID,
+    SAYING,
+    SEARCHING,
+    SHELLS,
+    TAKING,
+    TO_LAST,
+    WRAPPERS,
+    WRITING,
+)
+from filepact.text.shell_syntax import Argument, ShellScript
+from filepact.values import late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,7 +67,7 @@ class ShellWord(NamedTuple):
 
 
 class ShellSearch(NamedTuple):
-    """A program that reads whatever lies below some folders.
+    """A program that takes whatever lies below some folders.
 
     Attributes:
         program: Which.
@@ -52,7 +75,9 @@ class ShellSearch(NamedTuple):
         only: Globs of which a file has to match one; empty for every file.
         without: Globs of files and folders that it leaves out.
         ignores: Whether it leaves out what ignore files name.
-        hidden: Whether it reads files whose names begin with a dot.
+        hidden: Whether it takes files whose names begin with a dot.
+        deep: Whether it goes into folders below.
+        use: What is done with the files.
     """
 
     program: str
@@ -61,6 +86,8 @@ class ShellSearch(NamedTuple):
     without: tuple[str, ...] = ()
     ignores: bool = False
     hidden: bool = True
+    deep: bool = True
+    use: WordUse = "read"
 
 
 class ShellCommand(NamedTuple):
@@ -101,72 +128,18 @@ def read_command(command: str) -> ShellCommand:
     )
 
 
-# -- programs ----------------------------------------------------------------------------------------
-
-
-_SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "mksh", "rbash"})
-_WRAPPERS: Final = dict(
-    one.split(":")
-    for one in words(
-        "sudo:ughpCTRrtD doas:uC env:uC nohup: setsid: time:fo timeout:ks nice:n ionice:cnpPu stdbuf:ioe "
-        "xargs:InPLdEsa exec:a command: builtin: busybox: unbuffer: coproc: chrt: taskset: strace:oesp ltrace:oes "
-        "parallel:jI flock:wE runuser:u chronic: caffeinate:t arch: winpty: rtk:"
-    )
-)
-"""Programs that start another one, with their options of one letter that take a value."""
-_OPERAND_FIRST: Final = frozenset({"timeout", "taskset", "chrt", "flock"})
-"""Of these, those that take one word of their own before the other program's name."""
-
-_SAYING: Final = frozenset({"echo", "printf", ":", "true", "false"})
-_LISTING: Final = words(
-    "ls dir vdir exa eza lsd test [ stat file du basename dirname realpath readlink which type chmod chown "
-    "chgrp mkdir rmdir cd pushd popd lsattr getfacl exit return kill sleep export unset set alias"
-)
-_WRITING: Final = frozenset(
-    {"touch", "truncate", "tee", "ed", "ex", "sponge", "fallocate", "setfacl"}
-)
-_DELETING: Final = frozenset({"rm", "unlink", "shred", "trash", "trash-put", "gio"})
-_TO_LAST: Final = frozenset({"cp", "mv", "ln", "install", "rsync", "scp", "link", "rename"})
-_PATTERN_FIRST: Final = words(
-    "grep egrep fgrep zgrep rgrep rg ripgrep ag ack ack-grep jq yq ugrep git-grep"
-)
-_CODE_FIRST: Final = frozenset({"sed", "gsed", "awk", "gawk", "mawk", "perl", "ruby"})
-_RIPGREP: Final = frozenset({"rg", "ripgrep", "ag", "ack", "ack-grep"})
-_IN_PLACE: Final = late_regex(r"-(?:[a-zA-Z]*i.*|-in-place.*)")
-_SEARCHING: Final = words("grep egrep fgrep zgrep rgrep rg ripgrep ag ack ack-grep ugrep")
-_OUTPUT: Final = {
-    "curl": ("-o", "--output"),
-    "wget": ("-O", "--output-document", "-o"),
-    "sort": ("-o", "--output"),
-    **dict.fromkeys(("gcc", "cc", "pandoc"), ("-o", "--output")),
-    "openssl": ("-out",),
-    "unzip": ("-d",),
-}
-"""Options after which a program is told what to write."""
-
-_GIT_VALUES: Final = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path")
-_GIT_SAYING: Final = frozenset(
-    {"commit", "tag", "merge", "notes", "stash", "revert", "cherry-pick"}
-)
-_GIT_LISTING: Final = words(
-    "add status check-ignore ls-files update-index reset rm log branch push pull fetch remote rev-parse"
-)
-_GIT_WRITING: Final = frozenset({"restore", "mv"})
-_SAID: Final = (
-    "-m",
-    "-am",
-    "--message",
-    "--title",
-    "--body",
-    "-t",
-    "-b",
-    "--notes",
-    "--description",
-)
-
 _ODD: Final = late_regex(r"[\s'\"()<>|;&`]")
 _PARTS: Final = late_regex(r"[=:,@]")
 _REDIRECT: Final = late_regex(r">[>|&]?\s*([^\s'\"()<>|;&`]+)")
+_JOINED: Final = late_regex(r"(?<=[^\s\\])\\\n(?=\S)")
+_REMOVES: Final = late_regex(r"(?:^|[\s;&|(/])(?:rm|unlink|shred|trash|trash-put|git rm)(?:\s|$)")
+_CHANGES: Final = late_regex(
+    r"(?:^|[\s;&|(/])(?:(?:sed|perl|ruby|yq)\s+(?:-\S+\s+)*-\w*i|(?:tee|mv|touch|truncate|dos2unix)(?:\s|$)|\S+ .*--write\b)"
+)
+_SED: Final = late_regex(r"(?:^|[\s;{}/|#,\d$!])([rRwW])\s*([^\s;}]+)")
+_IN_QUOTES: Final = late_regex(r'"((?:[^"\\]|\\.)*)"')
+_DATA: Final = late_regex(r"-[a-zA-Z]*[dFH]|--(?:data(?:-\w+)?|json|form(?:-string)?|header)")
+_FROM_FILE: Final = late_regex(r"(?:[^=\s{]*=)?[@<]|[\w-]+@[^\s@]+$")
 
 
 class _Reading:
@@ -188,6 +161,16 @@ class _Reading:
             self.too_long = True
             return
         self._depth += 1
+        try:
+            self._script(source)
+            joined = _JOINED.sub("", source)
+            if joined != source:
+                self._script(joined)
+        except RecursionError:
+            self.too_long = True
+        self._depth -= 1
+
+    def _script(self, source: str) -> None:
         script = ShellScript(source, self._values)
         if not script.whole:
             self.whole = False
@@ -198,11 +181,10 @@ class _Reading:
             self._operand(word, use)
         for one in script.commands:
             self._simple(one.words, one)
-        self._depth -= 1
 
     def settle(self) -> None:
         """Take data for text where what it is written to is used again in the same command."""
-        runs = [one for one in self.programs if one[0] not in FILTERS | _LISTING | {"git"}]
+        runs = [one for one in self.programs if one[0] not in FILTERS | LISTING | {"git", "rm"}]
         used = {basename(word) for one in runs for word in one}
         for text, targets in self._data:
             if any(basename(one) in used for one in targets):
@@ -223,13 +205,15 @@ class _Reading:
             found: It, and they.
             command: What it stands in.
         """
-        piped = any(basename(one.text) in ("xargs", "parallel") for one in found[:2])
+        if found and basename(found[0].text) in ("xargs", "parallel"):
+            found = [*found, *(Argument(one) for text in command.given for one in text.split())]
+            command = command._replace(given=())
         found = self._unwrapped(found)
         if not found:
             return
         name, rest = basename(found[0].text), found[1:]
         self.programs.append((name, *(one.text for one in rest)))
-        if name in _SHELLS or name in ("source", "."):
+        if name in SHELLS or name in ("source", "."):
             self._shell(rest, command.given)
             return
         if name in ("apply_patch", "applypatch"):
@@ -240,30 +224,43 @@ class _Reading:
                 inner = one.text.partition("=")[2] if name == "alias" else one.text
                 if not inner.startswith("-"):
                     self.script(inner)
-        for text in command.given:
-            self._said(text, command, data=not piped and name in ("cat", "tee", *_SAYING))
-        if name in _SAYING:
+        for text in () if name in ("gh", "glab", "git") else command.given:
+            if name == "patch":
+                self.patches.append(text)
+            self._said(text, command, data=name in ("cat", "tee", *SAYING))
+        if name in SAYING:
             for one in rest:
                 self._said(one.text, command, data=True)
         elif name == "git":
-            self._git(rest)
+            self._git(rest, command.given)
         elif name == "find":
             self._find(rest, command)
         else:
-            self._arguments(name, rest)
+            self._arguments(name, rest, command)
 
     def _said(self, text: str, command: SimpleCommand, *, data: bool) -> None:
         """Take in what a program prints: for data, only what names or code are made of counts."""
         if not data or command.feeds:
             self._add(text, "text")
+            taker = self._unwrapped([Argument(one) for one in command.feeds.split()])
+            if data and taker and basename(taker[0].text) in SHELLS:
+                self.script(text)
+            use = _used(command.feeds)
+            if use != "read":
+                for one in text.split():
+                    self._add(one, use)
         elif command.saved_to:
             self._data.append((text, command.saved_to))
 
     def _unwrapped(self, found: Sequence[Argument]) -> Sequence[Argument]:
         """The words without a program before them that only starts another."""
-        while found and (name := basename(found[0].text)) in _WRAPPERS:
-            values, at = _WRAPPERS[name], 1
-            skip = name in _OPERAND_FIRST
+        while found and (name := basename(found[0].text)) in WRAPPERS | RUNNERS:
+            values, at = WRAPPERS.get(name, ""), 1
+            if name in RUNNERS:
+                at = next((n for n, one in enumerate(found) if one.text in RUNNERS[name]), 0) + 1
+                if at == 1:
+                    break
+            skip = name in OPERAND_FIRST
             while at < len(found):
                 text = found[at].text
                 if text.startswith("-") and len(text) > 1:
@@ -303,41 +300,50 @@ class _Reading:
 
     # -- arguments ------------------------------------------------------------------------
 
-    def _arguments(self, name: str, rest: Sequence[Argument]) -> None:
+    def _arguments(self, name: str, rest: Sequence[Argument], command: SimpleCommand) -> None:
         if name in ("cd", "pushd"):
             self.folders += [one.text for one in rest if not one.text.startswith("-")]
-        if name in _SEARCHING:
+        if name in SEARCHING:
             self._search(name, rest)
         if name in ("gh", "glab"):
             rest = _without_said(rest)
+        elif name == "curl":
+            rest = [one for at, one in enumerate(rest) if not at or not _is_data(rest[at - 1], one)]
         operands = self._options(name, rest)
-        if name in _PATTERN_FIRST or name in _CODE_FIRST:
+        if name in ("ls", "fd", "fdfind"):
+            self._listing(name, rest, operands, command)
+        if name in PATTERN_FIRST or name in CODE_FIRST:
             operands = self._after_pattern(name, rest, operands)
         self._operands(name, rest, operands)
 
     def _operands(self, name: str, rest: Sequence[Argument], operands: Sequence[Argument]) -> None:
         """Take in what is no option, by what the program does with it."""
-        if name in _TO_LAST:
+        if name in TO_LAST:
             self._to_last(name, rest, operands)
             return
         use: WordUse = "read"
-        if name in _LISTING:
+        if name in LISTING:
             use = "list"
-        elif name in _DELETING:
+        elif name in DELETING:
             use = "delete"
-        elif name in _WRITING:
-            use = "write"
-        elif name in ("sed", "gsed", "perl", "ruby", "awk", "gawk"):
-            in_place = any(_IN_PLACE.fullmatch(one.text) for one in rest) or "inplace" in (
-                one.text for one in rest
-            )
-            use = "write" if in_place else "read"
-        elif (
-            name == "filepact"
-            and operands
-            and operands[0].text in ("write", "edit", "patch", "mv", "rm")
+        elif name in WRITING or any(
+            IN_PLACE.get(name, IN_PLACE[""]).fullmatch(one.text) for one in rest
         ):
+            use = "write"
+        elif name in ("curl", "wget"):
+            for one in operands:
+                if "://" in one.text and (
+                    name == "wget"
+                    or any(re.fullmatch("-[a-zA-Z]*O|--remote-name", one.text) for one in rest)
+                ):
+                    self._add(basename(one.text), "write")
+        if name == "filepact" and [one.text for one in operands[:1]] in _OWN_WRITES:
             use, operands = "write", operands[1:]
+        if use == "delete" and any(
+            re.fullmatch("-[a-zA-Z]*[rR].*|--recursive", one.text) for one in rest
+        ):
+            folders = tuple(one.text for one in operands)
+            self.searches.append(ShellSearch(name, folders, use="delete"))
         for one in operands:
             if name == "dd" and one.text.startswith("of="):
                 self._add(one.text[3:], "write")
@@ -373,10 +379,12 @@ class _Reading:
     def _options(self, name: str, rest: Sequence[Argument]) -> list[Argument]:
         """Take in the values of options; what is left are the operands."""
         operands: list[Argument] = []
-        output = _OUTPUT.get(name, ())
+        output = OUTPUT.get(name)
         only_operands = False
         for at, one in enumerate(rest):
-            if at and rest[at - 1].text in output:
+            if at and output is not None and output.fullmatch(rest[at - 1].text):
+                if name == "tar":
+                    self.folders.append(one.text)
                 self._add(one.text, "write")
             elif one.text == "--":
                 only_operands = True
@@ -386,7 +394,7 @@ class _Reading:
                 head, equals, value = one.text.partition("=")
                 if equals:
                     self._operand(Argument(value, one.pattern), "read")
-                    if head in output:
+                    if output is not None and output.fullmatch(head):
                         self._add(value, "write")
                 elif not one.text.startswith("--") and len(one.text) > 2:
                     self._operand(Argument(one.text[2:], one.pattern), "read")
@@ -402,15 +410,27 @@ class _Reading:
             or (one.text[:2] in ("-e", "-f") and name not in ("perl", "ruby", "jq", "yq"))
             for one in rest
         )
-        if name in ("perl", "ruby") or name in _CODE_FIRST:
+        if name in CODE_FIRST:
             if operands:
-                self._add(operands[0].text, "text")
+                self._code(name, operands[0].text)
             return operands if name in ("perl", "ruby") else operands[0 if told else 1 :]
         if told and "-f" not in (one.text[:2] for one in rest):
             patterns = {at + 1 for at, one in enumerate(rest) if one.text in ("-e", "--regexp")}
             said = [one for at, one in enumerate(rest) if at in patterns]
             return [one for one in operands if not any(one is each for each in said)]
         return operands if told else operands[1:]
+
+    def _code(self, name: str, code: str) -> None:
+        """Take in code, by what of it can name files."""
+        if name in ("sed", "gsed"):
+            for sign, path in _SED.findall(code):
+                self._add(path, "write" if sign in "wW" else "read")
+        elif name in ("awk", "gawk", "mawk"):
+            self._add("\n".join(f'"{one}"' for one in _IN_QUOTES.findall(code)), "text")
+            for found in re.findall(r'>\s*"([^"\n]+)"', code):
+                self._add(found, "write")
+        else:
+            self._add(code, "text")
 
     def _operand(self, word: Argument, use: WordUse) -> None:
         """Take in a word, with what stands in it behind signs that names are put together with."""
@@ -426,12 +446,12 @@ class _Reading:
 
     # -- programs with a language of their own --------------------------------------------
 
-    def _git(self, rest: Sequence[Argument]) -> None:
+    def _git(self, rest: Sequence[Argument], given: Sequence[str]) -> None:
         at = 0
         while at < len(rest) and rest[at].text.startswith("-"):
             if rest[at].text == "-C" and at + 1 < len(rest):
                 self.folders.append(rest[at + 1].text)
-            at += 2 if rest[at].text in _GIT_VALUES else 1
+            at += 2 if rest[at].text in GIT_VALUES else 1
         verb, rest = (rest[at].text, rest[at + 1 :]) if at < len(rest) else ("", [])
         texts = [one.text for one in rest]
         if verb == "grep":
@@ -439,19 +459,25 @@ class _Reading:
             for one in self._after_pattern("grep", rest, self._options("git", rest)):
                 self._operand(one, "read")
             return
-        if verb in _GIT_SAYING:
+        if verb in ("apply", "am"):
+            self.patches += given
+        if verb in GIT_SAYING:
             rest = _without_said(rest)
-        use: WordUse = "list" if verb in _GIT_LISTING else "read"
+        else:
+            for text in given:
+                self._add(text, "text")
+        use: WordUse = "list" if verb in GIT_LISTING else "read"
         if verb == "log" and {"-p", "-u", "--patch"} & set(texts):
             use = "read"
-        if verb in _GIT_WRITING or (verb == "checkout" and "--" in texts):
-            use = "write"
-        elif verb == "rm" and "--cached" not in texts:
-            use = "delete"
+        if verb == "checkout" and not {"-b", "-B", "--orphan", "-t", "--track"} & set(texts):
+            use, rest = "write", rest[texts.index("--") if "--" in texts else 0 :]
         elif verb == "checkout":
             use = "list"
-        if verb == "checkout" and "--" in texts:
-            rest = rest[texts.index("--") :]
+        elif verb in ("restore", "mv"):
+            use = "list" if "--staged" in texts and "--worktree" not in texts else "write"
+        elif verb == "rm" and "--cached" not in texts:
+            self._operands("rm", rest, self._options("git", rest))
+            return
         for one in self._options("git", rest):
             self._operand(one, use)
 
@@ -461,7 +487,8 @@ class _Reading:
         short = "".join(one[1:] for one in texts if re.fullmatch(r"-[a-zA-Z.]+", one))
         grep = name in ("grep", "egrep", "fgrep", "zgrep")
         if grep and not (
-            set(short) & set("rR") or {"--recursive", "--dereference-recursive"} & set(texts)
+            set(short) & set("rR")
+            or {"--recursive", "--dereference-recursive", "recurse"} & set(texts)
         ):
             return
         only: list[str] = []
@@ -478,7 +505,7 @@ class _Reading:
             ):
                 without.append(value)
         folders: list[str] = []
-        taking = _TAKING if name in _RIPGREP else _TAKING - {"-r", "-t", "-T", "-j", "-g"}
+        taking = TAKING if name in RIPGREP else TAKING - {"-r", "-t", "-T", "-j", "-g"}
         taken = {at + 1 for at, one in enumerate(texts[:-1]) if one in taking}
         left = [one for at, one in enumerate(rest) if at not in taken]
         for one in self._after_pattern(
@@ -492,7 +519,7 @@ class _Reading:
                 only.append(one.text)
             else:
                 folders.append(one.text)
-        rg = name in _RIPGREP
+        rg = name in RIPGREP
         count = short.count("u")
         self.searches.append(
             ShellSearch(
@@ -505,6 +532,7 @@ class _Reading:
                     and not only
                     and not count
                     and not any(one.startswith("--no-ignore") for one in texts)
+                    and not (name == "ag" and "U" in short)
                 )
                 or (name == "git grep" and "--no-index" not in texts),
                 hidden=not rg or bool(only) or count > 1 or "." in short or "--hidden" in texts,
@@ -514,7 +542,7 @@ class _Reading:
     def _find(self, rest: Sequence[Argument], command: SimpleCommand) -> None:
         texts = [one.text for one in rest]
         begin = next((at for at, one in enumerate(texts) if one[:1] in ("-", "(", "!")), len(rest))
-        reads = command.feeds
+        use: WordUse | None = _used(command.feeds) if command.feeds else None
         only: list[str] = []
         without: list[str] = []
         for one in rest[:begin]:
@@ -523,24 +551,58 @@ class _Reading:
             if text in ("-name", "-iname", "-path", "-ipath", "-wholename") and at + 1 < len(texts):
                 negated = at > 0 and texts[at - 1] in ("!", "-not")
                 (without if negated else only if "name" in text else []).append(texts[at + 1])
+            elif text == "-delete":
+                use = "delete"
             elif text in ("-exec", "-execdir", "-ok", "-okdir"):
                 end = next((n for n in range(at, len(texts)) if texts[n] in (";", "+")), len(texts))
                 program = [one for one in self._unwrapped(rest[at + 1 : end]) if one.text != "{}"]
                 name = basename(program[0].text) if program else ""
-                reads = reads or name not in (_LISTING | _DELETING | _SAYING)
+                if name not in LISTING | SAYING:
+                    use = _used(" ".join((*(one.text for one in program), "")))
                 self._simple(program, command._replace(given=()))
             elif text in ("-fprint", "-fprint0", "-fls", "-fprintf") and at + 1 < len(texts):
                 self._add(texts[at + 1], "write")
-        if reads:
+        if use is not None:
+            deep = not ("-maxdepth" in texts and {"0", "1"} & set(texts))
             folders = tuple(texts[:begin]) or (".",)
-            self.searches.append(ShellSearch("find", folders, tuple(only), tuple(without)))
+            self.searches.append(
+                ShellSearch("find", folders, tuple(only), tuple(without), deep=deep, use=use)
+            )
+
+    def _listing(
+        self,
+        name: str,
+        rest: Sequence[Argument],
+        operands: Sequence[Argument],
+        command: SimpleCommand,
+    ) -> None:
+        """Take in names that are listed for another program to take them."""
+        short = "".join(one.text[1:] for one in rest if re.fullmatch("-[a-zA-Z0-9]+", one.text))
+        long = {one.text for one in rest if one.text.startswith("--")}
+        if name == "ls":
+            if command.feeds:
+                folders = tuple(one.text for one in operands) or (".",)
+                hidden = bool(set(short) & set("aA")) or bool({"--all", "--almost-all"} & long)
+                deep = "R" in short
+                use = _used(command.feeds)
+                self.searches.append(ShellSearch("ls", folders, hidden=hidden, deep=deep, use=use))
+        elif command.feeds or set(short) & set("xX") or {"--exec", "--exec-batch"} & long:
+            hidden = bool(set(short) & set("Hu")) or "--hidden" in long
+            ignores = not (set(short) & set("Iu") or "--no-ignore" in long)
+            self.searches.append(ShellSearch("fd", (".",), ignores=ignores, hidden=hidden))
 
 
-_TAKING: Final = words(
-    "-A -B -C -m -g --glob --iglob -t -T --type --include --exclude --exclude-dir -G --max-count --context "
-    "--ignore --ignore-dir -j --threads --max-depth -d --color --colors --sort -r --replace"
-)
-"""Options of programs that search which take a value."""
+_OWN_WRITES: Final = (["write"], ["edit"], ["patch"], ["mv"], ["rm"])
+
+
+def _used(taker: str) -> WordUse:
+    """What is done with the files whose names something takes."""
+    return "delete" if _REMOVES.search(taker) else "write" if _CHANGES.search(taker) else "read"
+
+
+def _is_data(option: Argument, value: Argument) -> bool:
+    """Whether the value of an option of curl's is sent as it is."""
+    return bool(_DATA.fullmatch(option.text)) and not _FROM_FILE.match(value.text)
 
 
 def _valued(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -568,9 +630,9 @@ def _without_said(rest: Sequence[Argument]) -> list[Argument]:
     """The words without messages that are only kept or shown."""
     kept: list[Argument] = []
     for at, one in enumerate(rest):
-        behind = at > 0 and rest[at - 1].text in _SAID
+        behind = at > 0 and rest[at - 1].text in SAID
         if not behind and not one.text.startswith(
-            tuple(f"{said}=" for said in _SAID if said[:2] == "--")
+            tuple(f"{said}=" for said in SAID if said[:2] == "--")
         ):
             kept.append(one)
     return kept

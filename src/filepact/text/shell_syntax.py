@@ -12,23 +12,18 @@ from functools import cache
 from posixpath import basename
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from filepact.values import late_regex, words
+from filepact.text.shell_programs import FILTERS
+from filepact.values import late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tree_sitter import Node, Parser
 
-__all__ = ["FILTERS", "Argument", "ShellScript", "SimpleCommand", "WordUse"]
+__all__ = ["Argument", "ShellScript", "SimpleCommand", "WordUse"]
 
 WordUse = Literal["read", "write", "delete", "list", "text"]
 """What is done with what a word names; ``text`` is code or data in which names may stand."""
-
-FILTERS: Final = words(
-    "grep egrep fgrep rg sort uniq wc head tail cat tee sed awk gawk cut tr jq yq less more column fold fmt nl "
-    "rev tac base64 md5sum sha1sum sha256sum diff comm join paste xclip pbcopy hexdump xxd od strings"
-)
-"""Programs that take what is piped to them for text, and never for names or code."""
 
 _ESCAPE: Final = late_regex(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL
@@ -63,13 +58,13 @@ class SimpleCommand(NamedTuple):
     Attributes:
         words: It, and its arguments.
         given: What stands behind ``<<`` and ``<<<`` for it.
-        feeds: Whether names or code are made of what it prints.
+        feeds: What makes names or code of what it prints, as it is written; ``$`` for a substitution.
         saved_to: Where that is written.
     """
 
     words: tuple[Argument, ...]
     given: tuple[str, ...]
-    feeds: bool
+    feeds: str
     saved_to: tuple[str, ...]
 
 
@@ -101,36 +96,40 @@ class ShellScript:
         self._saved_to: tuple[str, ...] = ()
         tree = _parser().parse(source.encode("utf-8", "replace"))
         self.whole = not tree.root_node.has_error
-        self._visit(tree.root_node, feeds=False)
+        self._visit(tree.root_node)
 
     def _mention(self, word: Argument, use: WordUse) -> None:
         self.mentions.append((word, use))
 
     # -- the tree -------------------------------------------------------------------------
 
-    def _visit(self, node: Node, *, feeds: bool, given: Sequence[str] = ()) -> None:
+    def _visit(self, node: Node, *, feeds: str = "", given: Sequence[str] = ()) -> None:
         """Take in a statement.
 
         Args:
             node: It.
-            feeds: Whether names or code are made of what it prints.
+            feeds: What makes names or code of what it prints.
             given: What stands behind ``<<`` and ``<<<`` for it.
         """
         kind = node.type
         if kind == "command":
             self._command(node, feeds=feeds, given=given)
-        elif kind == "pipeline":
-            parts = node.named_children
-            for at, part in enumerate(parts):
-                into = feeds or not all(map(_is_filter, parts[at + 1 :]))
-                self._visit(part, feeds=into, given=given if at == 0 else ())
+        elif kind in ("pipeline", "list"):
+            # Redirections behind it are those of its last part.
+            *parts, last = node.named_children
+            targets, self._saved_to = self._saved_to, ()
+            for at, part in enumerate(parts, 1):
+                piped = _taken([*parts[at:], last]) if kind == "pipeline" else ""
+                self._visit(part, feeds=piped or feeds)
+            self._saved_to = targets
+            self._visit(last, feeds=feeds, given=given)
         elif kind == "redirected_statement":
             self._redirected(node, feeds=feeds)
         elif kind == "file_redirect":
             self._redirect(node)
         elif kind in ("command_substitution", "process_substitution"):
             for child in node.named_children:
-                self._visit(child, feeds=True)
+                self._visit(child, feeds="$")
         elif kind == "variable_assignment":
             self._assignment(node)
         elif kind in ("for_statement", "select_statement"):
@@ -142,7 +141,7 @@ class ShellScript:
             for child in node.named_children[len(values) :]:
                 self._visit(child, feeds=feeds, given=given)
 
-    def _redirected(self, node: Node, *, feeds: bool) -> None:
+    def _redirected(self, node: Node, *, feeds: str) -> None:
         given: list[str] = []
         after: list[Node] = []
         for part in node.named_children:
@@ -153,7 +152,7 @@ class ShellScript:
             elif part.type == "herestring_redirect":
                 given += [self._text(child).text for child in part.named_children]
         fed = [one for one in after if one.type == "pipeline"]
-        into = feeds or not all(_is_filter(each) for one in fed for each in one.named_children)
+        into = feeds or _taken([each for one in fed for each in one.named_children])
         body = node.child_by_field_name("body")
         if body is not None:
             targets = tuple(self._targets(node))
@@ -202,11 +201,13 @@ class ShellScript:
         parts = value.named_children if value.type == "array" else [value]
         found = [self._text(one) for one in parts]
         for word in found:
-            self._mention(word, "read")
+            # A text of several words is kept for where it is used.
+            if not re.search(r"\s", word.text):
+                self._mention(word, "read")
         if name is not None:
             self._values[_source(name)] = tuple(word.text for word in found)
 
-    def _loop(self, node: Node, *, feeds: bool) -> None:
+    def _loop(self, node: Node, *, feeds: str) -> None:
         name, values = node.child_by_field_name("variable"), []
         body = node.child_by_field_name("body")
         for child in node.children_by_field_name("value"):
@@ -235,8 +236,10 @@ class ShellScript:
         if kind in ("simple_expansion", "expansion"):
             return Argument(self._expansion(node))
         if kind in ("command_substitution", "process_substitution"):
-            self._visit(node, feeds=True)
-            return Argument("$")
+            said = self._only_said(node)
+            if said is None:
+                self._visit(node, feeds="$")
+            return said or Argument("$")
         if kind == "string":
             return Argument(self._string(node))
         if kind in ("concatenation", "translated_string", "command_name", "extglob_pattern"):
@@ -247,14 +250,31 @@ class ShellScript:
             )
         return Argument(_source(node))
 
+    def _only_said(self, node: Node) -> Argument | None:
+        """What a substitution prints, where its script says so itself."""
+        inner = node.named_children[0] if node.named_child_count == 1 else node
+        if inner.type == "command" and _name(inner) in ("echo", "printf"):
+            told = [self._text(one) for one in inner.named_children[1:]]
+            return Argument(" ".join(one.text for one in told), any(one.pattern for one in told))
+        body = inner.child_by_field_name("body") if inner.type == "redirected_statement" else None
+        if body is None or _name(body) != "cat" or body.named_child_count > 1:
+            return None
+        after: list[Node] = []
+        parts = inner.named_children[1:]
+        if any(one.type != "heredoc_redirect" for one in parts):
+            return None
+        text = "".join(said for one in parts for said in self._heredoc(one, after))
+        return None if after else Argument(text)
+
     def _string(self, node: Node) -> str:
         parts: list[str] = []
-        for child in node.children:
-            if child.type == "string_content":
-                parts.append(re.sub(r'\\(["\\$`\n])', r"\1", _source(child)))
-            elif child.is_named:
+        whole, begin, at = node.text or b"", node.start_byte, 1
+        for child in node.named_children:
+            if child.type != "string_content":
+                parts.append(_unquoted(whole[at : child.start_byte - begin]))
                 parts.append(self._text(child).text)
-        return "".join(parts)
+                at = child.end_byte - begin
+        return "".join((*parts, _unquoted(whole[at:-1])))
 
     def _expansion(self, node: Node) -> str:
         name = ""
@@ -274,7 +294,7 @@ class ShellScript:
 
     # -- commands -------------------------------------------------------------------------
 
-    def _command(self, node: Node, *, feeds: bool, given: Sequence[str]) -> None:
+    def _command(self, node: Node, *, feeds: str, given: Sequence[str]) -> None:
         found: list[Argument] = []
         stdin = list(given)
         for child in node.named_children:
@@ -289,13 +309,22 @@ class ShellScript:
         self.commands.append(SimpleCommand(tuple(found), tuple(stdin), feeds, self._saved_to))
 
 
+def _name(node: Node) -> str:
+    """The name of the program that a command starts; empty for none that is written out."""
+    name = node.child_by_field_name("name") if node.type == "command" else None
+    return basename(_source(name)) if name is not None else ""
+
+
+def _taken(parts: Sequence[Node]) -> str:
+    """The first part of a pipeline that takes what comes to it for more than text."""
+    return next((_source(one) for one in parts if not _is_filter(one)), "")
+
+
 def _is_filter(node: Node) -> bool:
-    """Whether a part of a pipeline takes what comes to it for text."""
     if node.type == "redirected_statement":
         body = node.child_by_field_name("body")
         return body is not None and _is_filter(body)
-    name = node.child_by_field_name("name") if node.type == "command" else None
-    return name is not None and basename(_source(name)) in FILTERS
+    return _name(node) in FILTERS
 
 
 def _leaves(node: Node) -> Iterator[Node]:
@@ -305,6 +334,11 @@ def _leaves(node: Node) -> Iterator[Node]:
             yield from _leaves(child)
         elif child.type != "test_operator":
             yield child
+
+
+def _unquoted(source: bytes) -> str:
+    text = source.decode("utf-8", "replace").replace("\\\n", "")
+    return re.sub(r'\\(["\\$`])', r"\1", text)
 
 
 def _source(node: Node) -> str:

@@ -8,6 +8,7 @@ only known when it runs is not seen.
 from __future__ import annotations
 
 import posixpath
+import re
 from contextlib import ExitStack, suppress
 from fnmatch import fnmatchcase
 from posixpath import normpath
@@ -17,9 +18,10 @@ from filepact.domain.person import DECIDING, decides
 from filepact.domain.policy import AccessRequest, EntryFilter
 from filepact.errors import ApprovalRequiredError, FilepactError, TooLargeError
 from filepact.fs.root import Root, look_at
-from filepact.fs.walk import TreeReader
+from filepact.fs.walk import TreeReader, is_ignored
 from filepact.text.glob import GlobError, expand_braces, literal_length
 from filepact.text.shell_command import read_command
+from filepact.text.shell_programs import FILTERS, SAYING
 from filepact.values import late_regex
 
 if TYPE_CHECKING:
@@ -37,11 +39,22 @@ _LARGEST: Final = (
     1 << 20
 )  # bytes of a file that is looked through for a private key before it is read
 _MOST_COVERED: Final = 50_000  # names that are looked at for one search
+_MOST_LOOKED_AT: Final = 200_000  # the same, for all searches and wildcards of one call
 _MOST_STARTS: Final = 8
 _DEPENDENCIES: Final = frozenset({"node_modules", "site-packages", ".venv", "venv"})
 """Folders of other people's packages, whose sample keys keep nobody from a search."""
 
-_NAME: Final = late_regex(r"[\w.~/+%$-]+")
+_NAME: Final = late_regex(r"(?<![\\\w.~/+%$-])[\w.~/+%$-]+|(?<=\\)[\w~/+%$-][\w.~/+%$-]*")
+_REMARKS: Final = late_regex(r"^[ \t]*(?:#|//)[ \t!].*$", re.MULTILINE)
+_LONG_TEXTS: Final = late_regex(r"(\"{3}|'{3})(?=[^\n]*\n).*?\1|`[^`\n]*\n[^`]*`", re.DOTALL)
+_RUNS: Final = late_regex(
+    r"\b(?:system|popen|subprocess|child_process|exec\w*|eval|spawn\w*|sh|bash)\b"
+)
+_WRITTEN: Final = late_regex(
+    r"""(['"])(?P<a>[^'"\n]{1,200})\1(?=\s*(?:,\s*(?:mode\s*=\s*)?['"][rb]*[wax+]|\)\s*\.\s*(?:write_|unlink|touch|rename)))"""
+    r"""|\b(?:write\w*|append\w*|unlink\w*|remove|rm(?:Sync)?|truncate\w*|createWriteStream|rename\w*)\(\s*['"](?P<b>[^'"\n]{1,200})['"]"""
+    r"""|['"]>+\s*(?P<c>[^'"\s]{1,200})['"]"""
+)
 _FILEPACT: Final = late_regex(
     r"\bfilepact\b[^\n]{0,200}?\W("
     + "|".join(name for name, words in DECIDING.items() if not words)
@@ -87,6 +100,8 @@ class CallJudge:
         self._agent = agent
         self._start = start
         self._home = home
+        self._left = _MOST_LOOKED_AT
+        self._secrets: frozenset[str] | None = None
         self._suspects = {
             action: guard.policy.suspicion(action)
             for action in ("read", "write", "create", "delete", "list")
@@ -94,6 +109,7 @@ class CallJudge:
 
     def judge(self, call: ToolCall) -> CallVerdict:
         """The verdict on a call; the first denial ends it."""
+        self._left, self._secrets = _MOST_LOOKED_AT, None
         if call.deed == "own":
             return _SILENT
         if call.unreadable:
@@ -235,10 +251,12 @@ class CallJudge:
         ignores: bool,
         hidden: bool = True,
     ) -> tuple[str, Decision] | None:
-        """The first file below a folder that a search covers and a rule denies.
+        """The first file below a folder that a search covers and a rule keeps from it.
+
+        What would have to be asked about counts only where it is changed.
 
         Args:
-            folder: Absolute.
+            folder: Absolute; wildcards in it stand for what is there.
             only: Globs of which it has to match one, if there are any.
             without: Globs of which it must match none.
             action: What is done with it.
@@ -246,11 +264,12 @@ class CallJudge:
             ignores: Whether what ignore files name is left out.
             hidden: Whether names that begin with a dot are covered.
         """
-        true = look_at(folder)
+        literal = _literal_folder(folder) if literal_length(folder) < len(folder) else folder
+        true = look_at(literal)
         if true.kind == "file":
             decision = self._decide(true.path, action)
             return (folder, decision) if decision.verdict == "deny" else None
-        if true.kind == "missing":
+        if true.kind == "missing" or self._left <= 0:
             return None
         with ExitStack() as keep:
             root = self._root_of(true.path)
@@ -258,31 +277,42 @@ class CallJudge:
                 root = keep.enter_context(Root.open(true.path))
             base = true.path[len(root.path.rstrip("/")) + 1 :] or "."
             accepts = _accepts(only, without, hidden=hidden)
+            below = folder[len(literal) :].strip("/").split("/") if literal != folder else []
             skip = 0 if base == "." else len(base) + 1
-            found: list[tuple[str, Decision]] = []
+            found: dict[str, tuple[str, Decision]] = {}
 
             def refused(path: str) -> bool:
-                if ignores or not _DEPENDENCIES & set(path.split("/")):
-                    decision = self._decide(f"{root.path.rstrip('/')}/{path}", action)
-                    if decision.verdict == "deny":
-                        if accepts(path[skip:]):
-                            found.append((path, decision))
-                        return True
-                return False
+                if not ignores and _DEPENDENCIES & set(path.split("/")):
+                    return False
+                decision = self._decide(f"{root.path.rstrip('/')}/{path}", action)
+                if decision.verdict == "deny" or (
+                    decision.verdict == "ask" and action in ("write", "delete")
+                ):
+                    inner = path[skip:]
+                    # What Git ignores is made anew; a question about it would be one for nothing.
+                    loose = ignores or decision.verdict == "ask"
+                    if (
+                        accepts(inner)
+                        and _is_below(inner, below)
+                        and not (loose and root.path != "/" and is_ignored(root, path))
+                    ):
+                        found.setdefault(decision.verdict, (path, decision))
+                return decision.verdict == "deny"
 
             walk = TreeReader(
                 *(root, base),
                 allow=_Covered(self._suspects[action], refused),
                 ignore=ignores,
-                max_depth=None if deep else 1,
-                most=_MOST_COVERED,
-                cancelled=lambda: bool(found),
+                max_depth=None if deep else 1 + len(below),
+                most=min(_MOST_COVERED, self._left),
+                cancelled=lambda: "deny" in found,
             )
             with suppress(FilepactError), walk:
-                for _ in walk.batches():
-                    if found:
+                for batch in walk.batches():
+                    self._left -= 1 + len(batch.names)
+                    if "deny" in found:
                         break
-            return found[0] if found else None
+            return found.get("deny") or found.get("ask")
 
     # -- commands -------------------------------------------------------------------------
 
@@ -309,20 +339,25 @@ class CallJudge:
             for folder in search.folders:
                 covered = self._covered(
                     posixpath.join(starts[-1], self._at_home(folder)),
-                    *(search.only, search.without, "read"),
-                    deep=True,
+                    *(search.only, search.without, _ACTIONS[search.use]),
+                    deep=search.deep,
                     ignores=search.ignores,
                     hidden=search.hidden,
                 )
                 yield _covering(
                     covered, search.program, _LEAVE_OUT.get(search.program, _LEAVE_OUT[""])
                 )
+        if self._left <= 0:
+            why = "the command covers more files than can be checked; name those that you mean"
+            yield CallVerdict("ask", why)
 
     def _word(self, word: ShellWord, start: str) -> CallVerdict:
         action = _ACTIONS[word.use]
         for text in _expanded(word) if word.pattern else [word.text]:
             path = posixpath.join(start, self._at_home(text))
-            if word.pattern and literal_length(text) < len(text):
+            if " " in text and action == "read" and look_at(path).kind == "missing":
+                said = _SILENT  # a sentence
+            elif word.pattern and literal_length(text) < len(text):
                 said = self._wildcards(text, path, action)
             elif word.inside and look_at(posixpath.dirname(path)).kind != "folder":
                 said = _SILENT
@@ -361,8 +396,17 @@ class CallJudge:
 
     def _text(self, text: str, starts: Sequence[str]) -> CallVerdict:
         """What the rules say of the names in code or data: of files that are there, or anywhere outside."""
-        for found in dict.fromkeys(_NAME.findall(text)):
-            name = self._at_home(found.rstrip(".").lstrip("$+%"))
+        for found in _WRITTEN.finditer(text):
+            name = self._at_home(found["a"] or found["b"] or found["c"])
+            for start in starts:
+                said = self._named(posixpath.join(start, name), "write", name)
+                if said.verdict != "allow":
+                    return said
+        plain = _REMARKS.sub("", text)
+        short = _LONG_TEXTS.sub("", plain)
+        plain = plain if _RUNS.search(short) else short
+        for each in dict.fromkeys(_NAME.findall(plain)):
+            name = self._at_home(each.rstrip(".").lstrip("$+%"))
             if not any(map(self._suspects["read"], name.split("/"))):
                 continue
             for start in starts:
@@ -370,28 +414,54 @@ class CallJudge:
                 decision = self._decide(normpath(path), "read")
                 if decision.verdict == "deny" and (name[:1] == "/" or self._is_there(path, name)):
                     return CallVerdict("deny", _because(name, decision))
-        found = _FILEPACT.search(text)
-        return _decides(found[1]) if found else _SILENT
+        said_to = _FILEPACT.search(text)
+        return _decides(said_to[1]) if said_to else _SILENT
 
     def _is_there(self, path: str, name: str) -> bool:
         """Whether a protected file is at a place, or one of that name anywhere in a root."""
         if look_at(path).kind != "missing":
             return True
-        root = self._guard.roots[0].path
-        last = posixpath.basename(name)
-        return (
-            bool(last)
-            and self._covered(root, [last], (), "read", deep=True, ignores=False) is not None
+        if self._secrets is None:
+            self._secrets = frozenset(self._secret_names())
+        return posixpath.basename(name).lower() in self._secrets
+
+    def _secret_names(self) -> Iterator[str]:
+        names: list[str] = []
+        root = self._guard.roots[0]
+
+        def refused(path: str) -> bool:
+            if _DEPENDENCIES & set(path.split("/")):
+                return False
+            denied = self._decide(f"{root.path.rstrip('/')}/{path}", "read").verdict == "deny"
+            if denied:
+                names.append(posixpath.basename(path).lower())
+            return denied
+
+        walk = TreeReader(
+            *(root, "."),
+            allow=_Covered(self._suspects["read"], refused),
+            ignore=False,
+            most=_MOST_COVERED,
         )
+        with suppress(FilepactError), walk:
+            for batch in walk.batches():
+                self._left -= 1 + len(batch.names)
+        return iter(names)
 
     def _deciding(self, read: ShellCommand) -> CallVerdict:
         """A denial of what only a person types."""
         for program in read.programs:
-            if "filepact" not in program:
+            if program[0] in SAYING | FILTERS:
                 continue
-            given = program[program.index("filepact") + 1 :]
-            if decides(given):
-                return _decides(next(one for one in given if one in DECIDING))
+            for at, word in enumerate(program):
+                if posixpath.basename(word) != "filepact" and not word.startswith("-mfilepact"):
+                    continue
+                given = program[at + 1 :]
+                if decides(given):
+                    return _decides(next(one for one in given if one in DECIDING))
+                # What it is told is made at run time, or comes from a pipe.
+                if given[:1] == ("$",) or (not given and program[0] in ("xargs", "parallel")):
+                    return _decides("$")
         return _SILENT
 
 
@@ -423,7 +493,7 @@ def _covering(found: tuple[str, Decision] | None, what: str, hint: str) -> CallV
     if found is None:
         return _SILENT
     path, decision = found
-    return CallVerdict("deny", f"{what} covers {_because(path, decision)}; {hint}")
+    return CallVerdict(decision.verdict, f"{what} covers {_because(path, decision)}; {hint}")
 
 
 def _decides(verb: str) -> CallVerdict:
@@ -444,6 +514,15 @@ def _unsayable(text: str) -> str:
     except UnicodeEncodeError:
         return "holds half a character"
     return ""
+
+
+def _is_below(path: str, patterns: Sequence[str]) -> bool:
+    """Whether a path begins with what wildcards stand for, part by part."""
+    parts = path.split("/")
+    return len(parts) >= len(patterns) and all(
+        fnmatchcase(part, pattern) and (part[:1] != "." or pattern[:1] == ".")
+        for part, pattern in zip(parts, patterns, strict=False)
+    )
 
 
 def _is_in(path: str, folder: str) -> bool:

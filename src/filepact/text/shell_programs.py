@@ -1,0 +1,106 @@
+"""What programs do with what a shell gives them: the tables by which commands are read.
+
+Of a program that stands in none of them it is only known that it may read what it names.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from filepact.values import late_regex, words
+
+__all__ = [
+    "CODE_FIRST",
+    "DELETING",
+    "FILTERS",
+    "GIT_LISTING",
+    "GIT_SAYING",
+    "GIT_VALUES",
+    "IN_PLACE",
+    "LISTING",
+    "OPERAND_FIRST",
+    "OUTPUT",
+    "PATTERN_FIRST",
+    "RIPGREP",
+    "RUNNERS",
+    "SAID",
+    "SAYING",
+    "SEARCHING",
+    "SHELLS",
+    "TAKING",
+    "TO_LAST",
+    "WRAPPERS",
+    "WRITING",
+]
+
+FILTERS: Final = words(
+    "grep egrep fgrep rg sort uniq wc head tail cat tee sed awk gawk cut tr jq yq less more column fold fmt nl "
+    "rev tac base64 md5sum sha1sum sha256sum diff comm join paste xclip pbcopy hexdump xxd od strings"
+)
+"""Programs that take what is piped to them for text, and never for names or code."""
+
+SHELLS: Final = words("sh bash dash zsh ksh ash fish mksh rbash")
+WRAPPERS: Final = dict(
+    one.split(":")
+    for one in words(
+        "sudo:ughpCTRrtD doas:uC env:uC nohup: setsid: time:fo timeout:ks nice:n ionice:cnpPu stdbuf:ioe "
+        "xargs:InPLdEsa exec:a command: builtin: busybox: unbuffer: coproc: chrt: taskset: strace:oesp ltrace:oes "
+        "parallel:jI flock:wE runuser:u chronic: caffeinate:t arch: winpty: rtk: npx:p bunx: uvx: unshare:"
+    )
+)
+"""Programs that start another one, with their options of one letter that take a value."""
+RUNNERS: Final = {
+    **dict.fromkeys(("uv", "poetry", "pdm", "pipenv", "rye", "hatch", "pipx"), ("run",)),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bundle", "mise"), ("exec", "dlx", "x")),
+}
+"""The same, where a word of their own says so."""
+OPERAND_FIRST: Final = words("timeout taskset chrt flock")
+"""Of these, those that take one word of their own before the other program's name."""
+
+SAYING: Final = words("echo printf : true false")
+LISTING: Final = words(
+    "ls dir vdir exa eza lsd test [ stat file du basename dirname realpath readlink which type chmod chown filepact "
+    "chgrp mkdir rmdir cd pushd popd lsattr getfacl exit return kill sleep export unset set alias fd fdfind"
+)
+WRITING: Final = words(
+    "touch truncate tee ed ex sponge fallocate setfacl vi vim nvim nano emacs patch dos2unix unix2dos"
+)
+DELETING: Final = words("rm unlink shred trash trash-put gio")
+TO_LAST: Final = words("cp mv ln install rsync scp link rename")
+PATTERN_FIRST: Final = words(
+    "grep egrep fgrep zgrep rgrep rg ripgrep ag ack ack-grep jq yq ugrep git-grep"
+)
+CODE_FIRST: Final = words("sed gsed awk gawk mawk perl ruby")
+RIPGREP: Final = words("rg ripgrep ag ack ack-grep")
+SEARCHING: Final = words("grep egrep fgrep zgrep rgrep rg ripgrep ag ack ack-grep ugrep")
+IN_PLACE: Final = {
+    **dict.fromkeys(
+        ("sed", "gsed", "perl", "ruby", "awk", "gawk", "yq", "clang-format"),
+        late_regex(r"-[a-zA-Z]*i.*|--in-?place.*|inplace"),
+    ),
+    **dict.fromkeys(("gofmt", "prettier"), late_regex(r"-\w*w\w*|--write")),
+    "": late_regex(r"--(?:write|fix|in-?place)(?:=.*)?"),
+}
+"""By which option a program changes the files that it names; the last one for every other."""
+OUTPUT: Final = {
+    "curl": late_regex(r"-[a-zA-Z]*o|--output"),
+    "wget": late_regex(r"-[a-zA-Z]*[oO]|--output-document"),
+    **dict.fromkeys(("sort", "gcc", "cc", "pandoc"), late_regex("-o|--output")),
+    "openssl": late_regex("-out"),
+    **dict.fromkeys(("unzip", "tar"), late_regex("-d|-C|--directory")),
+}
+"""Options after which a program is told what to write."""
+
+GIT_VALUES: Final = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path")
+GIT_SAYING: Final = words("commit tag merge notes stash revert cherry-pick")
+GIT_LISTING: Final = words(
+    "add status check-ignore ls-files update-index reset rm log branch push pull fetch remote rev-parse switch"
+)
+SAID: Final = words("-m -am --message --title --body -t -b --notes --description")
+"""Options of Git and its services after which a text is only kept or shown."""
+
+TAKING: Final = words(
+    "-A -B -C -m -g --glob --iglob -t -T --type --include --exclude --exclude-dir -G --max-count --context "
+    "--ignore --ignore-dir -j --threads --max-depth -d --color --colors --sort -r --replace"
+)
+"""Options of programs that search which take a value."""
