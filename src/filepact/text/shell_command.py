@@ -13,6 +13,7 @@ from posixpath import basename
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.text.shell_programs import (
+    CHOOSING,
     CODE_FIRST,
     DELETING,
     FILTERS,
@@ -20,6 +21,7 @@ from filepact.text.shell_programs import (
     GIT_SAYING,
     GIT_VALUES,
     IN_PLACE,
+    LEAVING_OUT,
     LISTING,
     OPERAND_FIRST,
     OUTPUT,
@@ -34,6 +36,8 @@ from filepact.text.shell_programs import (
     TO_LAST,
     WRAPPERS,
     WRITING,
+    is_data,
+    used_by,
 )
 from filepact.text.shell_syntax import Argument, ShellScript
 from filepact.values import late_regex
@@ -97,6 +101,7 @@ class ShellCommand(NamedTuple):
         words: The words that may name files.
         searches: What reads whatever lies below a folder.
         programs: Each program that it starts, with its arguments.
+        begins: Where it goes first, if all else waits for that; or empty.
         folders: Where it goes with ``cd``.
         patches: What it gives to the program that applies patches of the agents' own form.
         whole: Whether all of it is Bash; else the words are what could be made out.
@@ -106,6 +111,7 @@ class ShellCommand(NamedTuple):
     words: tuple[ShellWord, ...]
     searches: tuple[ShellSearch, ...]
     programs: tuple[tuple[str, ...], ...]
+    begins: str
     folders: tuple[str, ...]
     patches: tuple[str, ...]
     whole: bool
@@ -121,6 +127,7 @@ def read_command(command: str) -> ShellCommand:
         tuple(dict.fromkeys(reading.words)),
         tuple(reading.searches),
         tuple(reading.programs),
+        reading.begins,
         tuple(dict.fromkeys(reading.folders)),
         tuple(reading.patches),
         reading.whole,
@@ -132,14 +139,8 @@ _ODD: Final = late_regex(r"[\s'\"()<>|;&`]")
 _PARTS: Final = late_regex(r"[=:,@]")
 _REDIRECT: Final = late_regex(r">[>|&]?\s*([^\s'\"()<>|;&`]+)")
 _JOINED: Final = late_regex(r"(?<=[^\s\\])\\\n(?=\S)")
-_REMOVES: Final = late_regex(r"(?:^|[\s;&|(/])(?:rm|unlink|shred|trash|trash-put|git rm)(?:\s|$)")
-_CHANGES: Final = late_regex(
-    r"(?:^|[\s;&|(/])(?:(?:sed|perl|ruby|yq)\s+(?:-\S+\s+)*-\w*i|(?:tee|mv|touch|truncate|dos2unix)(?:\s|$)|\S+ .*--write\b)"
-)
 _SED: Final = late_regex(r"(?:^|[\s;{}/|#,\d$!])([rRwW])\s*([^\s;}]+)")
 _IN_QUOTES: Final = late_regex(r'"((?:[^"\\]|\\.)*)"')
-_DATA: Final = late_regex(r"-[a-zA-Z]*[dFH]|--(?:data(?:-\w+)?|json|form(?:-string)?|header)")
-_FROM_FILE: Final = late_regex(r"(?:[^=\s{]*=)?[@<]|[\w-]+@[^\s@]+$")
 
 
 class _Reading:
@@ -151,7 +152,8 @@ class _Reading:
         self.patches: list[str] = []
         self.whole = True
         self.too_long = False
-        self._values: dict[str, tuple[str, ...]] = {}
+        self.begins = ""
+        self._values: dict[str, tuple[Argument, ...]] = {}
         self._data: list[tuple[str, tuple[str, ...]]] = []
         self._depth = 0
 
@@ -172,6 +174,8 @@ class _Reading:
 
     def _script(self, source: str) -> None:
         script = ShellScript(source, self._values)
+        if self._depth == 1:
+            self.begins = script.begins
         if not script.whole:
             self.whole = False
             self._add(source, "text")
@@ -224,10 +228,11 @@ class _Reading:
                 inner = one.text.partition("=")[2] if name == "alias" else one.text
                 if not inner.startswith("-"):
                     self.script(inner)
+        kept = name == "read" and any(one.text.startswith("-d") for one in rest)
         for text in () if name in ("gh", "glab", "git") else command.given:
             if name == "patch":
                 self.patches.append(text)
-            self._said(text, command, data=name in ("cat", "tee", *SAYING))
+            self._said(text, command, data=name in ("cat", "tee", *SAYING) or kept)
         if name in SAYING:
             for one in rest:
                 self._said(one.text, command, data=True)
@@ -245,7 +250,7 @@ class _Reading:
             taker = self._unwrapped([Argument(one) for one in command.feeds.split()])
             if data and taker and basename(taker[0].text) in SHELLS:
                 self.script(text)
-            use = _used(command.feeds)
+            use = used_by(command.feeds)
             if use != "read":
                 for one in text.split():
                     self._add(one, use)
@@ -301,6 +306,8 @@ class _Reading:
     # -- arguments ------------------------------------------------------------------------
 
     def _arguments(self, name: str, rest: Sequence[Argument], command: SimpleCommand) -> None:
+        if name.startswith("python") and len(rest) > 1 and rest[0].text == "-m":
+            name, rest = rest[1].text, rest[2:]
         if name in ("cd", "pushd"):
             self.folders += [one.text for one in rest if not one.text.startswith("-")]
         if name in SEARCHING:
@@ -308,7 +315,11 @@ class _Reading:
         if name in ("gh", "glab"):
             rest = _without_said(rest)
         elif name == "curl":
-            rest = [one for at, one in enumerate(rest) if not at or not _is_data(rest[at - 1], one)]
+            rest = [
+                one
+                for at, one in enumerate(rest)
+                if not at or not is_data(rest[at - 1].text, one.text)
+            ]
         operands = self._options(name, rest)
         if name in ("ls", "fd", "fdfind"):
             self._listing(name, rest, operands, command)
@@ -379,19 +390,27 @@ class _Reading:
     def _options(self, name: str, rest: Sequence[Argument]) -> list[Argument]:
         """Take in the values of options; what is left are the operands."""
         operands: list[Argument] = []
+        chosen = CHOOSING.get(name, ())
         output = OUTPUT.get(name)
         only_operands = False
         for at, one in enumerate(rest):
-            if at and output is not None and output.fullmatch(rest[at - 1].text):
+            before = rest[at - 1].text if at else ""
+            if before in chosen or LEAVING_OUT.fullmatch(before):
+                continue
+            if at and output is not None and output.fullmatch(before):
                 if name == "tar":
                     self.folders.append(one.text)
                 self._add(one.text, "write")
+            elif name == "zip" and one.text == "-x":
+                break
             elif one.text == "--":
                 only_operands = True
             elif only_operands or not one.text.startswith("-") or one.text == "-":
                 operands.append(one)
             else:
                 head, equals, value = one.text.partition("=")
+                if LEAVING_OUT.fullmatch(head) or one.text[:2] in chosen:
+                    continue
                 if equals:
                     self._operand(Argument(value, one.pattern), "read")
                     if output is not None and output.fullmatch(head):
@@ -413,7 +432,9 @@ class _Reading:
         if name in CODE_FIRST:
             if operands:
                 self._code(name, operands[0].text)
-            return operands if name in ("perl", "ruby") else operands[0 if told else 1 :]
+            if name in ("perl", "ruby"):
+                told = not any(re.fullmatch("-[a-zA-Z0-9]*[eE]", one.text) for one in rest)
+            return operands[0 if told else 1 :]
         if told and "-f" not in (one.text[:2] for one in rest):
             patterns = {at + 1 for at, one in enumerate(rest) if one.text in ("-e", "--regexp")}
             said = [one for at, one in enumerate(rest) if at in patterns]
@@ -434,6 +455,8 @@ class _Reading:
 
     def _operand(self, word: Argument, use: WordUse) -> None:
         """Take in a word, with what stands in it behind signs that names are put together with."""
+        if word.text.startswith(("!", ":!", ":^", ":(exclude)")):
+            return
         if _ODD.search(word.text):
             self._add(word.text, "text")
             if "\n" not in word.text:
@@ -542,14 +565,14 @@ class _Reading:
     def _find(self, rest: Sequence[Argument], command: SimpleCommand) -> None:
         texts = [one.text for one in rest]
         begin = next((at for at, one in enumerate(texts) if one[:1] in ("-", "(", "!")), len(rest))
-        use: WordUse | None = _used(command.feeds) if command.feeds else None
+        use: WordUse | None = used_by(command.feeds) if command.feeds else None
         only: list[str] = []
         without: list[str] = []
         for one in rest[:begin]:
             self._operand(one, "list")
         for at, text in enumerate(texts):
             if text in ("-name", "-iname", "-path", "-ipath", "-wholename") and at + 1 < len(texts):
-                negated = at > 0 and texts[at - 1] in ("!", "-not")
+                negated = texts[at - 1] in ("!", "-not") or "-prune" in texts[at + 2 : at + 3]
                 (without if negated else only if "name" in text else []).append(texts[at + 1])
             elif text == "-delete":
                 use = "delete"
@@ -558,11 +581,11 @@ class _Reading:
                 program = [one for one in self._unwrapped(rest[at + 1 : end]) if one.text != "{}"]
                 name = basename(program[0].text) if program else ""
                 if name not in LISTING | SAYING:
-                    use = _used(" ".join((*(one.text for one in program), "")))
+                    use = used_by(" ".join((*(one.text for one in program), "")))
                 self._simple(program, command._replace(given=()))
             elif text in ("-fprint", "-fprint0", "-fls", "-fprintf") and at + 1 < len(texts):
                 self._add(texts[at + 1], "write")
-        if use is not None:
+        if use is not None and ("-type", "d") not in zip(texts, texts[1:], strict=False):
             deep = not ("-maxdepth" in texts and {"0", "1"} & set(texts))
             folders = tuple(texts[:begin]) or (".",)
             self.searches.append(
@@ -584,7 +607,7 @@ class _Reading:
                 folders = tuple(one.text for one in operands) or (".",)
                 hidden = bool(set(short) & set("aA")) or bool({"--all", "--almost-all"} & long)
                 deep = "R" in short
-                use = _used(command.feeds)
+                use = used_by(command.feeds)
                 self.searches.append(ShellSearch("ls", folders, hidden=hidden, deep=deep, use=use))
         elif command.feeds or set(short) & set("xX") or {"--exec", "--exec-batch"} & long:
             hidden = bool(set(short) & set("Hu")) or "--hidden" in long
@@ -593,16 +616,6 @@ class _Reading:
 
 
 _OWN_WRITES: Final = (["write"], ["edit"], ["patch"], ["mv"], ["rm"])
-
-
-def _used(taker: str) -> WordUse:
-    """What is done with the files whose names something takes."""
-    return "delete" if _REMOVES.search(taker) else "write" if _CHANGES.search(taker) else "read"
-
-
-def _is_data(option: Argument, value: Argument) -> bool:
-    """Whether the value of an option of curl's is sent as it is."""
-    return bool(_DATA.fullmatch(option.text)) and not _FROM_FILE.match(value.text)
 
 
 def _valued(texts: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -5,11 +5,15 @@ Of a program that stands in none of them it is only known that it may read what 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from filepact.values import late_regex, words
 
+if TYPE_CHECKING:
+    from filepact.text.shell_syntax import WordUse
+
 __all__ = [
+    "CHOOSING",
     "CODE_FIRST",
     "DELETING",
     "FILTERS",
@@ -17,6 +21,7 @@ __all__ = [
     "GIT_SAYING",
     "GIT_VALUES",
     "IN_PLACE",
+    "LEAVING_OUT",
     "LISTING",
     "OPERAND_FIRST",
     "OUTPUT",
@@ -31,6 +36,8 @@ __all__ = [
     "TO_LAST",
     "WRAPPERS",
     "WRITING",
+    "is_data",
+    "used_by",
 ]
 
 FILTERS: Final = words(
@@ -91,6 +98,20 @@ OUTPUT: Final = {
 }
 """Options after which a program is told what to write."""
 
+LEAVING_OUT: Final = late_regex(
+    r"--(?:exclude|ignore|skip)(?:-dir|-path|-glob|-pattern)?|--grep|--filter|--test-?[nN]ame-?[pP]attern"
+)
+"""Options whose value is a pattern of what is left out, or looked for in texts."""
+CHOOSING: Final = {
+    **dict.fromkeys(("pytest", "py.test"), ("-k", "-m")),
+    **dict.fromkeys(("jest", "vitest"), ("-t",)),
+    **dict.fromkeys(("tree", "ls"), ("-I",)),
+    "go": ("-run", "-bench", "-skip"),
+    "mocha": ("-g",),
+    "git": ("-S", "-G"),
+}
+"""The same, by program."""
+
 GIT_VALUES: Final = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path")
 GIT_SAYING: Final = words("commit tag merge notes stash revert cherry-pick")
 GIT_LISTING: Final = words(
@@ -104,3 +125,20 @@ TAKING: Final = words(
     "--ignore --ignore-dir -j --threads --max-depth -d --color --colors --sort -r --replace"
 )
 """Options of programs that search which take a value."""
+
+_REMOVES: Final = late_regex(r"(?:^|[\s;&|(/])(?:rm|unlink|shred|trash|trash-put|git rm)(?:\s|$)")
+_CHANGES: Final = late_regex(
+    r"(?:^|[\s;&|(/])(?:(?:sed|perl|ruby|yq)\s+(?:-\S+\s+)*-\w*i|(?:tee|mv|touch|truncate|dos2unix)(?:\s|$)|\S+ .*--write\b)"
+)
+_DATA: Final = late_regex(r"-[a-zA-Z]*[dFH]|--(?:data(?:-\w+)?|json|form(?:-string)?|header)")
+_FROM_FILE: Final = late_regex(r"(?:[^=\s{]*=)?[@<]|[\w-]+@[^\s@]+$")
+
+
+def used_by(taker: str) -> WordUse:
+    """What is done with the files whose names something takes."""
+    return "delete" if _REMOVES.search(taker) else "write" if _CHANGES.search(taker) else "read"
+
+
+def is_data(option: str, value: str) -> bool:
+    """Whether the value of an option of curl's is sent as it is."""
+    return bool(_DATA.fullmatch(option)) and not _FROM_FILE.match(value)

@@ -87,16 +87,28 @@ class ShellScript:
         commands: Every program that it starts, as far as its text says so.
         mentions: Words that name files beside these: of redirections, conditions, lists and assignments.
         whole: Whether all of it is Bash; else this is what could be made out.
+        begins: The folder that it goes to first, where nothing of it is done if that fails; or empty.
     """
 
-    def __init__(self, source: str, values: dict[str, tuple[str, ...]]) -> None:
+    def __init__(self, source: str, values: dict[str, tuple[Argument, ...]]) -> None:
         self.commands: list[SimpleCommand] = []
         self.mentions: list[tuple[Argument, WordUse]] = []
         self._values = values
         self._saved_to: tuple[str, ...] = ()
+        self._others: list[tuple[str, str]] = []
         tree = _parser().parse(source.encode("utf-8", "replace"))
         self.whole = not tree.root_node.has_error
+        self.begins = self._beginning(tree.root_node)
         self._visit(tree.root_node)
+
+    def _beginning(self, root: Node) -> str:
+        node = root.named_children[0] if root.named_child_count == 1 else root
+        while node.type in ("redirected_statement", "list"):
+            if node.type == "list" and all(one.type != "&&" for one in node.children):
+                return ""
+            node = node.named_children[0]
+        words = node.named_children
+        return self._text(words[1]).text if _name(node) == "cd" and len(words) == 2 else ""
 
     def _mention(self, word: Argument, use: WordUse) -> None:
         self.mentions.append((word, use))
@@ -179,9 +191,12 @@ class ShellScript:
             elif part.type == "file_redirect":
                 self._redirect(part)
             elif part.type == "heredoc_body":
+                for child in part.named_children if not quoted else ():
+                    if child.type != "heredoc_content":
+                        self._text(child)
                 text = _source(part)
-                if not quoted and ("$(" in text or "`" in text):
-                    self._mention(Argument(text), "text")
+                for inner in re.findall(r"(?<!\\)`([^`]*)`", text) if not quoted else ():
+                    self._visit(_parser().parse(inner.encode()).root_node, feeds="$")
                 yield text
             elif part.type != "heredoc_end":
                 after.append(part)
@@ -191,35 +206,46 @@ class ShellScript:
         for one in node.children_by_field_name("destination") or node.named_children[-1:]:
             if one.type in ("number", "file_descriptor"):
                 continue
-            word = self._text(one)
-            self._mention(word, "read" if sign.startswith("<") and sign != "<>" else "write")
+            for word in self._texts(one):
+                self._mention(word, "read" if sign.startswith("<") and sign != "<>" else "write")
 
     def _assignment(self, node: Node) -> None:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if value is None:
             return
         parts = value.named_children if value.type == "array" else [value]
-        found = [self._text(one) for one in parts]
+        found = [each for one in parts for each in self._texts(one)]
         for word in found:
             # A text of several words is kept for where it is used.
             if not re.search(r"\s", word.text):
                 self._mention(word, "read")
         if name is not None:
-            self._values[_source(name)] = tuple(word.text for word in found)
+            self._values[_source(name)] = tuple(found)
 
     def _loop(self, node: Node, *, feeds: str) -> None:
-        name, values = node.child_by_field_name("variable"), []
-        body = node.child_by_field_name("body")
-        for child in node.children_by_field_name("value"):
-            word = self._text(child)
-            values.append(word.text)
-            self._mention(word, "read")
+        name, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
+        listed = node.children_by_field_name("value")
+        values = [word for child in listed for word in self._texts(child)]
+        self.mentions += [(word, "list") for word in values]
         if name is not None:
             self._values[_source(name)] = tuple(values)
         if body is not None:
             self._visit(body, feeds=feeds)
 
     # -- words ----------------------------------------------------------------------------
+
+    def _texts(self, node: Node) -> list[Argument]:
+        """A word as `_text` tells it, once for each value of a variable in it that has several."""
+        self._others = []
+        found = [self._text(node)]
+        for first, other in self._others:
+            found += [
+                Argument(one.text.replace(first, other, 1), one.pattern)
+                for one in found[:1]
+                if first in one.text
+            ]
+        self._others = []
+        return found
 
     def _text(self, node: Node) -> Argument:
         """A word without its quotes; scripts that are substituted in it are read."""
@@ -234,14 +260,14 @@ class ShellScript:
         if kind == "ansi_c_string":
             return Argument(_ESCAPE.sub(_unescaped, _source(node)[2:-1]))
         if kind in ("simple_expansion", "expansion"):
-            return Argument(self._expansion(node))
+            return self._expansion(node)
         if kind in ("command_substitution", "process_substitution"):
             said = self._only_said(node)
             if said is None:
                 self._visit(node, feeds="$")
             return said or Argument("$")
         if kind == "string":
-            return Argument(self._string(node))
+            return self._string(node)
         if kind in ("concatenation", "translated_string", "command_name", "extglob_pattern"):
             parts = [self._text(one) for one in node.children] or [Argument(_source(node))]
             text = "".join(one.text for one in parts if one.text != '$"')
@@ -266,17 +292,20 @@ class ShellScript:
         text = "".join(said for one in parts for said in self._heredoc(one, after))
         return None if after else Argument(text)
 
-    def _string(self, node: Node) -> str:
+    def _string(self, node: Node) -> Argument:
         parts: list[str] = []
+        pattern = False
         whole, begin, at = node.text or b"", node.start_byte, 1
         for child in node.named_children:
             if child.type != "string_content":
                 parts.append(_unquoted(whole[at : child.start_byte - begin]))
-                parts.append(self._text(child).text)
+                inner = self._text(child)
+                pattern = pattern or (inner.pattern and child.type != "command_substitution")
+                parts.append(inner.text)
                 at = child.end_byte - begin
-        return "".join((*parts, _unquoted(whole[at:-1])))
+        return Argument("".join((*parts, _unquoted(whole[at:-1]))), pattern)
 
-    def _expansion(self, node: Node) -> str:
+    def _expansion(self, node: Node) -> Argument:
         name = ""
         for child in node.named_children:
             if child.type == "variable_name" and not name:
@@ -286,11 +315,10 @@ class ShellScript:
             elif child.type not in ("variable_name", "special_variable_name", "subscript"):
                 self._mention(self._text(child), "read")
         if name in ("HOME", "PWD"):
-            return "~" if name == "HOME" else "."
+            return Argument("~" if name == "HOME" else ".")
         values = self._values.get(name, ())
-        for more in values[1:]:
-            self._mention(Argument(more), "read")
-        return values[0] if values else "$"
+        self._others += [(values[0].text, more.text) for more in values[1:]]
+        return values[0] if values else Argument("$")
 
     # -- commands -------------------------------------------------------------------------
 
@@ -305,7 +333,7 @@ class ShellScript:
             elif child.type == "variable_assignment":
                 self._assignment(child)
             else:
-                found.append(self._text(child))
+                found += self._texts(child)
         self.commands.append(SimpleCommand(tuple(found), tuple(stdin), feeds, self._saved_to))
 
 

@@ -45,6 +45,11 @@ _DEPENDENCIES: Final = frozenset({"node_modules", "site-packages", ".venv", "ven
 """Folders of other people's packages, whose sample keys keep nobody from a search."""
 
 _NAME: Final = late_regex(r"(?<![\\\w.~/+%$-])[\w.~/+%$-]+|(?<=\\)[\w~/+%$-][\w.~/+%$-]*")
+_LITERAL: Final = late_regex(r"(?:(?<![\s\\\w.~/+%$-])|(?<=< ))[\w.~/+%$-]+(?![\s\w.~/+%$-])")
+_EXISTS: Final = late_regex(
+    r"""\b(?:exists|existsSync|is_?file|isfile)\(\s*['"][^'"\n]*['"]\s*\)|['"][^'"\n]*['"]\)\.(?:exists|is_file)\("""
+)
+_SCRATCH: Final = ("/tmp/", "/var/tmp/", "/private/tmp/")  # noqa: S108 - where nobody's project is
 _REMARKS: Final = late_regex(r"^[ \t]*(?:#|//)[ \t!].*$", re.MULTILINE)
 _LONG_TEXTS: Final = late_regex(r"(\"{3}|'{3})(?=[^\n]*\n).*?\1|`[^`\n]*\n[^`]*`", re.DOTALL)
 _RUNS: Final = late_regex(
@@ -177,7 +182,11 @@ class CallJudge:
             decision = self._decide(name, action)
             if decision.verdict == "deny":
                 return CallVerdict("deny", _because(shown, decision))
-            if decision.verdict == "ask":
+            if decision.verdict == "ask" and (
+                self._root_of(name)
+                or decision.rule.name != "manifests"
+                or not name.startswith(_SCRATCH)
+            ):
                 said = CallVerdict("ask", _because(shown, decision))
         if action in ("read", "delete") and found.file is not None and self._is_secret(found):
             why = "it is another name (a hard link) of a file in which keys, passwords or tokens are kept"
@@ -326,6 +335,7 @@ class CallJudge:
                 "ask", "the command is too long to be checked; take it apart, or write it to a file"
             )
         yield self._deciding(read)
+        start = posixpath.join(start, self._at_home(read.begins))
         starts = [start]
         for folder in read.folders[:_MOST_STARTS]:
             starts += [posixpath.join(one, self._at_home(folder)) for one in starts[:1]]
@@ -404,8 +414,12 @@ class CallJudge:
                     return said
         plain = _REMARKS.sub("", text)
         short = _LONG_TEXTS.sub("", plain)
-        plain = plain if _RUNS.search(short) else short
-        for each in dict.fromkeys(_NAME.findall(plain)):
+        names = _NAME
+        if not _RUNS.search(short):
+            plain = _EXISTS.sub("", short)
+            # In code that starts no program, a name stands by itself between its quotes.
+            names = _LITERAL if re.search("['\"]", short) else _NAME
+        for each in dict.fromkeys(names.findall(plain)):
             name = self._at_home(each.rstrip(".").lstrip("$+%"))
             if not any(map(self._suspects["read"], name.split("/"))):
                 continue
@@ -553,7 +567,7 @@ def _accepts(only: Sequence[str], without: Sequence[str], *, hidden: bool) -> Ca
         parts = path.split("/")
         if not hidden and any(one[:1] == "." for one in parts):
             return False
-        if any(fnmatchcase(one, glob) for glob in unwanted for one in (path, *parts)):
+        if any(fnmatchcase(one, glob) for glob in unwanted for one in (path, f"./{path}", *parts)):
             return False
         return not wanted or any(
             fnmatchcase(one, glob) for glob in wanted for one in (path, parts[-1])
