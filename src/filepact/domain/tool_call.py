@@ -8,6 +8,7 @@ name tells whether it changes something.
 from __future__ import annotations
 
 import shlex
+from posixpath import join
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from filepact.errors import FilepactError
@@ -204,6 +205,7 @@ _CARRIES: Final = frozenset({"move", "rename", "copy", "upload", "mv", "cp"})
 _RUNS: Final = words("run exec execute shell bash terminal command script eval spawn")
 _VERB: Final = late_regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _DEEPEST: Final = 40
+_MOST_BASES: Final = 4  # folders that a command may apply a patch in
 
 
 def read_tool_call(tool: str, arguments: object) -> ToolCall:
@@ -234,16 +236,17 @@ def _read(tool: str, deed: Deed | None, given: dict[str, Any]) -> ToolCall:
         deed = "read"
     text = next((given[key] for key in _PATCHES if isinstance(given.get(key), str)), "")
     commands = () if deed in ("nothing", "read", "list", "search") else tuple(named_commands(given))
-    envelopes = [
-        patch
-        for one in commands
-        if deed == "run" and ("*** Begin Patch" in one or "+++ " in one)
-        for patch in read_command(one).patches
-    ]
+    start = next((one for key in _STARTS for one in _texts(given.get(key))), "")
+    envelopes: list[tuple[str, str]] = []
+    for one in commands if deed == "run" else ():
+        if "*** Begin Patch" in one or "+++ " in one:
+            read = read_command(one)
+            bases = (read.begins,) if read.begins else ("", *read.folders[:_MOST_BASES])
+            envelopes += [(patch, join(start, base)) for patch in read.patches for base in bases]
     uses: list[FileAccess] = []
     searches: tuple[FileSearch, ...] = ()
-    for patch in dict.fromkeys([text] if deed == "patch" else envelopes):
-        uses += _patched(patch)
+    for patch, base in dict.fromkeys([(text, "")] if deed == "patch" else envelopes):
+        uses += [one._replace(path=join(base, one.path)) for one in _patched(patch)]
     if deed in ("list", "search"):
         searches = (_search(tool.lower(), deed, given),)
     elif deed == "read":
@@ -258,7 +261,6 @@ def _read(tool: str, deed: Deed | None, given: dict[str, Any]) -> ToolCall:
         uses += [FileAccess(path, "read") for _key, one in _leaves(given) if (path := path_of(one))]
     elif deed is None:
         uses += _named(tool, given)
-    start = next((one for key in _STARTS for one in _texts(given.get(key))), "")
     return ToolCall(
         tool,
         deed,

@@ -9,6 +9,7 @@ which names can be looked for.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from posixpath import basename
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -26,24 +27,25 @@ from filepact.text.shell_programs import (
     OPERAND_FIRST,
     OUTPUT,
     PATTERN_FIRST,
-    RIPGREP,
     RUNNERS,
     SAID,
     SAYING,
     SEARCHING,
     SHELLS,
-    TAKING,
     TO_LAST,
     WRAPPERS,
     WRITING,
+    ShellSearch,
+    grep_search,
     is_data,
+    listing_search,
     used_by,
 )
 from filepact.text.shell_syntax import Argument, ShellScript
 from filepact.values import late_regex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from filepact.text.shell_syntax import SimpleCommand, WordUse
 
@@ -68,30 +70,6 @@ class ShellWord(NamedTuple):
     use: WordUse
     pattern: bool = False
     inside: bool = False
-
-
-class ShellSearch(NamedTuple):
-    """A program that takes whatever lies below some folders.
-
-    Attributes:
-        program: Which.
-        folders: Where it looks.
-        only: Globs of which a file has to match one; empty for every file.
-        without: Globs of files and folders that it leaves out.
-        ignores: Whether it leaves out what ignore files name.
-        hidden: Whether it takes files whose names begin with a dot.
-        deep: Whether it goes into folders below.
-        use: What is done with the files.
-    """
-
-    program: str
-    folders: tuple[str, ...]
-    only: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
-    ignores: bool = False
-    hidden: bool = True
-    deep: bool = True
-    use: WordUse = "read"
 
 
 class ShellCommand(NamedTuple):
@@ -311,7 +289,7 @@ class _Reading:
         if name in ("cd", "pushd"):
             self.folders += [one.text for one in rest if not one.text.startswith("-")]
         if name in SEARCHING:
-            self._search(name, rest)
+            self._searched(grep_search(name, rest, self._after_pattern))
         if name in ("gh", "glab"):
             rest = _without_said(rest)
         elif name == "curl":
@@ -322,7 +300,7 @@ class _Reading:
             ]
         operands = self._options(name, rest)
         if name in ("ls", "fd", "fdfind"):
-            self._listing(name, rest, operands, command)
+            self._searched(listing_search(name, rest, operands, command.feeds))
         if name in PATTERN_FIRST or name in CODE_FIRST:
             operands = self._after_pattern(name, rest, operands)
         self._operands(name, rest, operands)
@@ -447,7 +425,8 @@ class _Reading:
             for sign, path in _SED.findall(code):
                 self._add(path, "write" if sign in "wW" else "read")
         elif name in ("awk", "gawk", "mawk"):
-            self._add("\n".join(f'"{one}"' for one in _IN_QUOTES.findall(code)), "text")
+            runs = "system " if "system" in code or "|" in code else ""
+            self._add(runs + "\n".join(f'"{one}"' for one in _IN_QUOTES.findall(code)), "text")
             for found in re.findall(r'>\s*"([^"\n]+)"', code):
                 self._add(found, "write")
         else:
@@ -478,7 +457,7 @@ class _Reading:
         verb, rest = (rest[at].text, rest[at + 1 :]) if at < len(rest) else ("", [])
         texts = [one.text for one in rest]
         if verb == "grep":
-            self._search("git grep", rest)
+            self._searched(grep_search("git grep", rest, self._after_pattern))
             for one in self._after_pattern("grep", rest, self._options("git", rest)):
                 self._operand(one, "read")
             return
@@ -504,63 +483,9 @@ class _Reading:
         for one in self._options("git", rest):
             self._operand(one, use)
 
-    def _search(self, name: str, rest: Sequence[Argument]) -> None:
-        """Take in a program that reads whatever lies below a folder, if it does."""
-        texts = [one.text for one in rest]
-        short = "".join(one[1:] for one in texts if re.fullmatch(r"-[a-zA-Z.]+", one))
-        grep = name in ("grep", "egrep", "fgrep", "zgrep")
-        if grep and not (
-            set(short) & set("rR")
-            or {"--recursive", "--dereference-recursive", "recurse"} & set(texts)
-        ):
-            return
-        only: list[str] = []
-        without: list[str] = []
-        for option, value in _valued(texts):
-            if option in ("--include", "-g", "--glob", "--iglob", "-G"):
-                (without if value.startswith("!") else only).append(value.lstrip("!"))
-            elif option in (
-                "--exclude",
-                "--exclude-dir",
-                "--ignore",
-                "--ignore-dir",
-                "--ignore-file",
-            ):
-                without.append(value)
-        folders: list[str] = []
-        taking = TAKING if name in RIPGREP else TAKING - {"-r", "-t", "-T", "-j", "-g"}
-        taken = {at + 1 for at, one in enumerate(texts[:-1]) if one in taking}
-        left = [one for at, one in enumerate(rest) if at not in taken]
-        for one in self._after_pattern(
-            "grep", left, [each for each in left if each.text[:1] != "-"]
-        ):
-            if one.text[:2] in (":!", ":^"):
-                without.append(one.text[2:])
-            elif one.text.startswith(":(exclude)"):
-                without.append(one.text[10:])
-            elif name == "git grep" and one.pattern:
-                only.append(one.text)
-            else:
-                folders.append(one.text)
-        rg = name in RIPGREP
-        count = short.count("u")
-        self.searches.append(
-            ShellSearch(
-                name,
-                tuple(folders) or (".",),
-                tuple(only),
-                tuple(without),
-                ignores=(
-                    rg
-                    and not only
-                    and not count
-                    and not any(one.startswith("--no-ignore") for one in texts)
-                    and not (name == "ag" and "U" in short)
-                )
-                or (name == "git grep" and "--no-index" not in texts),
-                hidden=not rg or bool(only) or count > 1 or "." in short or "--hidden" in texts,
-            )
-        )
+    def _searched(self, search: ShellSearch | None) -> None:
+        if search is not None:
+            self.searches.append(search)
 
     def _find(self, rest: Sequence[Argument], command: SimpleCommand) -> None:
         texts = [one.text for one in rest]
@@ -585,58 +510,15 @@ class _Reading:
                 self._simple(program, command._replace(given=()))
             elif text in ("-fprint", "-fprint0", "-fls", "-fprintf") and at + 1 < len(texts):
                 self._add(texts[at + 1], "write")
-        if use is not None and ("-type", "d") not in zip(texts, texts[1:], strict=False):
+        if use is not None and ("-type", "d") not in pairwise(texts):
             deep = not ("-maxdepth" in texts and {"0", "1"} & set(texts))
             folders = tuple(texts[:begin]) or (".",)
             self.searches.append(
                 ShellSearch("find", folders, tuple(only), tuple(without), deep=deep, use=use)
             )
 
-    def _listing(
-        self,
-        name: str,
-        rest: Sequence[Argument],
-        operands: Sequence[Argument],
-        command: SimpleCommand,
-    ) -> None:
-        """Take in names that are listed for another program to take them."""
-        short = "".join(one.text[1:] for one in rest if re.fullmatch("-[a-zA-Z0-9]+", one.text))
-        long = {one.text for one in rest if one.text.startswith("--")}
-        if name == "ls":
-            if command.feeds:
-                folders = tuple(one.text for one in operands) or (".",)
-                hidden = bool(set(short) & set("aA")) or bool({"--all", "--almost-all"} & long)
-                deep = "R" in short
-                use = used_by(command.feeds)
-                self.searches.append(ShellSearch("ls", folders, hidden=hidden, deep=deep, use=use))
-        elif command.feeds or set(short) & set("xX") or {"--exec", "--exec-batch"} & long:
-            hidden = bool(set(short) & set("Hu")) or "--hidden" in long
-            ignores = not (set(short) & set("Iu") or "--no-ignore" in long)
-            self.searches.append(ShellSearch("fd", (".",), ignores=ignores, hidden=hidden))
-
 
 _OWN_WRITES: Final = (["write"], ["edit"], ["patch"], ["mv"], ["rm"])
-
-
-def _valued(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The options that have a value, joined to them or behind."""
-    for at, text in enumerate(texts):
-        option, equals, value = text.partition("=")
-        if equals and option.startswith("--"):
-            yield option, value
-        elif text in (
-            "-g",
-            "-G",
-            "--glob",
-            "--iglob",
-            "--include",
-            "--exclude",
-            "--exclude-dir",
-            "--ignore",
-        ):
-            yield text, texts[at + 1] if at + 1 < len(texts) else ""
-        elif text.startswith("-g") and len(text) > 2:
-            yield "-g", text[2:]
 
 
 def _without_said(rest: Sequence[Argument]) -> list[Argument]:

@@ -5,12 +5,15 @@ Of a program that stands in none of them it is only known that it may read what 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.values import late_regex, words
 
 if TYPE_CHECKING:
-    from filepact.text.shell_syntax import WordUse
+    from collections.abc import Callable, Iterator, Sequence
+
+    from filepact.text.shell_syntax import Argument, WordUse
 
 __all__ = [
     "CHOOSING",
@@ -26,17 +29,18 @@ __all__ = [
     "OPERAND_FIRST",
     "OUTPUT",
     "PATTERN_FIRST",
-    "RIPGREP",
     "RUNNERS",
     "SAID",
     "SAYING",
     "SEARCHING",
     "SHELLS",
-    "TAKING",
     "TO_LAST",
     "WRAPPERS",
     "WRITING",
+    "ShellSearch",
+    "grep_search",
     "is_data",
+    "listing_search",
     "used_by",
 ]
 
@@ -78,7 +82,7 @@ PATTERN_FIRST: Final = words(
     "grep egrep fgrep zgrep rgrep rg ripgrep ag ack ack-grep jq yq ugrep git-grep"
 )
 CODE_FIRST: Final = words("sed gsed awk gawk mawk perl ruby")
-RIPGREP: Final = words("rg ripgrep ag ack ack-grep")
+_RIPGREP: Final = words("rg ripgrep ag ack ack-grep")
 SEARCHING: Final = words("grep egrep fgrep zgrep rgrep rg ripgrep ag ack ack-grep ugrep")
 IN_PLACE: Final = {
     **dict.fromkeys(
@@ -120,7 +124,7 @@ GIT_LISTING: Final = words(
 SAID: Final = words("-m -am --message --title --body -t -b --notes --description")
 """Options of Git and its services after which a text is only kept or shown."""
 
-TAKING: Final = words(
+_TAKING: Final = words(
     "-A -B -C -m -g --glob --iglob -t -T --type --include --exclude --exclude-dir -G --max-count --context "
     "--ignore --ignore-dir -j --threads --max-depth -d --color --colors --sort -r --replace"
 )
@@ -142,3 +146,132 @@ def used_by(taker: str) -> WordUse:
 def is_data(option: str, value: str) -> bool:
     """Whether the value of an option of curl's is sent as it is."""
     return bool(_DATA.fullmatch(option)) and not _FROM_FILE.match(value)
+
+
+class ShellSearch(NamedTuple):
+    """A program that takes whatever lies below some folders.
+
+    Attributes:
+        program: Which.
+        folders: Where it looks.
+        only: Globs of which a file has to match one; empty for every file.
+        without: Globs of files and folders that it leaves out.
+        ignores: Whether it leaves out what ignore files name.
+        hidden: Whether it takes files whose names begin with a dot.
+        deep: Whether it goes into folders below.
+        use: What is done with the files.
+    """
+
+    program: str
+    folders: tuple[str, ...]
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    ignores: bool = False
+    hidden: bool = True
+    deep: bool = True
+    use: WordUse = "read"
+
+
+def grep_search(
+    name: str,
+    rest: Sequence[Argument],
+    operands: Callable[[str, Sequence[Argument], list[Argument]], list[Argument]],
+) -> ShellSearch | None:
+    """What a program searches that looks for text, if it goes through folders.
+
+    Args:
+        name: It.
+        rest: Its arguments.
+        operands: Takes the pattern from those that are no options.
+    """
+    texts = [one.text for one in rest]
+    short = "".join(one[1:] for one in texts if re.fullmatch(r"-[a-zA-Z.]+", one))
+    grep = name in ("grep", "egrep", "fgrep", "zgrep")
+    if grep and not (
+        set(short) & set("rR") or {"--recursive", "--dereference-recursive", "recurse"} & set(texts)
+    ):
+        return None
+    only: list[str] = []
+    without: list[str] = []
+    for option, value in _valued(texts):
+        if option in ("--include", "-g", "--glob", "--iglob", "-G"):
+            (without if value.startswith("!") else only).append(value.lstrip("!"))
+        elif option in (
+            "--exclude",
+            "--exclude-dir",
+            "--ignore",
+            "--ignore-dir",
+            "--ignore-file",
+        ):
+            without.append(value)
+    folders: list[str] = []
+    taking = _TAKING if name in _RIPGREP else _TAKING - {"-r", "-t", "-T", "-j", "-g"}
+    taken = {at + 1 for at, one in enumerate(texts[:-1]) if one in taking}
+    left = [one for at, one in enumerate(rest) if at not in taken]
+    for one in operands("grep", left, [each for each in left if each.text[:1] != "-"]):
+        if one.text[:2] in (":!", ":^"):
+            without.append(one.text[2:])
+        elif one.text.startswith(":(exclude)"):
+            without.append(one.text[10:])
+        elif name == "git grep" and one.pattern:
+            only.append(one.text)
+        else:
+            folders.append(one.text)
+    rg = name in _RIPGREP
+    count = short.count("u")
+    return ShellSearch(
+        name,
+        tuple(folders) or (".",),
+        tuple(only),
+        tuple(without),
+        ignores=(
+            rg
+            and not only
+            and not count
+            and not any(one.startswith("--no-ignore") for one in texts)
+            and not (name == "ag" and "U" in short)
+        )
+        or (name == "git grep" and "--no-index" not in texts),
+        hidden=not rg or bool(only) or count > 1 or "." in short or "--hidden" in texts,
+    )
+
+
+def listing_search(
+    name: str, rest: Sequence[Argument], folders: Sequence[Argument], taker: str
+) -> ShellSearch | None:
+    """What a program lists for another one to take it, if it does."""
+    short = "".join(one.text[1:] for one in rest if re.fullmatch("-[a-zA-Z0-9]+", one.text))
+    long = {one.text for one in rest if one.text.startswith("--")}
+    if name == "ls":
+        if taker:
+            named = tuple(one.text for one in folders) or (".",)
+            hidden = bool(set(short) & set("aA")) or bool({"--all", "--almost-all"} & long)
+            deep = "R" in short
+            use = used_by(taker)
+            return ShellSearch("ls", named, hidden=hidden, deep=deep, use=use)
+    elif taker or set(short) & set("xX") or {"--exec", "--exec-batch"} & long:
+        hidden = bool(set(short) & set("Hu")) or "--hidden" in long
+        ignores = not (set(short) & set("Iu") or "--no-ignore" in long)
+        return ShellSearch("fd", (".",), ignores=ignores, hidden=hidden)
+    return None
+
+
+def _valued(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The options that have a value, joined to them or behind."""
+    for at, text in enumerate(texts):
+        option, equals, value = text.partition("=")
+        if equals and option.startswith("--"):
+            yield option, value
+        elif text in (
+            "-g",
+            "-G",
+            "--glob",
+            "--iglob",
+            "--include",
+            "--exclude",
+            "--exclude-dir",
+            "--ignore",
+        ):
+            yield text, texts[at + 1] if at + 1 < len(texts) else ""
+        elif text.startswith("-g") and len(text) > 2:
+            yield "-g", text[2:]
