@@ -812,13 +812,48 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("deny", "Monitor", {"description": "Wait", "command": "cat .env"}),
     ("deny", "Bash", {"command": "filepact approve --all --unattended"}),
     ("ask", "shell", {"command": ["bash", "-lc", "echo x > AGENTS.md"]}),
-    ("ask", "shell", {"command": ["apply_patch", "*** Begin Patch\n*** Add File: AGENTS.md\n+x\n*** End Patch"]}),
-    ("ask", "shell", {"command": ["bash", "-lc", "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: ../AGENTS.md\n@@\n-a\n+b\n*** End Patch\nEOF"], "workdir": "src"}),
+    (
+        "ask",
+        "shell",
+        {"command": ["apply_patch", "*** Begin Patch\n*** Add File: AGENTS.md\n+x\n*** End Patch"]},
+    ),
+    (
+        "ask",
+        "shell",
+        {
+            "command": [
+                "bash",
+                "-lc",
+                "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: ../AGENTS.md\n@@\n-a\n+b\n*** End Patch\nEOF",
+            ],
+            "workdir": "src",
+        },
+    ),
     ("ask", "apply_patch", {"input": "*** Begin Patch\n*** Delete File: AGENTS.md\n*** End Patch"}),
-    ("ask", "apply_patch", {"command": "*** Begin Patch\n*** Update File: a.py\n*** Move to: CLAUDE.md\n@@\n-a\n+b\n*** End Patch"}),
-    ("ask", "apply_patch", {"patchText": "*** Begin Patch\n*** Add File: package.json\n+x\n*** End Patch"}),
-    ("deny", "apply_patch", {"patch": "*** Begin Patch\n*** Add File: .git/hooks/pre-commit\n+x\n*** End Patch"}),
-    ("deny", "apply_patch", {"input": "*** Begin Patch\n*** Update File: .env\n*** Move to: x.txt\n@@\n-a\n+b\n*** End Patch"}),
+    (
+        "ask",
+        "apply_patch",
+        {
+            "command": "*** Begin Patch\n*** Update File: a.py\n*** Move to: CLAUDE.md\n@@\n-a\n+b\n*** End Patch"
+        },
+    ),
+    (
+        "ask",
+        "apply_patch",
+        {"patchText": "*** Begin Patch\n*** Add File: package.json\n+x\n*** End Patch"},
+    ),
+    (
+        "deny",
+        "apply_patch",
+        {"patch": "*** Begin Patch\n*** Add File: .git/hooks/pre-commit\n+x\n*** End Patch"},
+    ),
+    (
+        "deny",
+        "apply_patch",
+        {
+            "input": "*** Begin Patch\n*** Update File: .env\n*** Move to: x.txt\n@@\n-a\n+b\n*** End Patch"
+        },
+    ),
     ("deny", "apply_patch", {"input": "*** Begin Patch\nbroken\n*** Delete File: .env\n"}),
     # servers of other people
     ("deny", "mcp__fs__read_file", {"path": ".env"}),
@@ -904,7 +939,6 @@ HARMLESS: list[tuple[str, dict[str, Any]]] = [
     ("mcp__browser__evaluate", {"function": "() => document.title"}),
     ("mcp__thinking__sequentialthinking", {"thought": "Should .env be read? No.", "n": 1}),
     ("mcp__memory__add", {"observations": ["The user keeps keys in .env"]}),
-    ("mcp__memory__create_entities", {"entities": [{"name": ".env", "observations": ["secret"]}]}),
     ("sql", {"description": "Look", "query": "select 1"}),
     ("update_topic", {"title": "T", "summary": "Reads .env", "strategic_intent": "I"}),
 ]  # fmt: skip

@@ -65,12 +65,14 @@ class FileSearch(NamedTuple):
         globs: Of which a file has to match one; ``!`` leaves out what matches.  Empty for every file.
         deep: Whether folders below are looked at.
         ignores: Whether what ignore files name is left out.
+        action: What is done with the files.
     """
 
     folder: str
     globs: tuple[str, ...] = ()
     deep: bool = True
     ignores: bool = True
+    action: Action = "read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,7 @@ _WORDS: Final = (
     | NEW_TEXTS
     | words(
         "patch diff text body message description prompt query question thought title comment note summary "
-        "instructions instruction reason url pattern regex contents data todos explanation"
+        "instructions instruction reason justification url pattern regex contents data todos explanation sql"
     )
 )
 """Under which names they are given what is no name of a file: texts, patterns and what people say."""
@@ -204,6 +206,7 @@ _DELETES: Final = frozenset({"delete", "remove", "unlink", "rm"})
 _CARRIES: Final = frozenset({"move", "rename", "copy", "upload", "mv", "cp"})
 _RUNS: Final = words("run exec execute shell bash terminal command script eval spawn")
 _VERB: Final = late_regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_JOINTS: Final = late_regex(r"[=:,@]")
 _DEEPEST: Final = 40
 _MOST_BASES: Final = 4  # folders that a command may apply a patch in
 
@@ -236,6 +239,16 @@ def _read(tool: str, deed: Deed | None, given: dict[str, Any]) -> ToolCall:
         deed = "read"
     text = next((given[key] for key in _PATCHES if isinstance(given.get(key), str)), "")
     commands = () if deed in ("nothing", "read", "list", "search") else tuple(named_commands(given))
+    if deed == "run" or (deed is None and _verbs(tool) & _RUNS):
+        more = [
+            one
+            for key, one in _leaves(given)
+            if key == "input"
+            or not (
+                deed or key in _WORDS or (key in PATHS and len(one.split()) == 1 and "(" not in one)
+            )
+        ]
+        commands = tuple(dict.fromkeys((*commands, *more)))
     start = next((one for key in _STARTS for one in _texts(given.get(key))), "")
     envelopes: list[tuple[str, str]] = []
     for one in commands if deed == "run" else ():
@@ -248,7 +261,7 @@ def _read(tool: str, deed: Deed | None, given: dict[str, Any]) -> ToolCall:
     for patch, base in dict.fromkeys([(text, "")] if deed == "patch" else envelopes):
         uses += [one._replace(path=join(base, one.path)) for one in _patched(patch)]
     if deed in ("list", "search"):
-        searches = (_search(tool.lower(), deed, given),)
+        searches = (_search(deed, given),)
     elif deed == "read":
         uses += [FileAccess(path, "read") for path in named_paths(given)]
         globs = tuple(one for key in _GLOBS for one in _texts(given.get(key)))
@@ -310,7 +323,7 @@ def _is_argv(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
 
 
-def _search(tool: str, deed: Deed, given: dict[str, Any]) -> FileSearch:
+def _search(deed: Deed, given: dict[str, Any]) -> FileSearch:
     folder = next((path_named(one) for key in _FOLDERS for one in _texts(given.get(key))), "")
     globs = [one for key in _GLOBS for one in _texts(given.get(key))]
     if deed == "list":
@@ -319,31 +332,38 @@ def _search(tool: str, deed: Deed, given: dict[str, Any]) -> FileSearch:
     deep = deed == "search" or bool(globs)
     # What is looked for by a glob is found though an ignore file names it.
     wanted = any(not one.startswith("!") for one in globs)
-    del tool
-    return FileSearch(folder, (*globs, *leaves), deep, not wanted)
+    action: Action = "list" if deed == "list" else "read"
+    return FileSearch(folder, (*globs, *leaves), deep, not wanted, action)
+
+
+def _verbs(tool: str) -> set[str]:
+    return {one.lower() for one in _VERB.findall(tool.rpartition("__")[2])}
 
 
 def _named(tool: str, given: dict[str, Any]) -> Iterator[FileAccess]:
     """The files that a tool names which nobody knows."""
-    verbs = {one.lower() for one in _VERB.findall(tool.rpartition("__")[2])}
+    verbs = _verbs(tool)
     changes, carries = bool(verbs & _CHANGES), bool(verbs & _CARRIES)
     for key, text in _leaves(given):
         uri = path_of(text)
         if uri is None and (key in _WORDS or key in _COMMANDS or not _may_name(key, text)):
             continue
-        names = (uri,) if uri else (text, text.partition("=")[2]) if text[:1] == "-" else (text,)
-        for name in filter(None, names):
+        parts = [] if uri or " " in text else _JOINTS.split(text)[1:]
+        for name in filter(None, (uri or text, *parts)):
             if verbs & _DELETES:
                 yield FileAccess(name, "delete")
             elif changes:
                 yield FileAccess(name, "write", "create")
             if carries or not changes:
-                yield FileAccess(name, "read")
+                # What stands under a name that says nothing may be a word: then it names what is there.
+                yield FileAccess(name, "read", None if key in PATHS else "list")
 
 
 def _may_name(key: str, text: str) -> bool:
     return bool(text) and (
-        key in PATHS or len(text.split()) == 1 or (len(text) < 300 and "\n" not in text)
+        key in PATHS
+        or len(text.split()) == 1
+        or (text.startswith(("/", "~/", "./", "../")) and "\n" not in text)
     )
 
 

@@ -143,9 +143,11 @@ class CallJudge:
             return CallVerdict(
                 "deny", f"a name of the call {wrong}, so nobody can tell which file it means"
             )
+        path = posixpath.join(self._start, self._at_home(use.path))
+        if use.missing == "list" and look_at(path).kind == "missing":
+            return _SILENT
         inside = self.inside(use.path)
         if inside is None:
-            path = posixpath.join(self._start, self._at_home(use.path))
             return self._by_name(path, use.action, use.path)
         try:
             with ExitStack() as keep:
@@ -153,7 +155,7 @@ class CallJudge:
                 found = self._guard.find(
                     *(inside, use.action),
                     agent=self._agent,
-                    missing=use.missing,
+                    missing=use.missing if use.action == "write" else None,
                     keep=keep if reads else None,
                 )
                 if reads and found.place.kind == "file" and found.held is not None:
@@ -233,18 +235,19 @@ class CallJudge:
         if wrong := _unsayable("".join((search.folder, *search.globs))):
             return CallVerdict("deny", f"the search {wrong}, so nobody can tell what it covers")
         folder = posixpath.join(start, self._at_home(search.folder))
-        said = self._by_name(folder, "read", search.folder or ".")
+        said = self._by_name(folder, search.action, search.folder or ".")
         if said.verdict != "allow":
             return said
         globs = [one for one in search.globs if one[:1] != "!"]
         without = [one[1:] for one in search.globs if one[:1] == "!"]
         for glob in [one for one in globs if one[:1] in ("/", "~") or ".." in one]:
-            begin = _literal_folder(self._at_home(glob))
-            said = self._by_name(posixpath.join(folder, begin), "read", glob)
+            whole = self._at_home(glob)
+            begin = _literal_folder(whole) if literal_length(whole) < len(whole) else whole
+            said = self._by_name(posixpath.join(folder, begin), search.action, glob)
             if said.verdict != "allow":
                 return said
         covered = self._covered(
-            *(folder, globs, without, "read"), deep=search.deep, ignores=search.ignores
+            *(folder, globs, without, search.action), deep=search.deep, ignores=search.ignores
         )
         hint = "leave it out by the tool's own glob or ignore field, name what you look for, or search with filepact's tools"
         return _covering(covered, "the search", hint)
@@ -560,7 +563,7 @@ def _expanded(word: ShellWord) -> list[str]:
 
 def _accepts(only: Sequence[str], without: Sequence[str], *, hidden: bool) -> Callable[[str], bool]:
     """Whether a search with these globs covers a path."""
-    wanted = [one for glob in only for one in _alternatives(glob)]
+    wanted = [one for glob in only for one in _alternatives(glob, "/*")]
     unwanted = [one for glob in without for one in _alternatives(glob)]
 
     def accepts(path: str) -> bool:
@@ -576,13 +579,11 @@ def _accepts(only: Sequence[str], without: Sequence[str], *, hidden: bool) -> Ca
     return accepts
 
 
-def _alternatives(glob: str) -> list[str]:
+def _alternatives(glob: str, inner: str = "") -> list[str]:
+    """The globs that braces stand for; what is below a folder is meant by ``inner`` behind it."""
     try:
         found = expand_braces(glob)
     except GlobError:
         found = [glob]
-    return [
-        one.strip("/").removeprefix("./").replace("**/", "").removesuffix("/**").removesuffix("/*")
-        or "*"
-        for one in found
-    ]
+    found = [one.strip("/").removeprefix("./").replace("**/", "") for one in found]
+    return [(re.sub(r"/\*\*?$", inner, one) or "*") for one in found]
