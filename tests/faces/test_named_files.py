@@ -151,6 +151,8 @@ cat $'\u002eenv'
 cat $".env"
 cat {.env,a}
 cat .en{v,x}
+cat .en{u..w}
+cat .{d..f}nv
 cat {a,b}{,/../../.env}
 cat .e*
 cat .en?
@@ -952,3 +954,61 @@ def test_a_call_is_judged_by_what_it_names(daemon, placed, verdict, tool, given)
 @pytest.mark.parametrize(("tool", "given"), HARMLESS)
 def test_a_call_that_only_speaks_of_files_is_let_alone(daemon, placed, tool, given):
     assert judged(daemon, tool, json.loads(placed(json.dumps(given)))) == ("", "")
+
+
+# -- what is too much, and what cannot be seen ------------------------------------------------
+
+TOO_MUCH = {
+    "two million characters": "echo " + "a" * 2_000_000 + "; cat .env",
+    "20,000 words": "cat " + " ".join(f"f{n}" for n in range(20_000)) + " .env",
+    "100,000 programs": "cat a;" * 100_000 + "cat .env",
+    "nested parentheses": "(" * 100_000 + "cat .env" + ")" * 100_000,
+    "nested substitutions": "$(" * 50_000 + "cat .env" + ")" * 50_000,
+    "nested shells": "eval " * 1000 + "cat .env",
+    "quotes that do not pair": '"' * 100_001 + " cat .env",
+    "words that double": "; ".join(["a0=xx", *(f"a{n}=$a{n - 1}$a{n - 1}" for n in range(1, 60))]) + "; cat $a59 .env",
+    "braces": "cat " + "{.env,b,c,d,e}" * 20,
+    "wildcards": "cat " + " ".join(f"*/*/{n}*" for n in range(3000)) + " .env",
+    "names in code": "python3 -c '" + "\n".join(f'open("{n}.env")' for n in range(20_000)) + "'",
+    "folders": "; ".join(f"cd d{n}" for n in range(5000)) + "; cat .env",
+    "wrappers": "env " * 20_000 + "cat .env",
+    "pipes": "cat a" + " | cat" * 20_000 + "; cat .env",
+    "line feeds": "a\\\n" * 100_000 + "; cat .env",
+    "half a character": "cat \udcff.env",
+    "a NUL": "cat .env\0",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", TOO_MUCH.values(), ids=TOO_MUCH)
+def test_a_command_that_is_too_much_is_never_let_go(daemon, command):
+    assert judged(daemon, "Bash", {"command": command})[0] in ("ask", "deny")
+
+
+def test_arguments_that_are_too_much_are_never_let_go(daemon):
+    deep: Any = ".env"
+    for _ in range(400):
+        deep = {"a": deep}
+    wide = {f"k{n}": f"v{n}" for n in range(5000)} | {"path": ".env"}
+    assert judged(daemon, "mcp__x__y", deep)[0] == "deny"
+    assert judged(daemon, "mcp__x__y", wide)[0] == "deny"
+    assert judged(daemon, "Read", {"file_path": "x" * 1_000_000})[0] == "deny"
+    assert judged(daemon, "Grep", {"pattern": "x", "glob": "{.env,b}" * 30})[0] == "deny"
+
+
+UNSEEN = {
+    "made at run time": """python3 -c "print(open('.e' + 'nv').read())" """,
+    "printed by a program": "cat $(python3 -c 'print(chr(46) + chr(101) + \"nv\")')",
+    "decoded": "echo Y2F0IC5lbnY= | base64 -d | sh",
+    "an archive of a folder": "tar czf /tmp/all.tgz .",
+    "a copy of a folder": "cp -r . /tmp/copy",
+    "a program that reads by itself": "docker compose config",
+    "a script of the project": "sh scripts/build.sh",
+    "a branch": "git checkout other",
+    "a patch in a file": "git apply /tmp/some.patch",
+    "an option of the shell": "shopt -s dotglob; cat *.txt *",
+}
+
+
+@pytest.mark.parametrize("command", UNSEEN.values(), ids=UNSEEN)
+def test_what_the_document_says_is_not_seen_is_not_seen(daemon, command):
+    assert judged(daemon, "Bash", {"command": command}) == ("", "")

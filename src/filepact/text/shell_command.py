@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ShellCommand", "ShellSearch", "ShellWord", "read_command"]
 
-_LONGEST: Final = 1 << 20  # characters
-_MOST_WORDS: Final = 20_000
+_LONGEST: Final = 1 << 18  # characters
+_MOST_WORDS: Final = 5_000
 _DEEPEST: Final = 8  # scripts within scripts
 
 
@@ -146,7 +146,7 @@ class _Reading:
             joined = _JOINED.sub("", source)
             if joined != source:
                 self._script(joined)
-        except RecursionError:
+        except (OverflowError, RecursionError):
             self.too_long = True
         self._depth -= 1
 
@@ -156,7 +156,7 @@ class _Reading:
             self.begins = script.begins
         if not script.whole:
             self.whole = False
-            self._add(source, "text")
+            self._add(f"sh {source}", "text")
             for found in _REDIRECT.finditer(source):
                 self._add(found[1], "write")
         for word, use in script.mentions:

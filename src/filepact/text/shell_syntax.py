@@ -28,6 +28,9 @@ WordUse = Literal["read", "write", "delete", "list", "text"]
 _ESCAPE: Final = late_regex(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL
 )
+_MOST_NODES: Final = 60_000
+_MOST_WORDS: Final = 10_000
+_LONGEST_WORD: Final = 1 << 18
 _NAMED: Final = {
     "n": "\n",
     "t": "\t",
@@ -83,6 +86,10 @@ class ShellScript:
         source: It.
         values: What variables hold; those that it sets are added.
 
+    Raises:
+        OverflowError: It has more words than are looked at.
+        RecursionError: It has more within each other.
+
     Attributes:
         commands: Every program that it starts, as far as its text says so.
         mentions: Words that name files beside these: of redirections, conditions, lists and assignments.
@@ -96,7 +103,10 @@ class ShellScript:
         self._values = values
         self._saved_to: tuple[str, ...] = ()
         self._others: list[tuple[str, str]] = []
+        self._left = _MOST_WORDS
         tree = _parser().parse(source.encode("utf-8", "replace"))
+        if tree.root_node.descendant_count > _MOST_NODES:
+            raise OverflowError
         self.whole = not tree.root_node.has_error
         self.begins = self._beginning(tree.root_node)
         self._visit(tree.root_node)
@@ -238,6 +248,9 @@ class ShellScript:
         """A word as `_text` tells it, once for each value of a variable in it that has several."""
         self._others = []
         found = [self._text(node)]
+        self._left -= 1 + len(self._others)
+        if self._left < 0 or len(found[0].text) > _LONGEST_WORD:
+            raise OverflowError
         for first, other in self._others:
             found += [
                 Argument(one.text.replace(first, other, 1), one.pattern)

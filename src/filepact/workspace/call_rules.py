@@ -39,7 +39,11 @@ _LARGEST: Final = (
     1 << 20
 )  # bytes of a file that is looked through for a private key before it is read
 _MOST_COVERED: Final = 50_000  # names that are looked at for one search
-_MOST_LOOKED_AT: Final = 200_000  # the same, for all searches and wildcards of one call
+_MOST_OUTSIDE: Final = 10_000  # the same, outside the roots
+_MANY_COMMAS: Final = 10
+_RANGE: Final = late_regex(r"\{(\w)\.\.(\w)\}")
+_MOST_LOOKED_AT: Final = 100_000  # the same, for all that one call names
+_WORTH: Final = 15  # how many of them cost as much as one name that is followed
 _MOST_STARTS: Final = 8
 _DEPENDENCIES: Final = frozenset({"node_modules", "site-packages", ".venv", "venv"})
 """Folders of other people's packages, whose sample keys keep nobody from a search."""
@@ -51,7 +55,9 @@ _EXISTS: Final = late_regex(
 )
 _SCRATCH: Final = ("/tmp/", "/var/tmp/", "/private/tmp/")  # noqa: S108 - where nobody's project is
 _REMARKS: Final = late_regex(r"^[ \t]*(?:#|//)[ \t!].*$", re.MULTILINE)
-_LONG_TEXTS: Final = late_regex(r"(\"{3}|'{3})(?=[^\n]*\n).*?\1|`[^`\n]*\n[^`]*`", re.DOTALL)
+_LONG_TEXTS: Final = late_regex(
+    r"(\"{3}|'{3})(?=[^\n]{0,500}\n).*?\1|`[^`\n]{0,500}\n[^`]*`", re.DOTALL
+)
 _RUNS: Final = late_regex(
     r"\b(?:system|popen|subprocess|child_process|exec\w*|eval|spawn\w*|sh|bash)\b"
 )
@@ -276,6 +282,7 @@ class CallJudge:
             ignores: Whether what ignore files name is left out.
             hidden: Whether names that begin with a dot are covered.
         """
+        self._left -= _WORTH
         literal = _literal_folder(folder) if literal_length(folder) < len(folder) else folder
         true = look_at(literal)
         if true.kind == "file":
@@ -316,7 +323,7 @@ class CallJudge:
                 allow=_Covered(self._suspects[action], refused),
                 ignore=ignores,
                 max_depth=None if deep else 1 + len(below),
-                most=min(_MOST_COVERED, self._left),
+                most=min(_MOST_COVERED if root in self._guard.roots else _MOST_OUTSIDE, self._left),
                 cancelled=lambda: "deny" in found,
             )
             with suppress(FilepactError), walk:
@@ -345,9 +352,9 @@ class CallJudge:
         for word in read.words:
             if word.use == "text":
                 yield self._text(word.text, starts)
-            else:
-                for one in starts:
-                    yield self._word(word, one)
+            for one in starts if word.use != "text" and self._left > 0 else ():
+                self._left -= _WORTH
+                yield self._word(word, one)
         for search in read.searches:
             for folder in search.folders:
                 covered = self._covered(
@@ -361,12 +368,18 @@ class CallJudge:
                     covered, search.program, _LEAVE_OUT.get(search.program, _LEAVE_OUT[""])
                 )
         if self._left <= 0:
-            why = "the command covers more files than can be checked; name those that you mean"
+            why = "the command names more files than can be checked; take it apart"
             yield CallVerdict("ask", why)
 
     def _word(self, word: ShellWord, start: str) -> CallVerdict:
         action = _ACTIONS[word.use]
-        for text in _expanded(word) if word.pattern else [word.text]:
+        try:
+            texts = _expanded(word.text) if word.pattern else [word.text]
+        except GlobError:
+            return CallVerdict(
+                "ask", f"{word.text[:80]}: it stands for more names than can be checked"
+            )
+        for text in texts:
             path = posixpath.join(start, self._at_home(text))
             if " " in text and action == "read" and look_at(path).kind == "missing":
                 said = _SILENT  # a sentence
@@ -426,7 +439,8 @@ class CallJudge:
             name = self._at_home(each.rstrip(".").lstrip("$+%"))
             if not any(map(self._suspects["read"], name.split("/"))):
                 continue
-            for start in starts:
+            for start in starts if self._left > 0 else ():
+                self._left -= _WORTH
                 path = posixpath.join(start, name)
                 decision = self._decide(normpath(path), "read")
                 if decision.verdict == "deny" and (name[:1] == "/" or self._is_there(path, name)):
@@ -553,12 +567,24 @@ def _literal_folder(pattern: str) -> str:
     )
 
 
-def _expanded(word: ShellWord) -> list[str]:
-    """What the braces of a word stand for."""
+def _expanded(text: str) -> list[str]:
+    """What the braces of a word stand for.
+
+    Raises:
+        GlobError: They stand for more than is looked at.
+    """
+    ranged = _RANGE.sub(_letters, text)
     try:
-        return expand_braces(word.text)
+        return expand_braces(ranged)
     except GlobError:
-        return [word.text]
+        if "}" in ranged and ranged.count(",") > _MANY_COMMAS:
+            raise
+        return [text]
+
+
+def _letters(found: re.Match[str]) -> str:
+    begin, end = sorted(map(ord, found.groups()))
+    return "{" + ",".join(map(chr, range(begin, end + 1))) + "}"
 
 
 def _accepts(only: Sequence[str], without: Sequence[str], *, hidden: bool) -> Callable[[str], bool]:
@@ -584,6 +610,6 @@ def _alternatives(glob: str, inner: str = "") -> list[str]:
     try:
         found = expand_braces(glob)
     except GlobError:
-        found = [glob]
+        found = ["*"] if inner else []
     found = [one.strip("/").removeprefix("./").replace("**/", "") for one in found]
     return [(re.sub(r"/\*\*?$", inner, one) or "*") for one in found]
