@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tests.agents.machines import SetUp
     from tests.agents.model import Call
 
-__all__ = ["GUARDED", "SCENES", "seen"]
+__all__ = ["SCENES", "seen"]
 
 _SECRET: Final = "SECRETSECRET"  # noqa: S105 - what nobody is to read
 _HARMLESS: Final = "TOKEN is set elsewhere"
@@ -220,8 +220,6 @@ SCENES: Final = (
     "goes on when filepact has been uninstalled",
 )
 """What the table has a row for."""
-GUARDED: Final[Mapping[str, Sequence[str]]] = {}
-"""What was seen, by agent: a word for each of `SCENES`."""
 
 
 class _Stage:
@@ -287,10 +285,10 @@ class _Stage:
         select.select([self.pipes[pipe]], [], [], _PATIENCE)
 
     def log(self, root: Path | None = None) -> list[dict[str, Any]]:
-        """Operations of agents in a folder, the newest first."""
+        """The operations in a folder, the newest first."""
         said = self.machine.run([str(self.machine.program), "log", "--json"], cwd=root)
         found: list[dict[str, Any]] = json.loads(said.stdout)["operations"]
-        return [one for one in found if one["actor"]["kind"] == "agent"]
+        return found
 
 
 def _able(agent: SetUp) -> SetUp:
@@ -319,6 +317,10 @@ def seen(name: str, folder: Path) -> dict[str, str]:
     add = ["worktree", "add", "-q", "--detach", str(tree)]
     subprocess.run(["git", "-C", str(stage.root), *add], check=True)
     found["is started in a linked worktree"] = _started(stage, tree)
+    late = {file["path"] for one in stage.log() for file in one["files"]}
+    for scene in _SCENES:
+        if found[scene.name] == "not seen" and scene.file in late:
+            found[scene.name] = "nobody's"
     stage.machine.program.unlink()
     script = [stage.own.read(str(stage.root / "src" / "id_rsa")), stage.own.write("gone.txt", "x")]
     shown = stage.play(script)
@@ -380,10 +382,10 @@ def _started(stage: _Stage, cwd: Path) -> str:
     file = cwd / f"started-in-{cwd.name}.txt"
     secret = cwd / "id_rsa" if cwd.is_relative_to(stage.root) else cwd / "src" / "id_rsa"
     shown = "".join(stage.play([stage.own.read(str(secret)), stage.own.write(str(file), "x")], cwd))
-    logged = [*stage.log(), *stage.log(cwd)]
+    logged = [one for one in (*stage.log(), *stage.log(cwd)) if one["actor"]["kind"] == "agent"]
     names = {one["path"].rpartition("/")[2] for each in logged for one in each["files"]}
     both = _SECRET not in shown, file.name in names
-    file.unlink()
+    file.unlink(missing_ok=True)
     return "guarded" if all(both) else "partly guarded" if any(both) else "not guarded"
 
 

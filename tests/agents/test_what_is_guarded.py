@@ -1,4 +1,4 @@
-"""The page that says what is guarded in which agent says what was seen with the real programs, and nothing else."""
+"""What the page says is guarded in each agent is what is seen with the real programs, and nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.agents.guarded import GUARDED, SCENES, seen
+from tests.agents.guarded import SCENES, seen
 from tests.agents.hooked import HOOKED
 from tests.agents.installed import MissingError
 
@@ -20,28 +20,34 @@ if TYPE_CHECKING:
 
 PROJECT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = PROJECT / "docs" / "reference" / "what-is-guarded.md"
+COLUMNS: Final = {
+    "claude": "Claude Code",
+    "codex": "Codex",
+    "gemini": "Gemini CLI",
+    "opencode": "OpenCode",
+    "copilot": "Copilot CLI",
+}
 
 
-def rows() -> list[list[str]]:
-    """The cells of the first table of the page, without its head."""
-    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+def table(number: int) -> list[list[str]]:
+    """The rows of a table of the page, without the line below its head."""
+    found: list[list[list[str]]] = [[]]
+    for line in PAGE.read_text().splitlines():
+        if line.startswith("| "):
+            found[-1].append([cell.strip() for cell in line.strip("|").split(" | ")])
+        elif found[-1]:
+            found.append([])
+    head, _, *rows = found[number]
+    return [head, *rows]
 
 
-def test_the_page_says_of_each_agent_what_was_seen_with_it() -> None:
-    table = {name: cells for name, *cells in rows()[: len(SCENES)]}
-    assert [*table] == [*SCENES]
-    for column, agent in enumerate(GUARDED):
-        assert {name: cells[column] for name, cells in table.items()} == dict(
-            zip(SCENES, GUARDED[agent], strict=True)
-        )
-    assert {cells[len(GUARDED)] for cells in table.values()} == {"not run here"}
-
-
-def test_the_page_explains_every_word_of_its_table() -> None:
-    used = {word for words in GUARDED.values() for word in words}
-    explained = {cells[0] for cells in rows()[len(SCENES) :]}
-    assert used <= explained
+def test_the_page_has_a_row_for_all_that_is_tried_and_explains_every_word() -> None:
+    (_, *agents), *rows = table(0)
+    assert [name for name, *_ in rows] == [*SCENES]
+    assert [*agents] == [*COLUMNS.values(), "Cursor"]
+    assert {cells[-1] for cells in rows} == {"not run here"}
+    used = {word for _, *cells, _ in rows for word in cells}
+    assert used == {word for word, _ in table(1)[1:]}
 
 
 def test_the_page_names_the_versions_that_were_tried() -> None:
@@ -68,4 +74,5 @@ def test_each_agent_may_do_with_its_own_tools_what_the_table_says(
         if os.environ.get("CI"):
             raise
         pytest.skip(str(error))
-    assert seen(agent.name, tmp_path) == dict(zip(SCENES, GUARDED[agent.name], strict=True))
+    column = 1 + [*COLUMNS].index(agent.name)
+    assert seen(agent.name, tmp_path) == {row[0]: row[column] for row in table(0)[1:]}
