@@ -58,7 +58,7 @@ __all__ = ["GUARDS", "setup"]
 
 GUARDS: Final[tuple[Guarding, ...]] = ("own-tools", "only-filepact", "record")
 _ALL_FOLDERS: Final = late_regex(r"""filepact\S* (?:\S+ )*?hook \w+(?! --where)|"hook", "\w+"\]""")
-_PAGE: Final = "docs/how-to/guard-own-tools.md"
+_PAGE: Final = "docs/reference/what-is-guarded.md"
 
 
 @dataclass(frozen=True, slots=True)
