@@ -440,8 +440,6 @@ cat /./@ROOT@/./.env
 cat .ENV
 cat .Env
 cat .env.
-cat ＿/../．env .env
-cat $'.\u200benv' .env
 cat ~/.ssh/id_ed25519
 cat "$HOME/.ssh/id_ed25519"
 cat ${HOME}/.ssh/id_ed25519

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from filepact.text.glob import GlobError, expand_braces
 from filepact.values import late_regex, words
 
 if TYPE_CHECKING:
@@ -38,10 +39,13 @@ __all__ = [
     "WRAPPERS",
     "WRITING",
     "ShellSearch",
+    "expand_word",
     "grep_search",
     "is_data",
     "listing_search",
+    "named_in",
     "used_by",
+    "written_in",
 ]
 
 FILTERS: Final = words(
@@ -275,3 +279,66 @@ def _valued(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield text, texts[at + 1] if at + 1 < len(texts) else ""
         elif text.startswith("-g") and len(text) > 2:
             yield "-g", text[2:]
+
+
+# -- names in code and data ----------------------------------------------------------------------
+
+
+_NAME: Final = late_regex(r"(?<![\\\w.~/+%$-])[\w.~/+%$-]+|(?<=\\)[\w~/+%$-][\w.~/+%$-]*")
+_LITERAL: Final = late_regex(r"(?:(?<![\s\\\w.~/+%$-])|(?<=< ))[\w.~/+%$-]+(?![\s\w.~/+%$-])")
+_EXISTS: Final = late_regex(
+    r"""\b(?:exists|existsSync|is_?file|isfile)\(\s*['"][^'"\n]*['"]\s*\)|['"][^'"\n]*['"]\)\.(?:exists|is_file)\("""
+)
+_REMARKS: Final = late_regex(r"^[ \t]*(?:#|//)[ \t!].*$", re.MULTILINE)
+_LONG_TEXTS: Final = late_regex(
+    r"(\"{3}|'{3})(?=[^\n]{0,500}\n).*?\1|`[^`\n]{0,500}\n[^`]*`", re.DOTALL
+)
+_RUNS: Final = late_regex(
+    r"\b(?:system|popen|subprocess|child_process|exec\w*|eval|spawn\w*|sh|bash)\b"
+)
+_WRITTEN: Final = late_regex(
+    r"""(['"])(?P<a>[^'"\n]{1,200})\1(?=\s*(?:,\s*(?:mode\s*=\s*)?['"][rb]*[wax+]|\)\s*\.\s*(?:write_|unlink|touch|rename)))"""
+    r"""|\b(?:write\w*|append\w*|unlink\w*|remove|rm(?:Sync)?|truncate\w*|createWriteStream|rename\w*)\(\s*['"](?P<b>[^'"\n]{1,200})['"]"""
+    r"""|['"]>+\s*(?P<c>[^'"\s]{1,200})['"]"""
+)
+
+
+def named_in(text: str) -> list[str]:
+    """What may be names of files in code, or in data that a program may take for names."""
+    plain, names = _REMARKS.sub("", text), _NAME
+    short = _LONG_TEXTS.sub("", plain)
+    if not _RUNS.search(short):
+        plain = _EXISTS.sub("", short)
+        # In code that starts no program, a name stands by itself between its quotes.
+        names = _LITERAL if re.search("['\"]", short) else _NAME
+    found = dict.fromkeys(names.findall(plain))
+    return [one.rstrip(".").lstrip("$+%") for one in found]
+
+
+def written_in(text: str) -> list[str]:
+    """The files that code plainly writes or removes."""
+    return [one["a"] or one["b"] or one["c"] for one in _WRITTEN.finditer(text)]
+
+
+_MANY_COMMAS: Final = 10
+_RANGE: Final = late_regex(r"\{(\w)\.\.(\w)\}")
+
+
+def expand_word(text: str) -> list[str]:
+    """What the braces of a word stand for.
+
+    Raises:
+        GlobError: They stand for more than is looked at.
+    """
+    ranged = _RANGE.sub(_letters, text)
+    try:
+        return expand_braces(ranged)
+    except GlobError:
+        if "}" in ranged and ranged.count(",") > _MANY_COMMAS:
+            raise
+        return [text]
+
+
+def _letters(found: re.Match[str]) -> str:
+    begin, end = sorted(map(ord, found.groups()))
+    return "{" + ",".join(map(chr, range(begin, end + 1))) + "}"

@@ -11,23 +11,24 @@ import posixpath
 import re
 from contextlib import ExitStack, suppress
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from posixpath import normpath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.domain.person import DECIDING, decides
-from filepact.domain.policy import AccessRequest, EntryFilter
+from filepact.domain.policy import AccessRequest, EntryFilter, Policy
 from filepact.errors import ApprovalRequiredError, FilepactError, TooLargeError
 from filepact.fs.root import Root, look_at
 from filepact.fs.walk import TreeReader, is_ignored
 from filepact.text.glob import GlobError, expand_braces, literal_length
 from filepact.text.shell_command import read_command
-from filepact.text.shell_programs import FILTERS, SAYING
+from filepact.text.shell_programs import FILTERS, SAYING, expand_word, named_in, written_in
 from filepact.values import late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from filepact.domain.policy import Action, Decision, Verdict
+    from filepact.domain.policy import Action, Decision, NameFilter, Rule, Verdict
     from filepact.domain.tool_call import FileAccess, FileSearch, ToolCall
     from filepact.fs.root import PathInfo
     from filepact.text.shell_command import ShellCommand, ShellWord
@@ -40,32 +41,13 @@ _LARGEST: Final = (
 )  # bytes of a file that is looked through for a private key before it is read
 _MOST_COVERED: Final = 50_000  # names that are looked at for one search
 _MOST_OUTSIDE: Final = 10_000  # the same, outside the roots
-_MANY_COMMAS: Final = 10
-_RANGE: Final = late_regex(r"\{(\w)\.\.(\w)\}")
 _MOST_LOOKED_AT: Final = 100_000  # the same, for all that one call names
 _WORTH: Final = 15  # how many of them cost as much as one name that is followed
 _MOST_STARTS: Final = 8
 _DEPENDENCIES: Final = frozenset({"node_modules", "site-packages", ".venv", "venv"})
 """Folders of other people's packages, whose sample keys keep nobody from a search."""
 
-_NAME: Final = late_regex(r"(?<![\\\w.~/+%$-])[\w.~/+%$-]+|(?<=\\)[\w~/+%$-][\w.~/+%$-]*")
-_LITERAL: Final = late_regex(r"(?:(?<![\s\\\w.~/+%$-])|(?<=< ))[\w.~/+%$-]+(?![\s\w.~/+%$-])")
-_EXISTS: Final = late_regex(
-    r"""\b(?:exists|existsSync|is_?file|isfile)\(\s*['"][^'"\n]*['"]\s*\)|['"][^'"\n]*['"]\)\.(?:exists|is_file)\("""
-)
 _SCRATCH: Final = ("/tmp/", "/var/tmp/", "/private/tmp/")  # noqa: S108 - where nobody's project is
-_REMARKS: Final = late_regex(r"^[ \t]*(?:#|//)[ \t!].*$", re.MULTILINE)
-_LONG_TEXTS: Final = late_regex(
-    r"(\"{3}|'{3})(?=[^\n]{0,500}\n).*?\1|`[^`\n]{0,500}\n[^`]*`", re.DOTALL
-)
-_RUNS: Final = late_regex(
-    r"\b(?:system|popen|subprocess|child_process|exec\w*|eval|spawn\w*|sh|bash)\b"
-)
-_WRITTEN: Final = late_regex(
-    r"""(['"])(?P<a>[^'"\n]{1,200})\1(?=\s*(?:,\s*(?:mode\s*=\s*)?['"][rb]*[wax+]|\)\s*\.\s*(?:write_|unlink|touch|rename)))"""
-    r"""|\b(?:write\w*|append\w*|unlink\w*|remove|rm(?:Sync)?|truncate\w*|createWriteStream|rename\w*)\(\s*['"](?P<b>[^'"\n]{1,200})['"]"""
-    r"""|['"]>+\s*(?P<c>[^'"\s]{1,200})['"]"""
-)
 _FILEPACT: Final = late_regex(
     r"\bfilepact\b[^\n]{0,200}?\W("
     + "|".join(name for name, words in DECIDING.items() if not words)
@@ -113,10 +95,6 @@ class CallJudge:
         self._home = home
         self._left = _MOST_LOOKED_AT
         self._secrets: frozenset[str] | None = None
-        self._suspects = {
-            action: guard.policy.suspicion(action)
-            for action in ("read", "write", "create", "delete", "list")
-        }
 
     def judge(self, call: ToolCall) -> CallVerdict:
         """The verdict on a call; the first denial ends it."""
@@ -320,7 +298,7 @@ class CallJudge:
 
             walk = TreeReader(
                 *(root, base),
-                allow=_Covered(self._suspects[action], refused),
+                allow=_Covered(self._suspecting(root, action), refused),
                 ignore=ignores,
                 max_depth=None if deep else 1 + len(below),
                 most=min(_MOST_COVERED if root in self._guard.roots else _MOST_OUTSIDE, self._left),
@@ -374,7 +352,7 @@ class CallJudge:
     def _word(self, word: ShellWord, start: str) -> CallVerdict:
         action = _ACTIONS[word.use]
         try:
-            texts = _expanded(word.text) if word.pattern else [word.text]
+            texts = expand_word(word.text) if word.pattern else [word.text]
         except GlobError:
             return CallVerdict(
                 "ask", f"{word.text[:80]}: it stands for more names than can be checked"
@@ -422,22 +400,18 @@ class CallJudge:
 
     def _text(self, text: str, starts: Sequence[str]) -> CallVerdict:
         """What the rules say of the names in code or data: of files that are there, or anywhere outside."""
-        for found in _WRITTEN.finditer(text):
-            name = self._at_home(found["a"] or found["b"] or found["c"])
+        for each in written_in(text):
+            name = self._at_home(each)
             for start in starts:
                 said = self._named(posixpath.join(start, name), "write", name)
                 if said.verdict != "allow":
                     return said
-        plain = _REMARKS.sub("", text)
-        short = _LONG_TEXTS.sub("", plain)
-        names = _NAME
-        if not _RUNS.search(short):
-            plain = _EXISTS.sub("", short)
-            # In code that starts no program, a name stands by itself between its quotes.
-            names = _LITERAL if re.search("['\"]", short) else _NAME
-        for each in dict.fromkeys(names.findall(plain)):
-            name = self._at_home(each.rstrip(".").lstrip("$+%"))
-            if not any(map(self._suspects["read"], name.split("/"))):
+        suspects = self._suspecting(self._guard.roots[0], "read")
+        anywhere = self._guard.policy.suspicion("read")
+        for each in named_in(text):
+            name = self._at_home(each)
+            far = name[:1] == "/" or ".." in name
+            if not any(map(anywhere if far else suspects, name.split("/"))):
                 continue
             for start in starts if self._left > 0 else ():
                 self._left -= _WORTH
@@ -456,6 +430,13 @@ class CallJudge:
             self._secrets = frozenset(self._secret_names())
         return posixpath.basename(name).lower() in self._secrets
 
+    def _suspecting(self, root: Root, action: Action) -> NameFilter:
+        """A quick question about one part of a path; with rules about other folders it would be slow."""
+        policy = self._guard.policy
+        if root in self._guard.roots:
+            policy = _about(policy, root.path)
+        return policy.suspicion(action)
+
     def _secret_names(self) -> Iterator[str]:
         names: list[str] = []
         root = self._guard.roots[0]
@@ -470,7 +451,7 @@ class CallJudge:
 
         walk = TreeReader(
             *(root, "."),
-            allow=_Covered(self._suspects["read"], refused),
+            allow=_Covered(self._suspecting(root, "read"), refused),
             ignore=False,
             most=_MOST_COVERED,
         )
@@ -496,15 +477,27 @@ class CallJudge:
         return _SILENT
 
 
+@lru_cache(maxsize=4)
+def _about(policy: Policy, root: str) -> Policy:
+    """The rules that can say something about a folder."""
+
+    def kept(rule: Rule) -> bool:
+        return rule.root is None or _is_in(rule.root, root) or _is_in(root, rule.root)
+
+    return Policy([*filter(kept, policy.rules)], [*filter(kept, policy.fallbacks)])
+
+
 class _Covered(EntryFilter):
     """Asks of every name that a walk meets whether it is refused, and leaves none out but those."""
 
-    def __init__(self, suspects: Callable[[str], bool], refused: Callable[[str], bool]) -> None:
+    def __init__(self, suspects: NameFilter, refused: Callable[[str], bool]) -> None:
         super().__init__(lambda _path, _is_dir: True)
         self._suspects = suspects
         self._refuses = refused
 
     def among(self, prefix: str, keys: list[str]) -> list[str]:
+        if self._suspects.clears(keys):
+            return keys
         return [
             key
             for key in keys
@@ -565,26 +558,6 @@ def _literal_folder(pattern: str) -> str:
     return pattern[: literal_length(pattern)].rpartition("/")[0] or (
         "/" if pattern[:1] == "/" else ""
     )
-
-
-def _expanded(text: str) -> list[str]:
-    """What the braces of a word stand for.
-
-    Raises:
-        GlobError: They stand for more than is looked at.
-    """
-    ranged = _RANGE.sub(_letters, text)
-    try:
-        return expand_braces(ranged)
-    except GlobError:
-        if "}" in ranged and ranged.count(",") > _MANY_COMMAS:
-            raise
-        return [text]
-
-
-def _letters(found: re.Match[str]) -> str:
-    begin, end = sorted(map(ord, found.groups()))
-    return "{" + ",".join(map(chr, range(begin, end + 1))) + "}"
 
 
 def _accepts(only: Sequence[str], without: Sequence[str], *, hidden: bool) -> Callable[[str], bool]:
