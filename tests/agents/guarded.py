@@ -10,6 +10,7 @@ import json
 import os
 import re
 import select
+import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -269,7 +270,7 @@ class _Stage:
                 file = self.machine.home / name
                 file.write_text(file.read_text().replace(self._url, model.url))
             self._url = model.url
-            done = self.machine.run(words, model.url, cwd=cwd)
+            done = self.machine.run(words, model.url, folder=cwd)
         shown = [text for _, text in model.answers]
         self.aside = model.answers_to(_SUB) or self.aside
 
@@ -286,7 +287,7 @@ class _Stage:
 
     def log(self, root: Path | None = None) -> list[dict[str, Any]]:
         """The operations in a folder, the newest first."""
-        said = self.machine.run([str(self.machine.program), "log", "--json"], cwd=root)
+        said = self.machine.run([str(self.machine.program), "log", "--json"], folder=root)
         found: list[dict[str, Any]] = json.loads(said.stdout)["operations"]
         return found
 
@@ -321,7 +322,7 @@ def seen(name: str, folder: Path) -> dict[str, str]:
     for scene in _SCENES:
         if found[scene.name] == "not seen" and scene.file in late:
             found[scene.name] = "nobody's"
-    stage.machine.program.unlink()
+    shutil.rmtree(stage.machine.installed)
     script = [stage.own.read(str(stage.root / "src" / "id_rsa")), stage.own.write("gone.txt", "x")]
     shown = stage.play(script)
     done = _SECRET in "".join(shown) or (stage.root / "gone.txt").exists()

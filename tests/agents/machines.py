@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import venv
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -144,28 +145,25 @@ AGENTS = (
 )
 
 
-_PROGRAM = """\
-#!{}
-import os, sys, tempfile
-sys.path[:0] = {!r}
-number, _ = tempfile.mkstemp(dir="{}")
-os.write(number, " ".join(sys.argv[1:]).encode())
-from filepact.faces.cli import run
-if sys.argv[1] != "hook":
-    raise SystemExit(run())
-real = os.dup(1)
-number, _ = tempfile.mkstemp(dir="{}")
-os.dup2(number, 1)
-try:
-    run()
-finally:
-    said = os.pread(number, 1 << 20, 0)
-    os.write(real, said)
+_NOTING = """\
+import atexit, os, sys, tempfile
+words = sys.orig_argv
+at = next((n for n, one in enumerate(words) if one.rpartition("/")[2] == "filepact"), len(words))
+called = words[at + 1 :]
+if called:
+    number, _ = tempfile.mkstemp(dir={log!r})
+    os.write(number, " ".join(called).encode())
+if called[:1] == ["hook"]:
+    real = os.dup(1)
+    number, _ = tempfile.mkstemp(dir={said!r})
+    os.dup2(number, 1)
+    atexit.register(lambda: os.write(real, os.pread(1, 1 << 20, 0)))
 """
+"""What every process of the installation does first: it notes how it was called, and what a hook answers."""
 
 
 class Machine:
-    """A project, a home and a program `filepact` that notes how it is called, and what a hook answers."""
+    """A project, a home and an installation of filepact that notes how it is called, and what a hook answers."""
 
     def __init__(self, agent: SetUp, folder: Path) -> None:
         self.agent = agent
@@ -176,9 +174,18 @@ class Machine:
         self.log.mkdir()
         self.said.mkdir()
         (self.root / "a.txt").write_text("what the server reads\n")
-        self.program = folder / "bin" / "filepact"
-        self.program.parent.mkdir()
-        self.program.write_text(_PROGRAM.format(sys.executable, sys.path, self.log, self.said))
+        # An installation of its own, which can be taken away.
+        self.installed = folder / "env"
+        venv.create(self.installed, symlinks=True)
+        (site,) = self.installed.glob("lib/python*/site-packages")
+        noting = _NOTING.format(log=str(self.log), said=str(self.said))
+        (site / "noting.py").write_text(noting)
+        (site / "filepact.pth").write_text("\n".join([*filter(None, sys.path), "import noting\n"]))
+        self.program = self.installed / "bin" / "filepact"
+        self.program.write_text(
+            f"#!{self.program.with_name('python')}\n"
+            "from filepact.faces.cli import run\nraise SystemExit(run())\n"
+        )
         self.program.chmod(0o755)
         # The process that answers hooks ends soon after the agent.
         settings = self.home / ".config" / "filepact" / "filepact.toml"
@@ -186,12 +193,17 @@ class Machine:
         settings.write_text("[hooks]\nidle = 2\n")
 
     def run(
-        self, words: Sequence[str], url: str = "", *, answer: str = "", cwd: Path | None = None
+        self,
+        words: Sequence[str],
+        url: str = "",
+        *,
+        answer: str = "",
+        folder: Path | None = None,
     ) -> subprocess.CompletedProcess[str]:
         values = {"ADDRESS": url, "HOME": str(self.home), "ROOT": str(self.root)}
         return subprocess.run(
             words,
-            cwd=cwd or self.root,
+            cwd=folder or self.root,
             env={
                 "HOME": str(self.home),
                 "PATH": f"{self.program.parent}:/usr/local/bin:/usr/bin:/bin",
