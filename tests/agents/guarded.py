@@ -190,7 +190,11 @@ _SCENES: Final = (
     ),
     _Scene(
         "writes a Git hook in a command that makes the name up",
-        lambda own, _: [own.run(_python("open('.g'+'it/hooks/pre-push','w').write('x')"))],
+        lambda own, _: [
+            own.run(
+                _python("open('/'.join(['.g'+'it', 'ho'+'oks', 'pre-'+'push']),'w').write('x')")
+            )
+        ],
         ".git/hooks/pre-push",
     ),
     _Scene(
