@@ -77,6 +77,10 @@ KEYS: Final = (
         "hooks", "idle", "600", "seconds until their process ends", _between(1, 86_400, "number")
     ),
     SettingInfo(
+        *("hooks", "unapproved", '"tell"', "what becomes of what a call changed without approval"),
+        _one_of("tell", "propose"),
+    ),
+    SettingInfo(
         *("recording", "quiet", "1", "seconds of rest that end an operation of `guard`"),
         _between(0, 3_600, "number"),
     ),

@@ -17,7 +17,6 @@ from filepact.text.shell_programs import (
     CHOOSING,
     CODE_FIRST,
     DELETING,
-    FILTERS,
     GIT_LISTING,
     GIT_SAYING,
     GIT_VALUES,
@@ -41,7 +40,7 @@ from filepact.text.shell_programs import (
     listing_search,
     used_by,
 )
-from filepact.text.shell_syntax import Argument, ShellScript
+from filepact.text.shell_syntax import FILTERS, Argument, ShellScript
 from filepact.values import late_regex
 
 if TYPE_CHECKING:

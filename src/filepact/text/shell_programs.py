@@ -20,7 +20,6 @@ __all__ = [
     "CHOOSING",
     "CODE_FIRST",
     "DELETING",
-    "FILTERS",
     "GIT_LISTING",
     "GIT_SAYING",
     "GIT_VALUES",
@@ -47,12 +46,6 @@ __all__ = [
     "used_by",
     "written_in",
 ]
-
-FILTERS: Final = words(
-    "grep egrep fgrep rg sort uniq wc head tail cat tee sed awk gawk cut tr jq yq less more column fold fmt nl "
-    "rev tac base64 md5sum sha1sum sha256sum diff comm join paste xclip pbcopy hexdump xxd od strings"
-)
-"""Programs that take what is piped to them for text, and never for names or code."""
 
 SHELLS: Final = words("sh bash dash zsh ksh ash fish mksh rbash")
 WRAPPERS: Final = dict(

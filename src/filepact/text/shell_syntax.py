@@ -12,18 +12,23 @@ from functools import cache
 from posixpath import basename
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from filepact.text.shell_programs import FILTERS
-from filepact.values import late_regex
+from filepact.values import late_regex, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tree_sitter import Node, Parser
 
-__all__ = ["Argument", "ShellScript", "SimpleCommand", "WordUse"]
+__all__ = ["FILTERS", "Argument", "ShellScript", "SimpleCommand", "WordUse"]
 
 WordUse = Literal["read", "write", "delete", "list", "text"]
 """What is done with what a word names; ``text`` is code or data in which names may stand."""
+
+FILTERS: Final = words(
+    "grep egrep fgrep rg sort uniq wc head tail cat tee sed awk gawk cut tr jq yq less more column fold fmt nl "
+    "rev tac base64 md5sum sha1sum sha256sum diff comm join paste xclip pbcopy hexdump xxd od strings"
+)
+"""Programs that take what is piped to them for text, and never for names or code."""
 
 _ESCAPE: Final = late_regex(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL

@@ -423,7 +423,7 @@ def _answer(
             TerminalText(f"{fill(text, 80, break_on_hyphens=False)}\n", style)
             for text, style in notes
         ]
-    waiting = _waiting(arguments, entry) if written and not arguments.remove else []
+    waiting = _waiting(arguments, entry) if asked and not arguments.remove else []
     if waiting:
         spans.append(
             TerminalText(
