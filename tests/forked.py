@@ -240,7 +240,7 @@ def _become(request: dict[str, Any], files: Sequence[int]) -> list[str]:
 def main() -> NoReturn:
     import filepact  # noqa: PLC0415
     from filepact.config.layers import RuleSet  # noqa: PLC0415
-    from filepact.faces.cli import run as command  # noqa: PLC0415
+    from filepact.faces.cli import perform  # noqa: PLC0415
 
     for module in pkgutil.walk_packages(filepact.__path__, "filepact."):
         if not module.name.endswith("__main__"):
@@ -250,9 +250,9 @@ def main() -> NoReturn:
     line = socket.socket(fileno=int(sys.orig_argv[-1]))
     gc.collect()
     gc.freeze()
-    sys.argv[1:] = _serve(line)
+    words = sys.argv[1:] = _serve(line)
     try:
-        status = command()
+        status = perform(words, alone=True)
     except BaseException:  # noqa: BLE001 - as the interpreter does it
         traceback.print_exc()
         status = 1

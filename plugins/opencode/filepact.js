@@ -1,27 +1,46 @@
 // The plugin of filepact for OpenCode: copy it to ~/.config/opencode/plugin/, with `filepact` on the PATH.
 import { spawn } from "node:child_process"
+import { existsSync } from "node:fs"
+import { isAbsolute, join, relative } from "node:path"
 
 const HOOK = ["filepact", "hook", "opencode"]
 const EVENTS = ["tool.execute.before", "tool.execute.after", "chat.message", "session.created", "session.idle"]
+const BEFORE = ["tool.execute.before"]
+const GONE = "filepact is gone: install it again, or remove its hooks: ~/.config/opencode/plugin/filepact.js"
 const turns = {}
 // One plugin may be installed for all projects and one for this: a text of both is shown once.
 const shown = (globalThis[Symbol.for("filepact.shown")] ??= new WeakMap())
 
-function ask(event, facts) {
+// By its name it is none of the project's own.
+function program(inside) {
+  const [name] = HOOK
+  if (isAbsolute(name)) return name
+  const paths = (process.env.PATH ?? "").split(":").map((folder) => join(folder, name))
+  const found = paths.find(existsSync) ?? ""
+  const own = inside.some((folder) => !relative(folder, found).startsWith(".."))
+  return isAbsolute(found) && !own ? found : ""
+}
+
+function ask(event, inside, facts) {
   if (!EVENTS.includes(event)) return Promise.resolve({})
+  const failed = (why) => {
+    const text = `${GONE} (${why})`
+    return BEFORE.includes(event) ? { decision: "deny", reason: text } : { message: text }
+  }
   return new Promise((done) => {
-    const hook = spawn(HOOK[0], [...HOOK.slice(1), "--event", event], {
+    const hook = spawn(program(inside) || "/dev/null", [...HOOK.slice(1), "--event", event], {
       cwd: facts.cwd,
       stdio: ["pipe", "pipe", "inherit"],
+      env: Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("PYTHON"))),
     })
     let said = ""
     hook.stdout.on("data", (part) => (said += part))
-    hook.on("error", (error) => done({ message: `filepact could not be started: ${error.message}` }))
-    hook.on("close", () => {
+    hook.on("error", (error) => done(failed(error.message)))
+    hook.on("close", (code) => {
       try {
-        done(said ? JSON.parse(said) : {})
-      } catch {
-        done({ message: "filepact gave no answer that can be read" })
+        done(code === 0 ? JSON.parse(said || "{}") : failed(`its hook ended with ${code}`))
+      } catch (error) {
+        done(failed(error.message))
       }
     })
     hook.stdin.on("error", () => {})
@@ -29,9 +48,10 @@ function ask(event, facts) {
   })
 }
 
-export const Filepact = async ({ client, directory }) => {
+export const Filepact = async ({ client, directory, worktree }) => {
+  const inside = [directory, worktree ?? directory].filter((folder) => folder !== "/")
   async function tell(of, event, session, facts = {}) {
-    const said = await ask(event, {
+    const said = await ask(event, inside, {
       session_id: session ?? "",
       turn_id: turns[session] ?? "",
       cwd: directory,

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import filepact
-from filepact.faces.cli import main, run
-from filepact.faces.cli.hosts import own_command
+from filepact.faces.cli import isolated_command, main, run
 from filepact.faces.cli.main import build_parser, parse
 from filepact.faces.cli.parser import CommandError
 from tests.architecture.manual import COMPLETIONS
@@ -273,7 +272,9 @@ def test_the_bash_script_completes_commands_and_options() -> None:
 
 
 def test_the_command_in_the_lines_can_be_started() -> None:
-    done = subprocess.run([*own_command(), "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [*isolated_command(), "--version"], capture_output=True, text=True, check=True
+    )
     assert done.stdout.startswith("filepact ")
 
 

@@ -14,8 +14,8 @@ import pytest
 from filepact.app import journal_roots, open_workspace, read_answers, write_answers
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
+from filepact.faces.cli import isolated_command
 from filepact.faces.cli.acp import _sessions
-from filepact.faces.cli.hosts import own_command
 from filepact.faces.cli.programs import CHANGEABLE, Programs
 
 GREETING = {
@@ -249,7 +249,7 @@ def test_no_module_of_the_folder_that_one_stands_in_is_taken_for_ours(
     monkeypatch.setattr(sys, "argv", ["python"])
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    first, *words = own_command()
+    first, *words = isolated_command()
     assert first == str(tmp_path / "python")
     done = subprocess.run(
         [python, *words, "--version"],

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.faces.cli import isolated_command
 from filepact.faces.cli.doctor import check_agents
-from filepact.faces.cli.hosts import host_place, own_command
+from filepact.faces.cli.hosts import host_place
 
 if TYPE_CHECKING:
     from filepact.faces.cli.render import CheckResult
@@ -104,7 +105,7 @@ def test_a_hook_that_is_named_by_the_path_is_run_and_answers(
     cli: CommandLine, programs: Path
 ) -> None:
     ends_soon()
-    (programs / "filepact").symlink_to(own_command()[0])
+    (programs / "filepact").symlink_to(Path(sys.executable).with_name("filepact"))
     cli("setup", "opencode", "--team", "--write", "--unattended")
     # As somebody else of the team has it, who has not run it.
     plugin = cli.root / ".opencode" / "plugin" / "filepact.js"
@@ -205,6 +206,6 @@ def test_hooks_that_the_agents_own_setting_has_switched_off_guard_nothing(
 def test_a_hook_whose_program_is_gone_guards_nothing(cli: CommandLine) -> None:
     cli("setup", "claude", "--write", "--unattended")
     file = Path.home() / ".claude" / "settings.json"
-    file.write_text(file.read_text().replace(own_command()[0], "/gone/bin/filepact"))
+    file.write_text(file.read_text().replace(isolated_command()[0], "/gone/bin/filepact"))
     assert unguarded(cli, "claude")
     assert level(cli, "claude") == "warn"

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from filepact.faces.cli import isolated_command
 from filepact.faces.cli import setup as command
 from filepact.faces.cli.connections import connections
-from filepact.faces.cli.hosts import HOSTS, host_place, own_command
+from filepact.faces.cli.hosts import HOSTS, host_place
 from filepact.faces.hooks.agents import AGENTS
 from filepact.text import json_edit
 from tests import forked
@@ -138,7 +139,7 @@ def test_a_server_entry_names_a_command_that_serves_this_folder(
     words = [words, *value["args"]] if isinstance(words, str) else words
     folder = "." if host.user_wide and host.inside else str(cli.root)
     # The journal is the one that this command was told of.
-    assert words == [*own_command(), "mcp", folder, "--state", str(cli.state)]
+    assert words == [*isolated_command(), "mcp", folder, "--state", str(cli.state)]
 
 
 @pytest.mark.slow(after=2, measured=True)
@@ -450,7 +451,7 @@ def test_the_command_that_will_run_is_shown_once_and_whole(
     cli: CommandLine, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    line = f"{own_command()[0]} hook {name} --where-set-up --state {cli.state}"
+    line = f"{isolated_command()[0]} hook {name} --where-set-up --state {cli.state}"
     said = cli("setup", name).out
     assert said.count(line) == 1
     assert f"  {line}" in said.splitlines()
@@ -618,7 +619,12 @@ def test_a_plugin_calls_the_hook_of_this_command(cli: CommandLine) -> None:
     found = re.search(r"const HOOK = (.*)", text)
     assert found
     words = json.loads(found[1])
-    assert words[: len(own_command()) + 3] == [*own_command(), "hook", "opencode", "--where-set-up"]
+    assert words[: len(isolated_command()) + 3] == [
+        *isolated_command(),
+        "hook",
+        "opencode",
+        "--where-set-up",
+    ]
     assert '"tool.execute.before"' in text.partition("const EVENTS = ")[2].partition("\n")[0]
 
 
@@ -631,13 +637,13 @@ def test_a_file_that_a_team_shares_names_no_path_of_this_machine_where_the_shell
         one for one in host.files("own-tools" if host.hooks else None, team=True) if one.shared
     ]
     before = "\n".join(cli.json("setup", name, "--team")["notes"])
-    (tmp_path / "filepact").symlink_to(own_command()[0])
+    (tmp_path / "filepact").symlink_to(Path(sys.executable).with_name("filepact"))
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     written = write(cli, name, "--team", "--write")
     texts = [host_place(one.path, cli.root).read_text() for one in shared]
     # This test has a state folder of its own, which is told to the entries.
     texts = [text.replace(str(cli.state), "STATE") for text in texts]
-    paths = [text for text in texts if str(tmp_path) in text or own_command()[0] in text]
+    paths = [text for text in texts if str(tmp_path) in text or isolated_command()[0] in text]
     assert paths == ([] if host.terminal else texts)
     assert shared[0].path in before
     assert "--state" in "\n".join(written["notes"]) or not host.terminal
@@ -651,7 +657,7 @@ def test_another_filepact_on_the_path_is_not_taken_for_this_one(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     write(cli, "claude", "--write")
     entry = json.loads((cli.root / ".mcp.json").read_text())["mcpServers"]["filepact"]
-    assert entry["command"] == own_command()[0]
+    assert entry["command"] == isolated_command()[0]
     assert entry["args"][:2] == ["mcp", str(cli.root)]
 
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import InvalidParamsError, NotFoundError, ReadFailedError
 from filepact.faces.acp.proxy.start import AgentProcess
+from filepact.faces.cli import isolated_command
 from filepact.faces.cli.context import find_context
-from filepact.faces.cli.hosts import check_lasting, entry_options, own_command
+from filepact.faces.cli.hook_command import check_lasting, entry_options
 from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain
 from filepact.values import dataclass
 from filepact.wire.framing import ByteLineReader
@@ -402,7 +403,7 @@ def lines_for_editors(arguments: Namespace) -> CommandAnswer:
     agent = agent_command("gemini --acp" if arguments.agent is None else arguments.agent)
     context = find_context(arguments)
     command, serving = (
-        own_command(),
+        isolated_command(),
         ["acp", *entry_options(arguments, context.state), "--", *agent],
     )
     check_lasting(command)

@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from filepact.config.folders import read_set_up, set_up_root, state_folder
 from filepact.errors import FilepactError, InvalidParamsError
-from filepact.faces.cli.host_files import held, hook_lines
+from filepact.faces.cli import isolated_command
+from filepact.faces.cli.hook_command import NAMED, command_lines, hook_lines
+from filepact.faces.cli.host_files import held
 from filepact.faces.cli.hosts import (
     HOSTS,
-    NAMED,
     Guarding,
     Host,
     HostFile,
+    hook_wants,
     hook_words,
     host_place,
-    own_command,
 )
 from filepact.faces.cli.screen import CommandAnswer, TerminalText
 from filepact.text.settings_edit import OWN
@@ -250,20 +251,21 @@ def fire_hook(one: Connection, options: Sequence[str], here: Path) -> str:
     from filepact.faces.hooks.client import PROBE  # noqa: PLC0415 - only the doctor asks
 
     host = one.host
-    words = [*own_command(), "hook", host.name]
+    words, named = [*isolated_command(), "hook", host.name], [*NAMED, "hook", host.name]
     modes: tuple[list[str], ...] = ([], ["--strict"], ["--record"])
     usual = [hook_words(host, here, options)]
-    for command in (words, [*NAMED, *words[-2:]]):
+    for command in (words, named):
         for root in ([], ["--root", one.root], ["--root", str(here)]):
             usual += [[*command, *mode, *root, *options] for mode in modes]
-    usual += [[*NAMED, *words[-2:]]]
-    known = [written(each) for written in (shlex.join, json.dumps) for each in usual]
-    if not all(line.partition(" --event ")[0] in known for line in one.hooks):
+    known = {json.dumps(each) for each in usual}
+    if (hooks := host.hooks) is not None:
+        files = [hooks.wanted(path)[0] for path in ("", hooks.team, hooks.former)]
+        wanted = [hook_wants(hooks, file, each) for file in files for each in usual]
+        known.update(line for each in wanted for line in command_lines(each))
+    if not all(line in known for line in one.hooks):
         return "is not the one of this filepact"
-    named = (NAMED[0], f'["{NAMED[0]}"')
-    if not one.reachable or (
-        any(line.startswith(named) for line in one.hooks) and not shutil.which(NAMED[0])
-    ):
+    by_name = any("command -v" in line or f'["{NAMED[0]}"' in line for line in one.hooks)
+    if not one.reachable or (by_name and not shutil.which(NAMED[0])):
         return "is not found: no filepact is on the PATH"
     call = {
         "session_id": PROBE,

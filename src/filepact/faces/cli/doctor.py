@@ -23,10 +23,11 @@ from filepact.config.layers import SettingsSource
 from filepact.config.person import read_settings, read_trust, rule_files, settings_file
 from filepact.config.rule_files import find_problems
 from filepact.errors import FilepactError
+from filepact.faces.cli import isolated_command
 from filepact.faces.cli.audit import check_accounts
 from filepact.faces.cli.connections import connections, fire_hook, last_heard
 from filepact.faces.cli.context import find_context, opened
-from filepact.faces.cli.hosts import entry_options, own_command
+from filepact.faces.cli.hook_command import entry_options
 from filepact.faces.cli.render import CheckResult, age, count, size
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
 from filepact.faces.cli.servers import check_servers
@@ -178,7 +179,7 @@ def _unremarkable(one: CheckResult) -> bool:
 
 def check_programs() -> Iterator[CheckResult]:
     """Python, this program, and the packages it stands on."""
-    yield CheckResult("filepact", "ok", f"{VERSION}, started by {' '.join(own_command())}")
+    yield CheckResult("filepact", "ok", f"{VERSION}, started by {' '.join(isolated_command())}")
     yield CheckResult("python", "ok", f"{platform.python_version()} on {platform.system()}")
     if sys.platform != "linux":
         yield CheckResult(

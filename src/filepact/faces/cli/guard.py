@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ from filepact.errors import (
     StateFailedError,
     TimedOutError,
 )
+from filepact.faces.cli import isolated_command
 from filepact.faces.cli.context import CommandContext, find_context
 from filepact.faces.cli.render import count
 from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain
@@ -168,7 +168,7 @@ def _told(state: dict[str, Any]) -> dict[str, object]:
 def _detach(arguments: Namespace, context: CommandContext, lock: GuardLock) -> CommandAnswer:
     """Start a guard in a session of its own, and wait until it looks."""
     (root,) = context.roots
-    words = [sys.executable, "-P", "-m", "filepact", "guard", root, "--state", context.state]
+    words = [*isolated_command(), "guard", root, "--state", context.state]
     if arguments.config:
         words += ["--config", str(Path(arguments.config).absolute())]
     process = subprocess.Popen(  # noqa: S603 - this very program

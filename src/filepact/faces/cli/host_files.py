@@ -21,6 +21,7 @@ from filepact.errors import (
     ReadFailedError,
     TooLargeError,
 )
+from filepact.faces.cli.hook_command import is_hook
 from filepact.faces.cli.hosts import HostFile, host_place
 from filepact.text.lines import adopt_line_ends
 from filepact.text.settings_edit import (
@@ -31,7 +32,7 @@ from filepact.text.settings_edit import (
     read_settings_text,
     take_out,
 )
-from filepact.values import asdict, dataclass, late_regex, replace
+from filepact.values import asdict, dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,7 +43,6 @@ __all__ = [
     "digest",
     "find_file",
     "held",
-    "hook_lines",
     "plan_file",
     "read_file",
     "read_record",
@@ -171,7 +171,7 @@ def plan_file(
             origin = _edited(
                 file.data,
                 lambda text: take_out(
-                    text, _merged(everything), form, change=change, is_ours=_is_hook
+                    text, _merged(everything), form, change=change, is_ours=is_hook
                 ),
             )
             if known is not None and known.origin is None and _is_empty(origin, form):
@@ -248,32 +248,6 @@ def held(file: HostFile, project: Path) -> Any:
         return _value(found.data, file.kind)
     except ValueError as error:
         raise InvalidParamsError(f"{found.shown}: {error}") from None
-
-
-_HOOK: Final = late_regex(
-    r"filepact\S*\s(?:.*\s)?hook (?:claude|codex|gemini|copilot|cursor)(?:\s|$)"
-)
-
-
-def _is_hook(item: object) -> bool:
-    """Whether an item of a list of hooks runs `filepact hook`, of whichever version, and nothing else."""
-    lines = _lines(item)
-    return bool(lines) and all(_HOOK.search(line) for line in lines)
-
-
-def hook_lines(items: object) -> list[str]:
-    """The command lines in a list of hooks that run `filepact hook`."""
-    return [line for line in _lines(items) if _HOOK.search(line)]
-
-
-def _lines(item: object) -> list[str]:
-    """The command lines in an item of a list of hooks."""
-    if isinstance(item, list):
-        return [line for one in item for line in _lines(one)]
-    if not isinstance(item, dict):
-        return []
-    own = [one for key, one in item.items() if key in ("command", "bash") and isinstance(one, str)]
-    return own + [line for one in item.values() for line in _lines(one)]
 
 
 def digest(data: bytes) -> str:

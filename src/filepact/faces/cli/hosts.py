@@ -1,7 +1,8 @@
 """Agents and editors that filepact knows: which files each reads, and what it wants in them.
 
 All of it is data.  In strings ``{program}`` stands for the program that starts filepact and ``{hook}``
-for the line that a hook runs; the item ``{arguments}`` of a list, for what follows the program.
+for the line that a hook runs, ``{or}`` for what is done where that fails; the item ``{arguments}`` of a
+list, for what follows the program.
 """
 
 from __future__ import annotations
@@ -14,34 +15,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.config.folders import state_folder
-from filepact.errors import NotFoundError
+from filepact.faces.cli import isolated_command
+from filepact.faces.cli.hook_command import EXIT, GONE, NAMED, filled, hook_text
 from filepact.text.settings_edit import OWN
 from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Mapping, Sequence
 
     from filepact.text.settings_edit import SettingsFormat
 
 __all__ = [
+    "GUARDS",
     "HOSTS",
     "NAMED",
     "Guarding",
     "Host",
     "HostEvents",
     "HostFile",
-    "check_lasting",
     "command_in",
-    "entry_options",
+    "hook_wants",
     "hook_words",
     "host_place",
-    "own_command",
 ]
 
 Guarding = Literal["own-tools", "only-filepact", "record"]
 """How far a host's own tools are guarded: by hooks, by hooks and without those that write, or only
 recorded."""
+
+GUARDS: Final[tuple[Guarding, ...]] = ("own-tools", "only-filepact", "record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class HostEvents:
         former: Another one of the project, in which earlier versions put them.
         upwards: Whether the project's file counts in the folders below it as well.
         plain: Whether the host reads its file only if that has no comments, and else says nothing.
+        deny: What is printed to refuse a call; empty where an exit code of 2 does so.
         off: By what the host itself is told to call none: files, the keys of a setting, and its value.
     """
 
@@ -96,6 +99,7 @@ class HostEvents:
     upwards: bool = False
     plain: bool = False
     off: tuple[tuple[tuple[str, ...], str, bool], ...] = ()
+    deny: str = ""
 
     def wanted(self, path: str = "") -> tuple[HostFile, ...]:
         """The files with the hooks: the person's, or that of a project."""
@@ -103,9 +107,12 @@ class HostEvents:
         files = () if path else self.files
         path = path or self.path
         if isinstance(self.entry, str):
-            text = self.entry.replace("{events}", json.dumps(events))
+            text = filled(self.entry, {"{events}": json.dumps(events)})
             return (HostFile(path, text, "text"), *files)
-        lists = {event: [_with_event(self.entry, event)] for event in events}
+        lists: dict[str, Any] = {}
+        for event in events:
+            way = "{refuse}" if event in self.before else "exit 0"
+            lists[event] = [filled(self.entry, {"{event}": event, "{or}": way})]
         return (HostFile(path, {**self.beside, "hooks": lists}), *files)
 
 
@@ -170,18 +177,15 @@ class Host:
         return found
 
 
-def _with_event(value: Any, event: str) -> Any:
-    if isinstance(value, dict):
-        return {key: _with_event(one, event) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_with_event(one, event) for one in value]
-    return value.replace("{event}", event) if isinstance(value, str) else value
-
-
 _ENTRY: Final = {"command": "{program}", "args": ["{arguments}"]}
 _SERVERS: Final = {"mcpServers": {OWN: _ENTRY}}
-_GROUP: Final = {"matcher": "*", "hooks": [{"type": "command", "command": "{hook}"}]}
-_BY_EVENT: Final = "{hook} --event {event}"
+
+
+def _group(command: str = "{hook} || {or}") -> dict[str, Any]:
+    return {"matcher": "*", "hooks": [{"type": "command", "command": command}]}
+
+
+_BY_EVENT: Final = "{hook} --event {event} || {or}"
 
 _DESKTOP: Final = (
     "~/Library/Application Support/Claude" if sys.platform == "darwin" else "~/.config/Claude"
@@ -198,28 +202,47 @@ _CLAUDE_MANAGED: Final = (
 _PLUGIN: Final = """\
 // Written by `filepact setup opencode`; `filepact setup opencode --remove` takes it away.
 import { spawn } from "node:child_process"
+import { existsSync } from "node:fs"
+import { isAbsolute, join, relative } from "node:path"
 
 const HOOK = {hook}
 const EVENTS = {events}
+const BEFORE = {before}
+const GONE = "{gone}"
 const turns = {}
 // One plugin may be installed for all projects and one for this: a text of both is shown once.
 const shown = (globalThis[Symbol.for("filepact.shown")] ??= new WeakMap())
 
-function ask(event, facts) {
+// By its name it is none of the project's own.
+function program(inside) {
+  const [name] = HOOK
+  if (isAbsolute(name)) return name
+  const paths = (process.env.PATH ?? "").split(":").map((folder) => join(folder, name))
+  const found = paths.find(existsSync) ?? ""
+  const own = inside.some((folder) => !relative(folder, found).startsWith(".."))
+  return isAbsolute(found) && !own ? found : ""
+}
+
+function ask(event, inside, facts) {
   if (!EVENTS.includes(event)) return Promise.resolve({})
+  const failed = (why) => {
+    const text = `${GONE} (${why})`
+    return BEFORE.includes(event) ? { decision: "deny", reason: text } : { message: text }
+  }
   return new Promise((done) => {
-    const hook = spawn(HOOK[0], [...HOOK.slice(1), "--event", event], {
+    const hook = spawn(program(inside) || "/dev/null", [...HOOK.slice(1), "--event", event], {
       cwd: facts.cwd,
       stdio: ["pipe", "pipe", "inherit"],
+      env: Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("PYTHON"))),
     })
     let said = ""
     hook.stdout.on("data", (part) => (said += part))
-    hook.on("error", (error) => done({ message: `filepact could not be started: ${error.message}` }))
-    hook.on("close", () => {
+    hook.on("error", (error) => done(failed(error.message)))
+    hook.on("close", (code) => {
       try {
-        done(said ? JSON.parse(said) : {})
-      } catch {
-        done({ message: "filepact gave no answer that can be read" })
+        done(code === 0 ? JSON.parse(said || "{}") : failed(`its hook ended with ${code}`))
+      } catch (error) {
+        done(failed(error.message))
       }
     })
     hook.stdin.on("error", () => {})
@@ -227,9 +250,10 @@ function ask(event, facts) {
   })
 }
 
-export const Filepact = async ({ client, directory }) => {
+export const Filepact = async ({ client, directory, worktree }) => {
+  const inside = [directory, worktree ?? directory].filter((folder) => folder !== "/")
   async function tell(of, event, session, facts = {}) {
-    const said = await ask(event, {
+    const said = await ask(event, inside, {
       session_id: session ?? "",
       turn_id: turns[session] ?? "",
       cwd: directory,
@@ -288,7 +312,7 @@ HOSTS: Final = (
                 *("PostToolUse", "PostToolUseFailure", "UserPromptSubmit"),
                 *("SessionStart", "SessionEnd", "Stop"),
             ),
-            entry=_GROUP,
+            entry=_group(),
         ),
         only=(
             HostFile(
@@ -317,7 +341,8 @@ HOSTS: Final = (
             "~/.codex/hooks.json",
             before=("PreToolUse",),
             after=("PostToolUse", "UserPromptSubmit", "SessionStart", "Stop"),
-            entry=_GROUP,
+            # It takes the person's shell, which may be of any kind.
+            entry=_group('/bin/sh -c \'"$0" "$@" || {or}\' {hook}'),
             files=(HostFile("~/.codex/config.toml", {"features": {"hooks": True}}, "toml"),),
             off=((("~/.codex/config.toml",), "features.hooks", False),),
         ),
@@ -328,7 +353,7 @@ HOSTS: Final = (
                 "toml",
             ),
         ),
-        trust="Codex runs no new hook before you trust it: start codex, type /hooks and press t.",
+        trust="Codex runs no new or changed hook before you trust it: start codex, type /hooks and press t.",
     ),
     Host(
         name="gemini",
@@ -348,7 +373,7 @@ HOSTS: Final = (
             ),
             before=("BeforeTool",),
             after=("AfterTool", "BeforeAgent", "AfterAgent", "SessionStart", "SessionEnd"),
-            entry=_GROUP,
+            entry=_group(),
         ),
         only=(
             HostFile(
@@ -411,6 +436,7 @@ HOSTS: Final = (
                 *("agentStop", "sessionStart", "sessionEnd"),
             ),
             entry={"type": "command", "bash": _BY_EVENT},
+            deny='{"permissionDecision":"deny","permissionDecisionReason":"{gone}"}',
             beside={"version": 1},
         ),
         by_hand="Start it as: copilot --excluded-tools=bash,create,edit,apply_patch",
@@ -437,6 +463,7 @@ HOSTS: Final = (
                 *("beforeSubmitPrompt", "sessionStart", "sessionEnd", "stop"),
             ),
             entry={"command": _BY_EVENT},
+            deny='{"permission":"deny","user_message":"{gone}","agent_message":"{gone}"}',
             beside={"version": 1},
         ),
         trust="Cursor starts the server once you switch it on in its settings, under MCP.",
@@ -516,48 +543,16 @@ def host_place(path: str, project: Path) -> Path:
     return Path(path).expanduser() if path.startswith("~") else project / path
 
 
-NAMED: Final = ("filepact",)
-"""The command as it is written where a team reads it: no path of one machine."""
-
-_CACHES: Final = ("/.cache/", "/Library/Caches/", "/uv/archive-v0/", "/pipx/.cache/")
-
-
-def own_command() -> tuple[str, ...]:
-    """The command that starts this installation of filepact from any folder."""
-    started = Path(sys.argv[0]).absolute()
-    # Beside the interpreter first: the search path may lead to another installation.
-    for candidate in (started, Path(sys.executable).with_name("filepact")):
-        if candidate.name == "filepact" and os.access(candidate, os.X_OK):
-            return (str(candidate),)
-    found = shutil.which("filepact")
-    return (str(Path(found).absolute()),) if found else (sys.executable, "-P", "-m", "filepact")
-
-
 def command_in(host: Host, file: HostFile) -> tuple[str, ...]:
     """The command that starts this installation from a file of a host.
 
     In a file that a team shares it is a name, where the shell finds this installation by it.
     """
-    own = own_command()
     found = shutil.which("filepact") if host.terminal and file.shared else None
-    return NAMED if found and os.path.realpath(found) == os.path.realpath(own[0]) else own
-
-
-def check_lasting(command: Sequence[str]) -> None:
-    """Refuse a program that the next clean-up of a cache takes away.
-
-    Raises:
-        NotFoundError: It lies in one.
-    """
-    named = [os.environ.get(name, "") for name in ("UV_CACHE_DIR", "XDG_CACHE_HOME")]
-    caches = (*_CACHES, *(f"{Path(one).absolute()}/" for one in named if one))
-    for place in (command[0], os.path.realpath(command[0])):
-        if any(cache in place for cache in caches):
-            raise NotFoundError(
-                f"{command[0]} lies in a cache and goes when that is emptied, as with uvx and pipx run",
-                hint="Install it to stay: `uv tool install filepact` or `pipx install filepact`; "
-                "then run this again.",
-            )
+    own = (Path(sys.executable).with_name("filepact"), Path(sys.argv[0]))
+    if found and any(map(Path(found).samefile, filter(Path.is_file, own))):
+        return NAMED
+    return isolated_command()
 
 
 def hook_words(
@@ -580,19 +575,20 @@ def hook_words(
     if not path:
         # What a project's settings put into the environment must not choose the list of folders.
         place = () if "--state" in options else ("--state", state_folder())
-        return [*own_command(), "hook", host.name, "--where-set-up", *place, *options]
+        return [*isolated_command(), "hook", host.name, "--where-set-up", *place, *options]
     mode = {"own-tools": [], "only-filepact": ["--strict"], "record": ["--record"]}[guard]
     command = command_in(host, HostFile(path, ""))
     where = [] if command == NAMED else ["--root", str(project)]
     return [*command, "hook", host.name, *mode, *where, *options]
 
 
-def entry_options(arguments: Namespace, state: str) -> tuple[str, ...]:
-    """The options that every command line for a host has: what this one was told, or its variables."""
-    options: list[str] = []
-    if arguments.state or os.environ.get("FILEPACT_STATE_DIR"):
-        options += ["--state", state]
-    config = arguments.config or os.environ.get("FILEPACT_CONFIG")
-    if config:
-        options += ["--config", str(Path(config).expanduser().absolute())]
-    return tuple(options)
+def hook_wants(hooks: HostEvents, file: HostFile, words: Sequence[str]) -> Any:
+    """What is wanted in a file of hooks that run this command; those that only record refuse nothing."""
+    records, gone = "--record" in words, GONE.replace("{path}", file.path)
+    if isinstance(file.wants, str):
+        before = json.dumps(() if records else hooks.before)
+        lists = {"{hook}": json.dumps(words), "{before}": before, "{gone}": gone}
+        return filled(file.wants, lists)
+    refuse = "exit 0" if records else f"echo '{hooks.deny}'" if hooks.deny else EXIT
+    lines = {"{hook}": hook_text(words), "{refuse}": refuse, "{gone}": gone}
+    return filled(file.wants, lines)

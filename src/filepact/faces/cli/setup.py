@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from filepact.config.folders import project_folder, read_set_up
 from filepact.errors import FilepactError, InvalidParamsError, StaleFileError
+from filepact.faces.cli import isolated_command
 from filepact.faces.cli.connections import check_state, connections, overview
 from filepact.faces.cli.context import find_context
+from filepact.faces.cli.hook_command import NAMED, check_lasting, entry_options, filled
 from filepact.faces.cli.host_files import (
     SettingsRecord,
     digest,
@@ -31,15 +33,12 @@ from filepact.faces.cli.host_files import (
 )
 from filepact.faces.cli.hosts import (
     HOSTS,
-    NAMED,
     Guarding,
     Host,
     HostFile,
-    check_lasting,
     command_in,
-    entry_options,
+    hook_wants,
     hook_words,
-    own_command,
 )
 from filepact.faces.cli.parser import meant
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
@@ -54,9 +53,8 @@ if TYPE_CHECKING:
     from filepact.faces.cli.host_files import SettingsFile
     from filepact.faces.cli.screen import Style, Terminal
 
-__all__ = ["GUARDS", "setup"]
+__all__ = ["setup"]
 
-GUARDS: Final[tuple[Guarding, ...]] = ("own-tools", "only-filepact", "record")
 _ALL_FOLDERS: Final = late_regex(r"""filepact\S* (?:\S+ )*?hook \w+(?! --where)|"hook", "\w+"\]""")
 _PAGE: Final = "docs/reference/what-is-guarded.md"
 
@@ -83,30 +81,13 @@ class _Entry:
         if command == NAMED:
             folders = ["."]
         hook = self.hook(host, file.path, guard)
-        if isinstance(file.wants, str):
-            return file.wants.replace("{hook}", json.dumps(hook))
-        words = {"{program}": program, "{hook}": shlex.join(hook)}
-        return _filled(file.wants, words, [*rest, "mcp", *folders, *self.options])
+        wants = hook_wants(host.hooks, file, hook) if host.hooks else file.wants
+        return filled(wants, {"{program}": program}, [*rest, "mcp", *folders, *self.options])
 
     def hook(self, host: Host, path: str, guard: Guarding) -> list[str]:
         """What a hook in a file runs."""
         shared = "" if path.startswith("~") else path
         return hook_words(host, self.project, self.options, guard, path=shared)
-
-
-def _filled(value: Any, words: Mapping[str, str], arguments: Sequence[str]) -> Any:
-    if isinstance(value, dict):
-        return {key: _filled(one, words, arguments) for key, one in value.items()}
-    if isinstance(value, list):
-        lists = [
-            list(arguments) if one == "{arguments}" else [_filled(one, words, arguments)]
-            for one in value
-        ]
-        return [one for each in lists for one in each]
-    if isinstance(value, str):
-        for name, word in words.items():
-            value = value.replace(name, word)
-    return value
 
 
 # -- the command -------------------------------------------------------------------------------------
@@ -148,7 +129,9 @@ def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
                 hint="`filepact setup` lists them.",
             )
         return overview(project, context.state)
-    entry = _Entry(own_command(), entry_options(arguments, context.state), project, context.state)
+    entry = _Entry(
+        isolated_command(), entry_options(arguments, context.state), project, context.state
+    )
     check_lasting(entry.command)
     record = read_record(context.state)
     chosen = [known[name] for name in names]
@@ -548,6 +531,10 @@ def _notes(
 ) -> list[tuple[str, Style]]:
     """What a person still has to know of each host."""
     notes: list[tuple[str, Style]] = []
+    within = [one for one in (entry.command[0], __file__) if entry.project in Path(one).parents]
+    if within:
+        said = f"Agents can change {within[0]}, which is what guards: it lies in the project."
+        notes.append((f"{said} Install filepact elsewhere: `uv tool install filepact`.", "warn"))
     for host in chosen:
         guard = guards[host.name]
         if host.trust:

@@ -11,16 +11,15 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import filepact
 from filepact.app import journal_roots
 from filepact.config.person import read_store, state_folder
+from filepact.faces.cli import isolated_command
 from filepact.faces.cli.main import execute
 from filepact.faces.cli.programs import Programs
 from filepact.faces.cli.render import paint_diff
@@ -467,19 +466,11 @@ class TourAgent:
 
 
 def _environment() -> dict[str, str]:
-    # From a folder of ours, and without that folder on its path: no file that happens to lie
-    # where the person stands may be taken for a module.
-    package = str(Path(filepact.__file__).parents[1])
-    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
     # Its state is a throw-away one, which does not know where else agents may change programs.
     changeable = (str(Path.cwd()), *journal_roots(state_folder(), read_store()))
     return {
         name: value for name, value in os.environ.items() if not name.startswith("FILEPACT_")
-    } | {
-        "PATH": Programs(changeable).environment.get("PATH", ""),
-        "PYTHONPATH": os.pathsep.join(paths),
-        "PYTHONSAFEPATH": "1",
-    }
+    } | {"PATH": Programs(changeable).environment.get("PATH", "")}
 
 
 @contextmanager
@@ -497,7 +488,7 @@ def connected(
     with (
         log.open("wb") as errors,
         subprocess.Popen(  # noqa: S603 - this very program
-            [sys.executable, "-P", "-m", "filepact", "mcp", str(root), "--state", str(state)],
+            [*isolated_command(), "mcp", str(root), "--state", str(state)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
