@@ -38,7 +38,8 @@ function ask(event, inside, facts) {
     hook.on("error", (error) => done(failed(error.message)))
     hook.on("close", (code) => {
       try {
-        done(code === 0 ? JSON.parse(said || "{}") : failed(`its hook ended with ${code}`))
+        const answer = JSON.parse(code === 0 ? said || "{}" : "null")
+        done(Object(answer) === answer ? answer : failed(`its hook ended with ${code}`))
       } catch (error) {
         done(failed(error.message))
       }

@@ -42,7 +42,7 @@ _NO_PATHS: Final = "PYTHONPATH= PYTHONHOME= PYTHONUSERBASE= PYTHONPYCACHEPREFIX=
 """So that no Python that is started by name imports what lies in a project."""
 
 _HOOK: Final = late_regex(
-    r"filepact\S*\s(?:.*\s)?hook (?:claude|codex|gemini|copilot|cursor)(?:\s|$)"
+    r"filepact\S*\s(?:.*\s)?hook (?:claude|codex|gemini|copilot|cursor)(?:[\s;]|$)"
 )
 
 
