@@ -150,7 +150,7 @@ def test_a_command_loads_what_it_needs_and_no_more(
 ) -> None:
     root, report = tmp_path / "root", tmp_path / "imports"
     root.mkdir()
-    program = [sys.executable, "-X", "importtime", "-m", "filepact"]
+    program = [sys.executable, "-I", "-X", "importtime", "-m", "filepact"]
     with report.open("ab") as errors:
         for words in (["write", "a.txt", "--content", "a"], command.split()):
             errors.truncate(0)
@@ -180,7 +180,7 @@ def test_what_needs_no_journal_loads_next_to_nothing(
 ) -> None:
     report = tmp_path / "imports"
     with report.open("wb") as errors:
-        command = [sys.executable, "-X", "importtime", "-m", "filepact", *words]
+        command = [sys.executable, "-I", "-X", "importtime", "-m", "filepact", *words]
         subprocess.run(command, env=variables, stdout=subprocess.DEVNULL, stderr=errors, check=True)
     modules = loaded(report)
     assert len(modules) <= most, sorted(modules)

@@ -86,7 +86,7 @@ def isolated_command() -> tuple[str, ...]:
     """
     import site  # noqa: PLC0415 - not loaded yet where a hook starts
 
-    start = (sys.executable, "-I", "-Xutf8")
+    start = (sys.executable, "-I", *(["-S"] if sys.flags.no_site else []), "-Xutf8")
     given = sys.orig_argv[sys.orig_argv.index("-c") + 1] if sys.argv[:1] == ["-c"] else ""
     if sys.flags.isolated and given.endswith(_PROGRAM):
         return (*start, "-c", given)
