@@ -77,12 +77,9 @@ class Installation:
         assert done.returncode == 0, done
         hooks = BY_NAME[name].hooks
         assert hooks is not None
-        (path,) = {
-            one["path"]
-            for one in json.loads(done.stdout)["files"]
-            if one["path"].endswith(hooks.path.rpartition("/")[2])
-        }
-        events = json.loads(Path(path).read_text())["hooks"]
+        own = self.home / hooks.path.removeprefix("~/")
+        path = self.root / hooks.team if "--team" in options else own
+        events = json.loads(path.read_text())["hooks"]
         return {event: command_lines(items)[0] for event, items in events.items()}
 
     def hook(
@@ -180,7 +177,7 @@ def test_where_filepact_is_gone_calls_are_refused_and_all_else_goes_on(
 def test_hooks_that_only_record_refuse_nothing_where_filepact_is_gone(
     installed: Installation,
 ) -> None:
-    lines = installed.lines("claude", "--guard", "record")
+    lines = installed.lines("gemini", "--team", "--guard", "record")
     shutil.rmtree(installed.venv)
     assert {installed.hook(line, event).returncode for event, line in lines.items()} == {0}
 
@@ -229,7 +226,7 @@ def test_the_plugin_of_opencode_refuses_where_filepact_is_gone(
 ) -> None:
     words = (str(installed.python), "-I", "-m", "filepact", "setup", "opencode")
     assert installed.run([*words, "--write", "--unattended"]).returncode == 0
-    written = installed.root / ".opencode" / "plugin" / "filepact.js"
+    written = installed.home / ".config" / "opencode" / "plugin" / "filepact.js"
     (installed.root / "package.json").write_text('{"type": "module"}')
     plugin = installed.root / "plugin.js"
     plugin.write_text(written.read_text())
@@ -415,7 +412,7 @@ def test_an_installation_in_the_folder_of_its_user_is_started_isolated(
         [str(python), "-m", "filepact", "setup", "gemini", "--write", "--unattended"]
     )
     assert done.returncode == 0, done
-    file = installed.root / ".gemini" / "settings.json"
+    file = installed.home / ".gemini" / "settings.json"
     (line,) = command_lines(json.loads(file.read_text())["hooks"]["BeforeTool"])
     assert denies(installed.hook(line, "BeforeTool"))
     for planted in (_below_python_path, _home):

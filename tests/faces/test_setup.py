@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tomllib
 from contextlib import suppress
 from pathlib import Path
