@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from filepact.config.settings import parse_settings
 from filepact.errors import FilepactError
-from filepact.faces.cli.host_files import hook_lines
+from filepact.faces.cli.hook_command import hook_lines
 from filepact.faces.cli.hosts import HOSTS
 from filepact.faces.cli.main import parse
 from tests.architecture.project import PACKAGE

@@ -53,7 +53,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def files_of(name: str, root: Path) -> dict[str, Path]:
     """Every file of a host, by the way it is written in the table."""
     (host,) = (one for one in HOSTS if one.name == name)
-    parts = [part for guard in command.GUARDS for part in host.files(guard)]
+    parts = [part for guard in GUARDS for part in host.files(guard)]
     return {part.path: host_place(part.path, root) for part in parts}
 
 

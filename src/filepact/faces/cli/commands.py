@@ -141,7 +141,7 @@ def _add_serving(group: CommandGroup) -> None:
         "serve:hook",
         "answer one hook event of an agent; agents call this, not people",
         "filepact hook claude < event.json",
-        "Reads one event from standard input and prints the answer in the agent's format. The exit code is always 0.",
+        "Reads one event from standard input and prints the answer in the agent's format. The exit code is 0, or 2 for a call that cannot be refused in another way.",
     )
     agents = ("claude", "codex", "gemini", "opencode", "copilot", "cursor")
     add("agent", metavar="AGENT", choices=agents, help=f"{', '.join(agents[:-1])} or {agents[-1]}")
