@@ -177,10 +177,19 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     "faces.cli.hosts": {
         "pathlib.": "the place of this very program, and where hosts have their settings; names only",
-        "os.access": "whether this very program can be started",
         "os.environ.": "where the person has moved a host's settings to",
-        "os.path.realpath": "whether this very program lies in a cache",
         "shutil.which": "how this very program is called",
+    },
+    "faces.cli": {
+        "os.environ.": "which variables lead Python to files that agents may have written",
+        "os.path.abspath": "where the folders of such a variable are; names only",
+        "os.execv": "this very program, started again without them",
+    },
+    "faces.cli.hook_command": {
+        **dict.fromkeys(
+            ("os.environ.", "os.path.realpath", "pathlib."),
+            "whether this very program lies in a cache, and what it was told; names only",
+        ),
     },
     "faces.cli.setup": {
         **dict.fromkeys(

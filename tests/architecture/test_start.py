@@ -136,7 +136,7 @@ MOST_FOR_A_COMMAND = {
     "status": 110,
     "pending": 112,
     "undo --unattended": 114,
-    "setup claude": 116,
+    "setup claude": 118,
 }
 """Modules of ours that a command with the journal, or the settings of agents, loads in all."""
 

@@ -452,7 +452,7 @@ def test_the_command_that_will_run_is_shown_once_and_whole(
     cli: CommandLine, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    line = f"{isolated_command()[0]} hook {name} --where-set-up --state {cli.state}"
+    line = f"{' '.join(isolated_command())} hook {name} --where-set-up --state {cli.state}"
     said = cli("setup", name).out
     assert said.count(line) == 1
     assert f"  {line}" in said.splitlines()
@@ -535,7 +535,7 @@ def test_a_second_project_is_added_where_one_server_is_for_all(
     write(cli, "windsurf", "--write", "--root", str(other))
     file = host_place("~/.codeium/windsurf/mcp_config.json", cli.root)
     words = json.loads(file.read_text())["mcpServers"]["filepact"]["args"]
-    assert words[:3] == ["mcp", str(cli.root), str(other)]
+    assert words[words.index("mcp") + 1 :][:2] == [str(cli.root), str(other)]
 
 
 def test_the_settings_of_the_person_are_carried_along(
@@ -552,11 +552,8 @@ def test_the_settings_of_the_person_are_carried_along(
 def test_a_program_in_a_cache_is_refused(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = tmp_path / ".cache" / "uv" / "archive-v0" / "x" / "bin" / "filepact"
-    program.parent.mkdir(parents=True)
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    monkeypatch.setattr("sys.argv", [str(program)])
+    program = tmp_path / ".cache" / "uv" / "archive-v0" / "x" / "bin" / "python"
+    monkeypatch.setattr("sys.executable", str(program))
     for words in (("claude",), ("claude", "--write"), ("acp",)):
         assert refused(cli, *words) == "NOT_FOUND"
 
@@ -650,6 +647,14 @@ def test_a_file_that_a_team_shares_names_no_path_of_this_machine_where_the_shell
     assert "--state" in "\n".join(written["notes"]) or not host.terminal
 
 
+def test_a_filepact_that_lies_in_the_project_is_told_of(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = cli.json("setup", "claude")["notes"]
+    monkeypatch.setattr("sys.executable", str(cli.root / ".venv" / "bin" / "python"))
+    assert len(cli.json("setup", "claude")["notes"]) == len(before) + 1
+
+
 def test_another_filepact_on_the_path_is_not_taken_for_this_one(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -659,7 +664,7 @@ def test_another_filepact_on_the_path_is_not_taken_for_this_one(
     write(cli, "claude", "--write")
     entry = json.loads((cli.root / ".mcp.json").read_text())["mcpServers"]["filepact"]
     assert entry["command"] == isolated_command()[0]
-    assert entry["args"][:2] == ["mcp", str(cli.root)]
+    assert entry["args"][-4:-2] == ["mcp", str(cli.root)]
 
 
 def test_a_server_for_all_projects_has_no_tools_where_the_state_lies_and_answers_all_the_same(
