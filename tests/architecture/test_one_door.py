@@ -411,7 +411,8 @@ def test_only_fs_touches_files(path: Path) -> None:
 
 def test_every_allowance_is_used_and_explained() -> None:
     for module, allowances in ALLOWED.items():
-        path = PACKAGE.joinpath(*module.split(".")).with_suffix(".py")
+        path = PACKAGE.joinpath(*module.split("."))
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
         assert path.exists(), f"{module} is gone; its allowances can go as well"
         used = {_permitted(module, name) for _line, name in uses(syntax(path))}
         assert set(allowances) <= used, module

@@ -1,7 +1,7 @@
-"""Neither the folder that a process stands in nor a variable says what our own Python imports: `-I` comes first.
+"""No module of the folder that a process stands in is taken for ours: `-P` or `-I` comes first.
 
-Without it Python looks for modules in the present folder, and where `PYTHONPATH` leads, which may be a project
-that agents change, before it looks where filepact is installed.
+Without one of them Python looks for modules in the present folder, which may be a project that
+agents change, before it looks where filepact is installed.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ALL = (*MODULES, *sorted(ROOT.glob("packages/*/src/**/*.py")))
-CLOSED = {"-I"}
+CLOSED = {"-I", "-P"}
 
 
 def unsafe(tree: ast.AST) -> list[int]:
-    """Lines with a command of the own interpreter whose first option is another."""
+    """Lines with a command of the own interpreter whose first option is neither of the two."""
     found: list[int] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.List | ast.Tuple):
@@ -75,15 +75,14 @@ def test_python_is_started_without_the_present_folder(path: Path) -> None:
     ("text", "count"),
     [
         ('run([sys.executable, "-m", "x"])', 1),
-        ('run([sys.executable, "-I", "-m", "x"])', 0),
-        ('run([sys.executable, "-P", "-m", "x"])', 1),
+        ('run([sys.executable, "-P", "-m", "x"])', 0),
         ("run((sys.executable, script))", 1),
         ('start(command=sys.executable, args=["-m", "x"])', 1),
         ('start(command=sys.executable, args=["-I", "x"])', 0),
         ('entry = {"command": sys.executable, "args": words}', 1),
-        ('entry = {"command": sys.executable, "args": ["-P", "x"]}', 1),
+        ('entry = {"command": sys.executable, "args": ["-P", "x"]}', 0),
         ('f"Run: {sys.executable} -m x"', 1),
-        ('f"Run: {sys.executable} -I -m x"', 0),
+        ('f"Run: {sys.executable} -P -m x"', 0),
         ('f"{sys.executable} is too old"', 0),
         ("Path(sys.executable)", 0),
     ],
