@@ -1010,3 +1010,54 @@ UNSEEN = {
 @pytest.mark.parametrize("command", UNSEEN.values(), ids=UNSEEN)
 def test_what_the_document_says_is_not_seen_is_not_seen(daemon, command):
     assert judged(daemon, "Bash", {"command": command}) == ("", "")
+
+
+# -- as the real programs sent it ----------------------------------------------------------
+
+RECORDED = [
+    json.loads(line)
+    for line in (HERE.parent / "agents/events.jsonl").read_text().splitlines()
+    if "before" in line.lower() or '"PreToolUse"' in line or '"preToolUse"' in line
+]
+OLD_ROOT = "/home/person/project"
+
+
+def refused(daemon: HookDaemon, project: Path, one: dict[str, Any], *names: str) -> bool:
+    """Whether a recorded event gets a refusal or a question, with some of its names exchanged."""
+    sent = json.dumps(one["sent"]).replace(OLD_ROOT, str(project))
+    for old, new in zip(names[::2], names[1::2], strict=True):
+        sent = sent.replace(old, new)
+    said = daemon.answer(one["agent"], sent.encode(), one["option"]).out
+    return '"deny"' in said or '"ask"' in said
+
+
+def test_recorded_calls_are_refused_for_a_secret_and_for_nothing_else(daemon, project):
+    naming = [one for one in RECORDED if "a.txt" in json.dumps(one["sent"])]
+    assert {one["agent"] for one in naming} == {"claude", "codex", "gemini", "copilot", "opencode"}
+    assert [one for one in naming if not refused(daemon, project, one, "a.txt", ".env")] == []
+    # A linked worktree is a root of its own, which this project has not.
+    here = [one for one in RECORDED if "worktrees" not in json.dumps(one["sent"])]
+    told = [one["sent"] for one in here if refused(daemon, project, one)]
+    # Codex searches by a command, which reads what is ignored as well.
+    assert [one["tool_input"] for one in told] == [{"command": "grep -rn one ."}]
+
+
+def test_recorded_searches_are_refused_over_a_secret(daemon, project, home):
+    folders, globs = set(), set()
+    for one in RECORDED:
+        given = next(filter(None, map(one["sent"].get, ("tool_input", "toolArgs", "args"))), {})
+        if given.get("pattern") != "one":
+            continue
+        for key, value in given.items():
+            if key in ("glob", "include", "include_pattern"):
+                globs.add(one["agent"])
+                sent = {**given, key: ".e*", "path": str(project), "dir_path": "", "paths": []}
+            elif key in ("path", "paths", "dir_path"):
+                folders.add(one["agent"])
+                place = str(home / ".ssh")
+                sent = {"pattern": "x", key: [place] if isinstance(value, list) else place}
+            else:
+                continue
+            changed = json.loads(json.dumps(one).replace(json.dumps(given), json.dumps(sent)))
+            assert refused(daemon, project, changed), (one["agent"], sent)
+    assert folders == globs == {"claude", "gemini", "copilot", "opencode"}

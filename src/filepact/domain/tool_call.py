@@ -169,8 +169,10 @@ PATHS: Final = words(
 )
 """Under which names tools are given files and folders."""
 
-_GLOBS: Final = ("glob", "include", "includes", "file_pattern", "filePattern", "exclude_glob")
-_FOLDERS: Final = ("path", "dir_path", "dirPath", "directory", "folder", "dir", "target_directory")
+_GLOBS: Final = words(
+    "glob include includes include_pattern includePattern file_pattern filePattern exclude_glob"
+)
+_FOLDERS: Final = words("path paths dir_path dirPath directory folder dir target_directory")
 _COMMANDS: Final = words(
     "command cmd commands script shell shell_command shellCommand code bash chars argv"
 )
@@ -261,7 +263,7 @@ def _read(tool: str, deed: Deed | None, given: dict[str, Any]) -> ToolCall:
     for patch, base in dict.fromkeys([(text, "")] if deed == "patch" else envelopes):
         uses += [one._replace(path=join(base, one.path)) for one in _patched(patch)]
     if deed in ("list", "search"):
-        searches = (_search(deed, given),)
+        searches = _searches(deed, given)
     elif deed == "read":
         uses += [FileAccess(path, "read") for path in named_paths(given)]
         globs = tuple(one for key in _GLOBS for one in _texts(given.get(key)))
@@ -323,8 +325,8 @@ def _is_argv(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
 
 
-def _search(deed: Deed, given: dict[str, Any]) -> FileSearch:
-    folder = next((path_named(one) for key in _FOLDERS for one in _texts(given.get(key))), "")
+def _searches(deed: Deed, given: dict[str, Any]) -> tuple[FileSearch, ...]:
+    folders = [path_named(one) for key in _FOLDERS for one in _texts(given.get(key))]
     globs = [one for key in _GLOBS for one in _texts(given.get(key))]
     if deed == "list":
         globs += _texts(given.get("pattern"))
@@ -333,7 +335,10 @@ def _search(deed: Deed, given: dict[str, Any]) -> FileSearch:
     # What is looked for by a glob is found though an ignore file names it.
     wanted = any(not one.startswith("!") for one in globs)
     action: Action = "list" if deed == "list" else "read"
-    return FileSearch(folder, (*globs, *leaves), deep, not wanted, action)
+    every = (*globs, *leaves)
+    return tuple(
+        FileSearch(one, every, deep, not wanted, action) for one in folders[:MOST_NAMES] or ("",)
+    )
 
 
 def _verbs(tool: str) -> set[str]:
