@@ -1037,9 +1037,8 @@ def test_recorded_calls_are_refused_for_a_secret_and_for_nothing_else(daemon, pr
     assert [one for one in naming if not refused(daemon, project, one, "a.txt", ".env")] == []
     # A linked worktree is a root of its own, which this project has not.
     here = [one for one in RECORDED if "worktrees" not in json.dumps(one["sent"])]
-    told = [one["sent"] for one in here if refused(daemon, project, one)]
-    # Codex searches by a command, which reads what is ignored as well.
-    assert [one["tool_input"] for one in told] == [{"command": "grep -rn one ."}]
+    assert len(here) > 50
+    assert [one["sent"] for one in here if refused(daemon, project, one)] == []
 
 
 def test_recorded_searches_are_refused_over_a_secret(daemon, project, home):

@@ -22,7 +22,8 @@ from filepact.fs.root import Root, look_at
 from filepact.fs.walk import TreeReader, is_ignored
 from filepact.text.glob import GlobError, expand_braces, literal_length
 from filepact.text.shell_command import read_command
-from filepact.text.shell_programs import FILTERS, SAYING, expand_word, named_in, written_in
+from filepact.text.shell_programs import SAYING, expand_word, named_in, written_in
+from filepact.text.shell_syntax import FILTERS
 from filepact.values import late_regex
 
 if TYPE_CHECKING:
