@@ -186,7 +186,11 @@ class _Reading:
             found: It, and they.
             command: What it stands in.
         """
-        if found and basename(found[0].text) in ("xargs", "parallel"):
+        if found and (
+            basename(found[0].text) in ("xargs", "parallel")
+            # The lines of a list, as a loop takes them.
+            or ("$" in (one.text for one in found[1:]) and " " not in "".join(command.given))
+        ):
             found = [*found, *(Argument(one) for text in command.given for one in text.split())]
             command = command._replace(given=())
         found = self._unwrapped(found)
@@ -400,9 +404,9 @@ class _Reading:
         self, name: str, rest: Sequence[Argument], operands: list[Argument]
     ) -> list[Argument]:
         """The operands without the pattern or code that goes before them."""
-        given = ("-e", "-f", "--regexp", "--file") if name not in ("perl", "ruby") else ("-e", "-E")
+        given = ("-e", "-f", "--regexp", "--file", "--expression") if name not in ("perl", "ruby") else ("-e", "-E")
         told = any(
-            one.text in given
+            one.text.partition("=")[0] in given
             or (one.text[:2] in ("-e", "-f") and name not in ("perl", "ruby", "jq", "yq"))
             for one in rest
         )
@@ -452,6 +456,8 @@ class _Reading:
         while at < len(rest) and rest[at].text.startswith("-"):
             if rest[at].text == "-C" and at + 1 < len(rest):
                 self.folders.append(rest[at + 1].text)
+            elif rest[at].text == "-c" and at + 1 < len(rest):
+                self._add(f"sh {rest[at + 1].text}", "text")
             at += 2 if rest[at].text in GIT_VALUES else 1
         verb, rest = (rest[at].text, rest[at + 1 :]) if at < len(rest) else ("", [])
         texts = [one.text for one in rest]

@@ -53,7 +53,7 @@ WRAPPERS: Final = dict(
     for one in words(
         "sudo:ughpCTRrtD doas:uC env:uC nohup: setsid: time:fo timeout:ks nice:n ionice:cnpPu stdbuf:ioe "
         "xargs:InPLdEsa exec:a command: builtin: busybox: unbuffer: coproc: chrt: taskset: strace:oesp ltrace:oes "
-        "parallel:jI flock:wE runuser:u chronic: caffeinate:t arch: winpty: rtk: npx:p bunx: uvx: unshare:"
+        "parallel:jIa flock:wE runuser:u chronic: caffeinate:t arch: winpty: rtk: npx:p bunx: uvx: unshare:"
     )
 )
 """Programs that start another one, with their options of one letter that take a value."""
@@ -68,7 +68,7 @@ OPERAND_FIRST: Final = words("timeout taskset chrt flock")
 SAYING: Final = words("echo printf : true false")
 LISTING: Final = words(
     "ls dir vdir exa eza lsd test [ stat file du basename dirname realpath readlink which type chmod chown filepact "
-    "chgrp mkdir rmdir cd pushd popd lsattr getfacl exit return kill sleep export unset set alias fd fdfind"
+    "chgrp mkdir rmdir cd pushd popd lsattr getfacl exit return kill sleep export unset alias fd fdfind"
 )
 WRITING: Final = words(
     "touch truncate tee ed ex sponge fallocate setfacl vi vim nvim nano emacs patch dos2unix unix2dos"

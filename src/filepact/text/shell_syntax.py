@@ -350,6 +350,7 @@ class ShellScript:
                 stdin += [self._text(one).text for one in child.named_children]
             elif child.type == "variable_assignment":
                 self._assignment(child)
+                self._mention(Argument(f"sh {_source(child)}"), "text")
             else:
                 found += self._texts(child)
         self.commands.append(SimpleCommand(tuple(found), tuple(stdin), feeds, self._saved_to))

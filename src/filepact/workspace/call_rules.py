@@ -279,7 +279,7 @@ class CallJudge:
             skip = 0 if base == "." else len(base) + 1
             found: dict[str, tuple[str, Decision]] = {}
 
-            def refused(path: str) -> bool:
+            def refused(path: str, inner: set[str] | None = None) -> bool:
                 if not ignores and _DEPENDENCIES & set(path.split("/")):
                     return False
                 decision = self._decide(f"{root.path.rstrip('/')}/{path}", action)
