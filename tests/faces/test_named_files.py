@@ -457,6 +457,62 @@ ls ~/.ssh | xargs cat
 cat /etc/shadow
 cat /proc/self/environ
 cat /proc/1/environ
+## found by a second look
+sed -e p -e q .env
+sed --expression=p .env
+sed -f x.sed .env
+awk -f x.awk .env
+awk -F= '{print $2}' .env
+awk -v a=1 1 .env
+perl -0777 -ne 'print' .env
+perl -ne print -- .env
+ruby -ne 'puts $_' .env
+git diff HEAD -- .env
+npx cat .env
+uv run cat .env
+uv run sh -c 'cat .env'
+npm exec -- cat .env
+xargs -a .env echo
+parallel -a .env echo
+read x < .env; echo $x
+printf '%s' "$(<.env)"
+cat "${x:-.env}"
+cat ${x:=.env}
+F=.ENV; cat ${F,,}
+set -- .env; cat "$1"
+declare f=.env; cat $f
+readonly f=.env; cat "$f"
+export F=.env; cat "$F"
+\cat .env
+'c'at .env
+/bin/cat .env
+$(which cat) .env
+cat < "$(echo .env)"
+git -c alias.x='!cat .env' x
+git -c core.pager='cat .env' log
+PAGER='cat .env' git log
+GIT_EXTERNAL_DIFF='cat .env' git diff
+cat @(.env)
+for f in a .env; do cat "./$f"; done
+while read f; do cat $f; done <<< .env
+while read f; do cat $f; done <<EOF⏎README.md⏎.env⏎EOF
+cat $(echo .env README.md)
+x=$(cat <<EOF⏎.env⏎EOF⏎); cat $x
+cat `echo .env`
+rm -rf ./*
+rm -rf .
+git clean -fdx
+ls -A | xargs rm
+tar cf - .env | tar xf - -C /tmp
+python3 -m json.tool .env
+python3 -m base64 .env
+python3 script.py .env
+node script.js --config=.env
+docker run -v $(pwd)/.env:/e alpine cat /e
+mount --bind .env x
+ssh-add secrets/id_rsa
+ssh -i secrets/id_rsa host
+cat ~/.npmrc
 ## hooks, settings of version control, and what decides: nobody writes there
 echo x > .git/hooks/pre-commit
 echo x >> .git/hooks/post-checkout
@@ -705,6 +761,19 @@ apply_patch <<'EOF'⏎*** Begin Patch⏎*** Update File: AGENTS.md⏎@@⏎-a⏎+
 apply_patch '*** Begin Patch⏎*** Add File: CLAUDE.md⏎+x⏎*** End Patch'
 cd src && apply_patch <<'EOF'⏎*** Begin Patch⏎*** Update File: ../package.json⏎@@⏎-a⏎+b⏎*** End Patch⏎EOF
 bash -lc "apply_patch <<'EOF'⏎*** Begin Patch⏎*** Update File: AGENTS.md⏎@@⏎-a⏎+b⏎*** End Patch⏎EOF"
+git restore .env
+git checkout -- .env
+echo x | tee >(cat > AGENTS.md)
+for f in README.md AGENTS.md; do echo x > $f; done
+for f in README AGENTS; do echo x > $f.md; done
+while read f; do rm $f; done <<< AGENTS.md
+cd src && cd .. && echo x > AGENTS.md
+cd src && sed -i s/a/b/ ../package.json
+cp .env.example .env.local
+cp -r .github /tmp/x && rm -r .github
+find .github -type f -delete
+find . -name '*.yml' -path '*workflows*' -exec sed -i 's/a/b/' {} +
+cat package.json > .npmrc
 git apply <<'EOF'⏎--- a/AGENTS.md⏎+++ b/AGENTS.md⏎@@ -1 +1 @@⏎-a⏎+b⏎EOF
 patch -p1 <<'EOF'⏎--- a/package.json⏎+++ b/package.json⏎@@ -1 +1 @@⏎-a⏎+b⏎EOF
 """

@@ -186,10 +186,13 @@ class _Reading:
             found: It, and they.
             command: What it stands in.
         """
-        if found and (
-            basename(found[0].text) in ("xargs", "parallel")
-            # The lines of a list, as a loop takes them.
-            or ("$" in (one.text for one in found[1:]) and " " not in "".join(command.given))
+        if (
+            found
+            and (
+                basename(found[0].text) in ("xargs", "parallel")
+                # The lines of a list, as a loop takes them.
+                or ("$" in (one.text for one in found[1:]) and " " not in "".join(command.given))
+            )
         ):
             found = [*found, *(Argument(one) for text in command.given for one in text.split())]
             command = command._replace(given=())
@@ -404,7 +407,11 @@ class _Reading:
         self, name: str, rest: Sequence[Argument], operands: list[Argument]
     ) -> list[Argument]:
         """The operands without the pattern or code that goes before them."""
-        given = ("-e", "-f", "--regexp", "--file", "--expression") if name not in ("perl", "ruby") else ("-e", "-E")
+        given = (
+            ("-e", "-f", "--regexp", "--file", "--expression")
+            if name not in ("perl", "ruby")
+            else ("-e", "-E")
+        )
         told = any(
             one.text.partition("=")[0] in given
             or (one.text[:2] in ("-e", "-f") and name not in ("perl", "ruby", "jq", "yq"))
@@ -451,7 +458,8 @@ class _Reading:
 
     # -- programs with a language of their own --------------------------------------------
 
-    def _git(self, rest: Sequence[Argument], given: Sequence[str]) -> None:
+    def _git_verb(self, rest: Sequence[Argument]) -> tuple[str, Sequence[Argument]]:
+        """What Git is told to do, behind the options that every verb has."""
         at = 0
         while at < len(rest) and rest[at].text.startswith("-"):
             if rest[at].text == "-C" and at + 1 < len(rest):
@@ -459,7 +467,10 @@ class _Reading:
             elif rest[at].text == "-c" and at + 1 < len(rest):
                 self._add(f"sh {rest[at + 1].text}", "text")
             at += 2 if rest[at].text in GIT_VALUES else 1
-        verb, rest = (rest[at].text, rest[at + 1 :]) if at < len(rest) else ("", [])
+        return (rest[at].text, rest[at + 1 :]) if at < len(rest) else ("", [])
+
+    def _git(self, rest: Sequence[Argument], given: Sequence[str]) -> None:
+        verb, rest = self._git_verb(rest)
         texts = [one.text for one in rest]
         if verb == "grep":
             self._searched(grep_search("git grep", rest, self._after_pattern))
@@ -468,6 +479,9 @@ class _Reading:
             return
         if verb in ("apply", "am"):
             self.patches += given
+        elif verb == "clean" and any(re.fullmatch("-[a-zA-Z]*[xX][a-zA-Z]*", one) for one in texts):
+            named = tuple(one.text for one in self._options("git", rest)) or (".",)
+            self.searches.append(ShellSearch("git clean", named, use="delete"))
         if verb in GIT_SAYING:
             rest = _without_said(rest)
         else:

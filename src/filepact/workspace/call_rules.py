@@ -279,7 +279,7 @@ class CallJudge:
             skip = 0 if base == "." else len(base) + 1
             found: dict[str, tuple[str, Decision]] = {}
 
-            def refused(path: str, inner: set[str] | None = None) -> bool:
+            def refused(path: str) -> bool:
                 if not ignores and _DEPENDENCIES & set(path.split("/")):
                     return False
                 decision = self._decide(f"{root.path.rstrip('/')}/{path}", action)
@@ -295,7 +295,8 @@ class CallJudge:
                         and not (loose and root.path != "/" and is_ignored(root, path))
                     ):
                         found.setdefault(decision.verdict, (path, decision))
-                return decision.verdict == "deny"
+                    return True
+                return False
 
             walk = TreeReader(
                 *(root, base),
@@ -489,21 +490,28 @@ def _about(policy: Policy, root: str) -> Policy:
 
 
 class _Covered(EntryFilter):
-    """Asks of every name that a walk meets whether it is refused, and leaves none out but those."""
+    """Asks of every name that a walk meets whether it is refused, and leaves out no others and no folder."""
 
     def __init__(self, suspects: NameFilter, refused: Callable[[str], bool]) -> None:
         super().__init__(lambda _path, _is_dir: True)
         self._suspects = suspects
         self._refuses = refused
+        self._entered: tuple[str, ...] = ()
 
     def among(self, prefix: str, keys: list[str]) -> list[str]:
-        if self._suspects.clears(keys):
+        # What lies in a protected folder is asked about name by name.
+        inside = prefix.startswith(self._entered)
+        if not inside and self._suspects.clears(keys):
             return keys
-        return [
-            key
-            for key in keys
-            if not (self._suspects(key.rstrip("/")) and self._refuses(prefix + key.rstrip("/")))
-        ]
+        kept = []
+        for key in keys:
+            name = key.rstrip("/")
+            if (inside or self._suspects(name)) and self._refuses(prefix + name):
+                if key[-1:] != "/":
+                    continue
+                self._entered += (prefix + key,)
+            kept.append(key)
+        return kept
 
 
 _LEAVE_OUT: Final = {
