@@ -10,8 +10,8 @@ from collections import defaultdict
 
 from tests.architecture.project import MODULES, dotted, syntax
 
-MOST_MODULES = 319
-MOST_LINES = 108_300
+MOST_MODULES = 328
+MOST_LINES = 113_600
 MOST_CHAPTERS = 12
 """Modules under ``CHAPTER`` lines that one module alone imports, in its own folder."""
 CHAPTER = 200

@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from posixpath import normpath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from filepact.domain.person import DECIDING, decides
 from filepact.domain.policy import AccessRequest, EntryFilter, Policy
@@ -37,9 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CallJudge", "CallVerdict"]
 
-_LARGEST: Final = (
-    1 << 20
-)  # bytes of a file that is looked through for a private key before it is read
+_LARGEST: Final = 1 << 20  # bytes of a file that is looked through for a key before it is read
 _MOST_COVERED: Final = 50_000  # names that are looked at for one search
 _MOST_OUTSIDE: Final = 10_000  # the same, outside the roots
 _MOST_LOOKED_AT: Final = 100_000  # the same, for all that one call names
@@ -54,12 +52,6 @@ _FILEPACT: Final = late_regex(
     + "|".join(name for name, words in DECIDING.items() if not words)
     + r")\b"
 )
-_ACTIONS: Final[dict[str, Action]] = {
-    "read": "read",
-    "write": "write",
-    "delete": "delete",
-    "list": "list",
-}
 
 
 class CallVerdict(NamedTuple):
@@ -220,7 +212,7 @@ class CallJudge:
         if wrong := _unsayable("".join((search.folder, *search.globs))):
             return CallVerdict("deny", f"the search {wrong}, so nobody can tell what it covers")
         folder = posixpath.join(start, self._at_home(search.folder))
-        said = self._by_name(folder, search.action, search.folder or ".")
+        said = self._by_name(folder, "read", search.folder or ".")
         if said.verdict != "allow":
             return said
         globs = [one for one in search.globs if one[:1] != "!"]
@@ -228,14 +220,25 @@ class CallJudge:
         for glob in [one for one in globs if one[:1] in ("/", "~") or ".." in one]:
             whole = self._at_home(glob)
             begin = _literal_folder(whole) if literal_length(whole) < len(whole) else whole
-            said = self._by_name(posixpath.join(folder, begin), search.action, glob)
+            said = self._by_name(posixpath.join(folder, begin), "read", glob)
             if said.verdict != "allow":
                 return said
+        ignores = search.ignores
+        if search.action == "list":
+            # Of what is only listed, ignored files count where a glob or a folder is meant for them.
+            top = self._root_of(normpath(folder))
+            below = not globs and (top is None or normpath(folder) != top.path)
+            ignores = not (below or any(self._is_meant(folder, glob) for glob in globs))
         covered = self._covered(
-            *(folder, globs, without, search.action), deep=search.deep, ignores=search.ignores
+            *(folder, globs, without, "read"), deep=search.deep, ignores=ignores
         )
         hint = "leave it out by the tool's own glob or ignore field, name what you look for, or search with filepact's tools"
         return _covering(covered, "the search", hint)
+
+    def _is_meant(self, folder: str, glob: str) -> bool:
+        """Whether what a glob looks for is called as a secret is, whatever its wildcards stand for."""
+        name = glob.rpartition("/")[2].replace("*", "").replace("?", "")
+        return bool(name) and self._decide(f"{folder}/{name}", "read").verdict == "deny"
 
     def _covered(
         self,
@@ -339,7 +342,7 @@ class CallJudge:
             for folder in search.folders:
                 covered = self._covered(
                     posixpath.join(starts[-1], self._at_home(folder)),
-                    *(search.only, search.without, _ACTIONS[search.use]),
+                    *(search.only, search.without, cast("Action", search.use)),
                     deep=search.deep,
                     ignores=search.ignores,
                     hidden=search.hidden,
@@ -352,7 +355,7 @@ class CallJudge:
             yield CallVerdict("ask", why)
 
     def _word(self, word: ShellWord, start: str) -> CallVerdict:
-        action = _ACTIONS[word.use]
+        action = cast("Action", word.use)
         try:
             texts = expand_word(word.text) if word.pattern else [word.text]
         except GlobError:

@@ -55,7 +55,9 @@ if TYPE_CHECKING:
 
 __all__ = ["setup"]
 
-_ALL_FOLDERS: Final = late_regex(r"""filepact\S* (?:\S+ )*?hook \w+(?! --where)|"hook", "\w+"\]""")
+_ALL_FOLDERS: Final = late_regex(
+    r"""filepact\S* (?:\S+ )*?hook \w+\b(?! --where)|"hook", "\w+"\]"""
+)
 _PAGE: Final = "docs/reference/what-is-guarded.md"
 
 
