@@ -274,7 +274,7 @@ class _Stage:
                 file = self.machine.home / name
                 file.write_text(file.read_text().replace(self._url, model.url))
             self._url = model.url
-            done = self.machine.run(words, model.url, folder=cwd)
+            done = self.machine.run(words, model.url, cwd=cwd)
         shown = [text for _, text in model.answers]
         self.aside = model.answers_to(_SUB) or self.aside
 
@@ -291,7 +291,7 @@ class _Stage:
 
     def log(self, root: Path | None = None) -> list[dict[str, Any]]:
         """The operations in a folder, the newest first."""
-        said = self.machine.run([str(self.machine.program), "log", "--json"], folder=root)
+        said = self.machine.run([str(self.machine.program), "log", "--json"], cwd=root)
         found: list[dict[str, Any]] = json.loads(said.stdout)["operations"]
         return found
 

@@ -198,12 +198,12 @@ class Machine:
         url: str = "",
         *,
         answer: str = "",
-        folder: Path | None = None,
+        cwd: Path | None = None,
     ) -> subprocess.CompletedProcess[str]:
         values = {"ADDRESS": url, "HOME": str(self.home), "ROOT": str(self.root)}
         return subprocess.run(
             words,
-            cwd=folder or self.root,
+            cwd=cwd or self.root,
             env={
                 "HOME": str(self.home),
                 "PATH": f"{self.program.parent}:/usr/local/bin:/usr/bin:/bin",
