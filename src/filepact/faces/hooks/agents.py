@@ -120,7 +120,10 @@ class HookAgent:
         if decision is None:
             return told
         if self.remark is not None and remark:
-            decision = {**self.remark(remark), **decision}
+            decision = {
+                **decision,
+                **{k: v for k, v in self.remark(remark).items() if k not in decision},
+            }
         return HookAnswer(json.dumps(decision), told.remark)
 
     def message(self, text: str) -> HookAnswer:
