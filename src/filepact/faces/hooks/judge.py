@@ -44,6 +44,11 @@ class HookJudge:
         self._wrong = ""
         self._known: tuple[Settings, str, tuple[str, ...]] | None = None
 
+    @property
+    def settings(self) -> Settings | None:
+        """The person's as they were at the last call; None where they are wrong, or none was judged."""
+        return self._known[0] if self._known is not None and not self._known[1] else None
+
     def close(self) -> None:
         """Let go of the folders."""
         for root in self._guard.roots if self._guard is not None else ():

@@ -214,7 +214,7 @@ class HookDaemon:
     ) -> HookAnswer:
         if event.moment == "other":
             return HookAnswer()
-        desk = self._opened()
+        desk = self._opened(self._judge.settings if judges else None)
         session = self._session(agent, event)
         # What starts a hook may end with it; what has started two of a session is there to stay.
         host = next((one for one in above if one in self._above.get(session.id, ())), None)
@@ -355,9 +355,13 @@ class HookDaemon:
 
     # -- the workspace --------------------------------------------------------------------
 
-    def _opened(self) -> _Desk:
-        """The workspace by the rules that are in force now, over the folders that are there now."""
-        settings = read_settings(self._config or None)
+    def _opened(self, settings: Settings | None) -> _Desk:
+        """The workspace by the rules that are in force now, over the folders that are there now.
+
+        Args:
+            settings: The person's, if they were read for this event.
+        """
+        settings = settings or read_settings(self._config or None)
         places = tuple(map(_identity, self._roots))
         if self._desk is not None and not self._desk.is_current(settings, places):
             self._let_go()
