@@ -426,6 +426,22 @@ def test_a_session_that_goes_elsewhere_stays_guarded(hooks: Hooks, tmp_path: Pat
     assert b'"deny"' in out
 
 
+def test_a_session_that_goes_into_a_worktree_within_its_project_works_there(hooks: Hooks) -> None:
+    tree = linked(hooks, hooks.root / ".claude" / "worktrees" / "side")
+    set_up(hooks, hooks.root)
+    hooks.environment["CLAUDE_PROJECT_DIR"] = str(hooks.root)
+
+    def writes(name: str) -> str:
+        path = str(tree / name)
+        return hooks.call(
+            "PreToolUse", "--where-set-up", folder=tree, tool="Write", file_path=path, content="x"
+        )
+
+    assert not writes("a.txt")
+    assert '"ask"' in writes(".claude/settings.json")
+    assert judged(hooks, tree) == "deny"
+
+
 def test_how_far_a_folder_is_guarded_is_what_was_asked_for_there(hooks: Hooks) -> None:
     set_up(hooks, hooks.root, guard="record")
     assert judged(hooks, hooks.root) == ""

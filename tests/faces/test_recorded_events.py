@@ -78,7 +78,7 @@ def test_every_event_is_one_that_is_known(one: dict[str, Any], root: Path) -> No
     assert read.moment != "other" or "agent_id" in one["sent"] or "new_cwd" in one["sent"]
 
 
-# Not those in a worktree that Claude Code keeps below `.claude`, which is a control file as a whole.
+# Not those in a worktree that Claude Code keeps below `.claude`: there the hook finds another root.
 @pytest.mark.parametrize("one", [one for one in calls() if "/.claude/" not in str(one.values)])
 def test_what_an_agent_did_with_ordinary_files_is_refused_to_none(
     one: dict[str, Any], root: Path, daemon: HookDaemon

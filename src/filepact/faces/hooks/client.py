@@ -207,12 +207,14 @@ def _set_up(agent: str, data: bytes, state: str) -> tuple[tuple[str, ...], HookM
     if not known:
         return _roots(agent), ""
     places = _places(agent, data)
-    for place in places:
-        found = set_up_root(place, known)
-        if found is not None:
-            guard = known.get(found[1], "")
-            mode: HookMode = "strict" if guard == "only-filepact" else ""
-            return (found[0],), "record" if guard == "record" else mode
+    roots = [one for place in places if (one := set_up_root(place, known)) is not None]
+    if roots:
+        # A session that has gone into a worktree within its project works there.
+        inner = (one for one in roots if one[0].startswith(f"{roots[0][0]}/"))
+        root, project = max(inner, default=roots[0])
+        guard = known.get(project, "")
+        mode: HookMode = "strict" if guard == "only-filepact" else ""
+        return (root,), "record" if guard == "record" else mode
     if not places:
         raise _NoDaemonError("nobody can tell in which folder this is")
     return None
