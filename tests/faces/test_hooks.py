@@ -269,6 +269,40 @@ def test_what_a_person_did_between_two_calls_is_nobodys(root, tmp_path, daemon, 
     assert (root / "a.txt").read_text() == "by hand\n"
 
 
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("AskUserQuestion", {"questions": []}),
+        ("ExitPlanMode", {"plan": "x"}),
+        ("Task", {"prompt": "x"}),
+        ("WebFetch", {"url": "http://127.0.0.1/"}),
+        ("Read", {"file_path": "a.txt"}),
+        ("Grep", {"pattern": "x", "glob": "*.txt"}),
+        ("mcp__filepact__read_file", {"path": "a.txt"}),
+        ("mcp__other__get_issue", {"number": 7}),
+        ("Edit", {"file_path": "a.txt", "old_string": "one", "new_string": "1"}),
+    ],
+)
+def test_what_a_person_saves_during_a_call_that_did_not_do_it_is_not_its_own(
+    root, tmp_path, daemon, before, after, tool, given
+):
+    before("Bash", command="true")
+    after("Bash", command="true")
+    before(tool, call="t2", **given)
+    (root / "mine.txt").write_text("an hour of work\n")
+    if tool == "Edit":
+        (root / "a.txt").write_text("1\n")
+    after(tool, call="t2", **given)
+    before("Bash", call="t3", command="true")
+    after("Bash", call="t3", command="true")
+    found = log(root, tmp_path)
+    (own,) = [one for one in found if "mine.txt" in kinds(one)]
+    assert own.tool == BY_NOBODY
+    assert [kinds(one) for one in found if one.session.actor.kind == "agent"] == (
+        [{"a.txt": "modify"}] if tool == "Edit" else []
+    )
+
+
 def test_of_two_sessions_each_has_what_it_did(root, tmp_path, daemon, before, after):
     before("Bash", command="make", call="t1", session="s1")
     before("Write", file_path=str(root / "b.txt"), call="t1", session="s2")

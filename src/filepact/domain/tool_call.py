@@ -102,7 +102,9 @@ class ToolCall:
     @property
     def open_ended(self) -> bool:
         """Whether it may change files that it does not name."""
-        return self.deed in (None, "run", "own") or (self.deed == "patch" and not self.uses)
+        if self.deed is None:
+            return not _verbs(self.tool) & _LOOKS or bool(_verbs(self.tool) & (_CHANGES | _RUNS))
+        return self.deed == "run" or (self.deed == "patch" and not self.uses)
 
     @property
     def reads(self) -> bool:
@@ -206,6 +208,7 @@ _CHANGES: Final = words(
 )
 _DELETES: Final = frozenset({"delete", "remove", "unlink", "rm"})
 _CARRIES: Final = frozenset({"move", "rename", "copy", "upload", "mv", "cp"})
+_LOOKS: Final = words("get list read search find fetch query view show lookup describe browse")
 _RUNS: Final = words("run exec execute shell bash terminal command script eval spawn")
 _VERB: Final = late_regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _JOINTS: Final = late_regex(r"[=:,@]")

@@ -1,8 +1,8 @@
 """What is done for an event of a hook: the rules are asked before a tool, the disk is looked at after it.
 
-What changed while a call was under way is the call's.  What changed while none was is nobody's: a
-person's, mostly.  A call is under way from the event before it to the one after; where that never
-comes, until its turn is over.
+What a call names and changes is its own.  Of what nobody names a command has what changed while it was under
+way, and so has a tool that may change anything; the rest is nobody's: a person's, mostly.  A call is under way
+from the event before it to the one after; where that never comes, until its turn is over.
 """
 
 from __future__ import annotations
@@ -307,13 +307,14 @@ class HookDaemon:
 
     def _settle(self, desk: _Desk, call: _Call) -> None:
         """Write down what a call has changed."""
+        if not (call.open_ended or call.names):
+            return  # It can change nothing: what did meanwhile is somebody else's.
         others = [one for one in self._calls.values() if one is not call]
         named = _NO_FILES.union(*(one.names for one in others)) - call.names
-        alone = not call.open_ended and any(one.open_ended for one in others)
 
         def wanted(path: WorkspacePath) -> bool:
-            # What a call does not name was done by one that does not say what it changes.
-            return path in call.names if alone else path not in named
+            # In doubt a change is the person's: a call that says what it changes has that alone.
+            return path not in named if call.open_ended else path in call.names
 
         found = desk.look(call.session, call.tool, wanted, approved=call.approved)
         self._untold = [*self._untold, *found][-_MOST_CALLS:]
