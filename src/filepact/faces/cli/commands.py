@@ -151,7 +151,7 @@ def _add_serving(group: CommandGroup) -> None:
         dest="mode",
         action="store_const",
         const="strict",
-        help="refuse a call that cannot be checked",
+        help="also refuse a call that cannot be recorded",
     )
     add(
         "--record",
