@@ -161,7 +161,7 @@ def decided_in_the_page(host: Host, base: Path) -> None:
     assert states == [_changed(TWENTY, line_7="seven")]
     assert (root / "a.txt").read_text() == states[0]
     assert other.read_text() == "".join(TWENTY)
-    assert "approved by a person" in told
+    assert "approved by a program" in told  # which has opened the page without a terminal
     assert "keep the second as it was" in told
     assert "seven" in told
     assert "seven" not in read

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.domain.person import AGENT_VARIABLES, Ancestor
 from filepact.errors import StateFailedError
-from filepact.fs.state import NAME, open_state, read_note
+from filepact.fs.state import (
+    NAME,
+    ancestors,
+    calls_no_hook,
+    forget_host,
+    note_host,
+    open_state,
+    read_note,
+    who_calls,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,3 +58,62 @@ def test_a_name_that_cannot_be_read_is_not_made_anew(tmp_path: Path) -> None:
 def test_a_note_that_is_a_folder_is_none(tmp_path: Path) -> None:
     (tmp_path / "note").mkdir()
     assert read_note(str(tmp_path), "note") == b""
+
+
+def test_a_program_is_noted_while_its_call_is_under_way_and_not_longer(tmp_path):
+    state = str(tmp_path / "state")
+    mine, known = ancestors(os.getpid())
+    assert mine[0].process == os.getpid()
+    assert known or sys.platform != "linux"
+    host = Ancestor(mine[0].process, mine[0].started, "helper-7", ("/opt/helper-7",))
+    shell = Ancestor(1, "1", "bash", ("bash",))
+    assert note_host(state, [shell, host], "helper") is None  # a person may sit at a shell
+    assert calls_no_hook(state, [shell, host]) is False
+    assert calls_no_hook(state, [host]) is True
+    assert note_host(state, [host], "helper") == host
+    assert note_host(state, [host], "helper") == host
+    assert calls_no_hook(state, [host]) is False
+    (note,) = (tmp_path / "state" / "hooks").iterdir()
+    assert note.read_text() == "helper"
+    forget_host(state, (host.process, host.started))
+    forget_host(state, (host.process, host.started))
+    assert not note.exists()
+    assert calls_no_hook(state, [host], "once") is True
+    assert calls_no_hook(state, [host], "once") is False
+
+
+def test_notes_of_programs_that_are_gone_go_with_the_next(tmp_path):
+    state = tmp_path / "state"
+    (mine, *_), _ = ancestors(os.getpid())
+    host = Ancestor(mine.process, mine.started, "helper-7", ("/opt/helper-7",))
+    folder = state / "hooks"
+    folder.mkdir(parents=True)
+    for name in ("host-4194305-7", f"host-{mine.process}-1", "host-x-y", "x.sock"):
+        (folder / name).write_text("")
+    note_host(str(state), [host], "")
+    left = {one.name for one in folder.iterdir()}
+    assert left == {f"host-{mine.process}-{mine.started}", "x.sock"}
+
+
+def test_where_nothing_can_be_noted_the_program_is_known_all_the_same(tmp_path):
+    (tmp_path / "state").write_text("")
+    host = Ancestor(7, "7", "helper-7", ("/opt/helper-7",))
+    assert note_host(str(tmp_path / "state"), [host], "") == host
+
+
+def test_who_calls_is_told_by_the_notes_of_any_state_folder(tmp_path, monkeypatch):
+    above, _ = ancestors()
+    for name in AGENT_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "hooks"
+    folder.mkdir()
+    assert who_calls([str(tmp_path)]).agent == ""
+    (folder / f"host-{above[0].process}-{above[0].started}").write_text("robot")
+    assert who_calls(["/nowhere", str(tmp_path)]).agent == "robot"
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert who_calls(["/nowhere"]).agent == "claude-code"
+    assert who_calls(["/nowhere"], serves=True).agent == ""
+
+
+def test_a_process_that_is_not_there_has_nothing_above_it():
+    assert ancestors(4_194_305) == ((), False)
