@@ -149,7 +149,6 @@ def test_who_fetches_a_page_without_looking_at_it_has_not_seen_it(
     assert "third" in (root / "a.txt").read_text()
 
 
-@pytest.mark.foreign  # what the system's buffers still take of an answer is not ours
 def test_a_page_that_a_browser_did_not_take_was_not_shown(page: Page, session: Session) -> None:
     path = propose(page, session, text=f"{'x' * 3_900}\n" * 1_900)
     secret = page.get(propose(page, session, "b.txt")).secret

@@ -260,6 +260,8 @@ class _Connection(H11Protocol):
         cycle: Any = self.cycle
         await sending
         await self.flow.drain()
+        # A write that failed just now is told by `connection_lost`, in the loop's next round.
+        await asyncio.sleep(0)
         return cycle.response_complete and not self._lost
 
     def _await_head(self) -> None:
