@@ -25,6 +25,7 @@ def test_whoever_is_killed_leaves_two_accounts_that_tell_the_same(tmp_path: Path
     for root in roots:
         root.mkdir()
     state, compared = str(tmp_path / "state"), 0
+    open_before = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
     for seed in range(ROUNDS):
         working = [
             subprocess.Popen(
@@ -56,3 +57,5 @@ def test_whoever_is_killed_leaves_two_accounts_that_tell_the_same(tmp_path: Path
         assert found.operations >= compared
         compared = found.operations
     assert compared > ROUNDS
+    if open_before:
+        assert len(os.listdir("/proc/self/fd")) <= open_before + 2

@@ -204,6 +204,7 @@ def protocol(world: World, mode: Mode, folders: Sequence[str] = ()) -> Iterator[
                     pipes=(server_in, server_out),
                 )
         finally:
+            os.close(server_in)
             os.close(server_out)
 
     thread = threading.Thread(target=work, daemon=True)

@@ -378,9 +378,9 @@ def replace_outside(path: str, data: bytes | None, *, expected: bytes | None, to
         before = None if held is None else Revision.of(held, found.mode)
         if data is not None:
             mode = found.mode if held is not None else folder.new_mode
-            folder.replace(place, data, mode=mode, expected=before, token=token)
+            folder.replace(place, data, mode=mode, expected=before, token=token).close()
         elif before is not None:
-            folder.remove(place, expected=before, token=token)
+            folder.remove(place, expected=before, token=token).close()
 
 
 def _stage(

@@ -323,6 +323,7 @@ class AuditLog:
                 self._try_to_sign()
             with suppress(StateFailedError):  # the next one does it
                 self._retire()
+        if "file" in vars(self):  # who only compared it has it open as well
             self.file.close()
         if self._outside is not None:
             self._outside.close()

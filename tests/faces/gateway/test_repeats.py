@@ -6,17 +6,24 @@ import http.client
 import os
 import signal
 import threading
+import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import apsw
 import pytest
 
+from filepact.domain.operation import Actor, Session
+from filepact.faces.gateway.repeats import RequestHistory, RequestName, RequestRecord
+from filepact.store.gateway import SqliteGatewayStore
 from tests.faces.gateway.running import Client, RunningGateway, children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from filepact.tools.registry import Toolset
 
 
 @pytest.fixture(scope="module")
@@ -148,26 +155,56 @@ def test_what_a_worker_did_before_it_was_killed_is_not_done_again(gateway, other
     assert (base / "root" / "killed.txt").read_text() == "one\nend\n"
 
 
-@pytest.mark.foreign  # once in some twenty runs on a busy machine one says that there is nothing to change
 def test_of_two_workers_with_one_request_one_does_it(gateway, other, base):
-    (base / "root" / "race.txt").write_text("end\n")
-    call = {"path": "race.txt", "old_string": "end\n", "new_string": "one\nend\n"}
     clients = [gateway.opened(), other.opened()]
     answers: list[Any] = []
 
-    def ask(client: Client, key: str) -> None:
-        answers.append(client.call("edit_file", headers=keyed(key), **call))
+    def ask(client: Client, name: str) -> None:
+        call = {"path": name, "old_string": "end\n", "new_string": "one\nend\n"}
+        answers.append(client.call("edit_file", headers=keyed(name), **call))
 
     for number in range(3):
+        raced = base / "root" / f"race-{number}.txt"
+        raced.write_text("end\n")
         answers.clear()
-        both = [threading.Thread(target=ask, args=(one, f"r{number}")) for one in clients]
+        both = [threading.Thread(target=ask, args=(one, raced.name)) for one in clients]
         for one in both:
             one.start()
         for one in both:
             one.join()
         assert [one.result["isError"] for one in answers] == [False, False]
         assert len({operation(one) for one in answers}) == 1
-    assert (base / "root" / "race.txt").read_text() == "one\n" * 3 + "end\n"
+        assert raced.read_text() == "one\nend\n"
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_who_comes_second_waits_for_the_answer_of_the_first(tmp_path: Path, failed: bool):
+    known = RequestName("key", ("ann", ""), "k")
+    called = {"name": "edit_file", "arguments": {"path": "a.txt"}}
+    tools = cast(
+        "Toolset",
+        SimpleNamespace(
+            tools=(SimpleNamespace(name="edit_file", kind="changes"),),
+            done_before=lambda *_, **__: None,
+        ),
+    )
+    session = Session("s", Actor("agent", "one"))
+    stores = [SqliteGatewayStore(str(tmp_path / "gateway.db")) for _ in range(2)]
+    one, two = (RequestHistory(store, b"secret") for store in stores)
+    first = one.begin(known, tools, called, session)
+    assert isinstance(first, RequestRecord)
+    said: list[Any] = []
+    second = threading.Thread(target=lambda: said.append(two.begin(known, tools, called, session)))
+    second.start()
+    time.sleep(0.2)
+    assert said == []
+    answer = {"content": [], "isError": failed}
+    one.end(first, answer, tools, session)
+    second.join()
+    # What came to nothing is nobody's any more, so that the second is the first.
+    assert said[0] == (first if failed else answer)
+    for store in stores:
+        store.close()
 
 
 def kill(process: int) -> None:

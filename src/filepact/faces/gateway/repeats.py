@@ -8,6 +8,7 @@ became of the worker that began it.
 from __future__ import annotations
 
 import json
+import time
 from contextlib import suppress
 from hashlib import sha256
 from hmac import digest
@@ -38,6 +39,8 @@ __all__ = ["RequestHistory", "RequestName", "RequestRecord", "RequestStore"]
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _LONGEST: Final = 255
 _ATTEMPTS: Final = 400
+_MEANWHILE: Final = 1.0  # seconds that whoever came first with a request has to answer it
+_NAP: Final = 0.02
 _SECONDS: Final = 25.0  # that another worker is waited for, which carries the same request out
 
 
@@ -150,7 +153,7 @@ class RequestHistory:
         facts = json.dumps([name, called.get("arguments")], sort_keys=True)
         asked = sha256(facts.encode()).hexdigest()
         key = known.digest(asked)
-        before = self._store.claim(key, asked)
+        before = self._claim(key, asked)
         if before is not None:
             if before[0] != asked:
                 raise OtherRequestError(
@@ -171,6 +174,18 @@ class RequestHistory:
                 return done
             change = following(change)
         raise TimedOutError("this request was undone too often", hint="Use a new key.")
+
+    def _claim(self, key: str, asked: str) -> tuple[str, Mapping[str, Any] | None] | None:
+        """As of the store, once whoever came first has answered; who takes long may be gone.
+
+        A change is made once in any case, but two that make it at a time may not answer the same.
+        """
+        until = time.monotonic() + _MEANWHILE
+        while True:
+            before = self._store.claim(key, asked)
+            if before is None or before[1] is not None or time.monotonic() > until:
+                return before
+            time.sleep(_NAP)
 
     def end(
         self, repeated: RequestRecord, result: Mapping[str, Any], tools: Toolset, session: Session
