@@ -208,13 +208,23 @@ class NamespaceProgram:
             return False
         try:
             socket.send_fds(self._line, [word], descriptors)
-            said = self._line.recv(_LONGEST)
+        except BrokenPipeError:
+            pass  # it has ended, and has said so before
         except OSError:
-            said = b""
+            return False
+        said = self._hear()
         if said in (b"done", b"not done"):
             return said == b"done"
         self._said = said  # that it has ended
         return False
+
+    def _hear(self) -> bytes:
+        """What the init says next; empty where it is gone without a word."""
+        for _ in range(2):
+            # Where it has ended before it had read everything, that is told once, and then its last words.
+            with suppress(ConnectionResetError):
+                return self._line.recv(_LONGEST)
+        return b""
 
     def ended(self) -> int | None:
         """How it ended, as shells tell it: its status, or 128 and the signal; None if it runs.
@@ -224,7 +234,7 @@ class NamespaceProgram:
         if self._status is None and (
             self._said is not None or select.select([self._line], [], [], 0)[0]
         ):
-            said = self._line.recv(_LONGEST) if self._said is None else self._said
+            said = self._hear() if self._said is None else self._said
             status = int(said.split()[1]) if said.startswith(b"ended ") else -signal.SIGKILL
             self._finish(128 - status if status < 0 else status)
         return self._status
