@@ -143,7 +143,7 @@ HOOKED = (
         settings={".claude/settings.json": {"hooks": "HOOKS"}},
         environment={
             "ANTHROPIC_BASE_URL": "URL",
-            "ANTHROPIC_API_KEY": "none",
+            "ANTHROPIC_AUTH_TOKEN": "none",
             "CLAUDE_CONFIG_DIR": "HOME/.claude",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",

@@ -85,7 +85,7 @@ HOSTS = (
         },
         environment={
             "ANTHROPIC_BASE_URL": "URL",
-            "ANTHROPIC_API_KEY": "none",
+            "ANTHROPIC_AUTH_TOKEN": "none",
             "CLAUDE_CONFIG_DIR": "HOME/.claude",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
