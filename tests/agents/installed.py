@@ -14,10 +14,13 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests import node_programs
 from tests.fetching import PIP, FetchError, fetch
+from tests.hostile.sweeps import often
 
-__all__ = ["MissingError", "node_program", "python_program"]
+__all__ = ["MissingError", "node_program", "python_program", "skip_slow_starter"]
 
 _HERE = Path(__file__).resolve().parent
 _FOLDER = _HERE.parent.parent / ".agents"
@@ -25,6 +28,12 @@ _FOLDER = _HERE.parent.parent / ".agents"
 
 class MissingError(Exception):
     """An agent cannot be had here; the message says why."""
+
+
+def skip_slow_starter(agent: str) -> None:
+    """Leave an agent that takes as long to start as all others together to the deep checks."""
+    if agent == "opencode" and not often(0, 1):
+        pytest.skip("it takes as long to start as all others; `scripts/deep sweeps` does it")
 
 
 def node_program(package: str, script: str, *, group: str = "") -> list[str]:

@@ -15,7 +15,7 @@ from filepact.config.settings import Settings
 from filepact.domain.operation import BY_NOBODY
 from filepact.faces.hooks.agents import AGENTS
 from tests.agents.hooked import HOOKED, Hooked, drive
-from tests.agents.installed import MissingError
+from tests.agents.installed import MissingError, skip_slow_starter
 from tests.faces.command_line import command
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def test_what_an_agent_does_with_its_own_tools_is_judged_recorded_and_undone(
 def test_what_a_real_agent_starts_decides_nothing_with_and_without_its_variables(
     agent: Hooked, tmp_path: Path, home: Path
 ) -> None:
+    skip_slow_starter(agent.name)
     root = tmp_path / "root"
     root.mkdir()
     paths = os.pathsep.join(filter(None, sys.path))

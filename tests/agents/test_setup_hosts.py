@@ -13,11 +13,10 @@ import pytest
 
 from filepact.faces.hooks.agents import AGENTS as ACTORS
 from tests.agents.hooked import HOOKED
-from tests.agents.installed import MissingError, node_program
+from tests.agents.installed import MissingError, node_program, skip_slow_starter
 from tests.agents.machines import AGENTS, Machine, SetUp
 from tests.agents.model import Call, ScriptedModel
 from tests.architecture.examples import matches
-from tests.hostile.sweeps import often
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,8 +105,7 @@ def test_its_own_writers_are_gone_when_only_filepact_is_left(machine: Machine) -
     agent = machine.agent
     if not agent.writers:
         pytest.skip("no settings file can take them away")
-    if agent.name == "opencode" and not often(0, 1):
-        pytest.skip("it takes as long to start as all others; `scripts/deep sweeps` does it")
+    skip_slow_starter(agent.name)
     read: Call = (agent.tool.format("read_file"), {"path": "a.txt"})
     # One of its own first, where it does not wait for the server.
     own: list[Call] = [("Read", {"file_path": "a.txt"})] if agent.name == "claude" else []
@@ -122,6 +120,8 @@ def test_a_session_is_guarded_wherever_in_the_project_it_is_started(
     agent, root = machine.agent, machine.root
     if started == "--worktree" and agent.name != "claude":
         pytest.skip("only Claude Code makes worktrees of its own")
+    if started == "src":
+        skip_slow_starter(agent.name)
     own = next(one for one in HOOKED if one.name == agent.name)
     options: tuple[str, ...] = ()
     if agent.name == "claude":

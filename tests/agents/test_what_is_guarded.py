@@ -13,7 +13,7 @@ import pytest
 
 from tests.agents.guarded import SCENES, seen
 from tests.agents.hooked import HOOKED
-from tests.agents.installed import MissingError
+from tests.agents.installed import MissingError, skip_slow_starter
 
 if TYPE_CHECKING:
     from tests.agents.hooked import Hooked
@@ -68,6 +68,7 @@ def test_the_page_names_the_versions_that_were_tried() -> None:
 def test_each_agent_may_do_with_its_own_tools_what_the_table_says(
     agent: Hooked, tmp_path: Path
 ) -> None:
+    skip_slow_starter(agent.name)
     try:
         agent.command()
     except MissingError as error:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from filepact.domain.names import ShortNames, is_plain, is_short, key
 from filepact.domain.policy import AccessRequest, Policy, Rule, decide
 from filepact.text.pattern_set import PatternSet
+from tests.hostile.sweeps import often
 
 SAME = [
     (".env", ".ENV"),
@@ -98,7 +99,7 @@ def test_case_and_decomposition_never_change_a_key(name: str) -> None:
 def test_every_single_character_has_a_stable_key() -> None:
     unstable = [
         hex(point)
-        for point in range(sys.maxunicode + 1)
+        for point in range(0, sys.maxunicode + 1, often(5, 1))
         if not 0xD800 <= point < 0xE000 and (once := key(f"a{chr(point)}\u0301b")) != key(once)
     ]
     key.cache_clear()

@@ -12,7 +12,10 @@ __all__ = ["often"]
 _FULL = "FILEPACT_TESTS_FULL"
 _TESTS = (
     "packages/filepact-csharp/tests/test_csharp_against_builds.py",
+    "tests/agents/test_hooked_agents.py",
     "tests/agents/test_setup_hosts.py",
+    "tests/agents/test_what_is_guarded.py",
+    "tests/domain/test_names.py",
     "tests/faces/acp/proxy/test_proxy_process.py",
     "tests/faces/acp/test_client_sessions.py",
     "tests/faces/acp/test_sdk_versions.py",
@@ -21,7 +24,9 @@ _TESTS = (
     "tests/fs/test_trigrams.py",
     "tests/hostile/test_corpus.py",
     "tests/hostile/test_planted_prompts.py",
+    "tests/hostile/test_races.py",
     "tests/hostile/test_removals.py",
+    "tests/workspace/test_search_index.py",
 )
 
 

@@ -19,6 +19,7 @@ from filepact.workspace import name_index, search_index, text_index
 from filepact.workspace.name_index import IndexChanges
 from filepact.workspace.name_views import FileList
 from filepact.workspace.text_index import TextIndex
+from tests.hostile.sweeps import often
 from tests.properties.index_histories import (
     changes,
     check,
@@ -64,10 +65,10 @@ def test_whatever_happens_an_index_is_never_behind(indexed, root, monkeypatch, s
 @pytest.mark.slow(measured=True)
 @pytest.mark.parametrize("seed", range(100, 102))
 def test_whatever_happens_an_index_is_never_behind_for_long_histories(indexed, root, seed):
-    plant(root, random.Random(seed), files=80)
+    plant(root, random.Random(seed), files=often(40, 80))
     if seed % 2:
         subprocess.run(["git", "init", "-q", root], check=True)
-    history(indexed(), root, seed, 80)
+    history(indexed(), root, seed, often(30, 80))
 
 
 def test_a_few_changes_are_seen_at_once_and_a_few_patterns_find_what_they_find_without():
