@@ -323,12 +323,10 @@ class AuditLog:
                 self._try_to_sign()
             with suppress(StateFailedError):  # the next one does it
                 self._retire()
-        if "file" in vars(self):  # who only compared it has it open as well
-            self.file.close()
-        if self._outside is not None:
-            self._outside.close()
-        if self.telemetry is not None:
-            self.telemetry.close()
+        # Who only compared the log has its file open as well.
+        for one in (vars(self).get("file"), self._outside, self.telemetry):
+            if one is not None:
+                one.close()
 
     # -- one record -----------------------------------------------------------------------
 
