@@ -217,6 +217,9 @@ class RunningGateway:
         self.process.terminate()
         code = self.process.wait(PATIENCE)
         assert self.process.stderr is not None
+        if code:
+            os.set_blocking(self.process.stderr.fileno(), False)
+            print(f"the gateway ended with {code}, and said: {self.process.stderr.read()!r}")
         self.process.stderr.close()
         return code
 
