@@ -17,6 +17,7 @@ from filepact.fs.state import (
     ancestors,
     audit_in,
     calls_no_hook,
+    descendants,
     forget_host,
     journal_in,
     note_host,
@@ -68,6 +69,7 @@ __all__ = [
     "check_audit",
     "check_state",
     "confines_servers",
+    "descendants",
     "forget_host",
     "guarding",
     "journal_roots",
@@ -96,7 +98,6 @@ __all__ = [
     "write_trust",
 ]
 
-"""In the state folder: what `filepact setup` has put into settings files."""
 _MEBIBYTE = 1_048_576
 
 

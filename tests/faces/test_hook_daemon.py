@@ -185,6 +185,37 @@ def test_what_a_person_does_after_the_host_was_killed_is_not_the_agents(hooks):
     assert hooks.log() == [("Bash", {"a.txt"}), ("unknown", {"a.txt"})]
 
 
+def test_what_a_background_command_does_later_is_recorded_when_its_process_ends(hooks):
+    outside = hooks.root.parent
+    os.mkfifo(outside / "go")
+    command = "read x; echo late > root/late.txt; rm root/a.txt"
+    lines = (
+        "filepact hook claude < start.json; filepact hook claude < before.json;"
+        f"(exec < go; {command}) & filepact hook claude < after.json; echo ready; read end"
+    )
+    given = {"command": command.replace("root/", ""), "run_in_background": True}
+    for name, data in {
+        "start": event("SessionStart"),
+        "before": event("PreToolUse", **given),
+        "after": event("PostToolUse", **given),
+    }.items():
+        (outside / f"{name}.json").write_bytes(data)
+    words = lines.replace("filepact hook", f"{sys.executable} -P -m filepact hook --root root")
+    with subprocess.Popen(
+        ["sh", "-c", words],
+        cwd=outside,
+        env=hooks.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as host:
+        assert host.stdout.readline() == b"ready\n"
+        (hooks.root / "mine.txt").write_text("an hour of work\n")
+        hooks.call("UserPromptSubmit", "--root", str(hooks.root))
+        (outside / "go").write_text("now\n")
+        later = [("unknown", {"mine.txt"}), ("Bash", {"a.txt", "late.txt"})]
+        wait_for(lambda: hooks.log() == later)
+
+
 def test_a_daemon_ends_when_nobody_asks_and_the_next_one_goes_on(hooks, tmp_path):
     settings = tmp_path / "filepact.toml"
     settings.write_text("[hooks]\nidle = 1\n")

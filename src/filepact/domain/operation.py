@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BY_EDITOR",
     "BY_NOBODY",
+    "BY_SEVERAL",
     "FROM_ELSEWHERE",
     "NOBODY_LOOKED",
     "PARTLY",
@@ -67,6 +68,9 @@ UNOBSERVED: Final = "unobserved"
 
 BY_NOBODY: Final = "unknown"
 """The tool of an operation that was seen on the disk while no agent was at work: a person's, mostly."""
+
+BY_SEVERAL: Final = "several agents"
+"""The tool of an operation that was seen on the disk while several agents worked, any of which may have done it."""
 
 UNASKED: Final = "no approval is known of"
 """Begins the note of such an operation, if rules let nobody change some of the files without a person's word."""

@@ -1,5 +1,7 @@
 """What a call of an agent's tool names: files, folders that are searched, commands; one list for every door.
 
+And to which of several calls that are under way a change is put down.
+
 Tools are known by their names, which no two agents use for different things.  Of a tool that nobody knows
 every text counts that could be a name, a ``file:`` URI or a command, at whatever depth, and its own
 name tells whether it changes something.
@@ -8,17 +10,21 @@ name tells whether it changes something.
 from __future__ import annotations
 
 import shlex
-from posixpath import join
+from fnmatch import fnmatchcase
+from posixpath import dirname, join
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from filepact.domain.document import WorkspacePath
+from filepact.domain.operation import BY_SEVERAL, Actor, Session
 from filepact.errors import FilepactError
 from filepact.text.patch_parse import parse
 from filepact.text.shell_command import read_command
+from filepact.text.shell_programs import written_in
 from filepact.values import dataclass, late_regex, words
 from filepact.wire.uris import path_named, path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from filepact.domain.policy import Action
 
@@ -30,10 +36,15 @@ __all__ = [
     "Deed",
     "FileAccess",
     "FileSearch",
+    "HostProcess",
+    "NamedFiles",
+    "OpenCall",
     "ToolCall",
+    "changed_by",
     "named_commands",
     "named_paths",
     "read_tool_call",
+    "shares",
 ]
 
 Deed = Literal["read", "list", "search", "write", "delete", "patch", "run", "nothing", "own"]
@@ -107,12 +118,32 @@ class ToolCall:
         return self.deed == "run" or (self.deed == "patch" and not self.uses)
 
     @property
+    def starts_agent(self) -> bool:
+        """Whether it starts another agent."""
+        return self.tool.lower() in ("task", "agent", "spawn_agent")
+
+    @property
     def reads(self) -> bool:
         """Whether it does no more than read the files that it names, if any."""
         return self.deed in ("read", "nothing", "own")
 
 
 NO_CALL: Final = ToolCall("", "nothing")
+
+
+def changed_by(call: ToolCall) -> Iterator[tuple[str, bool]]:
+    """What the commands of a call plainly change: each as its words name it, and whether those are wildcards.
+
+    Where a command goes elsewhere first, each name counts from where it starts and from there.
+    """
+    for command in call.commands:
+        read = read_command(command)
+        folders = (read.begins,) if read.begins else ("", *read.folders[:_MOST_BASES])
+        for word in read.words:
+            texts = written_in(word.text) if word.use == "text" else [word.text]
+            for text in texts if word.use in ("write", "delete", "text") else ():
+                for folder in folders:
+                    yield join(call.folder, folder, text), word.pattern
 
 
 _TOOLS: Final[Mapping[str, Deed]] = {
@@ -423,3 +454,100 @@ _MARKS: Final[Mapping[str, tuple[Action, Action | None]]] = {
     "*** Move to": ("write", "create"),
     "*** Delete File": ("delete", None),
 }
+
+
+HostProcess = tuple[int, str]
+"""A process by its number, and when it began in the system's own count: numbers come again."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFiles:
+    """The files that a call names: some of them, what lies below, and what wildcards stand for."""
+
+    files: frozenset[WorkspacePath] = frozenset()
+    globs: tuple[WorkspacePath, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.globs)
+
+    def __contains__(self, path: WorkspacePath) -> bool:
+        if any(one.root == path.root and fnmatchcase(path.path, one.path) for one in self.globs):
+            return True
+        above = path.path
+        while above and WorkspacePath(path.root, above) not in self.files:
+            above = dirname(above)
+        return bool(above)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call that is under way.
+
+    Attributes:
+        session: Whose.
+        tool: What it uses.
+        names: The files that it names.
+        open_ended: Whether it may change others.
+        lone: Whether nothing is heard when it is over.
+        begun: By a steady clock, in seconds.
+        host: The process with whose end it is over, if that is known.
+        above: The processes above the one that told of it.
+        approved: Whether its host has asked a person about it, since we wanted so.
+        given: Stands for the tool and what it was given.
+        asked: Whether its host asks a person about it, and nothing was heard since: nobody knows if it runs.
+        late: What it has started and goes on without it; it is over with the last of them.
+        done: The files that it has changed before that.
+        starts: Whether it starts an agent, whose calls are those of the same turn.
+    """
+
+    session: Session
+    tool: str
+    names: NamedFiles
+    open_ended: bool
+    lone: bool
+    begun: float
+    host: HostProcess | None = None
+    above: tuple[HostProcess, ...] = ()
+    approved: bool = False
+    given: str = ""
+    asked: bool = False
+    late: frozenset[HostProcess] = frozenset()
+    done: frozenset[WorkspacePath] = frozenset()
+    starts: bool = False
+
+    @property
+    def runs(self) -> bool:
+        """Whether it may be what changes a file that nobody names."""
+        return self.open_ended and not self.asked and not self.late
+
+    def named(self, path: WorkspacePath) -> bool:
+        """Whether it is what changes a file, if anybody is."""
+        return path in self.names and path not in self.done
+
+
+def shares(
+    call: OpenCall, others: Sequence[OpenCall]
+) -> Iterator[tuple[Session, str, Callable[[WorkspacePath], bool]]]:
+    """Whose the files are that changed while a call was under way.
+
+    Args:
+        call: It; what nobody names is its own, if it runs and no call for another request does.
+        others: The others that are under way.
+
+    Returns:
+        By session and tool, the call's own first: whether a file is theirs.
+    """
+    rivals = [one for one in others if one.runs and one.session.turn != call.session.turn]
+
+    def unnamed(path: WorkspacePath) -> bool:
+        return not any(one.named(path) for one in others)
+
+    def own(path: WorkspacePath) -> bool:
+        # In doubt a change is the person's: a call that says what it changes has that alone.
+        return call.named(path) or (call.runs and not rivals and unnamed(path))
+
+    yield call.session, call.tool, own
+    if call.runs and rivals:
+        names = sorted({one.session.actor.name for one in (call, *rivals)})
+        either = " or ".join(names) if len(names) > 1 else f"one of several {names[0]}"
+        yield Session("several", Actor("agent", either)), BY_SEVERAL, unnamed

@@ -29,6 +29,7 @@ __all__ = [
     "ancestors",
     "audit_in",
     "calls_no_hook",
+    "descendants",
     "forget_host",
     "holds",
     "journal_in",
@@ -53,7 +54,7 @@ _LONGEST_NOTE = 1 << 20
 _ROOM = 1 << 18
 """Bytes that are kept free for the end of operations."""
 _HOSTS, _PREFIX = "hooks", "host-"
-_MOST_ABOVE, _LONGEST_LINE, _LONGEST_NAME = 64, 4_096, 256
+_MOST_ABOVE, _MOST_BELOW, _LONGEST_LINE, _LONGEST_NAME = 64, 1_024, 4_096, 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,17 +392,43 @@ def ancestors(
     process = os.getppid() if process is None else process
     while process and len(found) < _MOST_ABOVE:
         try:
-            # The name stands in brackets and may hold any; what follows the last one is numbers.
-            told = _read_some(f"/proc/{process}/stat", _LONGEST_LINE).partition("(")[2]
-            name, _, rest = told.rpartition(")")
-            numbers = rest.split()
-            words = _read_some(f"/proc/{process}/cmdline", _LONGEST_LINE) if commands else ""
-            said = tuple(words.rstrip("\0").split("\0")) if words else ()
-            found.append(Ancestor(process, numbers[19], name, said))
-            process = int(numbers[1])
+            one, process = _process(process, commands=commands)
         except (OSError, ValueError, IndexError):
             return tuple(found), False
+        found.append(one)
     return tuple(found), bool(found) and not process
+
+
+def descendants(process: int) -> tuple[Ancestor, ...]:
+    """What a process has started, and what that has, as far as the system tells; without their command lines."""
+    found: list[Ancestor] = []
+    waiting = [process]
+    while waiting and len(found) < _MOST_BELOW:
+        folder = f"/proc/{waiting.pop()}/task"
+        with suppress(OSError, ValueError):
+            for thread in os.listdir(folder):
+                for one in map(
+                    int, _read_some(f"{folder}/{thread}/children", _LONGEST_LINE).split()
+                ):
+                    with suppress(OSError, ValueError, IndexError):
+                        found.append(_process(one, commands=False)[0])
+                        waiting.append(one)
+    return tuple(found)
+
+
+def _process(process: int, *, commands: bool) -> tuple[Ancestor, int]:
+    """A process, and the number of the one that has started it.
+
+    Raises:
+        OSError, ValueError, IndexError: It is gone, or the system does not tell.
+    """
+    # The name stands in brackets and may hold any; what follows the last one is numbers.
+    told = _read_some(f"/proc/{process}/stat", _LONGEST_LINE).partition("(")[2]
+    name, _, rest = told.rpartition(")")
+    numbers = rest.split()
+    words = _read_some(f"/proc/{process}/cmdline", _LONGEST_LINE) if commands else ""
+    said = tuple(words.rstrip("\0").split("\0")) if words else ()
+    return Ancestor(process, numbers[19], name, said), int(numbers[1])
 
 
 def who_calls(states: Iterable[str], *, serves: bool = False) -> Caller:

@@ -317,6 +317,7 @@ class ExternalChanges:
         *,
         tool: str = PAST_THE_DOORS,
         wanted: Callable[[WorkspacePath], bool] = lambda _path: True,
+        since: int = 0,
         approved: bool = False,
     ) -> ChangeList:
         """Put into the journal what others have changed since this was last called.
@@ -325,6 +326,7 @@ class ExternalChanges:
             session: Whose turn it was.
             tool: What the journal calls it; the log has its own word for the usual one.
             wanted: Whether a file is looked at; others are left to be found by a later look.
+            since: So are those that changed before, in nanoseconds since the epoch.
             approved: Whether a person was asked about what was done.
 
         Raises:
@@ -334,7 +336,7 @@ class ExternalChanges:
         with self._lock, self._locks.hold(self._keys):
             if not self._files.started:
                 return ChangeList()
-            differing = (one for one in self._files.differences() if wanted(one[0]))
+            differing = (one for one in self._files.differences(since) if wanted(one[0]))
             found = self._find(session, tool, differing, approved=approved)
             self._files.save(self._seq)
             return found

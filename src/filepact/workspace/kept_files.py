@@ -343,7 +343,7 @@ class KnownFiles:
         for root, seen, suspects in looks:
             for name, stamp in suspects.stamps.items():
                 path = WorkspacePath(root.path, name)
-                if self._is_late(root, path, stamp, seen):
+                if self._is_late(path, stamp, seen):
                     self._leave(path, stamp, seen)
                 elif stamp is None:
                     self.drop(path)
@@ -356,16 +356,23 @@ class KnownFiles:
         unread.reverse()  # They are taken from the end.
         return unread
 
-    def differences(self) -> Iterator[tuple[WorkspacePath, Stamp | None]]:
-        """Files that may have changed, with their stamps; None for one that is gone."""
+    def differences(self, since: int = 0) -> Iterator[tuple[WorkspacePath, Stamp | None]]:
+        """Files that may have changed, with their stamps; None for one that is gone.
+
+        Args:
+            since: Only those that changed after that, in nanoseconds since the epoch.
+        """
         for root in self._guard.roots:
             snapshot = self._snapshots[root.path]
             end = snapshot.end
             _, suspects = self._look(root, lambda: False, keep=True)
             for name, stamp in suspects.stamps.items():
                 # What lies behind the last path of the scan before may have been there then.
-                if end is None or name <= end or name in snapshot:
-                    yield WorkspacePath(root.path, name), stamp
+                path = WorkspacePath(root.path, name)
+                if (end is None or name <= end or name in snapshot) and (
+                    not since or self._is_later(path, stamp, since)
+                ):
+                    yield path, stamp
 
     def _look(
         self, root: Root, cancelled: Callable[[], bool], *, keep: bool
@@ -380,22 +387,30 @@ class KnownFiles:
             snapshot.watcher.distrust()
         return seen, suspects
 
-    def _is_late(
-        self, root: Root, path: WorkspacePath, stamp: Stamp | None, seen: RootEvents
-    ) -> bool:
+    def _is_late(self, path: WorkspacePath, stamp: Stamp | None, seen: RootEvents) -> bool:
         """Whether a file has become different after the last mark."""
         if self._since is None:
             return False
         if seen.late is not None and path.path in seen.names:
             return path.path in seen.late
+        return self._is_later(path, stamp, self._since)
+
+    def _is_later(self, path: WorkspacePath, stamp: Stamp | None, since: int) -> bool:
+        """Whether a file has become what it is after a moment; one that is gone, if its folder has.
+
+        Args:
+            path: The file.
+            stamp: Its stamp; None for one that is gone.
+            since: Nanoseconds since the epoch.
+        """
         if stamp is not None:
-            return stamp.changed > self._since
-        above = path.path
+            return stamp.changed > since
+        root, above = self._guard.root_of(path.root), path.path
         while above:
             above = dirname(above)
             folder = root.glance(above or ".")
             if folder:
-                return folder[3] > self._since
+                return folder[3] > since
         return False
 
     def _leave(self, path: WorkspacePath, stamp: Stamp | None, seen: RootEvents) -> None:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.operation import BY_EDITOR, BY_NOBODY, FROM_ELSEWHERE, UNOBSERVED
+from filepact.domain.operation import (
+    BY_EDITOR,
+    BY_NOBODY,
+    BY_SEVERAL,
+    FROM_ELSEWHERE,
+    UNOBSERVED,
+)
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
 from filepact.values import dataclass
 
@@ -44,9 +50,9 @@ NEWEST: Final = "newest"
 
 _NAMED: Final = 3  # turns that an error names
 _LEAST: Final = 4  # characters of a turn's name that stand for it
-_PEOPLES: Final = frozenset({BY_EDITOR, BY_NOBODY, FROM_ELSEWHERE, UNOBSERVED})
-"""What somebody typed in their own editor, did while no agent was at work, or did elsewhere: not taken back
-unless it is named."""
+_PEOPLES: Final = frozenset({BY_EDITOR, BY_NOBODY, BY_SEVERAL, FROM_ELSEWHERE, UNOBSERVED})
+"""What somebody typed in their own editor, did while no agent was at work, or did elsewhere, and what any of
+several agents did: not taken back unless it is named."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -310,7 +310,7 @@ HOSTS: Final = (
             ),
             before=("PreToolUse",),
             after=(
-                *("PostToolUse", "PostToolUseFailure", "UserPromptSubmit"),
+                *("PostToolUse", "PostToolUseFailure", "PermissionRequest", "UserPromptSubmit"),
                 *("SessionStart", "SessionEnd", "Stop"),
             ),
             entry=_group(),
@@ -341,7 +341,7 @@ HOSTS: Final = (
         hooks=HostEvents(
             "~/.codex/hooks.json",
             before=("PreToolUse",),
-            after=("PostToolUse", "UserPromptSubmit", "SessionStart", "Stop"),
+            after=("PostToolUse", "PermissionRequest", "UserPromptSubmit", "SessionStart", "Stop"),
             # It takes the person's shell, which may be of any kind.
             entry=_group('/bin/sh -c \'"$0" "$@" || {or}\' {hook}'),
             files=(HostFile("~/.codex/config.toml", {"features": {"hooks": True}}, "toml"),),

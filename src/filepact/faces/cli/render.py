@@ -12,6 +12,7 @@ from unicodedata import east_asian_width
 
 from filepact.domain.operation import (
     BY_NOBODY,
+    BY_SEVERAL,
     PAST_THE_DOORS,
     UNOBSERVED,
     Operation,
@@ -232,7 +233,7 @@ _FILES_SHOWN = 3
 _WHO = 20
 _KIND = 6
 _LEAST = 8
-_SEEN = (PAST_THE_DOORS, UNOBSERVED, BY_NOBODY)
+_SEEN = (PAST_THE_DOORS, UNOBSERVED, BY_NOBODY, BY_SEVERAL)
 _RECEIPT_STYLES: dict[str, Style] = {"applied": "good", "preview": "warn", "pending": "warn"}
 
 

@@ -31,8 +31,9 @@ __all__ = [
     "read_event",
 ]
 
-Moment = Literal["start", "prompt", "before", "after", "stop", "end", "other"]
-"""``prompt``: a person says something, so a turn begins.  ``stop``: the turn is over."""
+Moment = Literal["start", "prompt", "before", "asked", "after", "stop", "end", "other"]
+"""``prompt``: a person says something, so a turn begins.  ``asked``: the host asks them whether a call may
+be made.  ``stop``: the turn is over."""
 
 HookMode = Literal["", "strict", "record"]
 """How far a hook goes: it asks the rules; it also refuses what cannot be recorded; it only records."""
@@ -53,6 +54,9 @@ class HookEvent:
         does: What the call does.
         lone: Whether the host says nothing when the call is over.
         asks: Whether the host puts a question of ours to a person here.
+        given: Stands for the tool and what it is given: a question does not name its call.
+        inner: Whether it is of a sub-agent, within a turn that another began.
+        seconds: How long the call has run, what came before its begin left out; None where the host does not say.
     """
 
     moment: Moment
@@ -63,6 +67,9 @@ class HookEvent:
     does: ToolCall = NO_CALL
     lone: bool = False
     asks: bool = True
+    given: str = ""
+    inner: bool = False
+    seconds: float | None = None
 
 
 class HookAnswer(NamedTuple):
@@ -175,6 +182,7 @@ _CLAUDE_EVENTS: Final[Mapping[str, Moment]] = {
     "SessionStart": "start",
     "UserPromptSubmit": "prompt",
     "PreToolUse": "before",
+    "PermissionRequest": "asked",
     "PostToolUse": "after",
     "PostToolUseFailure": "after",
     "Stop": "stop",
@@ -311,8 +319,9 @@ def read_event(agent: HookAgent, data: bytes, name: str = "") -> HookEvent:
         _first(found, agent.session)[:_LONGEST_NAME],
         _first(found, agent.turn)[:_LONGEST_NAME],
         _first(found, ("cwd", "directory")),
+        inner=bool(_first(found, ("agent_id",))),
     )
-    if event.moment not in ("before", "after"):
+    if event.moment not in ("before", "asked", "after"):
         return event
     return _call(agent, name, found, event)
 
@@ -325,10 +334,14 @@ def _call(agent: HookAgent, name: str, found: dict[str, Any], event: HookEvent) 
         given = {**found, **(given if isinstance(given, dict) else {})}
     does = read_tool_call(tool[:_LONGEST_NAME] or "tool", given)
     named = json.dumps([tool, given], sort_keys=True, default=str).encode("utf-8", "replace")
+    digest = hashlib.sha256(named).hexdigest()[:16]
+    took = found.get("duration_ms")
     return replace(
         event,
-        call=_first(found, agent.call) or hashlib.sha256(named).hexdigest()[:16],
+        call=_first(found, agent.call) or digest,
         does=does,
+        given=digest,
+        seconds=took / 1000 if isinstance(took, int | float) and took >= 0 else None,
         lone=agent.lone and does.envelope,
         asks=(agent.asking is None or name in agent.asking)
         and _first(found, ("permission_mode", "permissionMode")) not in _NEVER_ASK,

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from filepact.domain.person import Ancestor
+    from filepact.domain.tool_call import HostProcess
     from filepact.faces.hooks.agents import HookAnswer, HookMode
     from filepact.faces.hooks.client import HookRequest
-    from filepact.faces.hooks.service import HostProcess
 
 __all__ = ["serve"]
 
@@ -143,23 +143,23 @@ class _Listener:
                 descriptor = self._watched.pop(host)
                 self._selector.unregister(descriptor)
                 os.close(descriptor)
-            self._service.host_ended(host)
+            self._service.ended(host)
         with suppress(BlockingIOError, ConnectionAbortedError):
             connection, _ = self._listening.accept()
             return connection
         return None
 
     def _watch_hosts(self) -> None:
-        """Be told when a host ends while a call of it is under way, where the system can tell."""
+        """Be told when a process ends with which a call is over, where the system can tell."""
         if sys.platform != "linux":
             return
         with self._lock:
-            for host in self._service.hosts - self._watched.keys():
+            for host in self._service.awaited - self._watched.keys():
                 descriptor = -1
                 with suppress(OSError):
                     descriptor = os.pidfd_open(host[0])
                 if descriptor < 0 or host not in _identities(ancestors(host[0], commands=False)[0]):
-                    self._service.host_ended(host)
+                    self._service.ended(host)
                     if descriptor >= 0:
                         os.close(descriptor)
                 else:

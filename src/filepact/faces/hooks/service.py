@@ -1,8 +1,8 @@
 """What is done for an event of a hook: the rules are asked before a tool, the disk is looked at after it.
 
-What a call names and changes is its own.  Of what nobody names a command has what changed while it was under
-way, and so has a tool that may change anything; the rest is nobody's: a person's, mostly.  A call is under way
-from the event before it to the one after; where that never comes, until its turn is over.
+What a call names and changes is its own.  Of what nobody names a command has what changed while it ran, and so
+has a tool that may change anything; the rest is nobody's: a person's, mostly.  Where two agents may have done
+it, and where it is not known whether the command ran, it is nobody's as well.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from filepact.app import open_observed
+from filepact.app import descendants, open_observed
 from filepact.config.person import read_settings
+from filepact.domain.document import RootId, WorkspacePath
 from filepact.domain.operation import BY_NOBODY, Actor, Session
+from filepact.domain.tool_call import HostProcess, NamedFiles, OpenCall, changed_by, shares
 from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import AGENTS, HookAgent, HookAnswer, HookEvent, read_event
 from filepact.faces.hooks.judge import HookJudge, answer_unread, answer_unrecorded, told
-from filepact.values import dataclass, field
+from filepact.values import dataclass, field, replace
 from filepact.workspace.call_rules import CallJudge, CallVerdict
 from filepact.workspace.documents import read_project_file
 from filepact.workspace.kept_files import some_names
@@ -31,18 +33,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from filepact.config.settings import Settings
-    from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import ChangeId
-    from filepact.faces.hooks.agents import HookMode
+    from filepact.faces.hooks.agents import HookMode, Moment
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["HookDaemon", "HostProcess"]
-
-HostProcess = tuple[int, str]
-"""A process by its number, and when it began in the system's own count: numbers come again."""
+__all__ = ["HookDaemon"]
 
 _NOBODY: Final = Session("nobody", Actor("program", "unknown"))
-_NO_FILES: Final[frozenset[WorkspacePath]] = frozenset()
+_BEFORE_IT_RAN: Final = 1_000_000_000
+"""Nanoseconds that a host may take to tell that a call has ended: what is younger is not surely a person's."""
 _READING: Final = 5.0  # seconds that a command waits at most until all files are known
 _LONGEST: Final = 3_600.0  # seconds after which a call is over, whatever was heard of it
 _MOST_CALLS: Final = 1_000
@@ -55,33 +54,6 @@ _DECIDING: Final = {
     "approve": "`filepact approve {}` shows it and decides",
     "redo": "`filepact redo {}` brings it back",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A call that is under way.
-
-    Attributes:
-        session: Whose.
-        tool: What it uses.
-        names: The files that it names.
-        open_ended: Whether it may change others.
-        lone: Whether nothing is heard when it is over.
-        begun: By a steady clock, in seconds.
-        host: The process with whose end it is over, if that is known.
-        above: The processes above the one that told of it.
-        approved: Whether its host has asked a person about it, since we wanted so.
-    """
-
-    session: Session
-    tool: str
-    names: frozenset[WorkspacePath]
-    open_ended: bool
-    lone: bool
-    begun: float
-    host: HostProcess | None = None
-    above: tuple[HostProcess, ...] = ()
-    approved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +79,7 @@ class HookDaemon:
         state: The state folder.
         config: The person's settings file, if it is not the usual one; may be empty.
         clock: A steady clock, in seconds.
+        now: Nanoseconds since the epoch.
     """
 
     def __init__(
@@ -116,15 +89,18 @@ class HookDaemon:
         config: str = "",
         *,
         clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], int] = time.time_ns,
     ) -> None:
         self._roots = tuple(roots)
         self._state = state
         self._config = config
         self._clock = clock
+        self._now = now
         self._lock = threading.Lock()
         self._desk: _Desk | None = None
-        self._calls: dict[tuple[str, str], _Call] = {}
+        self._calls: dict[tuple[str, str], OpenCall] = {}
         self._turns: dict[str, str] = {}
+        self._within: dict[str, str] = {}
         self._above: dict[str, tuple[HostProcess, ...]] = {}
         self._untold: list[_Unapproved] = []
         self._unrecorded: dict[str, str] = {}
@@ -138,10 +114,12 @@ class HookDaemon:
             return bool(self._calls)
 
     @property
-    def hosts(self) -> frozenset[HostProcess]:
-        """The hosts of calls that are under way, as far as they are known."""
+    def awaited(self) -> frozenset[HostProcess]:
+        """The processes with whose end calls are over, as far as they are known."""
         with self._lock:
-            return frozenset(one.host for one in self._calls.values() if one.host is not None)
+            calls = self._calls.values()
+            hosts = {one.host for one in calls if one.host is not None}
+            return frozenset(hosts.union(*(one.late for one in calls)))
 
     @property
     def under_way(self) -> frozenset[HostProcess]:
@@ -149,14 +127,19 @@ class HookDaemon:
         with self._lock:
             return frozenset(one for call in self._calls.values() for one in call.above)
 
-    def host_ended(self, host: HostProcess) -> None:
-        """Settle the calls of a host that is gone: what is changed from now on is not its own."""
+    def ended(self, process: HostProcess) -> None:
+        """Settle the calls that are over with a process: what is changed from now on is not their own."""
         with self._lock:
-            for key in [key for key, call in self._calls.items() if call.host == host]:
+            for key, call in [*self._calls.items()]:
+                left = call.late - {process}
+                if call.host != process and (left or left == call.late):
+                    if left != call.late:
+                        self._calls[key] = replace(call, late=left)
+                    continue
                 if self._desk is not None:
                     # What cannot be recorded now is found by the next look, and is nobody's then.
                     with suppress(FilepactError):
-                        self._settle(self._desk, self._calls[key])
+                        self._settle(self._desk, call)
                 del self._calls[key]
 
     def close(self) -> None:
@@ -183,7 +166,7 @@ class HookDaemon:
             mode: How far the hook goes.
             above: The process that handed it on, and those that have started it, the nearest first.
         """
-        known = AGENTS[agent]
+        known, heard = AGENTS[agent], self._now()
         try:
             read = read_event(known, data, event)
         except Exception as error:  # noqa: BLE001 - what cannot be read may be a call
@@ -193,7 +176,7 @@ class HookDaemon:
             # Before and apart from everything that may break.
             said = self._judge.judge(known, read) if judges else CallVerdict("allow")
             try:
-                return self._answer(known, read, said, judges=judges, above=above)
+                return self._answer(known, read, said, heard, judges=judges, above=above)
             except Exception as error:  # noqa: BLE001 - a hook must not break the turn of its host
                 why = told(error)
             before, self._unrecorded[read.session] = self._unrecorded.get(read.session), why
@@ -208,6 +191,7 @@ class HookDaemon:
         agent: HookAgent,
         event: HookEvent,
         said: CallVerdict,
+        heard: int,
         *,
         judges: bool,
         above: tuple[HostProcess, ...],
@@ -215,7 +199,7 @@ class HookDaemon:
         if event.moment == "other":
             return HookAnswer()
         desk = self._opened(self._judge.settings if judges else None)
-        session = self._session(agent, event)
+        session = self._session(agent, event, above)
         # What starts a hook may end with it; what has started two of a session is there to stay.
         host = next((one for one in above if one in self._above.get(session.id, ())), None)
         self._above[session.id] = above
@@ -223,30 +207,48 @@ class HookDaemon:
             self._before(desk, event, session, said, judges=judges, host=host, above=above)
             return agent.answer(said)
         if event.moment == "after":
-            self._after(desk, event, session)
+            self._after(desk, event, session, heard, above)
             return self._told(agent, session)
-        if event.moment in ("stop", "end", "prompt"):
-            self._finish(desk, session)
+        if event.moment == "asked":
+            self._asked(event, session)
+        if event.moment in ("stop", "end", "prompt") and not event.inner:
+            self._finish(desk, session, event.moment)
         self._look(desk)
         if event.moment == "end":
-            self._turns.pop(session.id, None)
-            self._above.pop(session.id, None)
+            self._forget_session(session.id)
         return self._told(agent, session)
 
     # -- who ------------------------------------------------------------------------------
 
-    def _session(self, agent: HookAgent, event: HookEvent) -> Session:
+    def _session(
+        self, agent: HookAgent, event: HookEvent, above: tuple[HostProcess, ...]
+    ) -> Session:
         """The session of an event, with its turn; without a host's name for that, one of ours."""
-        name = event.session or agent.name
-        if event.moment == "prompt" or name not in self._turns:
+        name, actor = event.session or agent.name, Actor("agent", agent.actor)
+        if name not in self._turns:
             while len(self._turns) >= _MOST_SESSIONS:
-                oldest = next(iter(self._turns))
-                del self._turns[oldest]
-                self._above.pop(oldest, None)
+                self._forget_session(next(iter(self._turns)))
+            begun_by = next(
+                (
+                    one.session.id
+                    for one in self._calls.values()
+                    if one.starts and one.host in above and one.session.actor == actor
+                ),
+                None,
+            )
+            if begun_by is not None:
+                self._within[name] = begun_by
+        if event.moment == "prompt" or name not in self._turns:
             self._turns[name] = f"{name[:40]}-{secrets.token_hex(4)}"
-        actor = Actor("agent", agent.actor)
-        turn = event.turn or self._turns[name]
+        if event.turn and not event.inner:
+            self._turns[name] = event.turn
+        # What an agent does that another has started is done for the same request.
+        turn = self._turns.get(self._within.get(name, name), event.turn) or self._turns[name]
         return Session(name, actor, event.session or None, turn=turn, call=event.call)
+
+    def _forget_session(self, name: str) -> None:
+        for known in (self._turns, self._within, self._above):
+            known.pop(name, None)
 
     # -- before and after -----------------------------------------------------------------
 
@@ -273,10 +275,10 @@ class HookDaemon:
             return
         self._look_before(desk, session)
         names = desk.names(event)
-        desk.know(names, all_files=does.open_ended)
+        desk.know(names.files, all_files=does.open_ended)
         while len(self._calls) >= _MOST_CALLS:
             del self._calls[next(iter(self._calls))]
-        self._calls[session.id, event.call] = _Call(
+        self._calls[session.id, event.call] = OpenCall(
             *(session, does.tool, names),
             open_ended=does.open_ended,
             lone=event.lone,
@@ -284,7 +286,18 @@ class HookDaemon:
             host=host,
             above=above,
             approved=not judges or said.verdict == "ask",
+            given=event.given,
+            starts=does.starts_agent,
         )
+
+    def _asked(self, event: HookEvent, session: Session) -> None:
+        """Note that nobody knows from now on whether a call runs: a person is asked about it."""
+        of = [key for key in reversed(self._calls) if key[0] == session.id]
+        # Most hosts do not say which call it is, and some tell with the question more than they do with the call.
+        likely = [key for key in of if event.given == self._calls[key].given]
+        alike = [key for key in of if self._calls[key].tool == event.does.tool]
+        for key in (likely or alike)[:1]:
+            self._calls[key] = replace(self._calls[key], asked=True)
 
     def _look_before(self, desk: _Desk, session: Session) -> None:
         """Write down what has changed until now, before a call changes something."""
@@ -295,29 +308,56 @@ class HookDaemon:
                 del self._calls[key]
         self._look(desk)
 
-    def _after(self, desk: _Desk, event: HookEvent, session: Session) -> None:
-        call = self._calls.pop((session.id, event.call), None)
+    def _after(
+        self,
+        desk: _Desk,
+        event: HookEvent,
+        session: Session,
+        heard: int,
+        above: tuple[HostProcess, ...],
+    ) -> None:
+        key = session.id, event.call
+        call = self._calls.pop(key, None)
         if call is None:
             # The process that heard of its begin is gone; what changed since is the call's.
             does = event.does
-            call = _Call(
+            call = OpenCall(
                 session, does.tool, desk.names(event), does.open_ended, lone=False, begun=0.0
             )
-        self._settle(desk, call)
+        since = 0
+        if event.seconds is not None and call.begun:
+            since = heard - int(event.seconds * 10**9) - _BEFORE_IT_RAN
+            call = replace(call, asked=False)
+        done = self._settle(desk, call, since=since)
+        late = self._late(call, above)
+        if late:
+            self._calls[key] = replace(
+                call, late=late, done=call.done | done, begun=self._clock(), above=()
+            )
+        # What is left was there before it ran, or nobody knows whether it ran.
+        self._look(desk)
 
-    def _settle(self, desk: _Desk, call: _Call) -> None:
-        """Write down what a call has changed."""
+    def _late(self, call: OpenCall, above: tuple[HostProcess, ...]) -> frozenset[HostProcess]:
+        """What has been started while a command ran, and still goes on."""
+        if not call.open_ended or call.host is None or not call.above:
+            return frozenset()
+        first = int(call.above[0][1])
+        others = frozenset(above).union(*(one.late for one in self._calls.values()))
+        found = ((one.process, one.started) for one in descendants(call.host[0]))
+        return frozenset(one for one in found if int(one[1]) >= first) - others
+
+    def _settle(self, desk: _Desk, call: OpenCall, *, since: int = 0) -> frozenset[WorkspacePath]:
+        """Write down what a call has changed, if not before a time in nanoseconds since the epoch; the files."""
         if not (call.open_ended or call.names):
-            return  # It can change nothing: what did meanwhile is somebody else's.
+            return frozenset()  # It can change nothing: what did meanwhile is somebody else's.
         others = [one for one in self._calls.values() if one is not call]
-        named = _NO_FILES.union(*(one.names for one in others)) - call.names
-
-        def wanted(path: WorkspacePath) -> bool:
-            # In doubt a change is the person's: a call that says what it changes has that alone.
-            return path not in named if call.open_ended else path in call.names
-
-        found = desk.look(call.session, call.tool, wanted, approved=call.approved)
-        self._untold = [*self._untold, *found][-_MOST_CALLS:]
+        done: frozenset[WorkspacePath] = frozenset()
+        for session, tool, wanted in shares(call, others):
+            told, paths = desk.look(session, tool, wanted, since=since, approved=call.approved)
+            told = [replace(one, session=call.session) for one in told]
+            self._untold = [*self._untold, *told][-_MOST_CALLS:]
+            done |= paths
+        return done
 
     def _told(self, agent: HookAgent, session: Session) -> HookAnswer:
         """What a person has still to be told of a session's calls: nothing, mostly."""
@@ -336,17 +376,21 @@ class HookDaemon:
     def _look(self, desk: _Desk) -> None:
         """Write down what has changed that no call names."""
         self._forget_old()
-        named = _NO_FILES.union(*(one.names for one in self._calls.values()))
-        under_way = [one for one in self._calls.values() if one.open_ended]
-        if under_way:
-            self._settle(desk, under_way[0])
+        running = next((one for one in self._calls.values() if one.runs), None)
+        if running is not None:
+            self._settle(desk, running)
         else:
-            desk.look(_NOBODY, BY_NOBODY, lambda path: path not in named)
+            calls = [*self._calls.values()]
+            desk.look(_NOBODY, BY_NOBODY, lambda path: not any(one.named(path) for one in calls))
 
-    def _finish(self, desk: _Desk, session: Session) -> None:
+    def _finish(self, desk: _Desk, session: Session, moment: Moment) -> None:
         """End the calls of a session of which nothing more was heard."""
         for key in [key for key in self._calls if key[0] == session.id]:
-            self._settle(desk, self._calls[key])
+            call = self._calls[key]
+            if call.late and moment != "end":
+                continue
+            # Nobody told that its turn is over, so a person has broken it off at some moment.
+            self._settle(desk, call if moment == "stop" else replace(call, asked=True))
             del self._calls[key]
 
     def _forget_old(self) -> None:
@@ -429,11 +473,19 @@ class _Desk:
         tool: str,
         wanted: Callable[[WorkspacePath], bool],
         *,
+        since: int = 0,
         approved: bool = False,
-    ) -> list[_Unapproved]:
-        """Write down what has changed; what a person should have been asked about may be taken back."""
+    ) -> tuple[list[_Unapproved], frozenset[WorkspacePath]]:
+        """Write down what has changed; what a person should have been asked about may be taken back.
+
+        Returns:
+            What they are to be told, and the files.
+        """
         workspace = self.workspace
-        found = workspace.external.detect(session, tool=tool, wanted=wanted, approved=approved)
+        found = workspace.external.detect(
+            session, tool=tool, wanted=wanted, since=since, approved=approved
+        )
+        paths = frozenset(path for one in found.operations for path in one.changes.paths)
         whole = found.operation
         kept = () if whole is None else whole.changes.paths
         rules = {path: rule for path, rule in found.unasked.items() if path in kept}
@@ -453,23 +505,34 @@ class _Desk:
             said.append(
                 _Unapproved(session, f"{self._unapproved(left)}, and could not be taken back")
             )
-        return said
+        return said, paths
 
     def _unapproved(self, paths: list[WorkspacePath]) -> str:
         names = some_names([self.workspace.show(path) for path in paths], _NAMED)
         return f"{names} changed without your approval"
 
-    def names(self, event: HookEvent) -> frozenset[WorkspacePath]:
+    def names(self, event: HookEvent) -> NamedFiles:
         """The true names of the files that a call may change."""
-        guard = self.workspace.guard
+        does, guard = event.does, self.workspace.guard
         judge = CallJudge(guard, "", posixpath.join(guard.roots[0].path, event.cwd))
-        found: set[WorkspacePath] = set()
-        for use in event.does.uses:
+        uses = [(one.path, one.action, one.missing) for one in does.uses if one.action != "read"]
+        globs: set[WorkspacePath] = set()
+        for name, is_glob in changed_by(does) if does.open_ended else ():
+            path = judge.inside(name)
+            if is_glob and path is not None:
+                above = [one.path for one in guard.roots if path.startswith(f"{one.path}/")]
+                root = max(above, key=len, default="")
+                if root:
+                    globs.add(WorkspacePath(RootId(root), posixpath.relpath(path, root)))
+            else:
+                uses.append((name, "write", "create"))
+        files: set[WorkspacePath] = set()
+        for name, action, missing in uses:
             with suppress(FilepactError, ValueError):
-                path = None if use.action == "read" else judge.inside(use.path)
+                path = judge.inside(name)
                 if path is not None:
-                    found.add(guard.find(path, use.action, missing=use.missing).path)
-        return frozenset(found)
+                    files.add(guard.find(path, action, missing=missing).path)
+        return NamedFiles(frozenset(files), tuple(globs))
 
 
 def _identity(path: str) -> tuple[int, int]:

@@ -1,0 +1,275 @@
+"""Whose a change is: by what a call can do, what its words name, and when it ran; in doubt it is nobody's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from filepact.app import ancestors, open_workspace
+from filepact.config.settings import Settings
+from filepact.domain.operation import BY_NOBODY, BY_SEVERAL, Actor, Session
+from filepact.errors import NoChangeError
+from filepact.faces.hooks.service import HookDaemon
+from filepact.workspace.selection import NEWEST, Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PERSON = Session("p", Actor("person", "p"))
+TICK = 1_000_000_000  # nanoseconds within which a change before a call may count as its own
+
+
+class Agents:
+    """Programs of agents in one folder, whose hooks one daemon answers, and the person beside them."""
+
+    def __init__(self, root: Path, state: Path) -> None:
+        self.root, self.state = root, state
+        self.now = 0
+        self.daemon = HookDaemon((str(root),), str(state), now=lambda: self.now)
+
+    def tell(
+        self,
+        name: str,
+        tool: str = "",
+        call: str = "t1",
+        *,
+        session: str = "s1",
+        agent: str = "claude",
+        above: tuple[tuple[int, str], ...] = (),
+        more: dict[str, Any] | None = None,
+        **given: Any,
+    ) -> None:
+        facts = {"session_id": session, "hook_event_name": name, "cwd": str(self.root)}
+        facts["turn_id" if agent == "codex" else "prompt_id"] = f"turn of {session}"
+        if tool:
+            facts |= {"tool_name": tool, "tool_input": given}
+        if tool and name != "PermissionRequest":
+            facts["tool_use_id"] = call
+        data = json.dumps({**facts, **(more or {})}).encode()
+        assert self.daemon.answer(agent, data, above=above).out == ""
+
+    def write(self, name: str, text: str) -> int:
+        """Make a file, later by the clock of the disk than any other; when that was."""
+        path = self.root / name
+        newest = max(
+            (one.lstat().st_ctime_ns for one in self.root.rglob("*")),
+            default=0,
+        )
+        while not path.exists() or path.stat().st_ctime_ns <= newest:
+            path.write_text(text)
+        return path.stat().st_ctime_ns
+
+    def log(self) -> list[tuple[str, set[str]]]:
+        """Tools and files of what was done, oldest first."""
+        with self.workspace() as workspace:
+            return [
+                (one.tool, {change.path.path for change in one.changes.changes})
+                for one in workspace.log()[::-1]
+            ]
+
+    def workspace(self) -> Any:
+        return open_workspace(str(self.root), state_dir=str(self.state), settings=Settings())
+
+
+@pytest.fixture
+def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agents]:
+    for name in ("CONFIG_HOME", "CONFIG_DIRS"):
+        monkeypatch.setenv(f"XDG_{name}", str(tmp_path / name))
+    monkeypatch.delenv("FILEPACT_CONFIG", raising=False)
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.txt").write_text("one\n")
+    made = Agents(root, tmp_path / "state")
+    with closing(made.daemon):
+        made.tell("SessionStart")
+        yield made
+
+
+# -- a question on the screen --------------------------------------------------------------
+
+
+def test_what_a_person_saves_while_they_are_asked_about_a_command_is_not_the_commands(agents):
+    agents.tell("PreToolUse", "Bash", command="make")
+    agents.write("before-the-question.txt", "mine\n")
+    agents.tell("PermissionRequest", "Bash", command="make")
+    agents.write("mine.txt", "an hour of work\n")
+    agents.now = agents.write("made.txt", "by the command\n") + TICK + 5_000_000 - 1
+    agents.tell("PostToolUse", "Bash", command="make", more={"duration_ms": 5})
+    assert agents.log() == [
+        (BY_NOBODY, {"before-the-question.txt"}),
+        ("Bash", {"made.txt"}),
+        (BY_NOBODY, {"mine.txt"}),
+    ]
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert sorted(one.name for one in agents.root.iterdir()) == [
+        *("a.txt", "before-the-question.txt", "mine.txt")
+    ]
+
+
+def test_where_the_host_does_not_say_how_long_it_ran_its_words_count(agents):
+    given = {"command": "make > made.txt"}
+    agents.tell("PreToolUse", "Bash", agent="codex", **given)
+    agents.tell("PermissionRequest", "Bash", agent="codex", description="why", **given)
+    agents.write("mine.txt", "an hour of work\n")
+    agents.write("made.txt", "by the command\n")
+    agents.tell("PostToolUse", "Bash", agent="codex", **given)
+    assert agents.log() == [("Bash", {"made.txt"}), (BY_NOBODY, {"mine.txt"})]
+
+
+def test_what_a_person_saves_before_a_named_file_is_written_stays_theirs_if_it_never_was(agents):
+    given = {"file_path": str(agents.root / "a.txt"), "content": "x"}
+    agents.tell("PreToolUse", "Write", **given)
+    agents.tell("PermissionRequest", "Write", **given)
+    agents.now = agents.write("a.txt", "by hand\n") + TICK + 1
+    agents.tell("PostToolUseFailure", "Write", more={"duration_ms": 0}, **given)
+    assert agents.log() == [(BY_NOBODY, {"a.txt"})]
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_after_an_interruption_only_what_the_command_names_is_its_own(agents, asked):
+    given = {"command": "echo x > named.txt; make"}
+    agents.tell("PreToolUse", "Bash", **given)
+    if asked:
+        agents.tell("PermissionRequest", "Bash", **given)
+    agents.write("named.txt", "x\n")
+    agents.write("mine.txt", "an hour of work\n")
+    agents.tell("UserPromptSubmit")
+    assert agents.log() == [("Bash", {"named.txt"}), (BY_NOBODY, {"mine.txt"})]
+
+
+def test_while_one_call_is_asked_about_another_has_only_its_own(agents):
+    agents.tell("PreToolUse", "Bash", "t1", command="make")
+    agents.tell("PermissionRequest", "Bash", command="make")
+    agents.write("mine.txt", "an hour of work\n")
+    agents.tell("PreToolUse", "Bash", "t2", command="true", more={"agent_id": "a1"})
+    agents.tell("PostToolUse", "Bash", "t2", command="true", more={"agent_id": "a1"})
+    assert agents.log() == [(BY_NOBODY, {"mine.txt"})]
+
+
+# -- what goes on --------------------------------------------------------------------------
+
+
+def chain(*processes: int) -> tuple[tuple[int, str], ...]:
+    found = (ancestors(one, commands=False)[0][0] for one in processes)
+    return tuple((one.process, one.started) for one in found)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_what_a_background_command_names_is_its_own_until_its_process_ends(agents):
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
+        above = chain(hook.pid, os.getpid())
+        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
+        given = {"command": "sleep 2; echo late > late.txt; rm a.txt", "run_in_background": True}
+        agents.tell("PreToolUse", "Bash", above=above, **given)
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as late:
+            agents.tell("PostToolUse", "Bash", above=above, **given)
+            agents.tell("Stop")
+            assert agents.daemon.awaited == {*chain(os.getpid(), late.pid)}
+            agents.write("mine.txt", "an hour of work\n")
+            agents.tell("UserPromptSubmit", more={"prompt_id": "the next"})
+            agents.write("late.txt", "late\n")
+            (agents.root / "a.txt").unlink()
+            (ended,) = chain(late.pid)
+        agents.daemon.ended(ended)
+        agents.write("late.txt", "by hand\n")
+        agents.tell("SessionEnd")
+    assert agents.log() == [
+        (BY_NOBODY, {"mine.txt"}),
+        ("Bash", {"a.txt", "late.txt"}),
+        (BY_NOBODY, {"late.txt"}),
+    ]
+    with agents.workspace() as workspace:
+        assert workspace.log()[1].session.turn == "turn of s1"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_a_file_that_a_background_command_has_written_once_may_be_a_persons_again(agents):
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
+        above = chain(hook.pid, os.getpid())
+        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
+        given = {"command": "echo x > a.txt; npm run dev"}
+        agents.tell("PreToolUse", "Bash", above=above, **given)
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
+            agents.write("a.txt", "x\n")
+            agents.tell("PostToolUse", "Bash", above=above, **given)
+            agents.write("a.txt", "by hand\n")
+            agents.tell("Stop")
+    assert agents.log() == [("Bash", {"a.txt"}), (BY_NOBODY, {"a.txt"})]
+
+
+# -- several at once -----------------------------------------------------------------------
+
+
+def test_of_two_agents_at_once_each_has_what_its_command_names(agents):
+    one = {"command": "echo 1 > c1.txt; rm -r old; mv *.md notes/"}
+    two = {"command": "cd sub && python -c \"open('c2.txt', 'w').write('2')\""}
+    for name in ("old", "sub", "notes"):
+        (agents.root / name).mkdir()
+    for name in ("old/x.txt", "r.md"):
+        agents.write(name, "x\n")
+    agents.tell("UserPromptSubmit")
+    agents.tell("PreToolUse", "Bash", **one)
+    agents.tell("PreToolUse", "Bash", session="s2", agent="codex", **two)
+    agents.write("c1.txt", "1\n")
+    agents.write("sub/c2.txt", "2\n")
+    (agents.root / "old" / "x.txt").unlink()
+    (agents.root / "r.md").rename(agents.root / "notes" / "r.md")
+    agents.write("somebodys.txt", "3\n")
+    agents.tell("PostToolUse", "Bash", session="s2", agent="codex", **two)
+    agents.tell("PostToolUse", "Bash", **one)
+    agents.write("later.txt", "mine\n")
+    agents.tell("Stop")
+    assert agents.log()[1:] == [
+        ("Bash", {"sub/c2.txt"}),
+        (BY_SEVERAL, {"somebodys.txt"}),
+        ("Bash", {"c1.txt", "old/x.txt", "r.md", "notes/r.md"}),
+        (BY_NOBODY, {"later.txt"}),
+    ]
+    with agents.workspace() as workspace:
+        assert [str(one.session.actor) for one in workspace.log()[:4]] == [
+            *("unknown", "claude-code", "claude-code or codex", "codex")
+        ]
+        # What may be of either goes back if it is named, and not with all that one of them did.
+        for name in ("claude-code", "codex"):
+            workspace.undo_selected(PERSON, Selection(agent=name))
+        with pytest.raises(NoChangeError):
+            workspace.undo(PERSON)
+        assert (agents.root / "somebodys.txt").exists()
+        workspace.undo(PERSON, next(one.id for one in workspace.log() if one.tool == BY_SEVERAL))
+    assert not (agents.root / "somebodys.txt").exists()
+
+
+def test_two_calls_for_one_request_are_not_two_agents(agents):
+    agents.tell("PreToolUse", "Bash", "t1", command="make")
+    agents.tell("PreToolUse", "Bash", "t2", command="make", more={"agent_id": "a1"})
+    agents.write("made.txt", "x\n")
+    agents.tell("PostToolUse", "Bash", "t2", command="make", more={"agent_id": "a1"})
+    agents.tell("PostToolUse", "Bash", "t1", command="make")
+    assert agents.log() == [("Bash", {"made.txt"})]
+
+
+def test_what_a_sub_agent_does_is_of_the_turn_of_the_agent_that_has_started_it(agents):
+    above = ((7, "70"), (3, "30"))
+    agents.tell("UserPromptSubmit", agent="codex", above=((6, "60"), (3, "30")))
+    agents.tell("PreToolUse", "spawn_agent", "t1", agent="codex", above=above, prompt="x")
+    inner = {"session": "s2", "agent": "codex"}
+    for call, facts in (("i1", {}), ("i2", {"more": {"agent_id": "a1", "turn_id": "its own"}})):
+        which = inner if call == "i1" else {"agent": "codex"}
+        agents.tell("PreToolUse", "Bash", call, above=above, command="make", **which, **facts)
+        agents.write(f"{call}.txt", "x\n")
+        agents.tell("PostToolUse", "Bash", call, above=above, command="make", **which, **facts)
+        if call == "i1":
+            agents.tell("Stop", above=above, **inner)
+    agents.tell("PostToolUse", "spawn_agent", "t1", agent="codex", above=above, prompt="x")
+    with agents.workspace() as workspace:
+        assert {one.session.turn for one in workspace.log()} == {"turn of s1"}
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert [one.name for one in agents.root.iterdir()] == ["a.txt"]
