@@ -19,7 +19,7 @@ from filepact.fs.home_secrets import SecretIndex
 from filepact.fs.kernel import FileSync, most_watches
 from filepact.fs.locks import locked_by
 from filepact.fs.root import Root
-from filepact.fs.state import open_state, whoami
+from filepact.fs.state import descendants, note_turns, open_state, turn_noted, whoami
 from filepact.store.sqlite import SqliteStore
 from filepact.workspace.audit import audit_log
 from filepact.workspace.documents import PROJECT_FILE, EncodingSettings, read_project_file
@@ -39,7 +39,15 @@ if TYPE_CHECKING:
     from filepact.workspace.shared import SharedRoot
     from filepact.workspace.workspace import Mode, Workspace
 
-__all__ = ["OpenFolders", "open_folders", "open_guard", "secret_places"]
+__all__ = [
+    "OpenFolders",
+    "descendants",
+    "note_turns",
+    "open_folders",
+    "open_guard",
+    "secret_places",
+    "turn_noted",
+]
 
 
 class OpenFolders:

@@ -216,6 +216,61 @@ def test_what_a_background_command_does_later_is_recorded_when_its_process_ends(
         wait_for(lambda: hooks.log() == later)
 
 
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "claude-code", "version": "1"},
+}
+
+
+def test_what_a_request_does_through_our_tools_and_the_agents_own_is_one_turn(hooks):
+    outside = hooks.root.parent
+    (outside / "claude").symlink_to("/bin/sh")
+    tool = "mcp__filepact__write_file"
+    given = {"path": "one.txt", "content": "1\n"}
+    for name, data in {
+        "start": event("SessionStart"),
+        "own": event("PreToolUse", tool, **given),
+        "owned": event("PostToolUse", tool, **given),
+        "before": event("PreToolUse", command="echo 2 > two.txt"),
+        "after": event("PostToolUse", command="echo 2 > two.txt"),
+    }.items():
+        (outside / f"{name}.json").write_bytes(data)
+    write = {"name": "write_file", "arguments": given}
+    messages = [("initialize", HELLO), ("notifications/initialized", {}), ("tools/call", write)]
+    (outside / "asked.jsonl").write_text(
+        "".join(
+            json.dumps({"jsonrpc": "2.0", "method": name, "params": params})[:-1]
+            + ("" if name.startswith("not") else f', "id": {number}')
+            + "}\n"
+            for number, (name, params) in enumerate(messages)
+        )
+    )
+    words = (
+        "filepact hook claude < start.json; filepact hook claude < own.json; "
+        "filepact mcp root < asked.jsonl; filepact hook claude < owned.json; "
+        "filepact hook claude < before.json; echo 2 > root/two.txt; filepact hook claude < after.json"
+    ).replace("filepact hook claude", "filepact hook claude --root root")
+    (outside / "host.sh").write_text(
+        words.replace("filepact ", f"{sys.executable} -P -m filepact ")
+    )
+    done = subprocess.run(
+        ["./claude", "host.sh"],
+        cwd=outside,
+        env=hooks.environment,
+        capture_output=True,
+        timeout=90,
+        check=True,
+    )
+    assert b'"isError":true' not in done.stdout
+    with open_workspace(
+        str(hooks.root), state_dir=str(hooks.state), settings=Settings()
+    ) as workspace:
+        assert [(one.tool, one.session.turn) for one in workspace.log()] == [
+            *(("Bash", "t"), ("write_file", "t"))
+        ]
+
+
 def test_a_daemon_ends_when_nobody_asks_and_the_next_one_goes_on(hooks, tmp_path):
     settings = tmp_path / "filepact.toml"
     settings.write_text("[hooks]\nidle = 1\n")

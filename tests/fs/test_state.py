@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 from typing import TYPE_CHECKING
@@ -15,10 +16,13 @@ from filepact.fs.state import (
     NAME,
     ancestors,
     calls_no_hook,
+    descendants,
     forget_host,
     note_host,
+    note_turns,
     open_state,
     read_note,
+    turn_noted,
     who_calls,
 )
 
@@ -80,6 +84,40 @@ def test_a_program_is_noted_while_its_call_is_under_way_and_not_longer(tmp_path)
     assert not note.exists()
     assert calls_no_hook(state, [host], "once") is True
     assert calls_no_hook(state, [host], "once") is False
+
+
+def test_a_server_learns_for_which_turn_the_program_that_has_started_it_calls(tmp_path):
+    state = str(tmp_path / "state")
+    (mine, *_), _ = ancestors(os.getpid())
+    host = Ancestor(mine.process, mine.started, "helper-7", ("/opt/helper-7",))
+    named = host.process, host.started
+    note_turns(state, named, {"c1": "t1"})  # of a program that was not noted
+    assert turn_noted(state, [host], "c1") == ""
+    note_host(state, [host], "helper")
+    assert turn_noted(state, [host], "c1") == ""
+    note_turns(state, named, {"c1": "t1", "c2": "t2"})
+    assert [turn_noted(state, [host], call) for call in ("c1", "c2", "c3", "")] == [
+        *("t1", "t2", "", "")
+    ]
+    note_turns(state, named, {"c1": "t1", "c2": "t1"})
+    assert turn_noted(state, [Ancestor(1, "1", "x", ()), host], "") == "t1"
+    (note,) = (tmp_path / "state" / "hooks").iterdir()
+    assert note.read_text().partition("\n")[0] == "helper"
+    note_turns(state, named, {})
+    assert turn_noted(state, [host], "c1") == ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_what_a_program_has_started_is_found_at_any_depth():
+    with subprocess.Popen(["/bin/sh", "-c", "cat & wait"], stdin=subprocess.PIPE) as shell:
+        found = ()
+        while len(found) < 2:
+            found = descendants(shell.pid)[:1] and tuple(
+                one for one in descendants(os.getpid()) if one.name in ("sh", "cat")
+            )
+        assert found[0].process == shell.pid
+        assert found[0].started == ancestors(shell.pid)[0][0].started
+    assert descendants(shell.pid) == ()
 
 
 def test_notes_of_programs_that_are_gone_go_with_the_next(tmp_path):

@@ -498,6 +498,7 @@ class OpenCall:
         late: What it has started and goes on without it; it is over with the last of them.
         done: The files that it has changed before that.
         starts: Whether it starts an agent, whose calls are those of the same turn.
+        own: Whether it is one of a tool of ours.
     """
 
     session: Session
@@ -514,6 +515,7 @@ class OpenCall:
     late: frozenset[HostProcess] = frozenset()
     done: frozenset[WorkspacePath] = frozenset()
     starts: bool = False
+    own: bool = False
 
     @property
     def runs(self) -> bool:

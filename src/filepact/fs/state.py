@@ -34,9 +34,11 @@ __all__ = [
     "holds",
     "journal_in",
     "note_host",
+    "note_turns",
     "open_state",
     "read_answers",
     "read_note",
+    "turn_noted",
     "who_calls",
     "whoami",
     "write_answers",
@@ -55,6 +57,7 @@ _ROOM = 1 << 18
 """Bytes that are kept free for the end of operations."""
 _HOSTS, _PREFIX = "hooks", "host-"
 _MOST_ABOVE, _MOST_BELOW, _LONGEST_LINE, _LONGEST_NAME = 64, 1_024, 4_096, 256
+_LARGEST_NOTE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,9 +448,8 @@ def who_calls(states: Iterable[str], *, serves: bool = False) -> Caller:
     for state in dict.fromkeys(states):
         for one in chain:
             with suppress(OSError):
-                noted[one.process, one.started] = (
-                    _read_some(_note(state, one), _LONGEST_NAME) or one.program
-                )
+                told = _read_some(_note(state, one), _LONGEST_NAME).partition("\n")[0]
+                noted[one.process, one.started] = told or one.program
     # Some agents set their variables for their servers as well.
     return caller(chain, noted, {} if serves else os.environ, known=known)
 
@@ -479,6 +481,42 @@ def note_host(state: str, above: Sequence[Ancestor], agent: str) -> Ancestor | N
         file.write(agent or host.agent)
     _forget(folder)
     return host
+
+
+def note_turns(state: str, host: tuple[int, str], turns: Mapping[str, str]) -> None:
+    """Note besides for which turns a program calls tools of ours just now, for the servers that it has started.
+
+    Args:
+        state: The state folder.
+        host: The program as it was noted, by its number and start time.
+        turns: The turn of each call, by the host's names for both.
+    """
+    path = os.path.join(state, _HOSTS, f"{_PREFIX}{host[0]}-{host[1]}")
+    with suppress(OSError):
+        agent = _read_some(path, _LONGEST_NAME).partition("\n")[0]
+        temporary = os.path.join(state, _HOSTS, f".{os.getpid()}.turns")
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(f"{agent}\n{json.dumps(turns)}")
+        os.rename(temporary, path)
+
+
+def turn_noted(state: str, above: Iterable[Ancestor], call: str) -> str:
+    """The turn for which a program that has started us makes a call, by its hooks; empty where they do not tell.
+
+    Args:
+        state: The state folder.
+        above: The processes above us, the nearest first.
+        call: The host's name for the call; empty where it does not tell, and then all have to be of one turn.
+    """
+    for one in above:
+        with suppress(OSError, ValueError):
+            turns = json.loads(_read_some(_note(state, one), _LARGEST_NOTE).partition("\n")[2])
+            found = {turns[call]} if call in turns else {*turns.values()}
+            return str(*found) if len(found) == 1 else ""
+    return ""
 
 
 def calls_no_hook(state: str, above: Sequence[Ancestor], said: str = "") -> bool:

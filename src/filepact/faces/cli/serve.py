@@ -14,7 +14,7 @@ from filepact import VERSION
 from filepact.domain.operation import Session
 from filepact.errors import InvalidParamsError, StateFailedError
 from filepact.faces.cli.screen import remark
-from filepact.faces.mcp.clients import agent_with_hooks, conversation_of_server
+from filepact.faces.mcp.clients import ClientHooks, agent_with_hooks, conversation_of_server
 from filepact.values import replace
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         compile_ahead,
     )
     from filepact.faces.mcp import serve  # noqa: PLC0415 - only this command needs it
+    from filepact.opening import turn_noted  # noqa: PLC0415 - as above
 
     settings = read_settings(arguments.config)
     of_solution = arguments.toolset == "solution"
@@ -180,7 +181,10 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             page=settings.server.page,
             chat=asking,
             app=_app(folders, asking) if framed else None,
-            beside=partial(_unheard, state, above, [one.path for one in folders.guard.roots]),
+            hooks=ClientHooks(
+                partial(_unheard, state, above, [one.path for one in folders.guard.roots]),
+                partial(turn_noted, state, above),
+            ),
         )
 
 

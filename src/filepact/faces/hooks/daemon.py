@@ -26,6 +26,7 @@ from filepact.faces.hooks.agents import AGENTS
 from filepact.faces.hooks.client import PROBE, PROTOCOL, peer
 from filepact.faces.hooks.judge import answer_unread
 from filepact.faces.hooks.service import HookDaemon
+from filepact.opening import note_turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -102,6 +103,7 @@ class _Listener:
         self._watched: dict[HostProcess, int] = {}
         self._noted: dict[str, float] = {}
         self._hosts: set[HostProcess] = set()
+        self._turns: dict[HostProcess, dict[str, str]] = {}
         self._selector = selectors.DefaultSelector()
         listening.setblocking(False)
         self._selector.register(listening, selectors.EVENT_READ)
@@ -193,6 +195,7 @@ class _Listener:
             answer = self._answer(head, data, tuple(_identities(above)))
             # Before the call begins, and so before what it starts can decide anything.
             self._note_hosts(head[1], above)
+            self._note_turns()
             out = answer.out.encode("utf-8", "replace")
             remark = answer.remark.encode("utf-8", "replace")
             connection.sendall(b"%d\n%b%b" % (len(out), out, remark))
@@ -213,6 +216,14 @@ class _Listener:
             found = note_host(self._request.state, told[1:], AGENTS[agent].actor)
             if found is not None:
                 self._hosts.update(_identities((found,)))
+
+    def _note_turns(self) -> None:
+        """Note for which turns they call tools of ours, so that our servers know what belongs together."""
+        turns = {host: self._service.turns_of(host) for host in self._hosts}
+        for host, found in turns.items():
+            if found != self._turns.get(host, {}):
+                note_turns(self._request.state, host, found)
+        self._turns = turns
 
     def _note(self, agent: str, data: bytes) -> None:
         """Note that an agent's program has called its hook: `doctor` tells when it was."""

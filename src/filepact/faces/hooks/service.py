@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from filepact.app import descendants, open_observed
+from filepact.app import open_observed
 from filepact.config.person import read_settings
 from filepact.domain.document import RootId, WorkspacePath
 from filepact.domain.operation import BY_NOBODY, Actor, Session
@@ -24,6 +24,7 @@ from filepact.domain.tool_call import HostProcess, NamedFiles, OpenCall, changed
 from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import AGENTS, HookAgent, HookAnswer, HookEvent, read_event
 from filepact.faces.hooks.judge import HookJudge, answer_unread, answer_unrecorded, told
+from filepact.opening import descendants
 from filepact.values import dataclass, field, replace
 from filepact.workspace.call_rules import CallJudge, CallVerdict
 from filepact.workspace.documents import read_project_file
@@ -126,6 +127,12 @@ class HookDaemon:
         """The processes above calls that are under way."""
         with self._lock:
             return frozenset(one for call in self._calls.values() for one in call.above)
+
+    def turns_of(self, process: HostProcess) -> dict[str, str]:
+        """The turns for which calls of our own tools are under way below a process, by call."""
+        with self._lock:
+            own = [one for one in self._calls.values() if one.own and process in one.above]
+            return {one.session.call: one.session.turn for one in own}
 
     def ended(self, process: HostProcess) -> None:
         """Settle the calls that are over with a process: what is changed from now on is not their own."""
@@ -288,6 +295,7 @@ class HookDaemon:
             approved=not judges or said.verdict == "ask",
             given=event.given,
             starts=does.starts_agent,
+            own=does.deed == "own",
         )
 
     def _asked(self, event: HookEvent, session: Session) -> None:

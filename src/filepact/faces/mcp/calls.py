@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from filepact.domain.operation import Actor, Session
+    from filepact.faces.mcp.clients import ClientHooks
     from filepact.faces.mcp.protocol import ToolRequest
     from filepact.faces.mcp.results import ServerInfo, ToolCache
     from filepact.tools.registry import CallResult
@@ -247,7 +248,7 @@ class ToolExecutor:
             tell the same.
         chat: Puts what waits to the person; None where that is not wanted.
         app: Makes what answers the calls of the review's frame; None where there is none.
-        beside: Told the client's name at its first call; has what is said beside the answer, if anything.
+        hooks: What is known of the client's, if it may have some.
 
     Attributes:
         asks: Whether a call may put something to the person.
@@ -263,9 +264,10 @@ class ToolExecutor:
         within: str = "",
         chat: ElicitationHandler | None = None,
         app: Callable[[], FrameHandler] | None = None,
-        beside: Callable[[str], str] | None = None,
+        hooks: ClientHooks | None = None,
     ) -> None:
-        self._beside = [] if beside is None else [beside]
+        self._turn_of = None if hooks is None else hooks.turn_of
+        self._beside = [] if hooks is None else [hooks.beside]
         self._within = within
         self._chat = chat
         self._app = app
@@ -306,8 +308,10 @@ class ToolExecutor:
             self._folders.wait()
         try:
             session, page = self._session(actor, meta)
-            call = CallContext(session, cancelled, progress, page)
             toolbox, chat = self._tools.toolbox(), self._chat
+            if self._turn_of is not None and not session.turn and name in self._tools.changing:
+                session = replace(session, turn=self._turn_of(session.call))
+            call = CallContext(session, cancelled, progress, page)
             about: dict[str, Any] = {"tool": name, "arguments": arguments, "cancelled": cancelled}
             if channel is not None and channel.state is not None:
                 # It is not made again: whatever it has done was done when it came first.

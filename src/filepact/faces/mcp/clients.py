@@ -13,17 +13,18 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from filepact.text.page import PAGE
 from filepact.values import late_regex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 __all__ = [
     "NOTES",
     "PAGES",
+    "ClientHooks",
     "agent_with_hooks",
     "conversation_in",
     "conversation_of_server",
@@ -79,6 +80,18 @@ _WITH_HOOKS: Final = {
 
 Not Cursor: which of its processes calls hooks has not been seen.
 """
+
+
+class ClientHooks(NamedTuple):
+    """What is known of the hooks of the program that a client is.
+
+    Attributes:
+        beside: Told the client's name at its first call; has what is said beside the answer, if anything.
+        turn_of: Told the host's name for a call, or nothing; has that for the turn, if a hook has told of it.
+    """
+
+    beside: Callable[[str], str]
+    turn_of: Callable[[str], str]
 
 
 def agent_with_hooks(client: str) -> str:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Actor, Session
     from filepact.faces.mcp.calls import ElicitationHandler, FrameHandler
+    from filepact.faces.mcp.clients import ClientHooks
     from filepact.tools.registry import Toolset
     from filepact.wire.messages import Message
     from filepact.wire.pipes import Wait
@@ -67,7 +68,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
     pipes: tuple[int, int] | None = None,
     chat: ElicitationHandler | None = None,
     app: Callable[[], FrameHandler] | None = None,
-    beside: Callable[[str], str] | None = None,
+    hooks: ClientHooks | None = None,
 ) -> None:
     """Serve one client until it closes its end or the process gets SIGTERM or SIGINT.
 
@@ -87,7 +88,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
         pipes: Descriptors to read from and write to; standard input and output if None.
         chat: Puts what waits to the person in their chat; None where that is not wanted.
         app: Makes the review as a frame in their chat, for clients that show such; None for none.
-        beside: Told the client's name at its first call; has what is said beside the answer, if anything.
+        hooks: What is known of the client's, if it may have some.
 
     Raises:
         ValueError: The instructions are too long.
@@ -127,7 +128,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
             page=page,
             chat=chat,
             app=app,
-            beside=beside,
+            hooks=hooks,
         )
 
         def ended() -> None:
@@ -230,7 +231,7 @@ class ClientConnection:
         page: int | None = None,
         chat: ElicitationHandler | None = None,
         app: Callable[[], FrameHandler] | None = None,
-        beside: Callable[[str], str] | None = None,
+        hooks: ClientHooks | None = None,
     ) -> None:
         self._send = send
         self._questions = ClientQuestions(send)
@@ -243,7 +244,7 @@ class ClientConnection:
             page=page,
             chat=chat,
             app=app,
-            beside=beside,
+            hooks=hooks,
         )
         self._executor = CallExecutor(service, facts, send, run, self._questions)
 
