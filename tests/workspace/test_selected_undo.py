@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.domain.operation import Actor, Session
+from filepact.domain.operation import BY_NOBODY, BY_SEVERAL, Actor, Session
 from filepact.errors import FilepactError, NoChangeError
 from filepact.workspace.selection import NEWEST, Selection
 from tests.workspace.acting import delete, edit, write
@@ -49,6 +49,73 @@ def files(root: Path) -> dict[str, str]:
         for path in sorted(root.rglob("*"))
         if path.is_file()
     }
+
+
+def test_the_newest_turn_of_an_agent_or_session_is_its_own_newest(
+    workspace: Workspace, root: Path
+) -> None:
+    theirs = replace(ROBOT, id="robot-2")
+    server = Session("mcp-1", Actor("agent", "robot-mcp-client"), turn="r2")
+    for session, name in (
+        (in_turn("r1"), "r1"),
+        (in_turn("r2", theirs), "r2"),
+        (server, "by-our-tools"),
+        (in_turn("o1", OTHER), "o1"),
+    ):
+        write(workspace, session, f"{name}.txt", "1\n")
+    assert (
+        refused(lambda: workspace.undo_selected(ADA, Selection(turn="r1", agent="other"))).code
+        == "NO_CHANGE"
+    )
+    undo(workspace, turn=NEWEST, agent="robot")
+    assert {*files(root)} >= {"r1.txt", "o1.txt"}
+    assert not {*files(root)} & {"r2.txt", "by-our-tools.txt"}
+    undo(workspace, turn=NEWEST, session=ROBOT)
+    assert "r1.txt" not in files(root)
+    error = refused(lambda: workspace.undo_selected(ADA, Selection(turn=NEWEST, agent="robot")))
+    assert error.code == "NO_CHANGE"
+    # A number is that of the list of all turns.
+    error = refused(lambda: workspace.undo_selected(ADA, Selection(turn="2", agent="other")))
+    assert error.code == "NO_CHANGE"
+    undo(workspace, turn="1", agent="other")
+    assert "o1.txt" not in files(root)
+
+
+def test_what_was_done_meanwhile_and_stays_is_named(workspace: Workspace, root: Path) -> None:
+    server = Session("mcp-1", Actor("agent", "robot-mcp-client"))
+    several = Session("several", Actor("agent", "other or robot"))
+    nobody = Session("nobody", Actor("program", "unknown"))
+    workspace.external.snapshot()
+
+    def seen(session: Session, tool: str, name: str) -> str:
+        (root / name).write_text("1\n")
+        found = workspace.external.detect(session, tool=tool).operation
+        assert found is not None
+        return found.id
+
+    seen(nobody, BY_NOBODY, "before.txt")
+    write(workspace, in_turn("r1"), "a.txt", "1\n")
+    named = [seen(nobody, BY_NOBODY, "mine.txt"), seen(several, BY_SEVERAL, "any.txt")]
+    write(workspace, server, "own.txt", "1\n")
+    named.append(workspace.log(limit=1)[0].id)
+    write(workspace, OTHER, "other.txt", "1\n")
+    write(workspace, in_turn("r1"), "b.txt", "1\n")
+    late = seen(nobody, BY_NOBODY, "late.txt")
+    write(workspace, in_turn("r2"), "c.txt", "1\n")
+    seen(nobody, BY_NOBODY, "after.txt")
+    receipt = workspace.undo_selected(ADA, Selection(turn="r1"), dry_run=True)
+    assert [one for one in (*named, late) if not any(one in note for note in receipt.notes)] == [
+        named[0]
+    ]
+    assert len(receipt.notes) == 4
+    workspace.undo(ADA, late)
+    receipt = workspace.undo_selected(ADA, Selection(turn="r1"))
+    assert all(one in note for one, note in zip(reversed(named), receipt.notes, strict=True))
+    assert {*files(root)} >= {"mine.txt", "any.txt", "own.txt", "other.txt", "before.txt"}
+    assert not {*files(root)} & {"a.txt", "b.txt"}
+    for one in named:
+        workspace.undo(ADA, one)
+    assert not {*files(root)} & {"mine.txt", "any.txt", "own.txt"}
 
 
 def test_a_turn_is_taken_back_as_one_operation_and_comes_back_as_one(

@@ -183,17 +183,20 @@ class UndoExecutor:
             versions = self._writer.versions(fitted.contents.__getitem__)
             shown = self._writer.shown(fitted.changes, versions, reader, deadline)
             deadline.check()
+            said = (*fitted.notes, *plan.notes)
             if dry_run:
-                return Receipt(None, "preview", plan.summary, shown.files, shown.diff, fitted.notes)
+                return Receipt(None, "preview", plan.summary, shown.files, shown.diff, said)
             if rule:
                 proposal = replace(proposal, changes=fitted.changes)
                 self._waiting.propose(proposal, fitted.contents)
                 return Receipt(
                     *(proposal.id, "pending", plan.summary, shown.files, shown.diff),
-                    notes=fitted.notes,
+                    notes=said,
                     rule=rule,
                 )
-            return done_receipt(self._writer.write(proposal, fitted, shown, versions), shown)
+            return done_receipt(
+                self._writer.write(proposal, fitted, shown, versions), shown, plan.notes
+            )
 
     def take_back(
         self,

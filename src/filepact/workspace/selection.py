@@ -12,7 +12,7 @@ from filepact.domain.operation import (
     UNOBSERVED,
 )
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,6 +31,7 @@ __all__ = [
     "is_in",
     "is_in_force",
     "known_author",
+    "left_beside",
     "newest_first",
     "operations_on",
     "partly_gone",
@@ -53,6 +54,7 @@ _LEAST: Final = 4  # characters of a turn's name that stand for it
 _PEOPLES: Final = frozenset({BY_EDITOR, BY_NOBODY, BY_SEVERAL, FROM_ELSEWHERE, UNOBSERVED})
 """What somebody typed in their own editor, did while no agent was at work, or did elsewhere, and what any of
 several agents did: not taken back unless it is named."""
+_NOBODYS: Final = frozenset({BY_NOBODY, BY_SEVERAL, UNOBSERVED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +203,9 @@ def select(
             places[operation.id] = (*places.get(operation.id, ()), place)
     else:
         among = _candidates(store, roots, selection)
+        if selection.turn and any(map(selection.matches, among)):
+            # Whatever name its calls of our tools come under: a turn is one agent's.
+            selection = replace(selection, agent="")
         chosen = [one for one in among if one.was_done and selection.matches(one)]
         if selection.places:
             places = {one.id: selection.places for one in chosen}
@@ -210,7 +215,7 @@ def select(
 def _candidates(
     store: JournalStore, roots: Sequence[RootId], selection: Selection
 ) -> list[Operation]:
-    turn = _turn_named(store, roots, selection.turn) if selection.turn else ""
+    turn = _turn_named(store, roots, selection) if selection.turn else ""
     if selection.ids:
         named = [store.operation(one) for one in dict.fromkeys(selection.ids)]
         mates = None if selection.session is None else store.sessions(selection.session)
@@ -235,10 +240,11 @@ def _candidates(
     return found
 
 
-def _turn_named(store: JournalStore, roots: Sequence[RootId], name: str) -> str:
-    """The whole name of a turn."""
+def _turn_named(store: JournalStore, roots: Sequence[RootId], selection: Selection) -> str:
+    """The whole name of a turn; the newest is that of the agent and session that are meant."""
+    name = selection.turn
     if name == NEWEST:
-        return _newest_turn(store, roots)
+        return _newest_turn(store, roots, selection)
     if name.isascii() and name.isdigit() and len(name) < _LEAST:
         newest = store.turns(roots, limit=int(name))
         if not 0 < int(name) <= len(newest):
@@ -264,18 +270,47 @@ def _turn_named(store: JournalStore, roots: Sequence[RootId], name: str) -> str:
     )
 
 
-def _newest_turn(store: JournalStore, roots: Sequence[RootId]) -> str:
+def _newest_turn(store: JournalStore, roots: Sequence[RootId], selection: Selection) -> str:
     newest = store.turns(roots)
     for name in newest:
-        done = [one for one in store.operations(turn=name, limit=None) if one.was_done]
-        if effective(store, done):
+        of = store.operations(turn=name, session=selection.session, limit=None)
+        done = [one for one in of if one.was_done]
+        if any(map(selection.matches, done)) and effective(store, done):
             return name
     raise NoChangeError(
-        "every turn is undone already"
+        "every such turn is undone already"
         if newest
         else "no turn is known here: only some hosts say where turns begin",
         hint="`filepact log --turns` shows turns and sessions; --session and --since need no turn.",
     )
+
+
+def left_beside(
+    store: JournalStore, roots: Sequence[RootId], taken: Sequence[Operation]
+) -> list[Operation]:
+    """What was done while a turn went on, is in force and not of it: the agent's own, or nobody's; newest first.
+
+    Args:
+        store: The journal.
+        roots: The folders.
+        taken: What is taken back of the turn.
+    """
+    first, last = min(one.seq for one in taken), max(one.seq for one in taken)
+    turns = {one.session.turn for one in taken}
+    agents = {one.session.agent for one in taken} - {""}
+    found: list[Operation] = []
+    for one in newest_first(store, frozenset(roots)):
+        if one.seq < first:
+            break
+        if one.session.turn:
+            if one.session.turn not in turns and one.seq > last and one.session.agent in agents:
+                found.clear()  # That was after the next turn had begun.
+            continue
+        done = one.kind == "change" and one.was_done and one.undone_by is None
+        own = any(one.session.agent.startswith(agent) for agent in agents)
+        if done and (own or one.is_anybodys or one.tool in _NOBODYS):
+            found.append(one)
+    return found
 
 
 def _last_on_each(store: JournalStore, places: Sequence[Place]) -> list[tuple[Operation, Place]]:

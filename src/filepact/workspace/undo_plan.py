@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER
-from filepact.domain.operation import PARTLY, Checkpoint
+from filepact.domain.operation import BY_SEVERAL, PARTLY, Checkpoint
 from filepact.errors import InvalidParamsError, NoChangeError
 from filepact.values import dataclass, field, replace
 from filepact.workspace.rebase import not_kept
@@ -22,6 +22,7 @@ from filepact.workspace.selection import (
     is_in,
     is_in_force,
     known_author,
+    left_beside,
     newest_first,
     partly_gone,
     select,
@@ -73,6 +74,7 @@ class UndoChange:
         earlier: What goes back after `changes`, of the same files, newest first: somebody else wrote
             in between, and that stays.
         unable: Files that cannot be taken back, with the reason.
+        notes: What was done meanwhile, and stays.
     """
 
     kind: OperationKind
@@ -82,6 +84,7 @@ class UndoChange:
     earlier: tuple[ChangeSet, ...] = ()
     unable: Mapping[WorkspacePath, FilepactError] = field(default_factory=dict)
     parts: tuple[_Part, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def without(self, left: Collection[WorkspacePath]) -> UndoChange:
         """The same but for some files."""
@@ -215,7 +218,20 @@ def plan_selection(
             "there is nothing to undo: no such change is in force",
             hint="`filepact log --turns` shows what was done, and what is undone already.",
         )
-    return _plan(taken, chosen, places, store)
+    beside = left_beside(store, roots, taken) if selection.turn and not selection.places else []
+    notes = [_stays(one) for one in beside[:_NAMED]]
+    if len(beside) > _NAMED:
+        notes.append(
+            f"Nor are {len(beside) - _NAMED:,} more of that time, which `filepact log` shows."
+        )
+    return replace(_plan(taken, chosen, places, store), notes=tuple(notes))
+
+
+def _stays(one: Operation) -> str:
+    """What a person has to know of an operation that was made while a turn went on, and is not of it."""
+    why = "it is of no turn" if one.session.agent else "nobody knows whose it is"
+    why = "several agents were at work" if one.tool == BY_SEVERAL else why
+    return f"Not taken back, since {why}: {one.id}, {one.summary} (`filepact undo {one.id}` does)."
 
 
 def _plan(
