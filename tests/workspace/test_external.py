@@ -16,7 +16,7 @@ from filepact.domain.operation import Actor, Session
 from filepact.domain.protected import AGENT_LOGS
 from filepact.errors import FilepactError, StaleFileError
 from filepact.fs.root import Root
-from filepact.workspace import observe
+from filepact.workspace import file_snapshot, observe
 from filepact.workspace.external import ChangeList, ExternalChanges, KnownFileLimits
 from tests.unprivileged import unprivileged
 from tests.workspace.acting import read, write
@@ -819,9 +819,10 @@ def test_a_turn_looks_at_nothing_that_was_not_touched(root, outside, session, mo
         pytest.skip("no notices on this file system")
     looked_at = []
     find = observe.stamp_at
-    monkeypatch.setattr(
-        observe, "stamp_at", lambda root, name: looked_at.append(name) or find(root, name)
-    )
+    for module in (observe, file_snapshot):
+        monkeypatch.setattr(
+            module, "stamp_at", lambda root, name: looked_at.append(name) or find(root, name)
+        )
     monkeypatch.setattr(observe, "scan", lambda *_, **__: pytest.fail("everything was looked at"))
     outside.mark()
     outside.resnapshot()
@@ -985,13 +986,181 @@ def test_waiting_ends_once_something_is_touched_or_it_is_time(root, outside):
         assert outside.wait(ends, None) == "stopped"
 
 
-def test_what_is_ignored_by_the_next_snapshot_is_not_known_any_more(root, outside, session):
+def test_what_is_ignored_by_the_next_snapshot_stays_known(root, workspace, outside, session):
     (root / "a.log").write_text("1")
     outside.resnapshot()
     (root / ".gitignore").write_text("*.log\n")
     outside.resnapshot()
-    (root / "a.log").write_text("2")
+    (root / "a.log").unlink()
+    assert told(outside.detect(session)) == {("a.log", "delete")}
+    workspace.undo(PERSON, dry_run=False)
+    assert (root / "a.log").read_text() == "1"
+
+
+def git(root, *words):
+    for command in words:
+        subprocess.run(["git", *command.split()], cwd=root, check=True, capture_output=True)
+
+
+def with_a_hidden_folder(root):
+    git(root, "init -q", "config user.email a@b", "config user.name a")
+    (root / ".gitignore").write_text("*.log\ndata/\n")
+    for name in ("data/mine", "run.log", "build/mine", "build/x", "pkg/out/mine"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("of the person")
+    (root / "pkg/.gitignore").write_text("out/\n")
+    (root / ".git/info/exclude").write_text("/excluded\n")
+    (root / "excluded").write_text("of the person")
+
+
+def branched(root):
+    git(root, "add .gitignore pkg", "commit -qm one", "branch other")
+    git(root, "rm -q .gitignore pkg/.gitignore", "commit -qm two", "checkout -q other")
+
+
+LOOKS = {
+    "a rule is dropped": (
+        lambda _root: None,
+        lambda root: (root / ".gitignore").write_text("dist/\n"),
+    ),
+    "the ignore file is removed": (
+        lambda _root: None,
+        lambda root: (root / ".gitignore").unlink(),
+    ),
+    "one below moves": (
+        lambda root: (root / "lib").mkdir(),
+        lambda root: (root / "pkg/.gitignore").rename(root / "lib/.gitignore"),
+    ),
+    "a rule brings one back": (
+        lambda _root: None,
+        lambda root: (root / ".gitignore").write_text("*.log\ndata/\n!run.log\n"),
+    ),
+    "the list of excluded files is emptied": (
+        lambda _root: None,
+        lambda root: (root / ".git/info/exclude").write_text(""),
+    ),
+    "another branch has no rules": (branched, lambda root: git(root, "checkout -q master")),
+    "an ignored file is tracked": (lambda _root: None, lambda root: git(root, "add -f build/x")),
+    "a folder becomes a repository": (
+        lambda _root: None,
+        lambda root: git(root, "init -q pkg", "-C pkg add -f out/mine"),
+    ),
+    "the repository goes": (lambda _root: None, lambda root: shutil.rmtree(root / ".git")),
+}
+
+
+@pytest.mark.parametrize("watched", [True, False], ids=["watched", "scanned"])
+@pytest.mark.parametrize("way", LOOKS)
+def test_what_is_only_seen_now_was_not_created(root, workspace, session, way, watched):
+    prepare, change = LOOKS[way]
+    with_a_hidden_folder(root)
+    git(root, "checkout -qB master")
+    prepare(root)
+    found = workspace.external
+    found.resnapshot()
+    if not watched:
+        for snapshot in found._files._snapshots.values():
+            snapshot.watcher.distrust()
+    before = {
+        str(one.relative_to(root)): one.read_bytes()
+        for one in root.rglob("*")
+        if one.is_file() and one.read_bytes() == b"of the person"
+    }
+    change(root)
+    (root / "made").write_text("by the agent")
+    looked = found.detect(session)
+    (root / "again").write_text("by the agent")
+    looks = (looked, found.detect(session))
+    for one in looks:
+        assert not {name for name, _ in told(one)} & before.keys()
+        assert one.lost is None
+    assert ("made", "create") in told(looked)
+    for one in reversed(looks):
+        workspace.undo(PERSON, one.operation.id, dry_run=False)
+    assert {name: (root / name).read_bytes() for name in before} == before
+    assert not (root / "made").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root mounts")
+@pytest.mark.parametrize("watched", [True, False], ids=["watched", "scanned"])
+def test_a_mount_is_no_change_of_files(root, outside, session, watched):
+    (root / "in/deep").mkdir(parents=True)
+    (root / "in/deep/a.txt").write_text("beneath")
+    outside.resnapshot()
+    if not watched:
+        for snapshot in outside._files._snapshots.values():
+            snapshot.watcher.distrust()
+    if subprocess.run(["mount", "-t", "tmpfs", "none", root / "in"], check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        (root / "in/other").write_text("of another file system")
+        assert outside.detect(session) == ChangeList()
+    finally:
+        subprocess.run(["umount", "-l", root / "in"], check=True)
     assert outside.detect(session) == ChangeList()
+    (root / "in/deep/a.txt").write_text("changed")
+    assert told(outside.detect(session)) == {("in/deep/a.txt", "modify")}
+
+
+def test_what_is_only_seen_now_can_be_undone_from_then_on(root, workspace, outside, session):
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "keep.log").write_text("mine")
+    outside.resnapshot()
+    (root / ".gitignore").write_text("*.log\n!keep.log\n")
+    outside.detect(session)
+    outside.read_contents()
+    (root / "keep.log").write_text("the agent's")
+    looked = outside.detect(session)
+    assert told(looked) == {("keep.log", "modify")}
+    workspace.undo(PERSON, looked.operation.id, dry_run=False)
+    assert (root / "keep.log").read_text() == "mine"
+
+
+@pytest.mark.parametrize("watched", [True, False], ids=["watched", "scanned"])
+@pytest.mark.parametrize("there", [True, False], ids=["known folder", "new folder"])
+def test_what_a_command_makes_and_hides_is_created_by_it(
+    root, workspace, outside, session, there, watched
+):
+    if there:
+        (root / "report").mkdir()
+        (root / "report/old").write_text("old")
+    outside.resnapshot()
+    if not watched:
+        for snapshot in outside._files._snapshots.values():
+            snapshot.watcher.distrust()
+    (root / "report").mkdir(exist_ok=True)
+    (root / "report/new").write_text("new")
+    (root / "a.log").write_text("new")
+    (root / ".gitignore").write_text("report/\n*.log\n")
+    looked = outside.detect(session)
+    assert told(looked) == {
+        (".gitignore", "create"),
+        ("report/new", "create"),
+        ("a.log", "create"),
+    }
+    workspace.undo(PERSON, looked.operation.id, dry_run=False)
+    assert sorted(str(one.relative_to(root)) for one in root.rglob("*")) == (
+        ["report", "report/old"] if there else []
+    )
+
+
+def test_known_files_below_a_folder_that_is_hidden_are_still_told_of(
+    root, workspace, outside, session
+):
+    (root / "report").mkdir()
+    (root / "report/a").write_text("a")
+    (root / "report/b").write_text("b")
+    outside.resnapshot()
+    (root / ".gitignore").write_text("report/\n")
+    assert told(outside.detect(session)) == {(".gitignore", "create")}
+    (root / "report/c").write_text("made by a build, and ignored")
+    (root / "report/a").write_text("other")
+    (root / "report/b").unlink()
+    looked = outside.detect(session)
+    assert told(looked) == {("report/a", "modify"), ("report/b", "delete")}
+    workspace.undo(PERSON, looked.operation.id, dry_run=False)
+    assert (root / "report/a").read_text() == "a"
+    assert (root / "report/b").read_text() == "b"
 
 
 def test_whoever_missed_a_change_relies_on_no_notices_any_more(root, outside, session, monkeypatch):

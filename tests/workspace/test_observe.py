@@ -14,7 +14,8 @@ from filepact.domain.document import Revision, WorkspacePath
 from filepact.fs.root import Root
 from filepact.fs.watch import InotifyWatcher, moment
 from filepact.workspace.external_files import ExternalFiles
-from filepact.workspace.observe import FileSnapshot, RootEvents, RootWatcher, Stamp
+from filepact.workspace.file_snapshot import FileSnapshot
+from filepact.workspace.observe import RootEvents, RootWatcher, Stamp
 from tests.unprivileged import unprivileged
 
 if TYPE_CHECKING:
@@ -452,7 +453,7 @@ def test_known_files_behind_the_most_that_are_looked_at_are_still_compared(tree:
         (tree / "sub/deep/c.txt").write_text("other")
         suspects = snapshot.compare(snapshot.check(lambda: False))
         assert "sub/deep/c.txt" in suspects.stamps
-        assert suspects.hidden == ()
+        assert suspects.newly == frozenset()
 
 
 def test_folders_that_come_faster_than_they_can_be_watched_are_looked_at_each_time(

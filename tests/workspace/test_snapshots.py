@@ -182,3 +182,22 @@ def test_a_store_that_cannot_be_written_only_means_that_nothing_is_kept(root, be
         found = workspace.external.detect(AGENT)
         workspace.undo(AGENT, found.operation.id)
     assert (root / "a.txt").read_text() == "one\n"
+
+
+def test_what_was_ignored_is_remembered_as_having_been_there(root, begin):
+    (root / ".gitignore").write_text("data/\n*.log\n")
+    (root / "data").mkdir()
+    (root / "data/mine").write_text("of the person")
+    (root / "run.log").write_text("of the person")
+    begin().close()
+    (root / "late.log").write_text("made while nothing looked, and ignored then")
+    with begin() as workspace:
+        workspace.external.detect(NOBODY, tool=BY_NOBODY)
+        (root / "later.log").write_text("the same")
+        workspace.external.detect(NOBODY, tool=BY_NOBODY)
+    with begin() as workspace:
+        (root / ".gitignore").unlink()
+        (root / "new").write_text("new")
+        found = workspace.external.detect(AGENT, tool="Bash")
+        assert kinds(found.operation) == {(".gitignore", "delete"), ("new", "create")}
+        assert found.lost is None

@@ -268,6 +268,7 @@ class SnapshotRecord(NamedTuple):
         seq: The place in the journal up to which its operations are in it.
         inodes: Those of the roots themselves: another folder at the same path is another root.
         folders: The folders that were there at the last scan, by root.
+        hidden: What was there and was not looked at or into, by root.
         ends: The last path that was looked at, of the roots that have too many files.
         files: All files.
     """
@@ -275,5 +276,6 @@ class SnapshotRecord(NamedTuple):
     seq: int
     inodes: Mapping[RootId, int]
     folders: Mapping[RootId, Iterable[str]]
+    hidden: Mapping[RootId, Iterable[str]]
     ends: Mapping[RootId, str | None]
     files: Iterable[tuple[WorkspacePath, SnapshotFile]]

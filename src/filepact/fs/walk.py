@@ -217,6 +217,7 @@ class TreeReader:
         unreadable: Folders and ignore files that could not be read, relative to the root.
         too_deep: Folders left out because they lie deeper than ``MAX_DEPTH``.
         beyond: Folders left out because another file system is mounted there.
+        closed: Folders that were found and not looked into, whatever the reason.
         left_out: Folders that were ignored, as far as somebody may miss what is in them.
         ignored: Paths of files that were ignored.
         flat: All files and links that it finds, where somebody knows them before it begins.
@@ -241,6 +242,7 @@ class TreeReader:
         self.unreadable: list[str] = []
         self.too_deep = 0
         self.beyond = 0
+        self.closed: list[str] = []
         self.left_out: list[IgnoredFolder] = []
         self.ignored: list[str] = []
         self.flat: NameList | None = None
@@ -385,6 +387,7 @@ class TreeReader:
             return None
         if depth >= MAX_DEPTH:
             self.too_deep += 1
+            self.closed.append(path)
             return None
         if self._left <= 0:
             self.cut = True
@@ -424,6 +427,7 @@ class TreeReader:
                 self.beyond += 1
             else:
                 self.unreadable.append(path)
+            self.closed.append(path)
             return None
         self._left -= listing.size
         self.cut = self.cut or self._left <= 0

@@ -17,10 +17,11 @@ import sys
 import threading
 import time
 from contextlib import ExitStack, suppress
+from posixpath import dirname
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from filepact.domain.protected import is_in_git, leads_to_git, steers_git
-from filepact.errors import FilepactError, ReadFailedError
+from filepact.errors import FilepactError, NotFoundError, ReadFailedError
 from filepact.fs.atomic import token_of
 from filepact.fs.kernel import file_system, inotify_add_watch, inotify_init, most_watches
 from filepact.fs.walk import TreeReader
@@ -85,9 +86,10 @@ class RootStamps(NamedTuple):
     Attributes:
         stamps: By root-relative path, in path order.
         folders: The folders, by path.
-        unreadable: Folders that could not be looked into.
+        unreadable: Folders that could not be looked into: by rights, by depth, or since something is mounted there.
         end: The last path that was looked at when there were too many files; else None.
         cancelled: Whether the caller ended it early.
+        hidden: Files and folders that are there, and were not looked at or into.
     """
 
     stamps: dict[str, Stamp]
@@ -95,6 +97,7 @@ class RootStamps(NamedTuple):
     unreadable: tuple[str, ...]
     end: str | None
     cancelled: bool
+    hidden: frozenset[str] = frozenset()
 
 
 def scan(
@@ -105,6 +108,7 @@ def scan(
     most: int,
     cancelled: Callable[[], bool],
     git: bool = False,
+    ignore: bool = True,
 ) -> RootStamps:
     """Take the stamps of a root.
 
@@ -117,6 +121,7 @@ def scan(
         most: Most files and links.
         cancelled: Asked before each folder.
         git: Whether what steers Git is among them, though all else of a repository is ignored.
+        ignore: Whether ignore files and the default names leave entries out.
 
     Raises:
         PathBlockedError: The root is no longer there.
@@ -132,7 +137,7 @@ def scan(
 
     if git:
         _add_steering(root, ".git" if base == "." else f"{base}/.git", stamps, folders)
-    with TreeReader(root, base, allow=allow, cancelled=cancelled) as entries:
+    with TreeReader(root, base, allow=allow, ignore=ignore, cancelled=cancelled) as entries:
         for entry in entries:
             if len(stamps) >= most:
                 cut = True
@@ -152,7 +157,9 @@ def scan(
                 if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
                     stamps[entry.path] = _stamp(status)
     end = last if cut or entries.cut else None
-    return RootStamps(stamps, frozenset(folders), tuple(entries.unreadable), end, entries.cancelled)
+    hidden = {*skip, *entries.closed, *entries.ignored, *(one.path for one in entries.left_out)}
+    closed = tuple(dict.fromkeys((*entries.unreadable, *entries.closed)))
+    return RootStamps(stamps, frozenset(folders), closed, end, entries.cancelled, frozenset(hidden))
 
 
 def _add_steering(root: Root, top: str, stamps: dict[str, Stamp], folders: set[str]) -> None:
@@ -215,8 +222,14 @@ def is_gone(root: Root, path: str) -> bool:
     above, _, name = path.rpartition("/")
     try:
         folder = root.open_directory(above or ".", follow=False)
-    except FilepactError as error:
-        return not isinstance(error, ReadFailedError)
+    except (NotFoundError, ReadFailedError) as error:
+        return isinstance(error, NotFoundError)
+    except FilepactError:
+        # A link stands there now; or another file system is mounted there, and hides what is beneath.
+        top = above
+        while dirname(top) and not _opens(root, dirname(top)):
+            top = dirname(top)
+        return root.glance(top) in (None, ())
     try:
         os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -226,6 +239,13 @@ def is_gone(root: Root, path: str) -> bool:
     finally:
         os.close(folder)
     return True
+
+
+def _opens(root: Root, folder: str) -> bool:
+    with suppress(FilepactError):
+        os.close(root.open_directory(folder, follow=False))
+        return True
+    return False
 
 
 def _stamp(status: os.stat_result) -> Stamp:

@@ -147,7 +147,10 @@ def _read(database: apsw.Connection) -> SnapshotRecord | None:
         facts: dict[str, Any] = json.loads(text)
         rows = database.execute("SELECT root, path, stamp, content, mode, held, racy FROM file")
         return SnapshotRecord(
-            *(facts["seq"], facts["inodes"], facts["folders"], facts["ends"]),
+            *(facts["seq"], facts["inodes"], facts["folders"]),
+            # That of an earlier version does not say.
+            hidden=facts.get("hidden", {}),
+            ends=facts["ends"],
             files=list(_files(rows.fetchall())),
         )
     return None
@@ -175,6 +178,7 @@ def _write(
         "seq": snapshot.seq,
         "inodes": dict(inodes),
         "folders": {root: sorted(some) for root, some in snapshot.folders.items()},
+        "hidden": {root: sorted(some) for root, some in snapshot.hidden.items()},
         "ends": dict(snapshot.ends),
     }
     database.execute("INSERT OR REPLACE INTO facts VALUES (1, ?)", (json.dumps(facts),))

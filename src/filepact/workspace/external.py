@@ -338,6 +338,8 @@ class ExternalChanges:
                 return ChangeList()
             differing = (one for one in self._files.differences(since) if wanted(one[0]))
             found = self._find(session, tool, differing, approved=approved)
+            self._unread += self._files.newly
+            self._files.newly.clear()
             self._files.save(self._seq)
             return found
 

@@ -26,7 +26,8 @@ from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
 from filepact.fs.watch import Stamp, moment, stamp_at
 from filepact.text.secrets import holds_private_key
-from filepact.workspace.observe import FileSnapshot, RacyFiles, is_racy, nested_roots
+from filepact.workspace.file_snapshot import FileSnapshot, RacyFiles
+from filepact.workspace.observe import is_racy, nested_roots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -147,12 +148,15 @@ class KnownFiles:
 
     Attributes:
         store: Keeps it beyond the end of the process; None keeps it in memory.
+        newly: Files that were there before they were seen; what they hold has to be read.
     """
 
     def __init__(self, guard: Guard, limits: KnownFileLimits) -> None:
         self._guard = guard
         self.store: SnapshotStore | None = None
+        self.newly: list[tuple[WorkspacePath, Stamp]] = []
         self._unsaved: set[WorkspacePath] = set()
+        self._saved: list[tuple[object, ...]] = []
         self.limits = limits
         self.started = False
         self.held = 0
@@ -260,9 +264,11 @@ class KnownFiles:
                 unread.append((path, stamp))
         for root, snapshot in self._snapshots.items():
             snapshot.folders = frozenset(found.folders.get(root, ()))
+            snapshot.hidden = frozenset(found.hidden.get(root, ()))
             snapshot.watcher.expected = snapshot.folders
             snapshot.end = found.ends.get(root)
         self._unsaved.clear()
+        self._saved = self._view
         self.started = True
         return found.seq, unread
 
@@ -272,7 +278,8 @@ class KnownFiles:
         Args:
             seq: The place in the journal up to which it knows of operations.
         """
-        if self.store is None or not self.started or not self._unsaved:
+        view = self._view
+        if self.store is None or not self.started or not (self._unsaved or view != self._saved):
             self._unsaved.clear()
             return
         files: list[tuple[WorkspacePath, SnapshotFile]] = []
@@ -285,15 +292,22 @@ class KnownFiles:
             )
         gone = tuple(self._unsaved - self._states.keys())
         ends = {root: snapshot.end for root, snapshot in self._snapshots.items()}
-        record = SnapshotRecord(seq, self._inodes(), self.folders, ends, files)
+        hidden = {root: snapshot.hidden for root, snapshot in self._snapshots.items()}
+        record = SnapshotRecord(seq, self._inodes(), self.folders, hidden, ends, files)
         if not self.store.save(record, gone):
             # It may be gone as a whole: then all of it has to be written again.
             self._unsaved.update(self._states)
             return
+        self._saved = view
         self._unsaved.clear()
         for path, file in files:
             if file.packed is not None:
                 self._states[path] = self._states[path]._replace(packed=None, held=file.held)
+
+    @property
+    def _view(self) -> list[tuple[object, ...]]:
+        """What was looked at and what was not, by root."""
+        return [(one.folders, one.hidden, one.end) for one in self._snapshots.values()]
 
     def packed(self, state: FileState) -> bytes | None:
         """The bytes of a file in a state, compressed, if they are kept."""
@@ -350,8 +364,6 @@ class KnownFiles:
                 else:
                     self.put(path, FileState(stamp))
                     unread.append((path, stamp))
-            for name in suspects.hidden:
-                self.drop(WorkspacePath(root.path, name))
         self.started = True
         unread.reverse()  # They are taken from the end.
         return unread
@@ -363,15 +375,13 @@ class KnownFiles:
             since: Only those that changed after that, in nanoseconds since the epoch.
         """
         for root in self._guard.roots:
-            snapshot = self._snapshots[root.path]
-            end = snapshot.end
             _, suspects = self._look(root, lambda: False, keep=True)
             for name, stamp in suspects.stamps.items():
-                # What lies behind the last path of the scan before may have been there then.
                 path = WorkspacePath(root.path, name)
-                if (end is None or name <= end or name in snapshot) and (
-                    not since or self._is_later(path, stamp, since)
-                ):
+                if name in suspects.newly and stamp is not None:
+                    self.put(path, FileState(stamp))
+                    self.newly.append((path, stamp))
+                elif not since or self._is_later(path, stamp, since):
                     yield path, stamp
 
     def _look(

@@ -2,8 +2,7 @@
 
 `RootWatcher` drains the kernel's notices (inotify) at the start of a call, and scans the whole root
 where these do not suffice: at first, when folders come or go, when notices were lost, and on file
-systems that others write to.  `FileSnapshot` holds the stamps that its owner knows, compares them with
-what was seen, and applies the rule for racy stamps.
+systems that others write to.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from filepact.fs.watch import (
     InotifyWatcher,
     RootStamps,
     Stamp,
-    is_gone,
     is_temporary,
     scan,
     stamp_at,
@@ -34,8 +32,8 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Guard
 
 __all__ = [
-    "FileSnapshot",
-    "RacyFiles",
+    "IGNORE_FILES",
+    "MOST_FILES",
     "RootEvents",
     "RootStamps",
     "RootWatcher",
@@ -47,12 +45,11 @@ __all__ = [
 _RACY: Final = 2 * 10**9
 """Nanoseconds in which a file may change twice under one stamp, on some file systems."""
 
-_MOST_FILES: Final = 100_000
+MOST_FILES: Final = 100_000
 _SCAN_EVERY: Final = 60.0
 _TRIES: Final = 3
-_IGNORE_FILES: Final = (".gitignore", ".ignore", ".git/info/exclude")
+IGNORE_FILES: Final = (".gitignore", ".ignore", ".git/info/exclude")
 _NOTHING: Final = FileEvents(frozenset(), frozenset(), frozenset(), folders=False)
-_UNKNOWN: Final = Stamp(0, 0, 0, 0, 0)
 
 
 def is_racy(stamp: Stamp, now: int) -> bool:
@@ -88,6 +85,7 @@ class RootEvents(NamedTuple):
             is not known.
         late: The names that were touched after it; the same.
         folders: Folders that came since the last scan; their files are among the names.
+        hidden: Files and folders that were touched, or came, and are ignored; only without a scan.
     """
 
     names: frozenset[str]
@@ -99,6 +97,7 @@ class RootEvents(NamedTuple):
     early: frozenset[str] | None = None
     late: frozenset[str] | None = None
     folders: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
 
 
 class RootWatcher:
@@ -115,6 +114,7 @@ class RootWatcher:
 
     Attributes:
         expected: Folders that are probably there: watched before a scan, they need no second one.
+        besides: Gives the folders of known files; those that a scan leaves out are watched as well.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class RootWatcher:
         skip: Collection[str],
         clock: Callable[[], float] = time.monotonic,
         *,
-        most: int = _MOST_FILES,
+        most: int = MOST_FILES,
         few: int = 0,
         git: bool = False,
     ) -> None:
@@ -134,6 +134,7 @@ class RootWatcher:
         self._few = few
         self._git = git
         self.expected: Collection[str] = ()
+        self.besides: Callable[[], set[str]] = set
         self._marking = threading.Lock()
         self._before = _NOTHING
         self._marked: InotifyWatcher | None = None
@@ -249,7 +250,7 @@ class RootWatcher:
         if anew:
             self.close()
             return self._scanned(names, cancelled)
-        if any(name.endswith(_IGNORE_FILES) for name in names):
+        if any(name.endswith(IGNORE_FILES) for name in names):
             self._ignored.clear()
             return self._scanned(names, cancelled)
         new = frozenset() if came is None else frozenset(came.stamps)
@@ -260,8 +261,10 @@ class RootWatcher:
         }
         if self._git:
             strange = {name for name in strange if not steers_git(name)}
+        ignored: set[str] = set()
         if len(strange) <= self._few:
-            self._ignored |= {name for name in strange if is_ignored(self._root, name)}
+            ignored = {name for name in strange if is_ignored(self._root, name)}
+            self._ignored |= ignored
         else:
             seen = self._scanned(names, cancelled)
             # Only what is there, and was not touched meanwhile, is known to be ignored.
@@ -277,8 +280,9 @@ class RootWatcher:
             late = self._drain_later()
             return seen._replace(names=names | late, complete=self._notices is not None)
         folders = frozenset() if came is None else came.folders
+        hidden = frozenset(ignored) if came is None else came.hidden | ignored
         names = (names - self._ignored) | new
-        return RootEvents(names, watched=True, complete=True, folders=folders)
+        return RootEvents(names, watched=True, complete=True, folders=folders, hidden=hidden)
 
     def _came(self, noticed: FileEvents, cancelled: Callable[[], bool]) -> RootStamps | None:
         """Look into folders that came, and watch them; None where everything has to be looked at."""
@@ -286,6 +290,7 @@ class RootWatcher:
             return None
         stamps: dict[str, Stamp] = {}
         folders: set[str] = set()
+        hidden: set[str] = set()
         for folder in sorted(noticed.moved):
             if self._git and is_in_git(folder):
                 return None  # a repository came, or is another one
@@ -293,15 +298,17 @@ class RootWatcher:
             if not self._root.glance(folder) or folder in self._skip:
                 continue
             if is_ignored(self._root, folder):
+                hidden.add(folder)
                 continue
             found = self._looked_into(folder, self._notices, cancelled)
             if found is None:
                 return None
             stamps |= found.stamps
             folders |= {folder, *found.folders}
+            hidden |= found.hidden
         self._ignored -= stamps.keys()
         self.expected = frozenset(self.expected) | folders
-        return RootStamps(stamps, frozenset(folders), (), None, cancelled=False)
+        return RootStamps(stamps, frozenset(folders), (), None, False, frozenset(hidden))
 
     def _looked_into(
         self, folder: str, notices: InotifyWatcher, cancelled: Callable[[], bool]
@@ -350,9 +357,22 @@ class RootWatcher:
             self.close()  # folders come faster than they can be watched
         if found.cancelled or found.end is not None:
             self.close()
+        self.watch(self.besides() - found.folders)
         self.expected = found.folders
         self._last = self._clock()
         return RootEvents(names, found, watched=self._notices is not None)
+
+    def mind(self, name: str) -> None:
+        """Report a file from now on, though it is ignored."""
+        self._ignored.discard(name)
+
+    def watch(self, folders: Iterable[str]) -> None:
+        """Watch folders as well that no scan looks into, if they are there and notices are to be had."""
+        if self._notices is not None:
+            try:
+                self._notices.watch(one for one in folders if self._root.glance(one or "."))
+            except OSError:
+                self.distrust()
 
     def _drain_later(self) -> frozenset[str]:
         """Keep what was touched during a scan for the next check; its names."""
@@ -386,178 +406,3 @@ def _joined(one: FileEvents, then: FileEvents) -> FileEvents:
 
 def _is_ours(name: str) -> bool:
     return is_temporary(name.rpartition("/")[2])
-
-
-class RacyFiles(NamedTuple):
-    """Files that may differ from what is known of them.
-
-    Attributes:
-        stamps: Their present stamps; None for a file that is gone.
-        hidden: Known files that are there, and ignored by now; only where there was a scan.
-        unexpected: Those of which no notice was given, and that were not in doubt.
-    """
-
-    stamps: dict[str, Stamp | None]
-    hidden: tuple[str, ...] = ()
-    unexpected: frozenset[str] = frozenset()
-
-
-class FileSnapshot:
-    """The stamps of a root's files as its owner knows them.
-
-    A file stays suspect until its owner has put, or dropped, what it knows of it by now.  Only `check`
-    may run while another thread uses the rest.
-
-    Args:
-        root: The root.
-        skip: Folders in it that are roots of their own.
-        most: Most files that are known.
-        overlooks: Whether a file is not looked at unless it is known.
-        few: As for `RootWatcher`; without a scan such files are not `listed`.
-        git: As for `RootWatcher`.
-
-    Attributes:
-        watcher: Watches the root.
-        stamps: By path beneath the root.
-        folders: The folders that were there at the last scan.
-        end: The last path that was looked at where there are too many files; else None.
-    """
-
-    def __init__(
-        self,
-        root: Root,
-        skip: Collection[str],
-        *,
-        most: int = _MOST_FILES,
-        overlooks: Callable[[str], bool] | None = None,
-        few: int = 0,
-        git: bool = False,
-    ) -> None:
-        self._root = root
-        self._overlooks = overlooks or (lambda _name: False)
-        self._listed: Collection[str] = ()
-        self._racy: set[str] = set()
-        self._doubtful: set[str] = set()
-        self.watcher = RootWatcher(root, skip, most=most, few=few, git=git)
-        self.stamps: dict[str, Stamp] = {}
-        self.folders: frozenset[str] = frozenset()
-        self.end: str | None = None
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.stamps
-
-    def racy(self, name: str) -> bool:
-        """Whether a file may have changed and kept its stamp."""
-        return name in self._racy
-
-    def listed(self, name: str) -> bool:
-        """Whether a file was there, and not ignored, at the last scan."""
-        return name in self._listed
-
-    # -- what is known --------------------------------------------------------------------
-
-    def begin(self, seen: RootEvents) -> None:
-        """Replace all known stamps by those of a scan."""
-        if seen.scan is None:
-            raise ValueError("a snapshot begins with a scan")
-        now = time.time_ns()
-        self._note(seen.scan)
-        self.stamps = dict(seen.scan.stamps)
-        self._doubtful.clear()
-        stamps = {} if seen.watched else self.stamps
-        self._racy = {name for name, stamp in stamps.items() if is_racy(stamp, now)}
-
-    def put(self, name: str, stamp: Stamp | None, *, racy: bool = False) -> None:
-        """Set the known stamp of a file; it is checked again if that is None, or racy."""
-        self.stamps[name] = stamp or _UNKNOWN
-        self._doubtful.discard(name)
-        self._racy.discard(name)
-        if stamp is None:
-            self._doubtful.add(name)
-        if racy:
-            self._racy.add(name)
-
-    def settle(self, name: str, *, racy: bool) -> None:
-        """Record that a suspect file has not changed; `racy` if it may still change without a new stamp."""
-        self._doubtful.discard(name)
-        if not racy:
-            self._racy.discard(name)
-
-    def drop(self, name: str) -> None:
-        """Forget the known stamp of a file."""
-        self.stamps.pop(name, None)
-        self._racy.discard(name)
-        self._doubtful.discard(name)
-
-    def doubt(self, name: str) -> None:
-        """Have a file checked the next time, whatever the events say."""
-        self._doubtful.add(name)
-
-    # -- what is different ----------------------------------------------------------------
-
-    def check(self, cancelled: Callable[[], bool], *, keep: bool = False) -> RootEvents:
-        """What was touched since the last check; arguments and errors as for `RootWatcher.check`."""
-        return self.watcher.check(
-            lambda name: name in self.stamps or self._overlooks(name), cancelled, keep=keep
-        )
-
-    def compare(self, seen: RootEvents, *, racy: bool = True) -> RacyFiles:
-        """List the files that may have changed since they became known.
-
-        Args:
-            seen: What was touched; its scan, if it has one, is complete.
-            racy: Whether racy files are suspects without a notice as well; where there was a scan
-                they are in any case.
-        """
-        before = self._doubtful | self._racy
-        if seen.scan is None:
-            self.folders |= seen.folders
-            self._doubtful |= seen.names
-            return RacyFiles(
-                self._rechecked(self._doubtful | self._racy if racy else self._doubtful)
-            )
-        stamps: dict[str, Stamp | None] = {
-            name: stamp for name, stamp in seen.scan.stamps.items() if self._differs(name, stamp)
-        }
-        hidden: list[str] = []
-        end = seen.scan.end
-        for name in self._missing(seen.scan):
-            stamp = stamp_at(self._root, name)
-            if self._differs(name, stamp) and (stamp is not None or is_gone(self._root, name)):
-                stamps[name] = stamp
-            if stamp is not None and (end is None or name <= end):
-                hidden.append(name)
-        self._doubtful |= stamps.keys()
-        self._note(seen.scan)
-        return RacyFiles(stamps, tuple(hidden), frozenset(stamps.keys() - seen.names - before))
-
-    def _rechecked(self, names: Iterable[str]) -> dict[str, Stamp | None]:
-        """Those of some files that are suspect; the others are in doubt no more."""
-        found: dict[str, Stamp | None] = {}
-        for name in sorted(names):
-            stamp = stamp_at(self._root, name)
-            if not self._differs(name, stamp):
-                self._doubtful.discard(name)
-            elif stamp is not None or is_gone(self._root, name):
-                found[name] = stamp
-        return found
-
-    def _differs(self, name: str, stamp: Stamp | None) -> bool:
-        known = self.stamps.get(name)
-        if known is None:
-            return stamp is not None and not self._overlooks(name)
-        return known != stamp or name in self._racy
-
-    def _missing(self, found: RootStamps) -> list[str]:
-        """Known files that a scan has not seen, but for those in folders that cannot be read."""
-        if self.stamps.keys() == found.stamps.keys():
-            return []
-        dark = tuple(f"{folder}/" for folder in found.unreadable)
-        return [
-            name for name in self.stamps if name not in found.stamps and not name.startswith(dark)
-        ]
-
-    def _note(self, found: RootStamps) -> None:
-        self._listed = found.stamps.keys()
-        self.folders = found.folders
-        self.end = found.end

@@ -1,0 +1,256 @@
+"""The stamps of a root's files as their owner knows them, and what is different by now.
+
+A file that nobody knows was created only if it is known not to have been there: what a look leaves out is
+remembered, so that the next one does not take a change of what is ignored for a change of files.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from posixpath import basename, dirname
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from filepact.errors import FilepactError
+from filepact.fs.watch import Stamp, is_gone, scan, stamp_at
+from filepact.text.gitignore import DEFAULT_IGNORED, is_build
+from filepact.workspace.observe import IGNORE_FILES, MOST_FILES, RootWatcher, is_racy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from filepact.fs.root import Root
+    from filepact.workspace.observe import RootEvents, RootStamps
+
+__all__ = ["FileSnapshot", "RacyFiles"]
+
+_MOST_HIDDEN: Final = 1_000  # files of a folder that is ignored from now on, if all are looked for
+_UNKNOWN: Final = Stamp(0, 0, 0, 0, 0)
+
+
+class RacyFiles(NamedTuple):
+    """Files that may differ from what is known of them.
+
+    Attributes:
+        stamps: Their present stamps; None for a file that is gone.
+        newly: Those that are only seen now: they may have been there before, whatever they held.
+        unexpected: Those of which no notice was given, and that were not in doubt.
+    """
+
+    stamps: dict[str, Stamp | None]
+    newly: frozenset[str] = frozenset()
+    unexpected: frozenset[str] = frozenset()
+
+
+class FileSnapshot:
+    """The stamps of a root's files as its owner knows them.
+
+    A file stays suspect until its owner has put, or dropped, what it knows of it by now.  Only `check`
+    may run while another thread uses the rest.
+
+    Args:
+        root: The root.
+        skip: Folders in it that are roots of their own.
+        most: Most files that are known.
+        overlooks: Whether a file is not looked at unless it is known.
+        few: As for `RootWatcher`; without a scan such files are not `listed`.
+        git: As for `RootWatcher`.
+
+    Attributes:
+        watcher: Watches the root.
+        stamps: By path beneath the root.
+        folders: The folders that were there at the last scan.
+        hidden: The files and folders that were there, and were not looked at or into.
+        end: The last path that was looked at where there are too many files; else None.
+    """
+
+    def __init__(
+        self,
+        root: Root,
+        skip: Collection[str],
+        *,
+        most: int = MOST_FILES,
+        overlooks: Callable[[str], bool] | None = None,
+        few: int = 0,
+        git: bool = False,
+    ) -> None:
+        self._root = root
+        self._skip = skip
+        self._overlooks = overlooks or (lambda _name: False)
+        self._listed: Collection[str] = ()
+        self._racy: set[str] = set()
+        self._doubtful: set[str] = set()
+        self.watcher = RootWatcher(root, skip, most=most, few=few, git=git)
+        self.stamps: dict[str, Stamp] = {}
+        self.folders: frozenset[str] = frozenset()
+        self.hidden: frozenset[str] = frozenset()
+        self.watcher.besides = lambda: set(map(dirname, self.stamps))
+        self.end: str | None = None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.stamps
+
+    def racy(self, name: str) -> bool:
+        """Whether a file may have changed and kept its stamp."""
+        return name in self._racy
+
+    def listed(self, name: str) -> bool:
+        """Whether a file was there, and not ignored, at the last scan."""
+        return name in self._listed
+
+    # -- what is known --------------------------------------------------------------------
+
+    def begin(self, seen: RootEvents) -> None:
+        """Replace all known stamps by those of a scan."""
+        if seen.scan is None:
+            raise ValueError("a snapshot begins with a scan")
+        now = time.time_ns()
+        self._note(seen.scan)
+        self.stamps = dict(seen.scan.stamps)
+        self._doubtful.clear()
+        stamps = {} if seen.watched else self.stamps
+        self._racy = {name for name, stamp in stamps.items() if is_racy(stamp, now)}
+
+    def put(self, name: str, stamp: Stamp | None, *, racy: bool = False) -> None:
+        """Set the known stamp of a file; it is checked again if that is None, or racy."""
+        self.stamps[name] = stamp or _UNKNOWN
+        self.watcher.mind(name)
+        self._doubtful.discard(name)
+        self._racy.discard(name)
+        if stamp is None:
+            self._doubtful.add(name)
+        if racy:
+            self._racy.add(name)
+
+    def settle(self, name: str, *, racy: bool) -> None:
+        """Record that a suspect file has not changed; `racy` if it may still change without a new stamp."""
+        self._doubtful.discard(name)
+        if not racy:
+            self._racy.discard(name)
+
+    def drop(self, name: str) -> None:
+        """Forget the known stamp of a file."""
+        self.stamps.pop(name, None)
+        self._racy.discard(name)
+        self._doubtful.discard(name)
+
+    def doubt(self, name: str) -> None:
+        """Have a file checked the next time, whatever the events say."""
+        self._doubtful.add(name)
+
+    # -- what is different ----------------------------------------------------------------
+
+    def check(self, cancelled: Callable[[], bool], *, keep: bool = False) -> RootEvents:
+        """What was touched since the last check; arguments and errors as for `RootWatcher.check`."""
+        return self.watcher.check(
+            lambda name: name in self.stamps or self._overlooks(name), cancelled, keep=keep
+        )
+
+    def compare(self, seen: RootEvents, *, racy: bool = True) -> RacyFiles:
+        """List the files that may have changed since they became known.
+
+        Args:
+            seen: What was touched; its scan, if it has one, is complete.
+            racy: Whether racy files are suspects without a notice as well; where there was a scan
+                they are in any case.
+        """
+        before = self._doubtful | self._racy
+        if seen.scan is None:
+            self._doubtful |= seen.names
+            stamps = self._rechecked(self._doubtful | self._racy if racy else self._doubtful)
+            newly = self._newly_seen(stamps)
+            self.folders |= seen.folders
+            self.hidden |= seen.hidden
+            return RacyFiles(stamps, newly)
+        stamps = {
+            name: stamp for name, stamp in seen.scan.stamps.items() if self._differs(name, stamp)
+        }
+        for name in self._missing(seen.scan):
+            stamp = stamp_at(self._root, name)
+            if self._differs(name, stamp) and (stamp is not None or is_gone(self._root, name)):
+                stamps[name] = stamp
+        newly = self._newly_seen(stamps)
+        if any(name.endswith(IGNORE_FILES) for name in stamps):
+            stamps |= self._made_and_hidden(seen.scan)
+        self._doubtful |= stamps.keys()
+        self._note(seen.scan)
+        return RacyFiles(stamps, newly, frozenset(stamps.keys() - seen.names - before))
+
+    def was_free(self, name: str) -> bool:
+        """Whether there was no such file at the last look, for certain."""
+        if self.end is not None and name > self.end:
+            return False
+        parts = name.split("/")
+        # What is in these folders, nobody lists.
+        return "__pycache__" not in parts and not any(
+            "/".join(parts[:count]) in self.hidden for count in range(1, len(parts) + 1)
+        )
+
+    def _newly_seen(self, stamps: dict[str, Stamp | None]) -> frozenset[str]:
+        return frozenset(
+            name
+            for name, stamp in stamps.items()
+            if stamp is not None and name not in self.stamps and not self.was_free(name)
+        )
+
+    def _made_and_hidden(self, found: RootStamps) -> dict[str, Stamp | None]:
+        """Files that came where they were not ignored, and are by rules that came meanwhile."""
+        made: dict[str, Stamp | None] = {}
+        for path in found.hidden - self.hidden:
+            known = path in self.folders
+            if not known and (basename(path) in DEFAULT_IGNORED or not self.was_free(path)):
+                continue
+            inner: dict[str, Stamp] = {}
+            stamp = stamp_at(self._root, path)
+            if stamp is not None:
+                inner[path] = stamp
+            else:
+                with suppress(FilepactError):
+                    below = scan(
+                        *(self._root, path),
+                        skip=self._skip,
+                        most=_MOST_HIDDEN,
+                        cancelled=lambda: False,
+                        ignore=False,
+                    )
+                    tops = {name[len(path) + 1 :].partition("/")[0] for name in below.stamps}
+                    if below.end is None and (known or not is_build(tops)):
+                        inner = below.stamps
+            made |= {
+                name: one
+                for name, one in inner.items()
+                if name not in self.stamps and self.was_free(name) and self._differs(name, one)
+            }
+        return made
+
+    def _rechecked(self, names: Iterable[str]) -> dict[str, Stamp | None]:
+        """Those of some files that are suspect; the others are in doubt no more."""
+        found: dict[str, Stamp | None] = {}
+        for name in sorted(names):
+            stamp = stamp_at(self._root, name)
+            if not self._differs(name, stamp):
+                self._doubtful.discard(name)
+            elif stamp is not None or is_gone(self._root, name):
+                found[name] = stamp
+        return found
+
+    def _differs(self, name: str, stamp: Stamp | None) -> bool:
+        known = self.stamps.get(name)
+        if known is None:
+            return stamp is not None and not self._overlooks(name)
+        return known != stamp or name in self._racy
+
+    def _missing(self, found: RootStamps) -> list[str]:
+        """Known files that a scan has not seen, but for those in folders that cannot be read."""
+        if self.stamps.keys() == found.stamps.keys():
+            return []
+        dark = tuple(f"{folder}/" for folder in found.unreadable)
+        return [
+            name for name in self.stamps if name not in found.stamps and not name.startswith(dark)
+        ]
+
+    def _note(self, found: RootStamps) -> None:
+        self._listed = found.stamps.keys()
+        self.folders = found.folders
+        self.hidden = found.hidden
+        self.end = found.end
