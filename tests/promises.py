@@ -36,6 +36,7 @@ MANAGE = "tools/test_manage_files.py"
 RECOVERY = "workspace/test_recovery.py"
 KNOWN = "tools/test_what_a_session_knows.py"
 STALE = "tools/test_stale_edits.py"
+KINDS = "workspace/test_kinds.py"
 LINKS = "tools/test_links_in_patches.py"
 HISTORY = "workspace/test_history.py"
 POLICY = "domain/test_policy.py"
@@ -301,13 +302,21 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             ),
         ),
         Promise(
-            "A folder that is moved or removed comes back as it was, with the empty folders in it.",
+            "A folder that is moved or removed comes back as it was, with its permissions and the empty folders in it.",
             (
                 (MANAGE, "test_a_folder_is_moved_with_all_that_is_in_it_and_back"),
                 (MANAGE, "test_a_folder_is_deleted_with_all_that_is_in_it_and_brought_back"),
                 (CRASH, "test_a_killed_change_is_whole_or_not_there_after_recovery"),
             ),
             attacked=("crash/test_kill.py",),
+        ),
+        Promise(
+            "A name that becomes something else (file, folder with all that is in it, link) is done, taken back and done again as a whole.",
+            (
+                (KINDS, "test_whatever_becomes_of_names_goes_back_and_forth_as_one_operation"),
+                (KINDS, "test_partly_leaves_what_the_person_has_made_of_a_name_and_says_so"),
+                ("faces/test_kinds.py", "test_what_a_program_makes_of_names_goes_back_and_forth"),
+            ),
         ),
         Promise(
             "A refused proposal changes nothing, and the reason stays with it.",

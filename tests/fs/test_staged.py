@@ -207,12 +207,134 @@ def test_where_nothing_is_left_nothing_is_taken_back(
         root.resume("README.md", before=before, after=after, token=MARK)
 
 
-def test_a_link_is_not_exchanged_for_a_file_in_one_step(grounds: Grounds, root: Root) -> None:
-    (grounds.root / "way").symlink_to("README.md")
-    link = Revision.of(b"README.md", LINK)
-    with pytest.raises(WriteFailedError):
-        root.stage("way", b"new", after=NEW, expected=link, token=MARK)
-    assert os.readlink(grounds.root / "way") == "README.md"
+HERE, THERE = Revision.of(b"README.md", LINK), Revision.of(b"docs/guide.md", LINK)
+FILE = Revision.of(b"a text", 0o644)
+HELD = {HERE: b"README.md", THERE: b"docs/guide.md", FILE: b"a text"}
+
+
+def put(place: Path, state: Revision) -> None:
+    if state.is_link:
+        place.symlink_to(HELD[state].decode())
+    else:
+        place.write_bytes(HELD[state])
+        place.chmod(state.mode)
+
+
+def found(place: Path) -> Revision:
+    if place.is_symlink():
+        return Revision.of(os.fsencode(os.readlink(place)), LINK)
+    return Revision.of(place.read_bytes(), place.stat().st_mode & 0o777)
+
+
+@pytest.fixture(params=[True, False], ids=["exchange", "rename"])
+def exchanges(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    if not request.param:
+
+        def missing(*_: object) -> None:
+            raise OSError(errno.ENOSYS, "no")
+
+        monkeypatch.setattr(atomic, "renameat2", missing)
+    return bool(request.param)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(HERE, THERE), (HERE, FILE), (FILE, HERE)],
+    ids=["link to link", "link to file", "file to link"],
+)
+def test_a_link_is_exchanged_in_one_step_and_taken_back(
+    grounds: Grounds, root: Root, before: Revision, after: Revision, *, exchanges: bool
+) -> None:
+    way = grounds.root / "way"
+    put(way, before)
+    for again in (False, True):
+        with closing(
+            root.stage("way", HELD[after], after=after, expected=before, token=MARK)
+        ) as one:
+            root.apply(one)
+            assert found(way) == after
+            assert one.retains is exchanges
+            if again or not exchanges:
+                root.settle(one).close()
+                break
+            if before != HERE:
+                root.take_back(one)
+                root.drop(one)
+        if before == HERE:  # A process that is gone has applied it.
+            with closing(root.resume("way", before=before, after=after, token=MARK)) as resumed:
+                root.take_back(resumed)
+                root.drop(resumed)
+        assert found(way) == before
+        assert TEMP not in names(grounds)
+    assert found(way) == after
+    assert TEMP not in names(grounds)
+
+
+@pytest.mark.parametrize("theirs", ["link", "file", "folder", "nothing"])
+@pytest.mark.parametrize(("before", "after"), [(HERE, THERE), (HERE, FILE), (FILE, HERE)])
+def test_what_takes_the_place_of_a_link_at_that_moment_stays(
+    grounds: Grounds,
+    root: Root,
+    theirs: str,
+    before: Revision,
+    after: Revision,
+    *,
+    exchanges: bool,
+) -> None:
+    way = grounds.root / "way"
+    put(way, before)
+    with closing(root.stage("way", HELD[after], after=after, expected=before, token=MARK)) as one:
+        way.unlink()
+        if theirs == "link":
+            way.symlink_to("elsewhere")
+        elif theirs == "file":
+            way.write_text("theirs")
+        elif theirs == "folder":
+            way.mkdir()
+            (way / "theirs").touch()
+        there = way.lstat() if os.path.lexists(way) else None
+        with pytest.raises(StaleFileError):
+            root.apply(one)
+        root.drop(one)
+    now = way.lstat() if os.path.lexists(way) else None
+    assert (now and now.st_ino) == (there and there.st_ino)
+    assert TEMP not in names(grounds)
+
+
+def test_what_is_no_longer_that_link_is_not_staged(grounds: Grounds, root: Root) -> None:
+    put(grounds.root / "way", HERE)
+    for after in (HERE, FILE):
+        with pytest.raises(StaleFileError):
+            root.stage("way", HELD[after], after=after, expected=THERE, token=MARK)
+    assert TEMP not in names(grounds)
+
+
+def test_a_file_is_made_in_a_folder_and_removed_with_it_from_the_folder_beside(
+    grounds: Grounds, root: Root
+) -> None:
+    guide = Revision.of((grounds.root / "docs/guide.md").read_bytes(), 0o644)
+    with closing(
+        root.stage("docs/guide.md", None, after=None, expected=guide, token=MARK, beside=".")
+    ) as one:
+        root.apply(one)
+        assert TEMP in names(grounds)
+        assert root.remove_directory("docs")
+        root.make_directories("docs", 0o700)
+        assert (grounds.root / "docs").stat().st_mode & 0o777 == 0o700
+        root.take_back(one)
+        assert (grounds.root / "docs/guide.md").exists()
+        root.drop(one)
+    with closing(
+        root.stage("in/new.txt", b"new", after=NEW, expected=None, token=MARK, beside=".")
+    ) as one:
+        root.make_directories("in")
+        root.apply(one)
+        assert (grounds.root / "in/new.txt").read_text() == "new"
+        assert root.sync(one)
+        root.take_back(one)
+        assert os.listdir(grounds.root / "in") == []
+        root.drop(one)
+    assert TEMP not in names(grounds)
 
 
 def test_a_change_from_nothing_to_nothing_is_a_mistake_of_the_caller(root: Root) -> None:

@@ -19,6 +19,8 @@ PERSON = Approval(Actor("person", "ann"))
 def root(tmp_path):
     folder = tmp_path / "root"
     (folder / "pkg" / "sub" / "empty").mkdir(parents=True)
+    (folder / "pkg").chmod(0o700)
+    (folder / "pkg" / "sub" / "empty").chmod(0o711)
     (folder / "pkg" / "a.py").write_text("a = 1\n")
     (folder / "pkg" / "sub" / "b.bin").write_bytes(b"\0\1\2")
     (folder / "pkg" / "run.sh").write_text("#!/bin/sh\n")
@@ -50,11 +52,11 @@ def undo(manage):
 
 
 def picture(root):
-    """Everything below a folder: bytes and permissions of files, and all folders."""
+    """Everything below a folder: bytes and permissions of files, permissions of all folders."""
     return {
-        str(path.relative_to(root)): (path.read_bytes(), path.stat().st_mode)
-        if path.is_file() and not path.is_symlink()
-        else path.is_symlink() and path.readlink()
+        str(path.relative_to(root)): path.readlink()
+        if path.is_symlink()
+        else (path.read_bytes() if path.is_file() else b"", path.stat().st_mode)
         for path in sorted(root.rglob("*"))
     }
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
-from filepact.domain.document import Revision
+from filepact.domain.document import FOLDER, Revision, WorkspacePath, same_state
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from filepact.domain.document import WorkspacePath
+    from collections.abc import Container, Iterator
 
 __all__ = ["ChangeKind", "ChangeSet", "FileChange"]
 
@@ -45,6 +43,22 @@ class FileChange:
         """Whether both states were read, so that the change can be shown and taken back."""
         before, after = self.before, self.after
         return (before is None or before.was_read) and (after is None or after.was_read)
+
+    @property
+    def of_file(self) -> FileChange | None:
+        """What happens to the file or link of this name; None where only a folder comes or goes."""
+        sides = [None if one is None or one.is_folder else one for one in (self.before, self.after)]
+        if sides == [self.before, self.after]:
+            return self
+        return None if sides == [None, None] else FileChange(self.path, *sides)
+
+    @property
+    def turns(self) -> bool:
+        """Whether a folder takes the place of a file or link, or one of these that of a folder."""
+        before, after = self.before, self.after
+        if before is None or after is None:
+            return False
+        return before.is_folder != after.is_folder
 
     def inverse(self) -> FileChange:
         return FileChange(self.path, before=self.after, after=self.before)
@@ -88,12 +102,41 @@ class ChangeSet:
         )
 
     @property
+    def coming(self) -> frozenset[WorkspacePath]:
+        """Names of files or links of which folders take the place: nothing lies below them before."""
+        return frozenset(
+            one.path for one in self.changes if one.turns and one.after and one.after.is_folder
+        )
+
+    @property
+    def with_turns(self) -> ChangeSet:
+        """The same where a name that others lie below is that of a folder; what was seen on the disk tells files only."""
+        was = {above for one in self.changes if one.before for above in _above(one.path)}
+        will_be = {above for one in self.changes if one.after for above in _above(one.path)}
+        turned = [
+            (
+                one,
+                FOLDER if one.before is None and one.path in was else one.before,
+                FOLDER if one.after is None and one.path in will_be else one.after,
+            )
+            for one in self.changes
+        ]
+        return ChangeSet(
+            tuple(
+                FileChange(one.path, before, after)
+                for one, before, after in turned
+                if not same_state(before, after)
+            )
+        )
+
+    @property
     def exact(self) -> tuple[tuple[WorkspacePath, Revision | None, Revision | None], ...]:
         """Every path with the states before and after, so that two of them can be compared."""
-        return tuple(
-            (one.path, one.before and one.before.compared, one.after and one.after.compared)
-            for one in self.changes
-        )
+
+        def side(state: Revision | None) -> Revision | None:
+            return FOLDER if state and state.is_folder else state and state.compared
+
+        return tuple((one.path, side(one.before), side(one.after)) for one in self.changes)
 
     @property
     def unread(self) -> ChangeSet:
@@ -124,3 +167,11 @@ class ChangeSet:
             if before and after and before.before != after.after:
                 together.append(FileChange(path, before.before, after.after))
         return ChangeSet(tuple(together))
+
+
+def _above(path: WorkspacePath) -> Iterator[WorkspacePath]:
+    """The folders that a path lies in, innermost first."""
+    above = path.path.rpartition("/")[0]
+    while above:
+        yield WorkspacePath(path.root, above)
+        above = above.rpartition("/")[0]

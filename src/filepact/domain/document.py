@@ -25,12 +25,14 @@ __all__ = [
     "SnapshotRecord",
     "WorkspacePath",
     "content_id",
+    "same_state",
 ]
 
 LINK: Final = 0o120000
 """The mode of a symbolic link, as Git writes it; it has no permission bits of its own."""
 
 _FOLDER_MODE: Final = 0o40000
+_KIND: Final = 0o170000
 
 _NAMES_NOTHING = frozenset({"", ".", ".."})
 
@@ -105,6 +107,11 @@ class Revision:
         return cls(content_id(data), mode)
 
     @classmethod
+    def folder(cls, mode: int) -> Revision:
+        """The state of a folder with these permission bits, which tell how it is made again."""
+        return cls(_NO_BYTES, _FOLDER_MODE | mode & 0o777)
+
+    @classmethod
     def unread(cls, sign: str, mode: int) -> Revision:
         """A state whose bytes were not read; ``sign`` distinguishes it from other such states."""
         return cls(
@@ -119,7 +126,7 @@ class Revision:
     @property
     def is_folder(self) -> bool:
         """Whether it is that of a folder, which holds no bytes; what lies in it has its own."""
-        return self.mode == _FOLDER_MODE
+        return self.mode & _KIND == _FOLDER_MODE
 
     @property
     def was_read(self) -> bool:
@@ -148,7 +155,12 @@ def _short(content: str, mode: int) -> str:
 
 
 FOLDER: Final = Revision(_NO_BYTES, _FOLDER_MODE)
-"""The state of a folder that is there; its own permission bits are not looked at."""
+"""The state of a folder whose permission bits are not known; two states of folders are never told apart by them."""
+
+
+def same_state(one: Revision | None, other: Revision | None) -> bool:
+    """Whether two states of a name are one; folders are never told apart by their permission bits."""
+    return one == other or bool(one and other and one.is_folder and other.is_folder)
 
 
 @dataclass(frozen=True)
@@ -267,7 +279,8 @@ class SnapshotRecord(NamedTuple):
     Attributes:
         seq: The place in the journal up to which its operations are in it.
         inodes: Those of the roots themselves: another folder at the same path is another root.
-        folders: The folders that were there at the last scan, by root.
+        folders: The folders that were there at the last scan with their permission bits, by root; 0 where
+            they are not known.
         hidden: What was there and was not looked at or into, by root.
         ends: The last path that was looked at, of the roots that have too many files.
         files: All files.
@@ -275,7 +288,7 @@ class SnapshotRecord(NamedTuple):
 
     seq: int
     inodes: Mapping[RootId, int]
-    folders: Mapping[RootId, Iterable[str]]
+    folders: Mapping[RootId, Mapping[str, int]]
     hidden: Mapping[RootId, Iterable[str]]
     ends: Mapping[RootId, str | None]
     files: Iterable[tuple[WorkspacePath, SnapshotFile]]

@@ -468,52 +468,54 @@ def put_aside(parent: int, temp: str, name: str) -> str:
     return stem + mark
 
 
-def rename_new(parent: int, old: str, new: str) -> bool:
-    """Rename to a name that must be free.
+def rename_new(parent: int, old: str, new: str, to: int = -1) -> bool:
+    """Rename to a name that must be free; ``to`` is its folder, where that is another.
 
     Returns:
         False where the old name could not be removed.
     """
+    to = parent if to < 0 else to
     try:
-        renameat2(parent, old, new, NOREPLACE)
+        renameat2(parent, old, new, NOREPLACE, to)
     except OSError as error:
         if error.errno != errno.ENOSYS:
             raise
-        os.link(old, new, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
+        os.link(old, new, src_dir_fd=parent, dst_dir_fd=to, follow_symlinks=False)
         return discard(parent, old)
     return True
 
 
-def move_out(parent: int, name: str, temp: str, shown: str) -> None:
+def move_out(parent: int, name: str, temp: str, shown: str, to: int = -1) -> None:
     """Take a file's name away in one step, whatever the name leads to by then.
 
-    Without NOREPLACE a plain rename does it: making a second name and removing the first would
+    The temporary name is in the folder ``to``, where that is another.  Without NOREPLACE a plain rename does it: making a second name and removing the first would
     remove what somebody saved between the two.  The temporary name is looked at first.
     """
+    to = parent if to < 0 else to
     try:
         try:
-            renameat2(parent, name, temp, NOREPLACE)
+            renameat2(parent, name, temp, NOREPLACE, to)
         except OSError as error:
             if error.errno != errno.ENOSYS:
                 raise
             with suppress(FileNotFoundError):
-                os.stat(temp, dir_fd=parent, follow_symlinks=False)
+                os.stat(temp, dir_fd=to, follow_symlinks=False)
                 raise FileExistsError(errno.EEXIST, "the temporary name is taken") from None
-            os.rename(name, temp, src_dir_fd=parent, dst_dir_fd=parent)
+            os.rename(name, temp, src_dir_fd=parent, dst_dir_fd=to)
     except FileNotFoundError:
         raise moved(shown) from None
     except OSError as error:
         raise write_failed(error, shown) from None
 
 
-def give_back(parent: int, temp: str, name: str, shown: str) -> None:
-    """Rename what was moved out back to its name.
+def give_back(parent: int, temp: str, name: str, shown: str, to: int = -1) -> None:
+    """Rename what was moved out back to its name, which is in the folder ``to``, where that is another.
 
     Raises:
         StaleFileError: That is taken by now; what was moved out is put aside.
     """
     try:
-        rename_new(parent, temp, name)
+        rename_new(parent, temp, name, to)
     except OSError:
         raise saved_twice(shown, put_aside(parent, temp, name)) from None
 

@@ -127,8 +127,15 @@ def openat2(directory: int, path: str, flags: int, resolve: int) -> int:
     return result
 
 
-def renameat2(directory: int, old: str, new: str, flags: int) -> None:
-    """Rename within one directory, exchanging the two names or refusing to replace.
+def renameat2(directory: int, old: str, new: str, flags: int, to: int = -1) -> None:
+    """Rename within one directory, or to another, exchanging the two names or refusing to replace.
+
+    Args:
+        directory: The directory of the old name.
+        old: A name there.
+        new: The other name.
+        flags: `EXCHANGE` or `NOREPLACE`.
+        to: The directory of the new name; -1 for the same.
 
     Raises:
         OSError: ``EEXIST`` for NOREPLACE over a name in use; ``ENOSYS`` where the system or the
@@ -138,7 +145,9 @@ def renameat2(directory: int, old: str, new: str, flags: int) -> None:
         raise OSError(errno.ENOSYS, "no renameat2 here")
     if "\0" in old or "\0" in new:
         raise OSError(errno.EINVAL, _NUL)
-    result: int = _renameat2(directory, os.fsencode(old), directory, os.fsencode(new), flags)
+    result: int = _renameat2(
+        directory, os.fsencode(old), directory if to < 0 else to, os.fsencode(new), flags
+    )
     if result < 0:
         number = ctypes.get_errno()
         if number in _UNSUPPORTED:

@@ -14,7 +14,14 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from filepact.domain.document import LINK, Revision
-from filepact.errors import FilepactError, NotAFileError, StaleFileError, WriteFailedError
+from filepact.errors import (
+    FilepactError,
+    NotAFileError,
+    NotFoundError,
+    PathBlockedError,
+    StaleFileError,
+    WriteFailedError,
+)
 from filepact.fs import atomic, staged
 from filepact.fs.read import FileContents, write_failed
 from filepact.fs.read_only_root import FOLDER, MOVED, RootReader, root_gone
@@ -22,6 +29,7 @@ from filepact.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from typing import Literal
 
     from filepact.fs.atomic import StagedContent
@@ -40,6 +48,25 @@ class Root(RootReader):
         """Permission bits of a new file."""
         return 0o666 & ~self._mask
 
+    @property
+    def new_folder_mode(self) -> int:
+        """Permission bits of a new folder."""
+        return 0o777 & ~self._mask
+
+    def lock_key(self, path: str) -> str:
+        """What a change of a path locks, whatever stands there, or on the way to it.
+
+        Raises:
+            PathBlockedError: The root is no longer there.
+        """
+        while True:
+            try:
+                return self.place(path, follow=False).lock_key
+            except (NotFoundError, PathBlockedError):
+                path = path.rpartition("/")[0]
+                if not path:
+                    raise
+
     # -- changing one file ----------------------------------------------------------------
 
     def stage(
@@ -52,6 +79,7 @@ class Root(RootReader):
         token: str,
         folder: int = -1,
         early: bool = True,
+        beside: str | None = None,
     ) -> StagedChange:
         """Stage the change of one file: everything that needs disk space is done now.
 
@@ -68,11 +96,19 @@ class Root(RootReader):
                 the change, and a folder that was moved meanwhile is found out there.
             early: Whether the bytes of a file that is replaced are looked at now already, so that
                 nothing of a change of several files is done if one is in another state.
+            beside: The folder in which the temporary name is, for a file that is made or removed with
+                its own folder; None for that folder.
 
         Raises:
             StaleFileError: It is in another state.
             WriteFailedError: The system refused; nothing was changed.
         """
+        if beside is not None:
+            name = path.rpartition("/")[2]
+            with self._open(beside) if expected is None else self._above(path) as parent:
+                one = _stage(parent, name, data, after, expected, token, path, early=early)
+            one.beside = beside
+            return one
         if folder >= 0:
             name = path.rpartition("/")[2]
             one = _stage(folder, name, data, after, expected, token, path, early=early)
@@ -104,16 +140,20 @@ class Root(RootReader):
 
     def apply(self, one: StagedChange) -> None:
         """Apply a staged change; errors as `StagedChange.apply`."""
-        with self._parent(one.shown) as (parent, _):
-            one.apply(parent)
+        with self._above(one.shown) as parent, self._aside(one, parent) as aside:
+            one.apply(parent, aside)
             if one.folder >= 0:
                 os.close(one.folder)
-            one.folder = os.dup(parent) if one.holds else -1
+            one.folder = os.dup(aside) if one.holds else -1
 
     def take_back(self, one: StagedChange) -> None:
         """Undo `apply`; errors as `StagedChange.take_back`."""
-        with self._folder(one) as parent:
-            one.take_back(parent)
+        if one.beside is None:
+            with self._folder(one) as parent:
+                one.take_back(parent)
+            return
+        with self._above(one.shown) as parent, self._folder(one) as aside:
+            one.take_back(parent, aside)
 
     def settle(self, one: StagedChange) -> WriteResult:
         """Remove the old file of an applied change; it cannot be taken back then."""
@@ -129,19 +169,31 @@ class Root(RootReader):
 
     def sync(self, one: StagedChange) -> bool:
         """Synchronise the folder of a change to disk.  Returns whether the system confirmed it."""
-        if one.folder >= 0:
-            return atomic.sync(one.folder) == "applied"
+        if one.beside is not None:
+            # Its own folder has come, which was never looked into before, or has gone.
+            with suppress(FilepactError), self._above(one.shown) as parent:
+                if atomic.sync(parent) != "applied":
+                    return False
         with self._folder(one) as parent:
             return atomic.sync(parent) == "applied"
 
     @contextmanager
     def _folder(self, one: StagedChange) -> Iterator[int]:
-        """The folder of a staged change: the one in which it was applied, if that is held."""
+        """The folder of a staged change's temporary name: the one in which it was applied, if that is held."""
         if one.folder >= 0:
             yield one.folder
             return
-        with self._parent(one.shown) as (parent, _):
+        with self._above(one.shown) if one.beside is None else self._open(one.beside) as parent:
             yield parent
+
+    @contextmanager
+    def _aside(self, one: StagedChange, parent: int) -> Iterator[int]:
+        """The folder of a staged change's temporary name, mostly the target's own."""
+        if one.beside is None:
+            yield parent
+            return
+        with self._open(one.beside) as aside:
+            yield aside
 
     def replace(
         self, path: str, data: bytes, *, mode: int, expected: Revision | None, token: str
@@ -163,8 +215,12 @@ class Root(RootReader):
 
     # -- folders --------------------------------------------------------------------------
 
-    def make_directories(self, path: str) -> tuple[str, ...]:
+    def make_directories(self, path: str, mode: int | None = None) -> tuple[str, ...]:
         """Make a folder and the missing ones above it, durably.
+
+        Args:
+            path: The folder.
+            mode: Its permission bits, if it is made; None for those of any new folder, as the ones above it have.
 
         Returns:
             The canonical paths of those that were made, outermost first.
@@ -180,7 +236,7 @@ class Root(RootReader):
         made: list[str] = []
         try:
             for number, name in enumerate(names, start=1):
-                here, new = self._make_one(here, name, path)
+                here, new = self._make_one(here, name, path, mode if number == len(names) else None)
                 if new:
                     made.append(prefix + "/".join(names[:number]))
         except WriteFailedError:
@@ -192,21 +248,30 @@ class Root(RootReader):
             os.close(here)
         return tuple(made)
 
-    def _make_one(self, parent: int, name: str, path: str) -> tuple[int, bool]:
+    def _make_one(self, parent: int, name: str, path: str, mode: int | None) -> tuple[int, bool]:
         """Make a folder in another, whose descriptor is closed.
 
         Returns:
             The descriptor of the folder, and whether it is new.
         """
         made = True
+        below = -1
         try:
             try:
-                os.mkdir(name, 0o777 & ~self._mask, dir_fd=parent)
+                # Never open to more than it is going to be.
+                os.mkdir(
+                    name, self.new_folder_mode if mode is None else mode & 0o700, dir_fd=parent
+                )
             except FileExistsError:
                 made = False  # Somebody else made it just now, which is as good, but theirs.
-            atomic.sync(parent)
             below = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=parent)
+            if made and mode is not None:
+                # What a folder inherits from the one above it stays.
+                os.fchmod(below, mode & 0o777 | os.fstat(below).st_mode & 0o7000)
+            atomic.sync(parent)
         except OSError as error:
+            if below >= 0:
+                os.close(below)
             raise WriteFailedError(
                 f"{path}: the folder {name} cannot be made ({os.strerror(error.errno or 0)})",
                 hint="Nothing was written.",
@@ -230,6 +295,24 @@ class Root(RootReader):
                 raise write_failed(error, path) from None
             atomic.sync(parent)
         return True
+
+    def set_folder_mode(self, path: str, mode: int) -> None:
+        """Give a folder permission bits; a link in its place is not followed.
+
+        Raises:
+            WriteFailedError: The system refused, or it is no folder.
+        """
+        with self._parent(path) as (parent, name):
+            try:
+                folder = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=parent)
+            except OSError as error:
+                raise write_failed(error, path) from None
+            try:
+                os.fchmod(folder, mode & 0o777 | os.fstat(folder).st_mode & 0o7000)
+            except OSError as error:
+                raise write_failed(error, path) from None
+            finally:
+                os.close(folder)
 
     # -- what a crash left ----------------------------------------------------------------
 
@@ -259,7 +342,13 @@ class Root(RootReader):
         return self.read(path, limit=1 << 32)
 
     def resume(
-        self, path: str, *, before: Revision | None, after: Revision | None, token: str
+        self,
+        path: str,
+        *,
+        before: Revision | None,
+        after: Revision | None,
+        token: str,
+        beside: str | None = None,
     ) -> StagedChange:
         """Resume a change that another process applied and did not settle, to take it back.
 
@@ -268,14 +357,17 @@ class Root(RootReader):
             before: What it was made from, which lies under the temporary name; None: nothing.
             after: What it is in now; None: it has gone.
             token: What the temporary name was made from.
+            beside: As for `stage`.
 
         Raises:
             StaleFileError: There is nothing to be taken back.
         """
-        with self._parent(path) as (parent, name):
-            return staged.resume(
-                parent, name, before=before, after=after, token=_check_token(token), shown=path
-            )
+        name, token = path.rpartition("/")[2], _check_token(token)
+        aside = beside if after is None else None
+        with self._above(path) if aside is None else self._open(aside) as parent:
+            one = staged.resume(parent, name, before=before, after=after, token=token, shown=path)
+        one.beside = beside
+        return one
 
     def discard_leftover(self, directory: str, token: str) -> None:
         """Remove the temporary file of a change."""
@@ -288,13 +380,23 @@ class Root(RootReader):
     @contextmanager
     def _parent(self, path: str) -> Iterator[tuple[int, str]]:
         """The folder of a canonical path, no link followed, and the last name."""
-        above, _, name = path.rpartition("/")
         if any(part in ("", ".", "..") for part in path.split("/")):
             raise ValueError(f"not a canonical path: {path!r}")
+        with self._above(path) as parent:
+            yield parent, path.rpartition("/")[2]
+
+    def _above(self, path: str) -> AbstractContextManager[int]:
+        """The folder of a canonical path, no link followed."""
+        return self._open(path.rpartition("/")[0] or ".", path)
+
+    @contextmanager
+    def _open(self, folder: str, path: str = "") -> Iterator[int]:
+        """A folder by its canonical path, no link followed; errors name what is looked for in it."""
+        path = path or folder
         if not self.alive():
             raise root_gone()
         try:
-            parent = self._resolver.open_folder(self._descriptor, above or ".")
+            parent = self._resolver.open_folder(self._descriptor, folder)
         except OSError as error:
             if error.errno in MOVED:
                 raise StaleFileError(
@@ -304,7 +406,7 @@ class Root(RootReader):
                 ) from None
             raise write_failed(error, path) from None
         try:
-            yield parent, name
+            yield parent
         finally:
             os.close(parent)
 
@@ -398,16 +500,7 @@ def _stage(
     if data is None or after is None:
         if expected is None:
             raise ValueError("a change from nothing to nothing")
-        remove = staged.remove_link if expected.mode == LINK else staged.remove
-        return remove(parent, name, expected=expected, token=token, shown=path)
-    if expected is not None and LINK in (after.mode, expected.mode):
-        raise WriteFailedError(
-            f"{path}: a link cannot be replaced by something else in one step",
-            hint="Nothing was changed. Remove the link first.",
-            path=path,
-        )
-    if after.mode == LINK and isinstance(data, bytes):
-        return staged.create_link(parent, name, data, token=token, shown=path)
+        return staged.remove(parent, name, expected=expected, token=token, shown=path)
     if expected is None:
         return staged.create(parent, name, data, after=after, token=token, shown=path)
     return staged.replace(

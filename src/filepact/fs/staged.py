@@ -55,9 +55,7 @@ __all__ = [
     "StagedChange",
     "WriteResult",
     "create",
-    "create_link",
     "remove",
-    "remove_link",
     "replace",
     "resume",
 ]
@@ -91,22 +89,44 @@ class WriteResult:
             self.displaced.close()
 
 
+class _StagedLink:
+    """A symbolic link that we have made; as `StagedFile`.  Nobody can write into one.
+
+    Args:
+        target: The name that it holds.
+        inode: Device and inode.
+    """
+
+    def __init__(self, target: bytes, inode: tuple[int, int] | None) -> None:
+        self.inode = inode
+        self._target = target
+
+    def still(self, parent: int, name: str) -> bool:
+        """Whether a name still leads to this link."""
+        return inode_of(parent, name) == self.inode and _target(parent, name) == self._target
+
+    unused = still
+
+
 class StagedChange:
     """A change of one name that is prepared, and takes effect when it is applied.
 
     As it stands, the change of a name that is free: it is given to what was prepared.
 
     Every step is given the folder by its descriptor, since an operation may have more files than a
-    process may have open.
+    process may have open.  Where the folder itself comes or goes with the operation, the temporary name
+    is in another one, of which `apply` and `take_back` are given the descriptor ``aside`` as well, and
+    `settle` and `drop` alone.
 
     Args:
         name: The target's name in its folder.
         token: Makes the temporary name; not to be guessed.
         shown: How the file is called in messages.
-        ours: The new text as we left it under the temporary name; None where there is none.
+        ours: The new text or link as we left it under the temporary name; None where there is none.
 
     Attributes:
         temp: The temporary name.
+        beside: The path of the folder that it is in; None for the target's own.
         holds: Whether the old file and the folder stay open from when it is applied until it is
             settled or closed.
         folder: Descriptor of the folder, where it is held.
@@ -114,9 +134,12 @@ class StagedChange:
         notes: What a person should know, as far as it goes.
     """
 
-    def __init__(self, name: str, token: str, shown: str, ours: StagedFile | None = None) -> None:
+    def __init__(
+        self, name: str, token: str, shown: str, ours: StagedFile | _StagedLink | None = None
+    ) -> None:
         self.name = name
         self.temp = temporary_name(token)
+        self.beside: str | None = None
         self.shown = shown
         self.holds = True
         self.folder = -1
@@ -125,25 +148,26 @@ class StagedChange:
         self._ours = ours
         self._held: DisplacedFile | None = None
 
-    def apply(self, parent: int) -> None:
+    def apply(self, parent: int, aside: int = -1) -> None:
         """Apply the change.
 
         Raises:
             StaleFileError: The target is in another state; it was left as it is.
             WriteFailedError: The system refused; nothing was changed.
         """
-        self._bring_in(parent)
+        self._bring_in(parent, aside)
 
-    def take_back(self, parent: int) -> None:
+    def take_back(self, parent: int, aside: int = -1) -> None:
         """Undo what `apply` did, where the old file is retained; it can be dropped then.
 
         Raises:
             StaleFileError: Somebody has changed it since; what they made of it is in place.
             WriteFailedError: The system refused.
         """
-        move_out(parent, self.name, self.temp, self.shown)
-        if not self._new_aside(parent):
-            give_back(parent, self.temp, self.name, self.shown)
+        aside = parent if aside < 0 else aside
+        move_out(parent, self.name, self.temp, self.shown, aside)
+        if not self._new_aside(aside):
+            give_back(aside, self.temp, self.name, self.shown, parent)
             raise moved(self.shown)
 
     def settle(self, parent: int) -> WriteResult:
@@ -159,9 +183,8 @@ class StagedChange:
     def drop(self, parent: int) -> None:
         """Remove what was prepared and is not applied, unless somebody else has changed it."""
         if self._ours is None:
-            if self._new_aside(parent):
-                discard(parent, self.temp)
-        elif self._ours.unused(parent, self.temp):
+            return
+        if self._ours.unused(parent, self.temp):
             discard(parent, self.temp)
         elif self._is_ours(parent, self.temp):
             # An editor that opened it while it had the target's name may save into it at any moment after; that text
@@ -189,10 +212,10 @@ class StagedChange:
         """Whether a name leads to the file that we wrote, whatever it holds by now."""
         return self._ours is not None and inode_of(parent, name) == self._ours.inode
 
-    def _bring_in(self, parent: int) -> None:
+    def _bring_in(self, parent: int, aside: int) -> None:
         """Rename what was prepared to the target's name, which must be free."""
         try:
-            clean = rename_new(parent, self.temp, self.name)
+            clean = rename_new(parent if aside < 0 else aside, self.temp, self.name, parent)
         except OSError as error:
             if error.errno == errno.EEXIST:
                 raise made_meanwhile(self.shown) from None
@@ -202,7 +225,7 @@ class StagedChange:
 
 
 class _OfOld(StagedChange):
-    """A change of an existing file, whose state is checked once it has been moved out.
+    """A change of an existing file or link, whose state is checked once it has been moved out.
 
     Args:
         expected: The state that it must be in.
@@ -214,7 +237,7 @@ class _OfOld(StagedChange):
         token: str,
         shown: str,
         expected: Revision,
-        ours: StagedFile | None = None,
+        ours: StagedFile | _StagedLink | None = None,
     ) -> None:
         super().__init__(name, token, shown, ours)
         self._expected = expected
@@ -240,6 +263,10 @@ class _OfOld(StagedChange):
         What cannot be read cannot be trusted to be in it: then `_why_not` is the reason.
         """
         self._why_not = None
+        if self._expected.mode == LINK:
+            same = _is_link(parent, name, self._expected)
+            self._aside = inode_of(parent, name) if same else None
+            return same
         try:
             old = DisplacedFile(open_named(parent, name), self._expected.content)
         except OSError as error:
@@ -267,9 +294,9 @@ class _OfOld(StagedChange):
 
 
 class _Replacement(_OfOld):
-    """A file that is there and takes on a new text; arguments as for the others."""
+    """A file or link that is there, and another one in its place; arguments as for the others."""
 
-    def apply(self, parent: int) -> None:
+    def apply(self, parent: int, aside: int = -1) -> None:  # noqa: ARG002 - both names are in one folder
         try:
             exchange(parent, self.temp, self.name)
         except OSError as error:
@@ -319,7 +346,7 @@ class _Replacement(_OfOld):
             raise write_failed(error, self.shown) from None
         self.notes += (_NO_EXCHANGE,)
 
-    def take_back(self, parent: int) -> None:
+    def take_back(self, parent: int, aside: int = -1) -> None:  # noqa: ARG002 - both names are in one folder
         if not self._old_aside(parent):
             raise moved(self.shown)
         try:
@@ -334,69 +361,36 @@ class _Replacement(_OfOld):
 
 
 class _Removal(_OfOld):
-    """A file that is to go away."""
+    """A file or link that is to go away, and not what that leads to."""
 
-    def apply(self, parent: int) -> None:
-        move_out(parent, self.name, self.temp, self.shown)
-        if not self._came_out(parent, self.temp):
-            give_back(parent, self.temp, self.name, self.shown)
+    def apply(self, parent: int, aside: int = -1) -> None:
+        aside = parent if aside < 0 else aside
+        try:
+            move_out(parent, self.name, self.temp, self.shown, aside)
+        except WriteFailedError as error:
+            refused = error.details.get("errno") in (errno.EACCES, errno.EPERM)
+            if not refused or self._expected.mode != LINK:
+                raise
+            self._unlink(parent)
+            return
+        if not self._came_out(aside, self.temp):
+            give_back(aside, self.temp, self.name, self.shown, parent)
             raise self._refusal()
 
-    def take_back(self, parent: int) -> None:
-        if not self._old_aside(parent):
+    def _unlink(self, parent: int) -> None:
+        """Remove a link: whoever is confined may do that, but move none, which would be to make one."""
+        if not _is_link(parent, self.name, self._expected):
             raise moved(self.shown)
-        self._bring_in(parent)
+        if not discard(parent, self.name):
+            raise not_removed(self.shown)
+        self.retains = False
+        self.notes += (_UNMOVED,)
+
+    def take_back(self, parent: int, aside: int = -1) -> None:
+        if not self._old_aside(parent if aside < 0 else aside):
+            raise moved(self.shown)
+        self._bring_in(parent, aside)
         self._aside = None
-
-
-class _OfLink(StagedChange):
-    """A change of a symbolic link; what it leads to is not looked at.
-
-    Args:
-        target: The name that it holds.
-    """
-
-    def __init__(self, name: str, token: str, shown: str, target: bytes) -> None:
-        super().__init__(name, token, shown)
-        self._target = target
-
-    def _is_link(self, parent: int, name: str) -> bool:
-        return _target(parent, name) == self._target
-
-
-class _LinkCreation(_OfLink):
-    """A symbolic link that is not there yet."""
-
-    def _new_aside(self, parent: int) -> bool:
-        return self._is_link(parent, self.temp)
-
-
-class _LinkRemoval(_OfLink):
-    """A symbolic link that is to go away, and not what it leads to."""
-
-    def apply(self, parent: int) -> None:
-        try:
-            move_out(parent, self.name, self.temp, self.shown)
-        except WriteFailedError as error:
-            if error.details.get("errno") not in (errno.EACCES, errno.EPERM):
-                raise
-            # Whoever is confined may remove links, but move none, which would be to make one.
-            if not self._is_link(parent, self.name):
-                raise moved(self.shown) from None
-            if not discard(parent, self.name):
-                raise not_removed(self.shown) from None
-            self.retains = False
-            self.notes += (_UNMOVED,)
-        else:
-            if not self._old_aside(parent):
-                give_back(parent, self.temp, self.name, self.shown)
-                raise moved(self.shown)
-
-    def take_back(self, parent: int) -> None:
-        self._bring_in(parent)
-
-    def _old_aside(self, parent: int) -> bool:
-        return self._is_link(parent, self.temp)
 
 
 # -- staging ----------------------------------------------------------------------------------
@@ -411,12 +405,12 @@ def create(
     token: str,
     shown: str,
 ) -> StagedChange:
-    """Prepare a file that must not exist.
+    """Prepare a file or link that must not exist.
 
     Args:
         parent: Descriptor of its folder.
         name: Its name there.
-        data: What it shall hold, or the file that has it already and lacks its name.
+        data: What it shall hold, of a link the name that it leads to, or the file that has it already and lacks its name.
         after: The state that it is in then.
         token: Makes the temporary name; not to be guessed.
         shown: How the file is called in messages.
@@ -439,16 +433,16 @@ def replace(
     shown: str,
     early: bool = True,
 ) -> StagedChange:
-    """Prepare a new content for a file that is in an expected state; arguments as for `create`.
+    """Prepare a new content for a file or link that is in an expected state; arguments as for `create`.
 
-    Owner, extended attributes and access lists are kept as far as the system lets us.
+    Of a file, owner, extended attributes and access lists are kept as far as the system lets us.
     With ``early`` its bytes are looked at now already, and not only when the change is applied.
 
     Raises:
         StaleFileError: It is in another state.
         WriteFailedError: The system refused; nothing was changed.
     """
-    if not expected.mode & 0o222:
+    if expected.mode != LINK and not expected.mode & 0o222:
         raise WriteFailedError(
             f"{shown}: the file is write-protected for everybody",
             hint="Ask the person to remove the protection (chmod u+w) if it may be changed.",
@@ -477,16 +471,22 @@ def _written(
     token: str,
     shown: str,
     early: bool = False,
-) -> tuple[StagedFile, tuple[str, ...]]:
-    """The new text under its temporary name, and notes."""
+) -> tuple[StagedFile | _StagedLink, tuple[str, ...]]:
+    """The new text or link under its temporary name, and notes."""
     temp = temporary_name(token)
+    if after.mode == LINK and isinstance(data, bytes):
+        if expected is not None:
+            _check(parent, name, expected, shown)
+        return _made_link(parent, temp, data, shown), ()
     if isinstance(data, StagedContent):
         if early and expected is not None:
-            os.close(open_expected(parent, name, expected, shown))
+            _check(parent, name, expected, shown)
         if (ours := data.give_name(parent, temp, shown)) is not None:
             return ours, data.notes
         data = data.data
-    if expected is None:
+    if expected is None or expected.mode == LINK:
+        if expected is not None:
+            _check(parent, name, expected, shown)
         return write_temp(parent, temp, data, after=after, like=None, shown=shown)
     old = open_expected(parent, name, expected, shown, whole=early)
     try:
@@ -496,24 +496,28 @@ def _written(
 
 
 def remove(parent: int, name: str, *, expected: Revision, token: str, shown: str) -> StagedChange:
-    """Prepare the removal of a file that is in an expected state; arguments as for `create`.
+    """Prepare the removal of a file or link that is in an expected state; arguments as for `create`.
 
     Raises:
         StaleFileError: It is in another state.
         WriteFailedError: The system refused; nothing was changed.
     """
-    os.close(open_expected(parent, name, expected, shown))
+    _check(parent, name, expected, shown)
     return _Removal(name, token, shown, expected)
 
 
-def create_link(parent: int, name: str, target: bytes, *, token: str, shown: str) -> StagedChange:
-    """Prepare a symbolic link, which leads to a name that is not looked at, where nothing is.
+def _check(parent: int, name: str, expected: Revision, shown: str) -> None:
+    """Refuse a file or link that is in another state than is expected."""
+    if expected.mode != LINK:
+        os.close(open_expected(parent, name, expected, shown))
+    elif not _is_link(parent, name, expected):
+        raise moved(shown)
 
-    Arguments and errors as for `create`.
-    """
-    staged = _LinkCreation(name, token, shown, target)
+
+def _made_link(parent: int, temp: str, target: bytes, shown: str) -> _StagedLink:
+    """A symbolic link under its temporary name; it leads to a name that is not looked at."""
     try:
-        os.symlink(target, os.fsencode(staged.temp), dir_fd=parent)
+        os.symlink(target, os.fsencode(temp), dir_fd=parent)
     except PermissionError:
         raise WriteFailedError(
             f"{shown}: the system does not let this process make links",
@@ -522,17 +526,7 @@ def create_link(parent: int, name: str, target: bytes, *, token: str, shown: str
         ) from None
     except OSError as error:
         raise write_failed(error, shown) from None
-    return staged
-
-
-def remove_link(
-    parent: int, name: str, *, expected: Revision, token: str, shown: str
-) -> StagedChange:
-    """Prepare the removal of a symbolic link; arguments and errors as for `remove`."""
-    target = _target(parent, name)
-    if target is None or content_id(target) != expected.content:
-        raise moved(shown)
-    return _LinkRemoval(name, token, shown, target)
+    return _StagedLink(target, inode_of(parent, temp))
 
 
 def resume(
@@ -558,24 +552,31 @@ def resume(
         StaleFileError: One of both is not there.
     """
     temp = temporary_name(token)
-    if after is not None and after.mode == LINK:
-        return _LinkCreation(name, token, shown, _target(parent, name) or b"")
-    if before is not None and before.mode == LINK:
-        return _LinkRemoval(name, token, shown, _target(parent, temp) or b"")
+    here = name if after is not None else temp
     try:
-        ours = os.stat(name if after is not None else temp, dir_fd=parent, follow_symlinks=False)
+        status = os.stat(here, dir_fd=parent, follow_symlinks=False)
     except OSError:
         raise moved(shown) from None
-    found: StagedChange
+    ours: StagedFile | _StagedLink | None = None
+    if after is not None and after.mode == LINK:
+        ours = _StagedLink(_target(parent, here) or b"", (status.st_dev, status.st_ino))
+    elif after is not None:
+        ours = StagedFile(status, after.content)
     if before is None:
-        found = StagedChange(name, token, shown, StagedFile(ours, after.content if after else ""))
-    elif after is None:
+        return StagedChange(name, token, shown, ours)
+    found: _OfOld
+    if ours is None:
         found = _Removal(name, token, shown, before)
     else:
-        found = _Replacement(name, token, shown, before, StagedFile(ours, after.content))
-    if isinstance(found, _OfOld):
-        found.is_aside(parent)
+        found = _Replacement(name, token, shown, before, ours)
+    found.is_aside(parent)
     return found
+
+
+def _is_link(parent: int, name: str, expected: Revision) -> bool:
+    """Whether a name leads to a link in an expected state."""
+    target = _target(parent, name)
+    return target is not None and content_id(target) == expected.content
 
 
 def _target(parent: int, name: str) -> bytes | None:

@@ -27,7 +27,7 @@ from filepact.fs.kernel import file_system, inotify_add_watch, inotify_init, mos
 from filepact.fs.walk import TreeReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from filepact.fs.locks import FileLocks
     from filepact.fs.root import Root
@@ -85,7 +85,7 @@ class RootStamps(NamedTuple):
 
     Attributes:
         stamps: By root-relative path, in path order.
-        folders: The folders, by path.
+        folders: The permission bits of each folder, by path; 0 where they are not known.
         unreadable: Folders that could not be looked into: by rights, by depth, or since something is mounted there.
         end: The last path that was looked at when there were too many files; else None.
         cancelled: Whether the caller ended it early.
@@ -93,7 +93,7 @@ class RootStamps(NamedTuple):
     """
 
     stamps: dict[str, Stamp]
-    folders: frozenset[str]
+    folders: Mapping[str, int]
     unreadable: tuple[str, ...]
     end: str | None
     cancelled: bool
@@ -128,7 +128,7 @@ def scan(
         NotFoundError: The base is not there.
     """
     stamps: dict[str, Stamp] = {}
-    folders: set[str] = set()
+    folders: dict[str, int] = {}
     last = ""
     cut = False
 
@@ -144,7 +144,10 @@ def scan(
                 break
             last = entry.path
             if entry.kind == "folder":
-                folders.add(entry.path)
+                folders[entry.path] = 0
+                with suppress(OSError):
+                    status = os.stat(entry.name, dir_fd=entry.folder, follow_symlinks=False)
+                    folders[entry.path] = stat.S_IMODE(status.st_mode)
                 if git and entry.path not in skip:
                     with suppress(OSError):
                         os.stat(f"{entry.name}/.git", dir_fd=entry.folder)
@@ -159,10 +162,10 @@ def scan(
     end = last if cut or entries.cut else None
     hidden = {*skip, *entries.closed, *entries.ignored, *(one.path for one in entries.left_out)}
     closed = tuple(dict.fromkeys((*entries.unreadable, *entries.closed)))
-    return RootStamps(stamps, frozenset(folders), closed, end, entries.cancelled, frozenset(hidden))
+    return RootStamps(stamps, folders, closed, end, entries.cancelled, frozenset(hidden))
 
 
-def _add_steering(root: Root, top: str, stamps: dict[str, Stamp], folders: set[str]) -> None:
+def _add_steering(root: Root, top: str, stamps: dict[str, Stamp], folders: dict[str, int]) -> None:
     """Take the stamps of what steers Git in a Git folder, and in those of its submodules and worktrees."""
     waiting = [top]
     room = _MOST_STEERING
@@ -176,7 +179,7 @@ def _add_steering(root: Root, top: str, stamps: dict[str, Stamp], folders: set[s
             if stamp is not None:
                 stamps[path] = stamp
             continue
-        folders.add(path)
+        folders[path] = 0
         names: list[str] = []
         with suppress(OSError):
             names = os.listdir(folder)
@@ -225,11 +228,13 @@ def is_gone(root: Root, path: str) -> bool:
     except (NotFoundError, ReadFailedError) as error:
         return isinstance(error, NotFoundError)
     except FilepactError:
-        # A link stands there now; or another file system is mounted there, and hides what is beneath.
+        # A link or a file stands there now; or another file system is mounted there, and hides what is beneath.
         top = above
         while dirname(top) and not _opens(root, dirname(top)):
             top = dirname(top)
-        return root.glance(top) in (None, ())
+        with suppress(FilepactError):
+            return root.place(top, follow=False).kind != "directory"
+        return False
     try:
         os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

@@ -145,9 +145,14 @@ def _read(database: apsw.Connection) -> SnapshotRecord | None:
     found: list[tuple[Any, ...]] = database.execute("SELECT facts FROM facts").fetchall()
     for (text,) in found:
         facts: dict[str, Any] = json.loads(text)
+        # Earlier versions knew only their names.
+        folders = {
+            root: some if isinstance(some, dict) else dict.fromkeys(some, 0)
+            for root, some in facts["folders"].items()
+        }
         rows = database.execute("SELECT root, path, stamp, content, mode, held, racy FROM file")
         return SnapshotRecord(
-            *(facts["seq"], facts["inodes"], facts["folders"]),
+            *(facts["seq"], facts["inodes"], folders),
             # That of an earlier version does not say.
             hidden=facts.get("hidden", {}),
             ends=facts["ends"],
@@ -177,7 +182,7 @@ def _write(
     facts = {
         "seq": snapshot.seq,
         "inodes": dict(inodes),
-        "folders": {root: sorted(some) for root, some in snapshot.folders.items()},
+        "folders": {root: dict(some) for root, some in snapshot.folders.items()},
         "hidden": {root: sorted(some) for root, some in snapshot.hidden.items()},
         "ends": dict(snapshot.ends),
     }

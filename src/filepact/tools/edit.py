@@ -261,7 +261,8 @@ def _move(
     names = [*sources, *targets]
     opened = draft.open_all(names, there=sources, itself=names)
     for folder in inside.folders:
-        draft.folders.make(draft.folders.named(new, f"{new.place.path}{folder[len(base) :]}"))
+        name = draft.folders.named(new, f"{new.place.path}{folder[len(base) :]}")
+        draft.folders.make(name, draft.folders.state(old, folder))
     count = len(sources)
     for source, target in zip(opened[:count], opened[count:], strict=True):
         draft.move(source, target, None)

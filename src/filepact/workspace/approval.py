@@ -141,9 +141,8 @@ class Approvals:
             ProposalChangedError: It is not; what fits them waits.
         """
         judge = ChangePolicy(self._guard, proposal.session.agent)
-        locations = {
-            path: judge.find(judge.show(path), follow=False) for path in proposal.changes.paths
-        }
+        coming = proposal.changes.coming
+        locations = {path: judge.locate(path, coming) for path in proposal.changes.paths}
         self._guard.check_together(proposal.changes, agent=proposal.session.agent)
         fitted = self._fitting.fit(proposal.changes, self._writer.hides(reader))
         versions = self._writer.versions(fitted.contents.__getitem__)

@@ -14,9 +14,11 @@ from filepact.errors import (
     StaleFileError,
     TooLargeError,
 )
+from filepact.fs.read import FileInfo
 from filepact.text.confusables import adds_hidden, disguises, resembles, trips_programs
 from filepact.text.detect_encoding import names_encoding
 from filepact.values import replace
+from filepact.workspace.folder_steps import turning_above
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -128,6 +130,23 @@ class ChangePolicy:
             PathBlockedError: It leads outside, or a rule denies it.
         """
         return self._guard.find(path, "write", agent=self._agent, missing="create", follow=follow)
+
+    def locate(self, path: WorkspacePath, coming: frozenset[WorkspacePath]) -> Location:
+        """The location of a change of a true name, which may lie in a folder that is yet to come.
+
+        Args:
+            path: The name.
+            coming: As of `ChangeSet.coming`, of all that changes together with it.
+
+        Raises:
+            PathBlockedError: It leads outside, or a rule denies it.
+        """
+        way = turning_above(path, coming)
+        if way is None:
+            return self.find(self.show(path), follow=False)
+        above = self.find(self.show(way), follow=False)
+        place = FileInfo(path.path, "missing", above.place.lock_key)
+        return replace(above, place=place, shown=self.show(path))
 
     def show(self, path: WorkspacePath) -> str:
         """The name of a path to show, which can also be sent."""

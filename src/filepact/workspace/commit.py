@@ -6,12 +6,15 @@
 3. Each temporary file and its target exchange their names, one pair after the other, and their folders are
    made durable.  Until then each old file still has a name, so everything can be taken back without room,
    and only bytes of our own are replaced by that.
+   Removals come first.  Where a folder takes the place of a file, or a file that of a folder, the temporary
+   files of all that is in it lie beside it, so that it is empty when it goes, and what it held is still there.
 4. The old files are removed, and the journal records the end, in room that is reserved in the state folder.
    Where even that fails, the change is done and unconfirmed; the next call, or `recovery`, records its end.
 """
 
 from __future__ import annotations
 
+import errno
 from contextlib import suppress
 from posixpath import dirname
 from threading import Lock
@@ -19,7 +22,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import FOLDER, Revision
+from filepact.domain.document import Revision
 from filepact.domain.operation import ChangeId
 from filepact.errors import (
     FilepactError,
@@ -29,6 +32,12 @@ from filepact.errors import (
 )
 from filepact.values import dataclass, replace
 from filepact.workspace.displaced_files import DisplacedFiles
+from filepact.workspace.folder_steps import (
+    FolderSteps,
+    missing_folders,
+    remove_emptied,
+    remove_folders,
+)
 from filepact.workspace.journal import new_id
 
 if TYPE_CHECKING:
@@ -46,13 +55,16 @@ __all__ = [
     "Committer",
     "OperationResult",
     "make_again",
-    "remove_emptied",
-    "remove_folders",
+    "refused_files",
     "tell_end",
 ]
 
 _FEW = 64
 _LONGEST_NOTE = 4_000
+_OF_ALL = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+)
+"""What the system says of a whole disk or process."""
 
 
 @dataclass(slots=True)
@@ -155,35 +167,25 @@ class Committer:
         prepared: Mapping[WorkspacePath, StagedContent],
     ) -> Operation:
         parts: list[_Part] = []
-        made: list[FileChange] = []
         mark: _Part | None = None
         published: Callable[[], None] | None = None
+        folders = FolderSteps(begun, self._root_of)
         try:
-            for root, folder in begun.directories:
-                self._root_of(root).make_directories(folder)
-            # Whatever happens to a single file is seen, and put right, when it is exchanged.
-            several = len(begun.changes.changes) > 1 or self.shares
-            for number, change in _in_order(begun.changes.changes):
-                if FOLDER not in (change.before, change.after):
-                    parts.append(
-                        self._stage(
-                            *(f"{begun.id}-{number}", change, contents),
-                            folder=open_folders.get(change.path, -1),
-                            early=several,
-                            unnamed=prepared.get(change.path),
-                        )
-                    )
-                elif change.after is not None and self._root_of(change.path.root).make_directories(
-                    change.path.path
-                ):
-                    made.append(change)
-            mark = self._mark(begun, parts)
+            folders.make()
+            self._stage_all(parts, begun, contents, open_folders, prepared, folders)
+            mark = self._mark(begun, parts, folders)
             published = self.publish(begun, contents)
             few = len(parts) <= _FEW
+            turned = False
             for part in parts:
+                if part.change.after is not None and not turned:
+                    folders.turn()
+                    turned = True
                 part.staged.holds = few
                 part.root.apply(part.staged)
                 part.applied = True
+            if not turned:
+                folders.turn()
             if mark is not None:
                 mark.root.drop(mark.staged)
             unsure = self._sync(parts)
@@ -196,7 +198,7 @@ class Committer:
             raise
         except FilepactError as error:
             end: OperationState = "rolled_back" if published is None else "applied"
-            self._take_back(begun, parts, made, mark, contents, error, end)
+            self._take_back(begun, parts, folders, mark, contents, error, end)
             if published is not None:
                 raise _only_elsewhere(error) from None
             raise
@@ -207,9 +209,7 @@ class Committer:
             raise
         notes = [begun.note, *self._settle(begun.id, parts)]
         notes += [f"{self._show(path)}: written, durability not confirmed" for path in unsure]
-        for change in begun.changes.changes:
-            if change.before == FOLDER and change.after is None:
-                notes += self._remove_folder(change)
+        notes += [f"{self._show(path)} stays: it is not empty" for path in folders.settle()]
         notes += remove_emptied(begun, self._store, self._root_of)
         note = "; ".join(filter(None, notes))
         told = self._tell(OperationResult(begun.id, "applied", note))
@@ -273,7 +273,7 @@ class Committer:
             """Write the new texts while the journal's disk is waited for; none has a name yet."""
             for change in operation.changes.changes[:_FEW]:
                 folder, after = open_folders.get(change.path, -1), change.after
-                if folder < 0 or after is None or after == FOLDER or after.is_link:
+                if folder < 0 or after is None or after.is_folder or after.is_link:
                     continue
                 # What is wrong with a file is found again, and told, when it is staged.
                 with suppress(FilepactError):
@@ -287,14 +287,7 @@ class Committer:
                         prepared[change.path] = one
 
         # Planned before they are made, so that a crash in between leaves none behind.
-        planned = tuple(
-            dict.fromkeys(
-                folder
-                for change in operation.changes.changes
-                if change.before is None
-                for folder in self._missing(change)
-            )
-        )
+        planned = missing_folders(operation.changes, self._root_of)
         try:
             self._state.locks.check()
             self._state.keep_room()
@@ -307,15 +300,40 @@ class Committer:
             error.details["outcome"] = "not_applied"
             raise
 
-    def _missing(self, change: FileChange) -> list[tuple[RootId, str]]:
-        """Folders that have to be made for a new file, outermost first."""
-        root = self._root_of(change.path.root)
-        missing: list[tuple[RootId, str]] = []
-        above = dirname(change.path.path)
-        while above and root.place(above).kind == "missing":
-            missing.insert(0, (change.path.root, above))
-            above = dirname(above)
-        return missing
+    def _stage_all(
+        self,
+        parts: list[_Part],
+        begun: Operation,
+        contents: Mapping[str, bytes],
+        open_folders: Mapping[WorkspacePath, int],
+        prepared: Mapping[WorkspacePath, StagedContent],
+        folders: FolderSteps,
+    ) -> None:
+        """Stage every file, in the order in which they are applied.
+
+        Raises:
+            FilepactError: The first that is wrong with one, with all the files of which something is.
+        """
+        # Whatever happens to a single file is seen, and put right, when it is exchanged.
+        several = len(begun.changes.changes) > 1 or self.shares
+        refused: list[FilepactError] = []
+        for number, change in _in_order(begun.changes.changes):
+            try:
+                part = self._stage(
+                    *(f"{begun.id}-{number}", change, contents),
+                    folder=open_folders.get(change.path, -1),
+                    early=several,
+                    unnamed=prepared.get(change.path),
+                    beside=folders.beside(change.path),
+                )
+            except FilepactError as error:
+                refused.append(error)
+                if not _of_one_file(error):
+                    break
+            else:
+                parts.append(part)
+        if refused:
+            raise _first(refused)
 
     def _stage(
         self,
@@ -326,6 +344,7 @@ class Committer:
         folder: int,
         early: bool,
         unnamed: StagedContent | None,
+        beside: str | None,
     ) -> _Part:
         root = self._root_of(change.path.root)
         after = change.after
@@ -337,10 +356,11 @@ class Committer:
             token=token,
             folder=folder,
             early=early,
+            beside=beside,
         )
         return _Part(change, root, staged)
 
-    def _mark(self, operation: Operation, parts: list[_Part]) -> _Part | None:
+    def _mark(self, operation: Operation, parts: list[_Part], folders: FolderSteps) -> _Part | None:
         """Leave a sign that the operation is under way, where no staged text is one.
 
         It is an empty file under a temporary name, and goes before the folders are made durable.
@@ -356,6 +376,7 @@ class Committer:
             after=Revision.of(b"", 0o600),
             expected=None,
             token=f"{operation.id}-{len(changes)}",
+            beside=folders.beside(path),
         )
         return _Part(changes[0], root, staged)
 
@@ -391,14 +412,6 @@ class Committer:
                 self._late.watch(change_id, part.change.path, written.displaced)
         return notes
 
-    def _remove_folder(self, change: FileChange) -> list[str]:
-        """Remove a folder that is empty; one that holds something by now stays."""
-        root, path = self._root_of(change.path.root), change.path.path
-        with suppress(FilepactError):
-            if root.place(path).kind != "directory" or root.remove_directory(path):
-                return []
-        return [f"{self._show(change.path)} stays: it is not empty"]
-
     def _tell(self, end: OperationResult) -> bool:
         """Tell the journal how an operation ended; whether it has taken it down."""
         try:
@@ -415,7 +428,7 @@ class Committer:
         self,
         operation: Operation,
         parts: list[_Part],
-        made: list[FileChange],
+        folders: FolderSteps,
         mark: _Part | None,
         contents: Mapping[str, bytes],
         cause: FilepactError,
@@ -428,6 +441,8 @@ class Committer:
         kept: list[FileChange] = []
         done = [part for part in parts if part.applied]
         for number, part in enumerate(reversed(done), start=len(operation.changes.changes) + 1):
+            if part.change.after is None:
+                folders.turn_back()
             try:
                 if part.staged.retains:
                     part.root.take_back(part.staged)
@@ -447,8 +462,7 @@ class Committer:
         with suppress(FilepactError):
             self._sync(parts)
         _close(parts)
-        for change in reversed(made):
-            self._remove_folder(change)
+        folders.take_back()
         remove_folders(operation, self._root_of)
         if not kept:
             self._tell(OperationResult(operation.id, end, cause.message))
@@ -472,6 +486,40 @@ class Committer:
         self._tell(OperationResult(operation.id, "interrupted", note, left))
 
 
+def _of_one_file(error: FilepactError) -> bool:
+    """Whether an error tells of one file, and nothing of what becomes of others."""
+    return "path" in error.details and error.details.get("errno") not in _OF_ALL
+
+
+def _first(refused: list[FilepactError]) -> FilepactError:
+    """The first error, with all the files that cannot be written."""
+    first = refused[0]
+    if all(map(_of_one_file, refused)):
+        named = ((str(one.details["path"]), one.message) for one in refused)
+        first.details["refused"] = tuple(named)
+    return first
+
+
+def refused_files(error: FilepactError, changes: ChangeSet) -> dict[WorkspacePath, str]:
+    """The files that kept a change set from being done, with the reasons; none where not they alone did.
+
+    Without them it can be tried again.
+    """
+    if error.details.get("outcome") != "not_applied" or not _of_one_file(error):
+        return {}
+    named = {str(error.details["path"]): error.message}
+    refused = error.details.get("refused")
+    for one in refused if isinstance(refused, tuple) else ():
+        if isinstance(one, tuple):
+            named[str(one[0])] = str(one[1])
+    return {
+        path: message
+        for name, message in named.items()
+        for path in changes.paths
+        if f"{path.path}/".startswith(f"{name}/")
+    }
+
+
 def _only_elsewhere(error: FilepactError) -> WriteFailedError:
     return WriteFailedError(
         f"{error.message}. The shared workspace has the change all the same",
@@ -486,11 +534,15 @@ def _close(parts: Iterable[_Part]) -> None:
 
 
 def _in_order(changes: Iterable[FileChange]) -> list[tuple[int, FileChange]]:
-    """Changes with their numbers, removals first.
+    """Changes of files with their numbers, removals first.
 
     So a staged text tells until the end that not all is done: a removal has none.
     """
-    return sorted(enumerate(changes), key=lambda one: one[1].after is not None)
+    files = ((number, change.of_file) for number, change in enumerate(changes))
+    return sorted(
+        ((number, change) for number, change in files if change is not None),
+        key=lambda one: one[1].after is not None,
+    )
 
 
 def tell_end(store: JournalStore, state: StateFolder, end: OperationResult) -> None:
@@ -525,36 +577,3 @@ def make_again(
         return root.remove(path, expected=before, token=token)
     data = contents[change.after.content]
     return root.replace(path, data, mode=change.after.compared.mode, expected=before, token=token)
-
-
-def remove_emptied(
-    operation: Operation, store: JournalStore, root_of: Callable[[RootId], Root]
-) -> list[str]:
-    """Undo of a creation also removes the folders that were made for it, if empty now.
-
-    Returns:
-        What a person should know.
-    """
-    notes: list[str] = []
-    for target, whole in operation.taken_back.items():
-        with suppress(FilepactError):
-            if whole:
-                notes += remove_folders(store.operation(target), root_of)
-    return notes
-
-
-def remove_folders(operation: Operation, root_of: Callable[[RootId], Root]) -> list[str]:
-    """Remove the folders that were made for an operation, as far as they are empty.
-
-    Returns:
-        What a person should know.
-    """
-    notes: list[str] = []
-    for root_id, path in reversed(operation.directories):
-        try:
-            root_of(root_id).remove_directory(path)
-        except WriteFailedError as error:
-            notes.append(f"the folder {path} stays: {error.message}")
-        except FilepactError:
-            pass  # It is somewhere else now, or something else.
-    return notes

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import FOLDER, Document
+from filepact.domain.document import Document
 from filepact.domain.operation import BY_EDITOR, PAST_THE_DOORS, Actor, Operation, Session
 from filepact.errors import FilepactError, StaleFileError
 from filepact.text.diff import cut_diff, unified
@@ -365,7 +365,7 @@ class BufferWriter:
         return tuple(
             versions.of(one.path, one.after)
             for one in changes.changes
-            if one.after is not None and FOLDER not in (one.before, one.after)
+            if one.after is not None and not one.after.is_folder
         )
 
     def before_external(self, disk: Document) -> Document | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.compression import compress, decompress
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import Revision
+from filepact.domain.document import FOLDER, Revision, WorkspacePath
 from filepact.domain.operation import BY_NOBODY, PAST_THE_DOORS, UNASKED, UNOBSERVED, Operation
 from filepact.domain.policy import AccessRequest
 from filepact.domain.protected import is_bookkeeping, steers_git
@@ -22,6 +22,7 @@ from filepact.errors import FilepactError
 from filepact.fs.watch import wait_for
 from filepact.text.secrets import holds_private_key
 from filepact.values import dataclass, field, replace
+from filepact.workspace.folder_changes import made_folders, with_folders
 from filepact.workspace.journal import new_operation
 from filepact.workspace.kept_files import (
     FileState,
@@ -34,7 +35,7 @@ from filepact.workspace.kept_files import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from filepact.domain.document import RootId, WorkspacePath
+    from filepact.domain.document import RootId
     from filepact.domain.operation import ChangeId, Session
     from filepact.domain.policy import Action, Rule
     from filepact.fs.locks import FileLocks
@@ -108,7 +109,7 @@ class _Seen:
     changes: list[FileChange] = field(default_factory=list)
     lost: list[FileChange] = field(default_factory=list)
     contents: KnownContents = field(default_factory=KnownContents)
-    folders: Mapping[RootId, frozenset[str]] = field(default_factory=dict)
+    folders: Mapping[RootId, Mapping[str, int]] = field(default_factory=dict)
     by_stamp: dict[tuple[int, ...], Revision] = field(default_factory=dict)
     judged: bool = False
     unasked: dict[WorkspacePath, Rule] = field(default_factory=dict)
@@ -496,9 +497,9 @@ class ExternalChanges:
         return frozenset(path for one in open_ for path in one.changes.paths)
 
     def _take_in(self, operation: Operation) -> None:
-        for change in operation.changes.changes:
-            if change.path.root not in self._roots:
-                continue
+        inside = [one for one in operation.changes.changes if one.path.root in self._roots]
+        self._files.note_folders(inside)
+        for change in filter(None, (one.of_file for one in inside)):
             old = self._files.get(change.path)
             if operation.state == "applied":
                 self._compare_with_door(old, change)
@@ -548,6 +549,10 @@ class ExternalChanges:
     def _adopt(self, session: Session, tool: str, seen: _Seen) -> ChangeList:
         """Put changes into the journal that are on the disk already."""
         lost = operation = None
+        if seen.changes:
+            seen.changes = with_folders(self._guard, seen.changes, seen.folders)
+            self._files.note_folders(seen.changes)
+            seen.contents.add(FOLDER.content, compress(b"", 1))
         names = tuple(self._guard.show(one.path.root, one.path.path) for one in seen.lost)
         asked = [self._guard.show(path.root, path.path) for path in seen.unasked]
         lead = [f"{UNASKED} {some_names(asked)}"] if asked else []
@@ -570,27 +575,15 @@ class ExternalChanges:
     def _operation(
         self, session: Session, tool: str, changes: list[FileChange], note: str, seen: _Seen
     ) -> Operation:
-        files = f"{len(changes):,} {'file' if len(changes) == 1 else 'files'}"
+        count = sum(one.of_file is not None for one in changes)
+        files = f"{count:,} {'file' if count == 1 else 'files'}"
         operation = new_operation(
             session,
             tool,
             f"{files} changed {_WAYS.get(tool) or f'by {tool}'}",
             ChangeSet(tuple(sorted(changes, key=lambda change: change.path))),
         )
-        return replace(operation, directories=_made(changes, seen.folders), note=note)
-
-
-def _made(
-    changes: list[FileChange], known: Mapping[RootId, frozenset[str]]
-) -> tuple[tuple[RootId, str], ...]:
-    """Folders that came with new files, outermost first."""
-    made: set[tuple[RootId, str]] = set()
-    for change in changes:
-        above = dirname(change.path.path) if change.before is None else ""
-        while above and above not in known.get(change.path.root, ()):
-            made.add((change.path.root, above))
-            above = dirname(above)
-    return tuple(sorted(made))
+        return replace(operation, directories=made_folders(changes, seen.folders), note=note)
 
 
 def _unread(state: FileState | None) -> Revision | None:

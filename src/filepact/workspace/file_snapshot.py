@@ -17,7 +17,7 @@ from filepact.text.gitignore import DEFAULT_IGNORED, is_build
 from filepact.workspace.observe import IGNORE_FILES, MOST_FILES, RootWatcher, is_racy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from filepact.fs.root import Root
     from filepact.workspace.observe import RootEvents, RootStamps
@@ -59,7 +59,7 @@ class FileSnapshot:
     Attributes:
         watcher: Watches the root.
         stamps: By path beneath the root.
-        folders: The folders that were there at the last scan.
+        folders: The folders that were there at the last scan, as of `RootStamps`.
         hidden: The files and folders that were there, and were not looked at or into.
         end: The last path that was looked at where there are too many files; else None.
     """
@@ -82,7 +82,7 @@ class FileSnapshot:
         self._doubtful: set[str] = set()
         self.watcher = RootWatcher(root, skip, most=most, few=few, git=git)
         self.stamps: dict[str, Stamp] = {}
-        self.folders: frozenset[str] = frozenset()
+        self.folders: Mapping[str, int] = {}
         self.hidden: frozenset[str] = frozenset()
         self.watcher.besides = lambda: set(map(dirname, self.stamps))
         self.end: str | None = None
@@ -159,7 +159,7 @@ class FileSnapshot:
             self._doubtful |= seen.names
             stamps = self._rechecked(self._doubtful | self._racy if racy else self._doubtful)
             newly = self._newly_seen(stamps)
-            self.folders |= seen.folders
+            self.folders = {**self.folders, **seen.folders}
             self.hidden |= seen.hidden
             return RacyFiles(stamps, newly)
         stamps = {

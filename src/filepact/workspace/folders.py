@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import FileChange
-from filepact.domain.document import FOLDER, WorkspacePath
+from filepact.domain.document import FOLDER, Revision, WorkspacePath
 from filepact.errors import InvalidParamsError, NotAFileError, PathBlockedError, TooLargeError
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
@@ -106,17 +106,23 @@ class ProposalFolders:
         """The name under which a place in the root of another is opened."""
         return self._judge.show(WorkspacePath(location.root.path, path))
 
-    def make(self, path: str) -> None:
+    def state(self, location: Location, folder: str) -> Revision:
+        """A folder in the root of a place, with its permission bits where it is there."""
+        place = location.root.place(folder)
+        return Revision.folder(place.mode) if place.kind == "directory" else FOLDER
+
+    def make(self, path: str, state: Revision = FOLDER) -> None:
         """Make a folder."""
         location = self._judge.find(path)
         self._look(location)
-        self._put(location, FileChange(location.path, None, FOLDER))
+        self._put(location, FileChange(location.path, None, state))
 
     def remove(self, path: str) -> None:
         """Remove a folder, which is empty once the changes before this one are done."""
         location = self._judge.find(path)
         self._look(location)
-        self._put(location, FileChange(location.path, FOLDER, None))
+        state = self.state(location, location.place.path)
+        self._put(location, FileChange(location.path, state, None))
 
     def _look(self, location: Location) -> ProposalFile | None:
         layer = self._documents.layer(location.path)

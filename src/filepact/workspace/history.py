@@ -12,7 +12,7 @@ from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.deadline import FOREVER, Deadline
-from filepact.domain.operation import Actor, ChangeId, Proposal, Session
+from filepact.domain.operation import Actor, ChangeId, Proposal, Session, following
 from filepact.errors import (
     FilepactError,
     InvalidParamsError,
@@ -21,6 +21,7 @@ from filepact.errors import (
     PathBlockedError,
 )
 from filepact.values import replace
+from filepact.workspace.commit import refused_files
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.pending import check_free
 from filepact.workspace.rebase import together
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.pending import PendingProposals
-    from filepact.workspace.rebase import Rebase
+    from filepact.workspace.rebase import Conflicts, Rebase, RebaseResult
     from filepact.workspace.undo_plan import UndoChange
     from filepact.workspace.writer import ChangeWriter
 
@@ -154,7 +155,6 @@ class UndoExecutor:
             kind=plan.kind,
             target=plan.target,
         )
-        reader = session if session.agent else None
         conflicts = dict(plan.unable)
         files = len(plan.unable) + len(plan.changes.changes)
         for change in plan.changes.changes:
@@ -165,38 +165,77 @@ class UndoExecutor:
         plan = plan.without(conflicts)
         self._guard.check_together(plan.changes, agent=session.agent)
         with self._fitting.locked(plan.changes.paths):
-            steps = (plan.changes, *plan.earlier)
-            try:
-                hides = self._writer.hides(reader)
-                fitted = self._fitting.fit_all(steps, hides, deadline, conflicts)
-            except NoChangeError:
-                if conflicts:
-                    raise together(conflicts, files) from None
-                raise
-            if conflicts:
-                left_alone = partly or self._fitting.are_bookkeeping(plan.changes, conflicts)
-                if not left_alone:
-                    raise together(conflicts, files)
-                left = [f"left as it is: {_line(one.message)}" for one in conflicts.values()]
-                fitted = replace(fitted, notes=(*fitted.notes, *left))
-            proposal = replace(proposal, target=plan.target_without(conflicts))
-            versions = self._writer.versions(fitted.contents.__getitem__)
-            shown = self._writer.shown(fitted.changes, versions, reader, deadline)
-            deadline.check()
-            said = (*fitted.notes, *plan.notes)
-            if dry_run:
-                return Receipt(None, "preview", plan.summary, shown.files, shown.diff, said)
-            if rule:
-                proposal = replace(proposal, changes=fitted.changes)
-                self._waiting.propose(proposal, fitted.contents)
-                return Receipt(
-                    *(proposal.id, "pending", plan.summary, shown.files, shown.diff),
-                    notes=said,
-                    rule=rule,
+            while True:
+                fitted = self._fit(plan, session, deadline, conflicts, files=files, partly=partly)
+                proposal = replace(
+                    proposal, target=plan.target_without(conflicts), changes=fitted.changes
                 )
-            return done_receipt(
-                self._writer.write(proposal, fitted, shown, versions), shown, plan.notes
+                try:
+                    return self._do(proposal, fitted, plan.notes, deadline, dry_run=dry_run)
+                except FilepactError as error:
+                    refused = refused_files(error, fitted.changes)
+                    if not refused or refused.keys() <= conflicts.keys():
+                        raise
+                    # What cannot be written is one more that cannot go back.
+                    conflicts |= {
+                        path: type(error)(why, hint=error.hint, path=path.path)
+                        for path, why in refused.items()
+                    }
+                    proposal = replace(proposal, id=ChangeId(following(proposal.id)))
+
+    def _fit(
+        self,
+        plan: UndoChange,
+        session: Session,
+        deadline: Deadline,
+        conflicts: Conflicts,
+        *,
+        files: int,
+        partly: bool,
+    ) -> RebaseResult:
+        """What a plan makes of the files as they are, but for those that cannot go back.
+
+        Raises:
+            FilepactError: There are such, and they are not to be left.
+        """
+        try:
+            hides = self._writer.hides(session if session.agent else None)
+            fitted = self._fitting.fit_all(
+                (plan.changes, *plan.earlier), hides, deadline, conflicts
             )
+        except NoChangeError:
+            if conflicts:
+                raise together(conflicts, files) from None
+            raise
+        if not conflicts:
+            return fitted
+        if not partly and not self._fitting.are_bookkeeping(plan.changes, conflicts):
+            raise together(conflicts, files)
+        left = [f"left as it is: {_line(one.message)}" for one in conflicts.values()]
+        return replace(fitted, notes=(*fitted.notes, *left))
+
+    def _do(
+        self,
+        proposal: Proposal,
+        fitted: RebaseResult,
+        notes: tuple[str, ...],
+        deadline: Deadline,
+        *,
+        dry_run: bool,
+    ) -> Receipt:
+        """Carry out what fits, or show it, or have it wait."""
+        reader = proposal.session if proposal.session.agent else None
+        versions = self._writer.versions(fitted.contents.__getitem__)
+        shown = self._writer.shown(fitted.changes, versions, reader, deadline)
+        deadline.check()
+        said = (*fitted.notes, *notes)
+        receipt = Receipt(None, "preview", proposal.summary, shown.files, shown.diff, said)
+        if dry_run:
+            return receipt
+        if proposal.rule:
+            self._waiting.propose(proposal, fitted.contents)
+            return replace(receipt, operation=proposal.id, status="pending", rule=proposal.rule)
+        return done_receipt(self._writer.write(proposal, fitted, shown, versions), shown, notes)
 
     def take_back(
         self,

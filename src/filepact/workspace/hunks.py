@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import FOLDER, Revision
+from filepact.domain.document import Revision
 from filepact.errors import BinaryFileError, InvalidParamsError
 from filepact.text.codec import rewrite, rewrite_whole
 from filepact.text.confusables import encoding_named
@@ -234,7 +234,7 @@ def _pieces(
 def _texts(change: FileChange, versions: DocumentCache) -> tuple[str, str] | None:
     """The texts before and after of a file that can be accepted in part; None for any other."""
     before, after = change.before, change.after
-    if before is None or after is None or before.mode != after.mode or FOLDER in (before, after):
+    if before is None or after is None or before.mode != after.mode or after.is_folder:
         return None
     documents = versions.sides(change)
     texts: list[str] = []

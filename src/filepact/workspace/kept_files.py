@@ -30,8 +30,9 @@ from filepact.workspace.file_snapshot import FileSnapshot, RacyFiles
 from filepact.workspace.observe import is_racy, nested_roots
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from filepact.domain.change import FileChange
     from filepact.domain.document import RootId
     from filepact.fs.root import Root
     from filepact.workspace.guard import Guard
@@ -204,9 +205,22 @@ class KnownFiles:
         return any(snapshot.end for snapshot in self._snapshots.values())
 
     @property
-    def folders(self) -> dict[RootId, frozenset[str]]:
-        """The folders that were there when all files were last looked at."""
+    def folders(self) -> dict[RootId, Mapping[str, int]]:
+        """The folders that were there when all files were last looked at, with their permission bits."""
         return {root: snapshot.folders for root, snapshot in self._snapshots.items()}
+
+    def note_folders(self, changes: Iterable[FileChange]) -> None:
+        """Know of the folders that have come, and of those no more that have gone."""
+        folders: dict[RootId, dict[str, int]] = {}
+        for change in changes:
+            (root, path), after = change.path, change.after
+            if change.of_file is not change:
+                known = folders.setdefault(root, dict(self._snapshots[root].folders))
+                known.pop(path, None)
+                if after is not None and after.is_folder:
+                    known[path] = after.mode & 0o777
+        for root, known in folders.items():
+            self._snapshots[root].folders = known
 
     @property
     def is_marked(self) -> bool:
@@ -263,7 +277,7 @@ class KnownFiles:
             if stamp is not None and file.revision is None:
                 unread.append((path, stamp))
         for root, snapshot in self._snapshots.items():
-            snapshot.folders = frozenset(found.folders.get(root, ()))
+            snapshot.folders = dict(found.folders.get(root, {}))
             snapshot.hidden = frozenset(found.hidden.get(root, ()))
             snapshot.watcher.expected = snapshot.folders
             snapshot.end = found.ends.get(root)

@@ -15,10 +15,12 @@ goes on with it.  What a file of the layer held then is *recorded*: that is what
 
 from __future__ import annotations
 
+from contextlib import suppress
 from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.document import same_state
 from filepact.errors import (
     FilepactError,
     NoChangeError,
@@ -28,13 +30,15 @@ from filepact.errors import (
 )
 from filepact.values import dataclass, field, replace
 from filepact.workspace.authorizer import ChangePolicy
+from filepact.workspace.commit import refused_files
+from filepact.workspace.folder_steps import turning_above
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.layer_reader import LayerChanges, LayerReader, state_of
 from filepact.workspace.rebase import RebaseResult
 from filepact.workspace.receipt import Receipt, done_receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from filepact.domain.document import Revision, WorkspacePath
     from filepact.domain.operation import Proposal, Session
@@ -55,6 +59,7 @@ RunMode = Literal["auto", "review"]
 _REVIEW: Final = "review mode"
 _OVERLAP: Final = "changed meanwhile"
 _LINKS: Final = "links out"
+_NOT_ALL: Final = "something of another kind is to replace it, and not all of that may be done"
 _OPERATIONS: Final = 100
 
 
@@ -149,23 +154,10 @@ class LayerCommitter:
             found.content = self._content_of(record)
         for layer in layers:
             LayerReader(self._guard, self._external, found, began, layer, skip).read()
-        if mode == "review" and found.first:
-            for change in found.first:
-                found.left[self._writer.show(change.path)] = (
-                    "something of another kind is to replace it"
-                )
-            ways = {change.path for change in found.first}
-            found.changes = [
-                one for one in found.changes if not any(_meet(one.path, way) for way in ways)
-            ]
-            found.first = []
         receipts: list[Receipt] = []
         waiting: set[WorkspacePath] = set()
-        for changes in (found.first, found.changes):
-            if changes:
-                receipts += self._commit(
-                    *(session, tool, changes, found, mode), None if keep is None else waiting
-                )
+        if found.changes:
+            receipts += self._commit(session, tool, found, mode, None if keep is None else waiting)
         if keep is not None:
             self._note(found, waiting, keep)
         return LayerResult(tuple(receipts), found.left)
@@ -186,7 +178,7 @@ class LayerCommitter:
     ) -> None:
         """Bring the record of what was committed up to date."""
         record = found.record
-        waiting |= found.unclear
+        waiting |= found.unclear | found.held
         waiting |= {path for path in found.states if self._writer.show(path) in found.left}
         for path, state in found.states.items():
             if path not in waiting:
@@ -214,19 +206,18 @@ class LayerCommitter:
         self,
         session: Session,
         tool: str,
-        changes: list[FileChange],
         found: LayerChanges,
         mode: RunMode,
         waiting: set[WorkspacePath] | None,
     ) -> Iterator[Receipt]:
         """Do, or propose, one change of each path; or leave waiting what would be proposed."""
-        judged = self._judge(session, changes, found)
+        judged = self._judge(session, found.changes, found)
         if not judged:
             return
         with self._fitting.locked(one.path for one, _ in judged):
             sorted_ = self._fit(judged, found, mode)
             if sorted_.done:
-                yield self._write(session, tool, sorted_, found)
+                yield from self._write(session, tool, sorted_, found)
                 found.written |= {one.after.content for one in sorted_.done if one.after}
         everything = sorted_.asked + sorted_.overlapping
         if waiting is not None:
@@ -249,18 +240,19 @@ class LayerCommitter:
         kept: list[tuple[FileChange, str]] = []
         versions = self._writer.versions(found.contents.__getitem__)
         folders: dict[tuple[str, str], bool] = {}
+        coming = ChangeSet(tuple(changes)).coming
         for change in changes:
             judge = ChangePolicy(self._guard, session.agent)
             shown = self._writer.show(change.path)
             folder = change.path.root, dirname(change.path.path) or "."
-            if folder not in folders:
+            if folder not in folders and turning_above(change.path, coming) is None:
                 place = self._guard.root_of(change.path.root).place(folder[1])
                 folders[folder] = place.path == folder[1]
-            if not folders[folder]:
+            if not folders.get(folder, True):
                 found.left[shown] = "a folder above it is a link by now"
                 continue
             try:
-                location = judge.find(shown, follow=False)
+                location = judge.locate(change.path, coming)
                 sides = [
                     None
                     if side is None or side.is_link or side.is_folder
@@ -296,12 +288,17 @@ class LayerCommitter:
     ) -> _Sorted:
         sorted_ = _Sorted()
         hides = self._writer.hides(None)
+        among = {change.path for change in found.changes}
+        there: set[WorkspacePath] = set()
         for change, rules in judged:
             try:
                 one = self._fitting.fit(
-                    ChangeSet((change,)), hides, content=found.contents.__getitem__
+                    *(ChangeSet((change,)), hides),
+                    content=found.contents.__getitem__,
+                    among=among,
                 )
             except NoChangeError:
+                there.add(change.path)
                 continue
             except StaleFileError as error:
                 self._overlap(change, found, sorted_, error)
@@ -318,7 +315,26 @@ class LayerCommitter:
                 sorted_.rules |= dict.fromkeys(rules.split(", ") if rules else [_REVIEW])
             else:
                 sorted_.done += one.changes.changes
+        self._keep_together(found, sorted_, there)
         return sorted_
+
+    def _keep_together(
+        self, found: LayerChanges, sorted_: _Sorted, there: set[WorkspacePath]
+    ) -> None:
+        """What turns is done with all that lies below it, or not at all."""
+        done = {one.path: one for one in sorted_.done}
+        unable: dict[WorkspacePath, FilepactError] = {}
+        with suppress(NoChangeError):
+            turned = self._fitting.turned(
+                RebaseResult(ChangeSet(tuple(sorted_.done)), found.contents, ()), unable
+            )
+            sorted_.done = [*turned.changes.changes]
+        left = {path: error.message for path, error in unable.items()}
+        for way in (one.path for one in found.changes if one.turns):
+            whole = {one.path for one in found.changes if turning_above(one.path, {way})} | {way}
+            if not whole <= done.keys() | there:
+                left.setdefault(way, found.left.get(self._writer.show(way), _NOT_ALL))
+        self._leave(left, found, sorted_)
 
     def _overlap(
         self, change: FileChange, found: LayerChanges, sorted_: _Sorted, error: StaleFileError
@@ -331,9 +347,9 @@ class LayerCommitter:
         except FilepactError:
             found.left[shown] = error.message
             return
-        if now == change.after:
+        if same_state(now, change.after):
             return
-        kinds = {side.is_link for side in (now, change.after) if side is not None}
+        kinds = {(side.is_link, side.is_folder) for side in (now, change.after) if side is not None}
         if len(kinds) > 1:
             found.left[shown] = error.message
             return
@@ -341,13 +357,41 @@ class LayerCommitter:
 
     # -- doing ----------------------------------------------------------------------------
 
-    def _write(self, session: Session, tool: str, sorted_: _Sorted, found: LayerChanges) -> Receipt:
-        changes = ChangeSet(tuple(sorted_.done))
-        proposal, fitted = self._made(session, tool, changes, found)
-        fitted = replace(fitted, notes=tuple(dict.fromkeys(sorted_.notes)))
-        versions = self._writer.versions(fitted.contents.__getitem__)
-        shown = self._writer.shown(changes, versions, None)
-        return done_receipt(self._writer.write(proposal, fitted, shown, versions), shown)
+    def _write(
+        self, session: Session, tool: str, sorted_: _Sorted, found: LayerChanges
+    ) -> Iterator[Receipt]:
+        """Do what is to be done, but for files that cannot be written, which stay in the layers."""
+        while sorted_.done:
+            changes = ChangeSet(tuple(sorted_.done))
+            proposal, fitted = self._made(session, tool, changes, found)
+            fitted = replace(fitted, notes=tuple(dict.fromkeys(sorted_.notes)))
+            versions = self._writer.versions(fitted.contents.__getitem__)
+            shown = self._writer.shown(changes, versions, None)
+            try:
+                yield done_receipt(self._writer.write(proposal, fitted, shown, versions), shown)
+            except FilepactError as error:
+                refused = refused_files(error, changes)
+                if not refused:
+                    raise
+                self._leave(refused, found, sorted_)
+            else:
+                return
+
+    def _leave(
+        self, refused: Mapping[WorkspacePath, str], found: LayerChanges, sorted_: _Sorted
+    ) -> None:
+        """Leave files in the layers, and where one has a name that turns, all that turns with it."""
+        turning = {one.path for one in found.changes if one.turns}
+        left = {turning_above(path, turning) or path: why for path, why in refused.items()}
+        found.left |= {self._writer.show(path): why for path, why in left.items()}
+        ways = turning & left.keys()
+        for part in (sorted_.done, sorted_.asked, sorted_.overlapping):
+            part[:] = [
+                one
+                for one in part
+                if one.path not in left and turning_above(one.path, ways) is None
+            ]
+        found.held |= {one.path for one in found.changes if turning_above(one.path, ways)}
 
     def _propose(
         self, session: Session, tool: str, changes: list[FileChange], found: LayerChanges, rule: str

@@ -65,11 +65,11 @@ class LayerChanges:
     """The changes of all layers.
 
     Attributes:
-        first: Removals that make way for something of another kind under the same name.
-        changes: All others.
+        changes: All of them.
         unclear: Those of them of which the base is not known, so that they start from the present.
         contents: The bytes of every state.
         left: See `LayerResult`.
+        held: What stays in the layers since it lies in something that does.
         own: What an earlier commit of the same layers, which was cut off, started from and made.
         record: What was committed before.
         content: The bytes of states that it has.
@@ -78,11 +78,11 @@ class LayerChanges:
         written: The content ids of what was done, which the journal has.
     """
 
-    first: list[FileChange] = field(default_factory=list)
     changes: list[FileChange] = field(default_factory=list)
     unclear: set[WorkspacePath] = field(default_factory=set)
     contents: dict[str, bytes] = field(default_factory=lambda: {_NOTHING: b""})
     left: dict[str, str] = field(default_factory=dict)
+    held: set[WorkspacePath] = field(default_factory=set)
     own: dict[WorkspacePath, set[Revision | None]] = field(default_factory=dict)
     record: LayerRecord = field(default_factory=lambda: LayerRecord(_nothing_kept))
     content: Callable[[str], bytes] = _nothing_kept
@@ -164,10 +164,10 @@ class LayerReader:
             self._found.left[self._show(entry.path)] = "it is not a regular file, folder or link"
         elif entry.kind == "whiteout":
             if not self._found.record.unchanged(self._at(entry.path), None):
-                self._remove(entry.path, lower, self._found.changes)
+                self._remove(entry.path, lower)
             self._found.states[self._at(entry.path)] = None
         elif entry.kind in ("folder", "opaque"):
-            self._folder(entry, lower)
+            self._folder(entry, lower, upper)
         elif lower == "other":
             self._found.left[self._show(entry.path)] = (
                 "a device, pipe or socket stands in its place"
@@ -175,27 +175,30 @@ class LayerReader:
         else:
             self._file(entry, lower, upper)
 
-    def _folder(self, entry: LayerEntry, lower: str) -> None:
+    def _folder(self, entry: LayerEntry, lower: str, upper: Root) -> None:
         path, record = self._at(entry.path), self._found.record
         mine = path in record.whole or record.unchanged(path, FOLDER)
         if entry.kind == "opaque" or lower != "directory":
             self._note_whole(path)
+        mode = upper.place(entry.path, follow=False).mode & _BITS
         if lower == "directory":
             if entry.kind == "opaque":
-                self._remove_inside(entry.path, self._found.changes)
+                self._remove_inside(entry.path)
             return
+        before: Revision | None = None
         if lower != "missing":
             if entry.kind == "folder" or mine:
                 # The program found no such thing there: then this folder would hide what was below.
                 self._found.left[self._show(entry.path)] = "somebody put something else there"
                 return
-            self._remove(entry.path, lower, self._found.first)
+            before = self._base(path)
             self._replaced.add(entry.path)
         if lower == "missing" and mine:
             return  # Somebody removed it.
         self._found.states[path] = FOLDER
-        if entry.path not in self._full:
-            self._found.changes.append(FileChange(path, None, FOLDER))
+        usual = mode == self._root.new_folder_mode
+        if before is not None or not usual or entry.path not in self._full:
+            self._found.changes.append(FileChange(path, before, Revision.folder(mode)))
 
     def _note_whole(self, path: WorkspacePath) -> None:
         """Note a folder of which the root's has nothing to do with what the program sees."""
@@ -209,9 +212,9 @@ class LayerReader:
         self._found.states[path] = after
         if self._found.record.unchanged(path, after):
             return
-        if lower not in ("missing", entry.kind):
-            self._remove(entry.path, lower, self._found.first)
-            before: Revision | None = None
+        if lower == "directory":
+            self._remove_inside(entry.path)
+            before: Revision | None = self._folder_state(entry.path)
         else:
             before = self._base(path, there=lower != "missing")
         self._found.contents[after.content] = data
@@ -222,22 +225,25 @@ class LayerReader:
 
     # -- removals -------------------------------------------------------------------------
 
-    def _remove(self, path: str, lower: str, into: list[FileChange]) -> None:
+    def _folder_state(self, path: str) -> Revision:
+        return Revision.folder(self._root.place(path, follow=False).mode)
+
+    def _remove(self, path: str, lower: str) -> None:
         if lower == "directory":
-            self._remove_inside(path, into)
-            into.append(FileChange(self._at(path), FOLDER, None))
+            self._remove_inside(path)
+            self._found.changes.append(FileChange(self._at(path), self._folder_state(path), None))
             self._found.states[self._at(path)] = None
         elif lower in ("file", "link"):
-            self._remove_file(path, into)
+            self._remove_file(path)
 
-    def _remove_file(self, path: str, into: list[FileChange]) -> None:
+    def _remove_file(self, path: str) -> None:
         where = self._at(path)
         before = self._base(where)
         self._found.states[where] = None
         if before is not None:
-            into.append(FileChange(where, before, None))
+            self._found.changes.append(FileChange(where, before, None))
 
-    def _remove_inside(self, path: str, into: list[FileChange]) -> None:
+    def _remove_inside(self, path: str) -> None:
         """Everything below a folder of the root that the layer does not have."""
         folders: list[str] = []
         record = self._found.record
@@ -255,11 +261,11 @@ class LayerReader:
                     folders.append(entry.path)
                 elif entry.kind != "other":
                     try:
-                        self._remove_file(entry.path, into)
+                        self._remove_file(entry.path)
                     except FilepactError as error:
                         self._found.left[self._show(entry.path)] = error.message
         for one in reversed(folders):
-            into.append(FileChange(self._at(one), FOLDER, None))
+            self._found.changes.append(FileChange(self._at(one), self._folder_state(one), None))
             self._found.states[self._at(one)] = None
 
     # -- what the program started from ------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.domain.protected import is_in_git, steers_git
@@ -26,7 +27,7 @@ from filepact.fs.watch import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from filepact.fs.root import Root
     from filepact.workspace.guard import Guard
@@ -84,7 +85,7 @@ class RootEvents(NamedTuple):
         early: The names that were touched before the last mark; None where no mark was made, or it
             is not known.
         late: The names that were touched after it; the same.
-        folders: Folders that came since the last scan; their files are among the names.
+        folders: Folders that came since the last scan, as of `RootStamps`; their files are among the names.
         hidden: Files and folders that were touched, or came, and are ignored; only without a scan.
     """
 
@@ -96,7 +97,7 @@ class RootEvents(NamedTuple):
     added: frozenset[str] = frozenset()
     early: frozenset[str] | None = None
     late: frozenset[str] | None = None
-    folders: frozenset[str] = frozenset()
+    folders: Mapping[str, int] = MappingProxyType({})
     hidden: frozenset[str] = frozenset()
 
 
@@ -279,7 +280,7 @@ class RootWatcher:
             # The scan may have seen these before or after they were touched.
             late = self._drain_later()
             return seen._replace(names=names | late, complete=self._notices is not None)
-        folders = frozenset() if came is None else came.folders
+        folders = {} if came is None else came.folders
         hidden = frozenset(ignored) if came is None else came.hidden | ignored
         names = (names - self._ignored) | new
         return RootEvents(names, watched=True, complete=True, folders=folders, hidden=hidden)
@@ -289,7 +290,7 @@ class RootWatcher:
         if noticed.lost or self._notices is None or not noticed.moved.isdisjoint(self.expected):
             return None
         stamps: dict[str, Stamp] = {}
-        folders: set[str] = set()
+        folders: dict[str, int] = {}
         hidden: set[str] = set()
         for folder in sorted(noticed.moved):
             if self._git and is_in_git(folder):
@@ -304,11 +305,11 @@ class RootWatcher:
             if found is None:
                 return None
             stamps |= found.stamps
-            folders |= {folder, *found.folders}
+            folders |= {folder: self._root.place(folder, follow=False).mode, **found.folders}
             hidden |= found.hidden
         self._ignored -= stamps.keys()
-        self.expected = frozenset(self.expected) | folders
-        return RootStamps(stamps, frozenset(folders), (), None, False, frozenset(hidden))
+        self.expected = frozenset(self.expected) | folders.keys()
+        return RootStamps(stamps, folders, (), None, False, frozenset(hidden))
 
     def _looked_into(
         self, folder: str, notices: InotifyWatcher, cancelled: Callable[[], bool]
@@ -320,7 +321,7 @@ class RootWatcher:
             notices.watch(watched)
             for _ in range(_TRIES):
                 found = self._scan(cancelled, folder)
-                new = found.folders - watched
+                new = found.folders.keys() - watched
                 if found.cancelled or found.end is not None:
                     return None
                 if not new:
@@ -357,7 +358,7 @@ class RootWatcher:
             self.close()  # folders come faster than they can be watched
         if found.cancelled or found.end is not None:
             self.close()
-        self.watch(self.besides() - found.folders)
+        self.watch(self.besides() - found.folders.keys())
         self.expected = found.folders
         self._last = self._clock()
         return RootEvents(names, found, watched=self._notices is not None)

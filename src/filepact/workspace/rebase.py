@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.deadline import FOREVER, Deadline
-from filepact.domain.document import FOLDER, Document, Revision, WorkspacePath
+from filepact.domain.document import FOLDER, Document, Revision, WorkspacePath, same_state
 from filepact.domain.protected import is_bookkeeping, steers_git
 from filepact.errors import (
     BinaryFileError,
@@ -27,16 +27,18 @@ from filepact.errors import (
     TooLargeError,
 )
 from filepact.fs.atomic import LARGEST
+from filepact.fs.walk import TreeReader
 from filepact.text.codec import rewrite
 from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import EditList, merge
 from filepact.text.landmarks import lost_place
 from filepact.values import dataclass
 from filepact.workspace.documents import DocumentCache
+from filepact.workspace.folder_steps import turning_above
 from filepact.workspace.receipt import states
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from filepact.fs.locks import FileLocks
     from filepact.workspace.documents import Documents
@@ -88,9 +90,7 @@ class Rebase:
     @contextmanager
     def locked(self, paths: Iterable[WorkspacePath]) -> Iterator[None]:
         """Hold the locks of some files."""
-        keys = {
-            self._guard.root_of(path.root).place(path.path, follow=False).lock_key for path in paths
-        }
+        keys = {self._guard.root_of(path.root).lock_key(path.path) for path in paths}
         with self._locks.hold(keys):
             yield
 
@@ -101,6 +101,7 @@ class Rebase:
         deadline: Deadline = FOREVER,
         content: Callable[[str], bytes] | None = None,
         conflicts: Conflicts | None = None,
+        among: Collection[WorkspacePath] = (),
     ) -> RebaseResult:
         """A change set fitted to what its locked files hold; arguments and errors as `fit`.
 
@@ -110,16 +111,9 @@ class Rebase:
             deadline: See there.
             content: The bytes of its states, where the journal does not have them.
             conflicts: See there.
+            among: What else is changed with them; what turns is for `turned` then.
         """
-        if content is None:
-            return self._fit(changes, self._current, hides, deadline, conflicts)
-        return fit(
-            *(changes, self._current, content),
-            show=self._show,
-            hides=hides,
-            deadline=deadline,
-            conflicts=conflicts,
-        )
+        return self.fit_all((changes,), hides, deadline, conflicts, content, among)
 
     def fit_all(
         self,
@@ -127,6 +121,8 @@ class Rebase:
         hides: Hides,
         deadline: Deadline = FOREVER,
         conflicts: Conflicts | None = None,
+        content: Callable[[str], bytes] | None = None,
+        among: Collection[WorkspacePath] = (),
     ) -> RebaseResult:
         """Change sets fitted one after the other, each to what the one before it leaves.
 
@@ -135,25 +131,40 @@ class Rebase:
             hides: As for `fit`, with its other arguments and errors.
             deadline: The same.
             conflicts: The same; such a file is left as it is, whatever the steps before made of it.
+            content: The same.
+            among: The same.
         """
-        if len(steps) == 1:
-            return self._fit(steps[0], self._current, hides, deadline, conflicts)
         began: dict[WorkspacePath, Document | None] = {}
         standing: dict[WorkspacePath, Document | None] = {}
         contents: dict[str, bytes] = {}
         notes: list[str] = []
+        named = {*steps[0].paths, *among}
 
         def current(path: WorkspacePath) -> Document | None:
             if path not in standing:
-                standing[path] = began[path] = self._current(path)
+                # Below what is no folder there is nothing, whether it is going to be one or was to be one.
+                ways = path.path.split("/")[:-1]
+                while ways and (way := WorkspacePath(path.root, "/".join(ways))) not in named:
+                    ways.pop()
+                above = current(way) if ways else None
+                lies_open = not ways or (above is not None and above.revision.is_folder)
+                standing[path] = began[path] = self._current(path) if lies_open else None
             return standing[path]
 
         for whole in steps:
             step = whole if not conflicts else whole.without(conflicts)
             with suppress(NoChangeError):
-                fitted = self._fit(step, current, hides, deadline, conflicts)
+                fitted = fit(
+                    *(step, current, content or self._store.content),
+                    show=self._show,
+                    hides=hides,
+                    deadline=deadline,
+                    conflicts=conflicts,
+                )
                 contents |= fitted.contents
                 notes += fitted.notes
+                if len(steps) == 1:
+                    return fitted if among else self.turned(fitted, conflicts)
                 for path, after in ((one.path, one.after) for one in fitted.changes.changes):
                     given = self._documents.given(path)
                     data = b"" if after is None else contents.get(after.content, b"")
@@ -166,23 +177,56 @@ class Rebase:
         )
         if not changes:
             raise _nothing_to_do()
-        return RebaseResult(ChangeSet(changes), contents, tuple(dict.fromkeys(notes)))
-
-    def _fit(
-        self,
-        changes: ChangeSet,
-        current: Callable[[WorkspacePath], Document | None],
-        hides: Hides,
-        deadline: Deadline,
-        conflicts: Conflicts | None,
-    ) -> RebaseResult:
-        return fit(
-            *(changes, current, self._store.content),
-            show=self._show,
-            hides=hides,
-            deadline=deadline,
-            conflicts=conflicts,
+        return self.turned(
+            RebaseResult(ChangeSet(changes), contents, tuple(dict.fromkeys(notes))), conflicts
         )
+
+    def turned(self, fitted: RebaseResult, conflicts: Conflicts | None) -> RebaseResult:
+        """The same where folders that make way are found to hold nothing else.
+
+        Folders that nobody has told of, and that hold nothing but what goes, go with them.  Of what stays as it is
+        nothing below is made.
+        """
+        changes = fitted.changes
+        turning = {one.path: one for one in changes.changes if one.turns}
+        if not turning and not conflicts:
+            return fitted
+        found: Conflicts = {}
+        more: list[FileChange] = []
+        going = {one.path for one in changes.changes if one.after is None}
+        for path, change in turning.items():
+            if change.before is None or not change.before.is_folder:
+                continue
+            root = self._guard.root_of(path.root)
+            with TreeReader(root, path.path, allow=_every, ignore=False) as entries:
+                for entry in entries:
+                    inside = WorkspacePath(path.root, entry.path)
+                    if inside in going:
+                        continue
+                    if entry.kind == "folder":
+                        state = Revision.folder(root.place(entry.path, follow=False).mode)
+                        more.append(FileChange(inside, state, None))
+                        continue
+                    found[path] = _stale(
+                        self._show(path),
+                        f"the folder that stands there holds {entry.path}, which would be lost",
+                    )
+                    break
+        if found and conflicts is None:
+            raise next(iter(found.values()))
+        stays = found | (conflicts or {})
+        for one in changes.changes:
+            way = turning_above(one.path, stays)
+            if one.after is not None and way is not None:
+                found[one.path] = _stale(self._show(one.path), f"{self._show(way)} stays as it is")
+        if conflicts is not None:
+            conflicts |= found
+        kept = changes.without(found).changes
+        added = [one for one in more if turning_above(one.path, turning) not in stays]
+        if not kept:
+            raise _nothing_to_do()
+        contents = fitted.contents | ({FOLDER.content: b""} if added else {})
+        return RebaseResult(ChangeSet((*kept, *added)), contents, fitted.notes)
 
     def moved(self, changes: ChangeSet) -> tuple[WorkspacePath, ...]:
         """The files of a change set that are not what it starts from any more."""
@@ -193,7 +237,7 @@ class Rebase:
             except FilepactError:
                 found.append(path)
                 continue
-            if now != before:
+            if not same_state(now, before):
                 found.append(path)
         return tuple(found)
 
@@ -227,7 +271,7 @@ class Rebase:
                 hint="Put the file back in its place, or leave this change undone.",
             )
         if location.place.kind == "directory":
-            return Document(path, b"", FOLDER)
+            return Document(path, b"", Revision.folder(location.place.mode))
         return self._documents.merged(location, limit=LARGEST).shown
 
 
@@ -278,6 +322,8 @@ def fit(
         if now is not None:
             contents[now.revision.content] = now.data
         before = now.revision if now is not None else None
+        if before is not None and before.is_folder:
+            contents[before.content] = b""
         if result is None and hidden and before is not None and not before.is_folder:
             # That it is so already would confirm a guess: it is written once more.
             fitted.append(FileChange(change.path, before.aside, before))
@@ -288,7 +334,7 @@ def fit(
         after, data = result
         if after is not None and data is not None:
             contents[after.content] = data
-        if before != (change.before and change.before.compared) and not hidden:
+        if not same_state(before, change.before and change.before.compared) and not hidden:
             notes.append(f"{show(change.path)} had changed; the later changes were kept.")
         fitted.append(FileChange(change.path, before, after))
     if not fitted:
@@ -313,6 +359,10 @@ def _fit_shown(
         if hidden:
             raise _stale(shown, "somebody changed it meanwhile") from None
         raise
+
+
+def _every(_path: str, _is_folder: bool) -> bool:
+    return True
 
 
 def _nothing_to_do() -> NoChangeError:
@@ -369,14 +419,18 @@ def _fit_one(
     before = change.before and change.before.compared
     after = change.after and change.after.compared
     at = now.revision if now is not None else None
-    if at == after:
+    if same_state(at, after):
         return None
-    if at == before:
+    if same_state(at, before):
+        if after is not None and after.is_folder:
+            return after, b""
         return (after, content(after.content) if after is not None else None)
     if any(one is not None and one.is_link for one in (before, after, at)):
         raise _stale(shown, "a link was, is or would be there")
     if now is not None and now.revision.is_folder:
         raise _stale(shown, "a folder stands there now")
+    if any(one is not None and one.is_folder for one in (before, after)):
+        raise _stale(shown, "the folder that stood there is gone, or something has taken its place")
     if before is None:
         raise _stale(shown, "somebody made a file of this name meanwhile")
     if now is None:

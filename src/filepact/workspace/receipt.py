@@ -8,7 +8,7 @@ from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.deadline import FOREVER, Deadline
-from filepact.domain.document import FOLDER, LINK
+from filepact.domain.document import LINK
 from filepact.errors import BinaryFileError
 from filepact.text.compare import compare_lines
 from filepact.text.confusables import encoding_named, with_bytes_shown
@@ -192,13 +192,14 @@ def show_changes(
         seen = [one for one in changes.changes if one.path not in hidden]
         renamed = origins(seen, versions.content)
     moved = {one.path for one in renamed.values()}
-    for change in changes.changes:
+    for whole_change in changes.changes:
         deadline.check()
+        change = whole_change.of_file or whole_change
         shown = show(change.path)
         origin = renamed.get(change.path)
-        if FOLDER in (change.before, change.after):
+        if whole_change.of_file is None:
             shown = f"{shown}/"
-            diff = f"{'Folder' if change.after else 'Removed folder'} {shown}\n"
+            diff = ""
         elif change.path in hidden:
             diff = _HIDDEN.format(name=shown)
         elif not change.retraceable:
@@ -214,17 +215,27 @@ def show_changes(
             sides, names = (change.before, change.after), (shown, shown)
             diff = _file_diff(change.path, sides, versions, names, git=several, to_agent=to_agent)
         added, removed = _counts(diff)
-        diffs.append(diff)
+        diffs.append(_folder_line(whole_change, shown) + diff)
         files.append(
             FileReport(
                 path=shown,
-                before=_short(change.before, change.path in hidden),
-                after=_short(change.after, change.path in hidden),
+                before=_short(whole_change.before, change.path in hidden),
+                after=_short(whole_change.after, change.path in hidden),
                 added=added,
                 removed=removed,
             )
         )
     return ChangeDiff("".join(diffs), tuple(files), whole)
+
+
+def _folder_line(change: FileChange, shown: str) -> str:
+    """What happens to a folder of this name, as a line of a diff; empty for nothing."""
+    folder = change.after if change.after and change.after.is_folder else change.before
+    if folder is None or not folder.is_folder:
+        return ""
+    verb, mode = "Folder" if folder == change.after else "Removed folder", folder.mode & 0o777
+    rights = f" ({mode:o})" if mode not in (0, 0o755, 0o775) else ""
+    return f"{verb} {shown.rstrip('/')}/{rights}\n"
 
 
 def states(change: FileChange, versions: DocumentCache) -> tuple[Document, ...]:
@@ -253,13 +264,12 @@ def patch_of(changes: ChangeSet, content: Callable[[str], bytes]) -> bytes:
     renamed = origins(changes.changes, content)
     moved = {one.path for one in renamed.values()}
     parts: list[bytes] = []
-    for change in changes.changes:
+    # Patches know files only.
+    for change in filter(None, (one.of_file for one in changes.changes)):
         origin = renamed.get(change.path)
         if change.path in moved:
             continue
         new = change.path.path
-        if FOLDER in (change.before, change.after):
-            continue  # patches know files only
         if not change.retraceable:
             parts.append(f"What {quote_name(new)} held or holds was not kept\n".encode())
         elif origin is None:
@@ -278,7 +288,7 @@ def origins(
 
     A journal has no renames; as for Git, it is one where the bytes are the same, or most lines are.
     """
-    some = [one for one in changes if one.retraceable and FOLDER not in (one.before, one.after)]
+    some = [one for one in (each.of_file for each in changes) if one and one.retraceable]
     gone = {one.path: one for one in some if one.before and not one.after}
     made = [(one, one.after) for one in some if one.after and not one.before]
     by_bytes = {

@@ -41,10 +41,11 @@ from math import inf
 from posixpath import dirname
 from typing import TYPE_CHECKING, Literal
 
-from filepact.domain.change import ChangeSet
+from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER, LINK, Revision, content_id
 from filepact.errors import (
     FilepactError,
+    NotFoundError,
     ObjectStoreFailedError,
     SharedBusyError,
     SharedGoneError,
@@ -56,15 +57,13 @@ from filepact.values import dataclass
 from filepact.workspace.commit import (
     OperationResult,
     make_again,
-    remove_emptied,
-    remove_folders,
     tell_end,
 )
+from filepact.workspace.folder_steps import FolderSteps, remove_emptied, remove_folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.domain.change import FileChange
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import Operation, OperationState
     from filepact.fs.root import Root
@@ -109,6 +108,11 @@ class _Trace:
     change: FileChange
     aside: Literal["nothing", "new", "old", "foreign"]
     now: Revision | None
+
+    @property
+    def of_file(self) -> bool:
+        """Whether it is the change of a file or link, or of a folder alone."""
+        return self.change.of_file is not None
 
     @property
     def not_done(self) -> bool:
@@ -164,8 +168,7 @@ class Recovery:
         for operation in self._store.unfinished():
             try:
                 keys = {
-                    self._root_of(path.root).place(path.path, follow=False).lock_key
-                    for path in operation.changes.paths
+                    self._root_of(path.root).lock_key(path.path) for path in operation.changes.paths
                 }
                 held = self._state.locks.try_hold(keys)
             except FilepactError:
@@ -229,7 +232,7 @@ class Recovery:
             notes = self._clear(operation, left)
             return self._end(operation, "applied", ["cut off; the shared workspace has it", *notes])
         traces, mark = self._traces(operation, left)
-        files = [one for one in traces if FOLDER not in (one.change.before, one.change.after)]
+        files = [one for one in traces if one.of_file]
         if mark or any(one.not_done for one in files):
             return self._take_back(operation, traces)
         if any(one.done for one in files or traces):
@@ -258,8 +261,13 @@ class Recovery:
         begins = f"{operation.id}-"
         found = {one.token.removeprefix(begins): one for one in left}
         traces = []
-        for number, change in enumerate(operation.changes.compared.changes):
+        for number, whole in enumerate(operation.changes.compared.changes):
+            change = whole.of_file or FileChange(
+                whole.path, whole.before and FOLDER, whole.after and FOLDER
+            )
             now, beside = self._now(change.path), found.pop(str(number), None)
+            if whole.turns and now is not None and now.is_folder:
+                now = None  # Of the file or link there is nothing.
             if change.before is not None and change.before.compared == change.after:
                 continue  # Written once more as it was, which leaves nothing to tell by.
             aside = self._aside(change, now, beside)
@@ -307,7 +315,10 @@ class Recovery:
 
     def _now(self, path: WorkspacePath) -> Revision | None:
         root = self._root_of(path.root)
-        kind = root.place(path.path, follow=False).kind
+        try:
+            kind = root.place(path.path, follow=False).kind
+        except NotFoundError:
+            return None  # What has the name of its folder is none.
         if kind == "missing":
             return None
         if kind == "directory":
@@ -326,10 +337,7 @@ class Recovery:
         self, operation: Operation, files: list[_Trace], left: list[_Leftover]
     ) -> Operation:
         notes = self._clear(operation, left)
-        for change in operation.changes.changes:
-            if change.before == FOLDER and change.after is None:
-                with suppress(FilepactError):
-                    self._root_of(change.path.root).remove_directory(change.path.path)
+        FolderSteps(operation, self._root_of).complete()
         notes += remove_emptied(operation, self._store, self._root_of)
         note = "completed after a crash"
         as_before = [self._show(one.change.path) for one in files if one.now == one.change.before]
@@ -339,15 +347,19 @@ class Recovery:
 
     def _take_back(self, operation: Operation, traces: list[_Trace]) -> Operation:
         kept: list[FileChange] = []
+        folders = FolderSteps(operation, self._root_of)
         for one in sorted(traces, key=lambda one: one.change.after is None):
             change = one.change
+            if change.after is None:
+                folders.turn_back()
             both = change.before is not None and change.after is not None
             if one.now != change.after and one.done and both:
                 # What somebody has made of it stays; undo takes out what it can.
                 kept.append(change)
             elif one.now == change.after or (one.done and change.after is None):
                 try:
-                    self._bring_back(one, f"{operation.id}-{len(operation.changes.changes) + 1}")
+                    token = f"{operation.id}-{len(operation.changes.changes) + 1}"
+                    self._bring_back(one, token, folders.beside(change.path))
                 except FilepactError:
                     kept.append(change)
         # What was brought back has left its new text under the temporary name.
@@ -362,10 +374,7 @@ class Recovery:
     def _clear_away(self, operation: Operation) -> list[str]:
         """Remove what an operation that was taken back has made; what the log is to say of it."""
         notes = self._clear(operation, self._leftovers(operation))
-        for change in reversed(operation.changes.changes):
-            if change.before is None and change.after == FOLDER:
-                with suppress(FilepactError):
-                    self._root_of(change.path.root).remove_directory(change.path.path)
+        FolderSteps(operation, self._root_of).remove_made()
         remove_folders(operation, self._root_of)
         return notes
 
@@ -378,10 +387,10 @@ class Recovery:
         self._discard(left)
         return settled
 
-    def _bring_back(self, one: _Trace, token: str) -> None:
+    def _bring_back(self, one: _Trace, token: str, beside: str | None) -> None:
         change, path = one.change, one.change.path
         root = self._root_of(path.root)
-        if FOLDER in (change.before, change.after):
+        if not one.of_file:
             return  # They go when nothing lies in them any more; none was removed yet.
         if one.aside == ("nothing" if change.before is None else "old"):
             staged = root.resume(
@@ -389,6 +398,7 @@ class Recovery:
                 before=change.before and change.before.compared,
                 after=change.after and change.after.compared,
                 token=one.token,
+                beside=beside,
             )
             root.take_back(staged)
             root.sync(staged)
@@ -459,10 +469,11 @@ class Recovery:
 
     def _is_half(self, left: _Leftover, operation: Operation) -> bool:
         """Whether bytes are the beginning of what was to be written there."""
+        folders = FolderSteps(operation, self._root_of)
         return any(
             self._store.content(change.after.content).startswith(left.data)
-            for change in operation.changes.changes
-            if change.after is not None and (dirname(change.path.path) or ".") == left.folder
+            for change in filter(None, (one.of_file for one in operation.changes.changes))
+            if change.after is not None and folders.of_temporary(change.path) == left.folder
         )
 
     def _sweep(self, seen: set[str]) -> None:
@@ -482,8 +493,9 @@ class Recovery:
     def _came_back(self, operation: Operation) -> list[_Leftover]:
         if operation.state != "applied":
             return self._leftovers(operation)  # Its changes are fewer than their names were.
+        folders = FolderSteps(operation, self._root_of)
         found = [
-            (root, dirname(change.path.path) or ".", f"{operation.id}-{number}")
+            (root, folders.of_temporary(change.path), f"{operation.id}-{number}")
             for number, change in enumerate(operation.changes.changes)
             for root in (self._root_of(change.path.root),)
         ]

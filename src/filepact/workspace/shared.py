@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import FOLDER, Revision, WorkspacePath, content_id
+from filepact.domain.document import Revision, WorkspacePath, content_id
 from filepact.domain.manifest import FileState, fault_of
 from filepact.domain.operation import FROM_ELSEWHERE, Actor, Session
 from filepact.errors import (
@@ -388,8 +388,9 @@ class SharedRoot:
             return None
         wanted: dict[str, FileState | None] = {}
         before: dict[str, tuple[str, int] | None] = {}
-        for change in operation.changes.compared.changes:
-            if change.path.root != self._root.path or FOLDER in (change.before, change.after):
+        files = (one.of_file for one in operation.changes.compared.changes)
+        for change in filter(None, files):
+            if change.path.root != self._root.path:
                 continue
             path, after = change.path.path, change.after
             if after is not None and after.is_link:

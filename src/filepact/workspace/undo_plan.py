@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import FOLDER
+from filepact.domain.document import same_state
 from filepact.domain.operation import BY_SEVERAL, PARTLY, Checkpoint
 from filepact.errors import InvalidParamsError, NoChangeError
 from filepact.values import dataclass, field, replace
@@ -352,7 +352,7 @@ class _Runs:
     def add(self, change: FileChange) -> None:
         """Take in the next change of a file."""
         known = self._runs.setdefault(change.path, [])
-        if known and (known[-1][1] == change.before or change.path in self._skipped):
+        if known and (same_state(known[-1][1], change.before) or change.path in self._skipped):
             known[-1] = (known[-1][0], change.after)
         else:
             known.append((change.before, change.after))
@@ -368,19 +368,20 @@ class _Runs:
             [
                 FileChange(path, after, before)
                 for before, after in reversed(known)
-                if before != after
+                if not same_state(before, after)
             ]
             for path, known in self._runs.items()
             if path not in without
         ]
         return tuple(
-            ChangeSet(tuple(sorted(filter(None, step), key=_order))) for step in zip_longest(*back)
+            ChangeSet(tuple(sorted(filter(None, step), key=_order))).with_turns
+            for step in zip_longest(*back)
         )
 
 
 def _order(change: FileChange) -> tuple[bool, int, WorkspacePath]:
     """Folders go last, those that lie in others before these."""
-    goes = change.before == FOLDER and change.after is None
+    goes = change.after is None and change.of_file is None
     return goes, -change.path.path.count("/") if goes else 0, change.path
 
 

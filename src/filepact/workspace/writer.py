@@ -6,7 +6,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from filepact.domain.deadline import FOREVER, Deadline
-from filepact.domain.document import FOLDER
 from filepact.workspace.documents import EDITORCONFIG, DocumentCache
 from filepact.workspace.journal import operation_of
 from filepact.workspace.receipt import show_changes
@@ -108,9 +107,7 @@ class ChangeWriter:
         ):
             # It may say something else about the other files now.
             versions = self.versions(fitted.contents.__getitem__)
-        for change in done.changes.changes:
-            if FOLDER in (change.before, change.after):
-                continue
+        for change in filter(None, (one.of_file for one in done.changes.changes)):
             before, after = versions.sides(change)
             if after is None:
                 if before is not None:

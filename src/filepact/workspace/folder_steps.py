@@ -1,0 +1,240 @@
+"""The folders of an operation: made before its files, removed after them, or in between.
+
+In between goes a folder in whose place a file or link comes, with all that was in it, and comes one that
+takes the place of a file or link.  Such a name *turns*.  What lies below it is there only before, or only
+after, so the temporary names of its files are beside it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from posixpath import dirname
+from typing import TYPE_CHECKING, Final
+
+from filepact.domain.document import WorkspacePath
+from filepact.errors import FilepactError, NotFoundError, StaleFileError, WriteFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from filepact.domain.change import ChangeSet
+    from filepact.domain.document import Revision, RootId
+    from filepact.domain.operation import Operation
+    from filepact.fs.root import Root
+    from filepact.workspace.journal import JournalStore
+
+__all__ = ["FolderSteps", "missing_folders", "remove_emptied", "remove_folders", "turning_above"]
+
+_OPEN: Final = 0o300
+"""Permission bits without which nobody can put files into a folder of their own."""
+
+
+class FolderSteps:
+    """What an operation does to folders, in the order in which it is done.
+
+    Args:
+        operation: The operation, with the folders that it makes.
+        root_of: The open root of a path.
+    """
+
+    def __init__(self, operation: Operation, root_of: Callable[[RootId], Root]) -> None:
+        self._root_of = root_of
+        self._turning = {one.path for one in operation.changes.changes if one.turns}
+        before = {one.path: one.before for one in operation.changes.changes}
+        after = {one.path: one.after for one in operation.changes.changes}
+        coming: dict[WorkspacePath, Revision | None] = {
+            path: side for path, side in after.items() if side and side.is_folder
+        }
+        for root, folder in operation.directories:
+            coming.setdefault(WorkspacePath(root, folder), None)
+        self._coming = dict(sorted(coming.items()))
+        self._going = {
+            path: side
+            for path, side in sorted(before.items(), reverse=True)
+            if side and side.is_folder
+        }
+        self._named = {path for path in self._coming if path in after}
+        self._new: list[WorkspacePath] = []
+
+    def beside(self, path: WorkspacePath) -> str | None:
+        """The folder for the temporary name of a file, where that is not the file's own."""
+        above = turning_above(path, self._turning)
+        return None if above is None else dirname(above.path) or "."
+
+    def of_temporary(self, path: WorkspacePath) -> str:
+        """The folder of a file's temporary name."""
+        return self.beside(path) or dirname(path.path) or "."
+
+    def make(self) -> None:
+        """Make the folders that are to be there before any file is written.
+
+        Raises:
+            FilepactError: One cannot be made.
+        """
+        for path, mode in self._coming.items():
+            if not self._turns(path):
+                self._make(path, mode)
+
+    def turn(self) -> None:
+        """Remove the folders that make way, and make those for which a file has made way.
+
+        Call it when the files that go are gone, and none has come.
+
+        Raises:
+            StaleFileError: One holds something that the operation does not know of.
+            WriteFailedError: The system refused.
+        """
+        for path in filter(self._turns, self._going):
+            if not self._root_of(path.root).remove_directory(path.path):
+                raise StaleFileError(
+                    f"{path.path}: holds something that was put there meanwhile",
+                    hint="Nothing was changed. Look into the folder, and move what is wanted elsewhere.",
+                    path=path.path,
+                )
+        for path in filter(self._turns, self._coming):
+            self._make(path, self._coming[path])
+
+    def turn_back(self) -> None:
+        """Undo what was done of `turn`; files that have come are to be gone.
+
+        What cannot be undone is found when the files that went are to come back.
+        """
+        for path in filter(self._turns, reversed(self._coming)):
+            with suppress(FilepactError):
+                self._root_of(path.root).remove_directory(path.path)
+        for path in filter(self._turns, reversed(self._going)):
+            with suppress(FilepactError):
+                self._make(path, self._going[path])
+
+    def take_back(self) -> None:
+        """Undo what was done of `make`, as far as the folders are empty."""
+        self.turn_back()
+        for path in reversed(self._new):
+            if path in self._named:
+                with suppress(FilepactError):
+                    self._root_of(path.root).remove_directory(path.path)
+
+    def settle(self) -> tuple[WorkspacePath, ...]:
+        """Remove the folders that go and make no way, and close those that are closed to their owner.
+
+        Returns:
+            Those that stay, since they hold something by now.
+        """
+        stay: list[WorkspacePath] = []
+        for path in self._going:
+            root = self._root_of(path.root)
+            if self._turns(path):
+                continue
+            with suppress(FilepactError):
+                if root.place(path.path).kind != "directory" or root.remove_directory(path.path):
+                    continue
+            stay.append(path)
+        for path in reversed(self._new):
+            if (mode := _bits(self._coming[path])) is not None and mode & _OPEN != _OPEN:
+                with suppress(FilepactError):
+                    self._root_of(path.root).set_folder_mode(path.path, mode)
+        return tuple(stay)
+
+    def remove_made(self) -> None:
+        """Remove the folders that the operation names and has made, as far as they are empty; after a crash."""
+        self._new = [*self._coming]
+        self.take_back()
+
+    def complete(self) -> None:
+        """Do what a crash may have left undone once all files had come and gone."""
+        for path in filter(self._turns, self._coming):
+            with suppress(FilepactError):
+                self._make(path, self._coming[path])
+        self.settle()
+
+    def _turns(self, path: WorkspacePath) -> bool:
+        return path in self._turning or turning_above(path, self._turning) is not None
+
+    def _make(self, path: WorkspacePath, state: Revision | None) -> None:
+        """Make one folder, in which files can be put for the moment."""
+        mode = _bits(state)
+        root = self._root_of(path.root)
+        if root.make_directories(path.path, None if mode is None else mode | _OPEN):
+            self._new.append(path)
+
+
+def _bits(state: Revision | None) -> int | None:
+    """The permission bits of a folder; None where they are not known."""
+    return (state.mode & 0o777 or None) if state is not None else None
+
+
+def turning_above(path: WorkspacePath, turning: Iterable[WorkspacePath]) -> WorkspacePath | None:
+    """The outermost of some paths in which a path lies; None where it lies in none."""
+    if not turning:
+        return None
+    parts = path.path.split("/")
+    above = (WorkspacePath(path.root, "/".join(parts[:end])) for end in range(1, len(parts)))
+    return next((one for one in above if one in turning), None)
+
+
+def missing_folders(
+    changes: ChangeSet, root_of: Callable[[RootId], Root]
+) -> tuple[tuple[RootId, str], ...]:
+    """The folders that have to be made for new files, outermost first."""
+    turning = {one.path for one in changes.changes if one.turns}
+    found: dict[tuple[RootId, str], None] = {}
+    for change in changes.changes:
+        if change.before is not None:
+            continue
+        root, path = change.path
+        missing: list[tuple[RootId, str]] = []
+        way = turning_above(change.path, turning)
+        above = dirname(path)
+        while above and (
+            len(above) > len(way.path) if way else root_of(root).place(above).kind == "missing"
+        ):
+            missing.insert(0, (root, above))
+            above = dirname(above)
+        found |= dict.fromkeys(missing)
+    return tuple(found)
+
+
+def remove_emptied(
+    operation: Operation, store: JournalStore, root_of: Callable[[RootId], Root]
+) -> list[str]:
+    """Who takes back what was made also removes the folders that were made for it, if empty now.
+
+    Returns:
+        What a person should know.
+    """
+    back: list[Operation] = []
+    with suppress(FilepactError):
+        if operation.kind == "restore":
+            root = operation.changes.paths[0].root
+            after = _restored(operation, root, store)
+            since = store.operations(root=root, after_seq=after, limit=None)
+            back = [one for one in since if one.was_done and one.id != operation.id]
+        else:
+            whole = (target for target, all_of_it in operation.taken_back.items() if all_of_it)
+            back = [store.operation(target) for target in whole]
+    return [note for one in back for note in remove_folders(one, root_of)]
+
+
+def _restored(operation: Operation, root: RootId, store: JournalStore) -> int:
+    """The place in the journal to which a restore leads back."""
+    try:
+        return store.checkpoint(operation.target, root).seq
+    except NotFoundError:
+        return store.operation(operation.target).seq - 1
+
+
+def remove_folders(operation: Operation, root_of: Callable[[RootId], Root]) -> list[str]:
+    """Remove the folders that were made for an operation, as far as they are empty.
+
+    Returns:
+        What a person should know.
+    """
+    notes: list[str] = []
+    for root_id, path in reversed(operation.directories):
+        try:
+            root_of(root_id).remove_directory(path)
+        except WriteFailedError as error:
+            notes.append(f"the folder {path} stays: {error.message}")
+        except FilepactError:
+            pass  # It is somewhere else now, or something else.
+    return notes

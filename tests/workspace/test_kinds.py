@@ -1,0 +1,112 @@
+"""Whatever becomes of a name, whichever kind of entry it was and is: one operation, that goes back and forth."""
+
+from __future__ import annotations
+
+import os
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.domain.operation import Actor, Session
+from filepact.errors import FilepactError
+from tests.kinds import SEEN, make, name_of, seen, tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from filepact.workspace.workspace import Workspace
+
+PERSON = Session("p", Actor("person", "p"))
+AGENT = Session("a", Actor("agent", "a"))
+
+
+class Place:
+    """A folder in which an agent changes names past the doors."""
+
+    def __init__(self, root: Path, workspace: Workspace, pairs: list[tuple[str, str]]) -> None:
+        self.root, self.workspace, self.pairs = root, workspace, pairs
+        (root / "kept").write_text("kept\n")
+        make(root, 0, pairs)
+        workspace.external.resnapshot()
+        workspace.checkpoint("start")
+        self.was = tree(root)
+        make(root, 1, pairs)
+        workspace.external.detect(AGENT, tool="bash")
+        workspace.checkpoint("changed")
+        self.now = tree(root)
+
+    def is_as(self, wanted: dict[str, object]) -> bool:
+        found = tree(self.root)
+        assert found == wanted
+        return self.workspace.external.detect(AGENT, tool="bash").operation is None
+
+
+def test_whatever_becomes_of_names_goes_back_and_forth_as_one_operation(
+    root: Path, workspace: Workspace
+) -> None:
+    place = Place(root, workspace, SEEN)
+    assert len(workspace.log()) == 1
+    workspace.undo(PERSON)
+    assert place.is_as(place.was)
+    workspace.redo(PERSON)
+    assert place.is_as(place.now)
+    workspace.undo(PERSON, partly=True)
+    assert place.is_as(place.was)
+    workspace.restore(PERSON, "changed")
+    assert place.is_as(place.now)
+    workspace.restore(PERSON, "start")
+    assert place.is_as(place.was)
+
+
+@pytest.mark.parametrize(
+    "pair", [*permutations(("file", "link", "empty", "deep"), 2)], ids=" to ".join
+)
+def test_one_name_that_becomes_something_else_goes_back_and_forth(
+    root: Path, workspace: Workspace, pair: tuple[str, str]
+) -> None:
+    if not seen(pair):
+        return
+    place = Place(root, workspace, [pair])
+    workspace.undo(PERSON)
+    assert place.is_as(place.was)
+    workspace.redo(PERSON)
+    assert place.is_as(place.now)
+
+
+def test_partly_leaves_what_the_person_has_made_of_a_name_and_says_so(
+    root: Path, workspace: Workspace
+) -> None:
+    pairs = [("file", "folder"), ("folder", "file"), ("link", "folder"), ("folder", "link")]
+    place = Place(root, workspace, [*pairs, ("file", "other")])
+    (root / "file-folder/mine").write_text("mine\n")
+    (root / "folder-file").write_text("mine\n")
+    (root / "link-folder/k").write_text("mine\n")
+    (root / "folder-link").unlink()
+    (root / "folder-link").symlink_to("mine")
+    with pytest.raises(FilepactError) as refused:
+        workspace.undo(PERSON)
+    assert refused.value.code == "STALE_FILE"
+    assert tree(root)["file-other"] == place.now["file-other"]
+    said = " ".join(workspace.undo(PERSON, partly=True).notes)
+    assert tree(root)["file-other"] == place.was["file-other"]
+    assert (root / "file-folder/mine").read_text() == "mine\n"
+    assert (root / "folder-file").read_text() == "mine\n"
+    assert (root / "link-folder/k").read_text() == "mine\n"
+    assert os.readlink(root / "folder-link") == "mine"
+    for pair in pairs:
+        assert name_of(pair) in said
+
+
+def test_a_file_that_cannot_be_written_is_one_that_partly_leaves(
+    root: Path, workspace: Workspace
+) -> None:
+    place = Place(root, workspace, [("file", "other"), ("link", "elsewhere")])
+    (root / "file-other").chmod(0o400)
+    with pytest.raises(FilepactError) as refused:
+        workspace.undo(PERSON)
+    assert refused.value.code == "WRITE_ERROR"
+    assert tree(root)["link-elsewhere"] == place.now["link-elsewhere"]
+    assert "file-other" in " ".join(workspace.undo(PERSON, partly=True).notes)
+    assert tree(root)["link-elsewhere"] == place.was["link-elsewhere"]
+    assert (root / "file-other").read_text() == "other\n"
