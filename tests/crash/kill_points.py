@@ -55,6 +55,26 @@ def manage(workspace: Workspace, **sent: str) -> None:
         workspace.submit(draft, summary)
 
 
+def turn(workspace: Workspace) -> None:
+    """A program makes a folder of a file, a link of another and of the link, and a file of a folder."""
+    root = Path(workspace.guard.roots[0].path)
+    workspace.external.resnapshot()
+    for name in ("a.txt", "b.txt", "link"):
+        (root / name).unlink()
+    (root / "a.txt/deep").mkdir(parents=True)
+    (root / "a.txt/deep/k").write_text("k\n")
+    (root / "b.txt").symlink_to("elsewhere")
+    (root / "link").symlink_to("elsewhere")
+    shutil.rmtree(root / "sub")
+    (root / "sub").write_text("sub\n")
+    workspace.external.detect(SESSION)
+
+
+def turn_back(workspace: Workspace) -> None:
+    turn(workspace)
+    undo(workspace)
+
+
 def propose(workspace: Workspace) -> None:
     workspace.mode = "preview"
     three_files(workspace)
@@ -80,6 +100,8 @@ SCENARIOS: dict[str, tuple[Callable[[Workspace], object] | None, Callable[[Works
     "move-folder": (None, lambda w: manage(w, action="move", path="sub", to="x/y")),
     "delete-folder": (None, lambda w: manage(w, action="delete", path="sub")),
     "undo-delete-folder": (lambda w: manage(w, action="delete", path="sub"), undo),
+    "undo-turn": (turn, undo),
+    "redo-turn": (turn_back, lambda w: w.redo(SESSION)),
     "undo-create": (lambda w: write(w, SESSION, "x/y/new.txt", "new\n"), undo),
 }
 

@@ -39,6 +39,8 @@ def test_a_change_that_is_killed_at_a_few_steps_is_whole_or_not_there_after_reco
         "move-folder",
         "delete-folder",
         "undo-delete-folder",
+        "undo-turn",
+        "redo-turn",
     ],
 )
 def test_a_killed_change_is_whole_or_not_there_after_recovery(

@@ -433,7 +433,7 @@ def test_a_folder_that_became_a_link_holds_nothing_any_more(root, tmp_path, outs
     shutil.move(root / "in", tmp_path / "in")
     (root / "in").symlink_to(tmp_path / "in")
     looked = outside.detect(session)
-    assert told(looked) == {("in/a.txt", "delete"), ("in", "create")}
+    assert told(looked) == {("in/a.txt", "delete"), ("in", "modify")}
     assert looked.unkept == ()
 
 
