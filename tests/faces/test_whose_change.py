@@ -114,6 +114,24 @@ def test_what_a_person_saves_while_they_are_asked_about_a_command_is_not_the_com
     ]
 
 
+def test_what_was_seen_in_a_turn_before_its_first_change_is_named_when_it_is_undone(agents):
+    agents.write("yesterday.txt", "mine\n")
+    agents.tell("UserPromptSubmit")
+    agents.tell("PreToolUse", "Read", "t1", file_path="a.txt")
+    agents.write("meanwhile.txt", "mine\n")
+    agents.tell("PostToolUse", "Read", "t1", file_path="a.txt")
+    given = {"file_path": str(agents.root / "made.txt"), "content": "x"}
+    agents.tell("PreToolUse", "Write", "t2", **given)
+    agents.write("made.txt", "x")
+    agents.tell("PostToolUse", "Write", "t2", **given)
+    with agents.workspace() as workspace:
+        seen = workspace.log()[1]
+        receipt = workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert [change.path.path for change in seen.changes.changes] == ["meanwhile.txt"]
+    (note,) = receipt.notes
+    assert seen.id in note
+
+
 def test_where_the_host_does_not_say_how_long_it_ran_its_words_count(agents):
     given = {"command": "make > made.txt"}
     agents.tell("PreToolUse", "Bash", agent="codex", **given)

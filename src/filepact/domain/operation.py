@@ -21,6 +21,7 @@ __all__ = [
     "BY_NOBODY",
     "BY_SEVERAL",
     "FROM_ELSEWHERE",
+    "NOBODY",
     "NOBODY_LOOKED",
     "PARTLY",
     "PAST_THE_DOORS",
@@ -74,6 +75,9 @@ BY_SEVERAL: Final = "several agents"
 
 UNASKED: Final = "no approval is known of"
 """Begins the note of such an operation, if rules let nobody change some of the files without a person's word."""
+
+NOBODY: Final = "nobody"
+"""The session of an operation `BY_NOBODY`; one that was seen while an agent worked has the agent's session after it."""
 
 FROM_ELSEWHERE: Final = "workspace"
 """The tool of an operation that brought what others made of a shared workspace."""

@@ -9,6 +9,7 @@ from filepact.domain.operation import (
     BY_NOBODY,
     BY_SEVERAL,
     FROM_ELSEWHERE,
+    NOBODY,
     UNOBSERVED,
 )
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
@@ -299,8 +300,9 @@ def left_beside(
     turns = {one.session.turn for one in taken}
     agents = {one.session.agent for one in taken} - {""}
     found: list[Operation] = []
+    beside = {f"{NOBODY} {one.session.id}" for one in taken}
     for one in newest_first(store, frozenset(roots)):
-        if one.seq < first:
+        if one.seq < first and one.session.id not in beside:
             break
         if one.session.turn:
             if one.session.turn not in turns and one.seq > last and one.session.agent in agents:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from filepact.app import open_observed
 from filepact.config.person import read_settings
 from filepact.domain.document import RootId, WorkspacePath
-from filepact.domain.operation import BY_NOBODY, Actor, Session
+from filepact.domain.operation import BY_NOBODY, NOBODY, Actor, Session
 from filepact.domain.tool_call import HostProcess, NamedFiles, OpenCall, changed_by, shares
 from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import AGENTS, HookAgent, HookAnswer, HookEvent, read_event
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HookDaemon"]
 
-_NOBODY: Final = Session("nobody", Actor("program", "unknown"))
+_UNKNOWN: Final = Actor("program", "unknown")
 _BEFORE_IT_RAN: Final = 1_000_000_000
 """Nanoseconds that a host may take to tell that a call has ended: what is younger is not surely a person's."""
 _READING: Final = 5.0  # seconds that a command waits at most until all files are known
@@ -220,7 +220,7 @@ class HookDaemon:
             self._asked(event, session)
         if event.moment in ("stop", "end", "prompt") and not event.inner:
             self._finish(desk, session, event.moment)
-        self._look(desk)
+        self._look(desk, session if event.moment in ("asked", "stop") else None)
         if event.moment == "end":
             self._forget_session(session.id)
         return self._told(agent, session)
@@ -314,7 +314,7 @@ class HookDaemon:
             if call.lone and call.session.id == session.id:
                 self._settle(desk, call)
                 del self._calls[key]
-        self._look(desk)
+        self._look(desk, session)
 
     def _after(
         self,
@@ -343,7 +343,7 @@ class HookDaemon:
                 call, late=late, done=call.done | done, begun=self._clock(), above=()
             )
         # What is left was there before it ran, or nobody knows whether it ran.
-        self._look(desk)
+        self._look(desk, session)
 
     def _late(self, call: OpenCall, above: tuple[HostProcess, ...]) -> frozenset[HostProcess]:
         """What has been started while a command ran, and still goes on."""
@@ -381,15 +381,16 @@ class HookDaemon:
         ]
         return agent.message(f"filepact: {'. '.join(said)}.")
 
-    def _look(self, desk: _Desk) -> None:
-        """Write down what has changed that no call names."""
+    def _look(self, desk: _Desk, beside: Session | None = None) -> None:
+        """Write down what has changed that no call names, while a session was at work, if one was."""
         self._forget_old()
         running = next((one for one in self._calls.values() if one.runs), None)
         if running is not None:
             self._settle(desk, running)
         else:
             calls = [*self._calls.values()]
-            desk.look(_NOBODY, BY_NOBODY, lambda path: not any(one.named(path) for one in calls))
+            nobody = Session(f"{NOBODY} {beside.id}" if beside else NOBODY, _UNKNOWN)
+            desk.look(nobody, BY_NOBODY, lambda path: not any(one.named(path) for one in calls))
 
     def _finish(self, desk: _Desk, session: Session, moment: Moment) -> None:
         """End the calls of a session of which nothing more was heard."""
