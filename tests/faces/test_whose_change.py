@@ -92,6 +92,11 @@ def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agents]:
         yield made
 
 
+def chain(*processes: int) -> tuple[tuple[int, str], ...]:
+    found = (ancestors(one, commands=False)[0][0] for one in processes)
+    return tuple((one.process, one.started) for one in found)
+
+
 # -- a question on the screen --------------------------------------------------------------
 
 
@@ -112,6 +117,21 @@ def test_what_a_person_saves_while_they_are_asked_about_a_command_is_not_the_com
     assert sorted(one.name for one in agents.root.iterdir()) == [
         *("a.txt", "before-the-question.txt", "mine.txt")
     ]
+
+
+def test_gemini_cli_asks_about_the_call_that_it_has_told_of_last(agents):
+    def tell(name: str, **facts: Any) -> None:
+        data = {"session_id": "g", "hook_event_name": name, **facts}
+        assert agents.daemon.answer("gemini", json.dumps(data).encode()) == ("", "")
+
+    tool = {"tool_name": "run_shell_command", "tool_input": {"command": "make > made.txt"}}
+    tell("BeforeTool", **tool)
+    tell("Notification", notification_type="Other", message="x")
+    tell("Notification", notification_type="ToolPermission", details={"type": "exec"})
+    agents.write("mine.txt", "an hour of work\n")
+    agents.write("made.txt", "by the command\n")
+    tell("AfterTool", **tool)
+    assert agents.log() == [("run_shell_command", {"made.txt"}), (BY_NOBODY, {"mine.txt"})]
 
 
 def test_what_was_seen_in_a_turn_before_its_first_change_is_named_when_it_is_undone(agents):
@@ -151,6 +171,41 @@ def test_what_a_person_saves_before_a_named_file_is_written_stays_theirs_if_it_n
     assert agents.log() == [(BY_NOBODY, {"a.txt"})]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_a_command_that_a_person_was_asked_about_runs_when_its_host_has_started_something(agents):
+    above = {"agent": "codex", "above": ((7, "7"), *chain(os.getpid()))}
+    agents.tell("UserPromptSubmit", agent="codex", above=((6, "6"), *chain(os.getpid())))
+    agents.tell("PreToolUse", "Bash", **above, command="make")
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE):  # a server of the host's
+        agents.tell("PermissionRequest", "Bash", **above, command="make")
+        agents.now = agents.write("mine.txt", "an hour of work\n") + TICK + 1
+        assert agents.daemon.poll()
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
+            agents.now += 5 * TICK
+            assert agents.daemon.poll()
+            agents.write("made.txt", "by the command\n")
+        agents.now += TICK
+        assert agents.daemon.poll()
+        agents.tell("PostToolUse", "Bash", **above, command="make")
+    assert not agents.daemon.poll()
+    assert agents.log() == [("Bash", {"made.txt"}), (BY_NOBODY, {"mine.txt"})]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@pytest.mark.parametrize("tool", ["Bash", "Write"])
+def test_what_a_person_does_by_hand_instead_of_a_call_that_they_refuse_is_theirs(agents, tool):
+    above = {"above": ((7, "7"), *chain(os.getpid()))}
+    agents.tell("UserPromptSubmit", above=((6, "6"), *chain(os.getpid())))
+    given = {"command": "echo x > a.txt"} if tool == "Bash" else {"file_path": "a.txt"}
+    agents.tell("PreToolUse", tool, **above, **given)
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
+        agents.tell("PermissionRequest", tool, **above, **given)
+        agents.write("a.txt", "by hand\n")
+        assert agents.daemon.poll() is (tool == "Bash")
+        agents.tell("UserPromptSubmit", **above)
+    assert agents.log() == [(BY_NOBODY, {"a.txt"})]
+
+
 @pytest.mark.parametrize("asked", [True, False])
 def test_after_an_interruption_only_what_the_command_names_is_its_own(agents, asked):
     given = {"command": "echo x > named.txt; make"}
@@ -173,11 +228,6 @@ def test_while_one_call_is_asked_about_another_has_only_its_own(agents):
 
 
 # -- what goes on --------------------------------------------------------------------------
-
-
-def chain(*processes: int) -> tuple[tuple[int, str], ...]:
-    found = (ancestors(one, commands=False)[0][0] for one in processes)
-    return tuple((one.process, one.started) for one in found)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")

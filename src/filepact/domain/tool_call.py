@@ -499,6 +499,10 @@ class OpenCall:
         done: The files that it has changed before that.
         starts: Whether it starts an agent, whose calls are those of the same turn.
         own: Whether it is one of a tool of ours.
+        command: Whether it is a command, which is a process of its own.
+        below: What its host had started when the person was asked.
+        since: When it was known last that it does not run, since they were asked; nanoseconds since the epoch.
+        seen: When something new of its host's was seen to run, since then; 0 for never.
     """
 
     session: Session
@@ -516,6 +520,10 @@ class OpenCall:
     done: frozenset[WorkspacePath] = frozenset()
     starts: bool = False
     own: bool = False
+    command: bool = False
+    below: frozenset[HostProcess] = frozenset()
+    since: int = 0
+    seen: int = 0
 
     @property
     def runs(self) -> bool:

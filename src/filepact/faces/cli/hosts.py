@@ -373,7 +373,10 @@ HOSTS: Final = (
                 ),
             ),
             before=("BeforeTool",),
-            after=("AfterTool", "BeforeAgent", "AfterAgent", "SessionStart", "SessionEnd"),
+            after=(
+                *("AfterTool", "Notification", "BeforeAgent"),
+                *("AfterAgent", "SessionStart", "SessionEnd"),
+            ),
             entry=_group(),
         ),
         only=(

@@ -209,6 +209,7 @@ AGENTS: Final[Mapping[str, HookAgent]] = {
                 "SessionStart": "start",
                 "BeforeAgent": "prompt",
                 "BeforeTool": "before",
+                "Notification": "asked",
                 "AfterTool": "after",
                 "AfterAgent": "stop",
                 "SessionEnd": "end",
@@ -308,7 +309,8 @@ def read_event(agent: HookAgent, data: bytes, name: str = "") -> HookEvent:
     name = name or _first(found, _NAMES_OF_EVENT)
     if not name:
         raise _unreadable("does not name its event")
-    others = [] if name in agent.events else [one for one in AGENTS.values() if name in one.events]
+    others = [one for one in AGENTS.values() if one.events.get(name, "asked") != "asked"]
+    others = [] if name in agent.events else others
     if others:
         # Its own program would be passed as if it had asked about nothing.
         raise _unreadable(f"is an event of {' or '.join(one.actor for one in others)}")
@@ -321,7 +323,12 @@ def read_event(agent: HookAgent, data: bytes, name: str = "") -> HookEvent:
         _first(found, ("cwd", "directory")),
         inner=bool(_first(found, ("agent_id",))),
     )
-    if event.moment not in ("before", "asked", "after"):
+    if found.get("notification_type") not in (None, "ToolPermission"):
+        return replace(event, moment="other")
+    # Gemini CLI says that it asks, and not by the tool's name about what.
+    if event.moment not in ("before", "after") and not (
+        event.moment == "asked" and _has_tool(found)
+    ):
         return event
     return _call(agent, name, found, event)
 

@@ -42,6 +42,7 @@ _BEFORE_US: Final = 15  # seconds that a daemon which is about to end may take
 _PATIENCE: Final = 10.0  # seconds for a client to say what it wants
 _LOOK: Final = 60.0  # seconds after which it looks whether anybody can still reach it
 _AGAIN: Final = 1.0  # seconds, where it should have ended and something is under way
+_POLL: Final = 0.2  # seconds, while a person is asked about a command
 _NOTE: Final = 60.0  # seconds between two notes of when an agent was heard of
 _HEAD: Final = 65_536
 _BLOCK: Final = 1 << 16
@@ -114,7 +115,9 @@ class _Listener:
         while True:
             left = asked + self._idle() - time.monotonic()
             try:
-                connection = self._next(max(0.0, min(left, _LOOK)) or _AGAIN)
+                wait = max(0.0, min(left, _LOOK)) or _AGAIN
+                watches = self._service.poll() or any(one.is_alive() for one in self._threads)
+                connection = self._next(min(wait, _POLL) if watches else wait)
             except TimeoutError:
                 self._threads = [one for one in self._threads if one.is_alive()]
                 over = left <= _LOOK and not self._service.busy

@@ -31,7 +31,7 @@ from filepact.workspace.documents import read_project_file
 from filepact.workspace.kept_files import some_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from filepact.config.settings import Settings
     from filepact.domain.operation import ChangeId
@@ -217,7 +217,7 @@ class HookDaemon:
             self._after(desk, event, session, heard, above)
             return self._told(agent, session)
         if event.moment == "asked":
-            self._asked(event, session)
+            self._asked(event, session, heard)
         if event.moment in ("stop", "end", "prompt") and not event.inner:
             self._finish(desk, session, event.moment)
         self._look(desk, session if event.moment in ("asked", "stop") else None)
@@ -296,16 +296,32 @@ class HookDaemon:
             given=event.given,
             starts=does.starts_agent,
             own=does.deed == "own",
+            command=does.deed == "run",
         )
 
-    def _asked(self, event: HookEvent, session: Session) -> None:
+    def _asked(self, event: HookEvent, session: Session, heard: int) -> None:
         """Note that nobody knows from now on whether a call runs: a person is asked about it."""
-        of = [key for key in reversed(self._calls) if key[0] == session.id]
+        of = [key for key, one in self._calls.items() if key[0] == session.id and not one.asked]
+        of.reverse()
         # Most hosts do not say which call it is, and some tell with the question more than they do with the call.
         likely = [key for key in of if event.given == self._calls[key].given]
-        alike = [key for key in of if self._calls[key].tool == event.does.tool]
+        alike = [key for key in of if event.does.tool in ("", self._calls[key].tool)]
         for key in (likely or alike)[:1]:
-            self._calls[key] = replace(self._calls[key], asked=True)
+            call = self._calls[key]
+            below = frozenset(_below(call.host)) if call.command else frozenset()
+            self._calls[key] = replace(call, asked=True, below=below, since=heard)
+
+    def poll(self) -> bool:
+        """Look whether commands run about which a person was asked; whether there are any."""
+        with self._lock:
+            asked = [(key, one) for key, one in self._calls.items() if one.asked and one.command]
+            for key, call in asked:
+                now = self._now()
+                if not call.below.issuperset(_below(call.host)):
+                    self._calls[key] = replace(call, seen=now)
+                elif now - call.seen > _BEFORE_IT_RAN:
+                    self._calls[key] = replace(call, since=now)
+            return bool(asked)
 
     def _look_before(self, desk: _Desk, session: Session) -> None:
         """Write down what has changed until now, before a call changes something."""
@@ -336,6 +352,8 @@ class HookDaemon:
         if event.seconds is not None and call.begun:
             since = heard - int(event.seconds * 10**9) - _BEFORE_IT_RAN
             call = replace(call, asked=False)
+        elif call.asked and call.below:
+            since, call = call.since - _BEFORE_IT_RAN, replace(call, asked=False)
         done = self._settle(desk, call, since=since)
         late = self._late(call, above)
         if late:
@@ -351,8 +369,7 @@ class HookDaemon:
             return frozenset()
         first = int(call.above[0][1])
         others = frozenset(above).union(*(one.late for one in self._calls.values()))
-        found = ((one.process, one.started) for one in descendants(call.host[0]))
-        return frozenset(one for one in found if int(one[1]) >= first) - others
+        return frozenset(one for one in _below(call.host) if int(one[1]) >= first) - others
 
     def _settle(self, desk: _Desk, call: OpenCall, *, since: int = 0) -> frozenset[WorkspacePath]:
         """Write down what a call has changed, if not before a time in nanoseconds since the epoch; the files."""
@@ -398,8 +415,10 @@ class HookDaemon:
             call = self._calls[key]
             if call.late and moment != "end":
                 continue
-            # Nobody told that its turn is over, so a person has broken it off at some moment.
-            self._settle(desk, call if moment == "stop" else replace(call, asked=True))
+            # What a person was asked about and never ran has changed nothing.
+            if not call.asked or (call.command and (call.seen or not call.below)):
+                # Nobody told that its turn is over, so a person has broken it off at some moment.
+                self._settle(desk, call if moment == "stop" else replace(call, asked=True))
             del self._calls[key]
 
     def _forget_old(self) -> None:
@@ -542,6 +561,11 @@ class _Desk:
                 if path is not None:
                     files.add(guard.find(path, action, missing=missing).path)
         return NamedFiles(frozenset(files), tuple(globs))
+
+
+def _below(host: HostProcess | None) -> Iterator[HostProcess]:
+    """What a host has started, as far as that is known."""
+    return ((one.process, one.started) for one in (descendants(host[0]) if host else ()))
 
 
 def _identity(path: str) -> tuple[int, int]:
