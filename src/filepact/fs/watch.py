@@ -25,6 +25,7 @@ from filepact.errors import FilepactError, NotFoundError, ReadFailedError
 from filepact.fs.atomic import token_of
 from filepact.fs.kernel import file_system, inotify_add_watch, inotify_init, most_watches
 from filepact.fs.walk import TreeReader
+from filepact.text.gitignore import MACHINE_FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -109,6 +110,7 @@ def scan(
     cancelled: Callable[[], bool],
     git: bool = False,
     ignore: bool = True,
+    machine: bool = True,
 ) -> RootStamps:
     """Take the stamps of a root.
 
@@ -122,6 +124,7 @@ def scan(
         cancelled: Asked before each folder.
         git: Whether what steers Git is among them, though all else of a repository is ignored.
         ignore: Whether ignore files and the default names leave entries out.
+        machine: Whether folders that programs fill, `MACHINE_FOLDERS`, are entered where nothing is ignored.
 
     Raises:
         PathBlockedError: The root is no longer there.
@@ -133,7 +136,9 @@ def scan(
     cut = False
 
     def allow(path: str, is_dir: bool) -> bool:
-        return not (is_dir and path in skip)
+        return not is_dir or not (
+            path in skip or (not machine and path.rpartition("/")[2] in MACHINE_FOLDERS)
+        )
 
     if git:
         _add_steering(root, ".git" if base == "." else f"{base}/.git", stamps, folders)

@@ -481,7 +481,10 @@ class _Reading:
             self.patches += given
         elif verb == "clean" and any(re.fullmatch("-[a-zA-Z]*[xX][a-zA-Z]*", one) for one in texts):
             named = tuple(one.text for one in self._options("git", rest)) or (".",)
-            self.searches.append(ShellSearch("git clean", named, use="delete"))
+            # It spares its own repository, and told twice to force it, no other.
+            forced = sum(one.count("f") for one in texts if one[:2] != "--") > 1
+            spared = () if forced else (".git",)
+            self.searches.append(ShellSearch("git clean", named, without=spared, use="delete"))
         if verb in GIT_SAYING:
             rest = _without_said(rest)
         else:

@@ -30,16 +30,18 @@ from filepact.workspace.kept_files import (
     KnownFileLimits,
     KnownFiles,
     some_names,
+    unread,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 
     from filepact.domain.document import RootId
     from filepact.domain.operation import ChangeId, Session
     from filepact.domain.policy import Action, Rule
     from filepact.fs.locks import FileLocks
     from filepact.fs.watch import Stamp
+    from filepact.workspace.call_files import CallFiles
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.kept_files import SnapshotStore
@@ -97,8 +99,7 @@ class ChangeList:
     @property
     def operations(self) -> tuple[Operation, ...]:
         """All of them, in the order of the journal."""
-        found = (self.lost, self.operation)
-        return (*self.missed, *(one for one in found if one is not None))
+        return (*self.missed, *filter(None, (self.lost, self.operation)))
 
 
 @dataclass(slots=True)
@@ -159,8 +160,6 @@ class ExternalChanges:
     def keep(self, snapshots: SnapshotStore, limits: KnownFileLimits | None = None) -> None:
         """Keep the snapshot for the next process, which finds what happened in between.
 
-        Call it before there is one.
-
         Args:
             snapshots: Where it is kept.
             limits: How much of it; None for as much as in memory.
@@ -185,6 +184,11 @@ class ExternalChanges:
         if stop in found:
             return "stopped"
         return "touched" if found and self._files.collect() else "quiet"
+
+    @property
+    def has_read(self) -> bool:
+        """Whether the contents of all known files were read that are to be."""
+        return not self._unread
 
     def was_touched(self) -> bool:
         """Whether somebody may have changed something since this was last asked; false if nobody watches."""
@@ -244,9 +248,9 @@ class ExternalChanges:
     def _begin(self, cancelled: Callable[[], bool], *, anew: bool) -> None:
         self._catch_up()
         self._missed.clear()  # whoever begins anew takes all until now for a person's
-        unread = self._files.begin(cancelled, anew=anew)
-        if unread is not None:
-            self._unread += unread
+        found = self._files.begin(cancelled, anew=anew)
+        if found is not None:
+            self._unread += found
             self._files.save(self._seq)
 
     def read_contents(self, *, cancelled: Callable[[], bool] = lambda: False) -> bool:
@@ -293,6 +297,13 @@ class ExternalChanges:
         with self._has_read:
             self._has_read.wait_for(lambda: not any(one in paths for one in self._in_hand))
 
+    def attend(self, call: Hashable, may: CallFiles, under_way: Collection[Hashable]) -> list[str]:
+        """Keep what a call may change, as `KnownFiles.attend` has it; call it after a look."""
+        with self._lock:
+            unkept = self._files.attend(call, may, under_way)
+            self._files.save(self._seq)
+            return unkept
+
     def known(self, path: WorkspacePath) -> tuple[Stamp, Revision | None, bytes | None] | None:
         """A file as the snapshot has it: its stamp, its state if it was read, its bytes if kept."""
         with self._lock:
@@ -303,7 +314,7 @@ class ExternalChanges:
         return state.stamp, state.revision, data
 
     def _figures(self) -> SnapshotStatus:
-        complete = self._files.started and not self._unread
+        complete = self._files.started and self.has_read
         files = len(self._files)
         kept = sum(state.size > 0 for _, state in self._files)
         return SnapshotStatus(
@@ -340,7 +351,6 @@ class ExternalChanges:
             differing = (one for one in self._files.differences(since) if wanted(one[0]))
             found = self._find(session, tool, differing, approved=approved)
             self._unread += self._files.newly
-            self._files.newly.clear()
             self._files.save(self._seq)
             return found
 
@@ -355,8 +365,7 @@ class ExternalChanges:
             if self._files.is_marked or self._files.get(path) is None:
                 return ChangeList()
             with self._locks.hold(self._keys):
-                differing = [(path, self._files.present(path))]
-                return self._find(session, PAST_THE_DOORS, differing)
+                return self._find(session, PAST_THE_DOORS, [(path, self._files.present(path))])
         finally:
             self._lock.release()
 
@@ -378,8 +387,7 @@ class ExternalChanges:
         for path, stamp in differing:
             state = None
             if stamp is not None:
-                limit = self._files.limits.changed
-                state = self._files.read(path, stamp, limit=limit)
+                state = self._files.read(path, stamp, limit=self._files.limits.changed)
                 if state is None:
                     continue  # It is being written to: the next look will find it still.
                 if seen.contents.size > self._files.limits.memory:
@@ -430,7 +438,7 @@ class ExternalChanges:
                 if before or dirname(path.path) in seen.folders.get(path.root, ()):
                     seen.changes.append(FileChange(path, before, after))
                 return
-        sides = (before, after) if returns else (_unread(old), _unread(now))
+        sides = (before, after) if returns else (unread(old), unread(now))
         change = FileChange(path, *sides)
         (seen.changes if returns else seen.lost).append(change)
         if seen.judged:
@@ -584,12 +592,3 @@ class ExternalChanges:
             ChangeSet(tuple(sorted(changes, key=lambda change: change.path))),
         )
         return replace(operation, directories=made_folders(changes, seen.folders), note=note)
-
-
-def _unread(state: FileState | None) -> Revision | None:
-    if state is None:
-        return None
-    if state.stamp is None:
-        return Revision.unread("reported", 0o600)
-    sign = " ".join(map(str, state.stamp))
-    return Revision.unread(sign, state.stamp.permissions)

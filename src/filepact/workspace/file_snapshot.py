@@ -7,13 +7,12 @@ remembered, so that the next one does not take a change of what is ignored for a
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.errors import FilepactError
 from filepact.fs.watch import Stamp, is_gone, scan, stamp_at
-from filepact.text.gitignore import DEFAULT_IGNORED, is_build
+from filepact.text.gitignore import DEFAULT_IGNORED, MACHINE_FOLDERS, is_build
 from filepact.workspace.observe import IGNORE_FILES, MOST_FILES, RootWatcher, is_racy
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from filepact.fs.root import Root
     from filepact.workspace.observe import RootEvents, RootStamps
 
-__all__ = ["FileSnapshot", "RacyFiles"]
+__all__ = ["FileSnapshot", "RacyFiles", "files_below"]
 
 _MOST_HIDDEN: Final = 1_000  # files of a folder that is ignored from now on, if all are looked for
 _UNKNOWN: Final = Stamp(0, 0, 0, 0, 0)
@@ -75,9 +74,10 @@ class FileSnapshot:
         git: bool = False,
     ) -> None:
         self._root = root
-        self._skip = skip
         self._overlooks = overlooks or (lambda _name: False)
         self._listed: Collection[str] = ()
+        self._attended: frozenset[str] = frozenset()
+        self._trees: frozenset[str] = frozenset()
         self._racy: set[str] = set()
         self._doubtful: set[str] = set()
         self.watcher = RootWatcher(root, skip, most=most, few=few, git=git)
@@ -138,6 +138,22 @@ class FileSnapshot:
         """Have a file checked the next time, whatever the events say."""
         self._doubtful.add(name)
 
+    def attend(self, names: Collection[str], trees: Collection[str]) -> None:
+        """Look at some files every time, whatever ignore rules say of them, until this is called again.
+
+        Args:
+            names: The files.  Those that nobody knows are not there.
+            trees: Names that nothing is at, where a folder may come.
+        """
+        left = [
+            name
+            for name in self._attended.difference(names)
+            if name in self.stamps and name not in self._listed
+        ]
+        self._attended, self._trees = frozenset(names), frozenset(trees)
+        self.watcher.watch(set(map(dirname, left)))
+        self._doubtful.update(left)
+
     # -- what is different ----------------------------------------------------------------
 
     def check(self, cancelled: Callable[[], bool], *, keep: bool = False) -> RootEvents:
@@ -146,18 +162,20 @@ class FileSnapshot:
             lambda name: name in self.stamps or self._overlooks(name), cancelled, keep=keep
         )
 
-    def compare(self, seen: RootEvents, *, racy: bool = True) -> RacyFiles:
+    def compare(self, seen: RootEvents, *, racy: bool = True, hidden: bool = False) -> RacyFiles:
         """List the files that may have changed since they became known.
 
         Args:
             seen: What was touched; its scan, if it has one, is complete.
             racy: Whether racy files are suspects without a notice as well; where there was a scan
                 they are in any case.
+            hidden: Whether files count that came where they were not ignored, and are ignored by now.
         """
         before = self._doubtful | self._racy
         if seen.scan is None:
             self._doubtful |= seen.names
-            stamps = self._rechecked(self._doubtful | self._racy if racy else self._doubtful)
+            suspects = self._doubtful | self._racy if racy else self._doubtful
+            stamps = self._rechecked(suspects | self._expected())
             newly = self._newly_seen(stamps)
             self.folders = {**self.folders, **seen.folders}
             self.hidden |= seen.hidden
@@ -169,8 +187,12 @@ class FileSnapshot:
             stamp = stamp_at(self._root, name)
             if self._differs(name, stamp) and (stamp is not None or is_gone(self._root, name)):
                 stamps[name] = stamp
+        for name in self._expected() - seen.scan.stamps.keys() - self.stamps.keys():
+            stamp = stamp_at(self._root, name)
+            if self._differs(name, stamp):
+                stamps[name] = stamp
         newly = self._newly_seen(stamps)
-        if any(name.endswith(IGNORE_FILES) for name in stamps):
+        if hidden and any(name.endswith(IGNORE_FILES) for name in stamps):
             stamps |= self._made_and_hidden(seen.scan)
         self._doubtful |= stamps.keys()
         self._note(seen.scan)
@@ -178,6 +200,8 @@ class FileSnapshot:
 
     def was_free(self, name: str) -> bool:
         """Whether there was no such file at the last look, for certain."""
+        if name in self._attended or any(name.startswith(f"{tree}/") for tree in self._trees):
+            return True
         if self.end is not None and name > self.end:
             return False
         parts = name.split("/")
@@ -193,6 +217,13 @@ class FileSnapshot:
             if stamp is not None and name not in self.stamps and not self.was_free(name)
         )
 
+    def _expected(self) -> set[str]:
+        """The files that are looked at every time, with those of folders that came."""
+        names = set(self._attended)
+        for tree in self._trees:
+            names.update(files_below(self._root, tree, _MOST_HIDDEN)[0])
+        return names
+
     def _made_and_hidden(self, found: RootStamps) -> dict[str, Stamp | None]:
         """Files that came where they were not ignored, and are by rules that came meanwhile."""
         made: dict[str, Stamp | None] = {}
@@ -200,22 +231,9 @@ class FileSnapshot:
             known = path in self.folders
             if not known and (basename(path) in DEFAULT_IGNORED or not self.was_free(path)):
                 continue
-            inner: dict[str, Stamp] = {}
-            stamp = stamp_at(self._root, path)
-            if stamp is not None:
-                inner[path] = stamp
-            else:
-                with suppress(FilepactError):
-                    below = scan(
-                        *(self._root, path),
-                        skip=self._skip,
-                        most=_MOST_HIDDEN,
-                        cancelled=lambda: False,
-                        ignore=False,
-                    )
-                    tops = {name[len(path) + 1 :].partition("/")[0] for name in below.stamps}
-                    if below.end is None and (known or not is_build(tops)):
-                        inner = below.stamps
+            inner, cut = files_below(self._root, path, _MOST_HIDDEN)
+            if cut:
+                continue
             made |= {
                 name: one
                 for name, one in inner.items()
@@ -254,3 +272,26 @@ class FileSnapshot:
         self.folders = found.folders
         self.hidden = found.hidden
         self.end = found.end
+
+
+def files_below(root: Root, path: str, most: int) -> tuple[dict[str, Stamp], bool]:
+    """The stamps of a file, or of all files below a folder, whatever ignore rules say.
+
+    What programs make for themselves is left out: `MACHINE_FOLDERS`, and what carries the marks of a build.
+
+    Returns:
+        They; and whether there are more than were wanted.
+    """
+    stamp = stamp_at(root, path)
+    if stamp is not None:
+        return {path: stamp}, False
+    if not MACHINE_FOLDERS.isdisjoint(path.split("/")):
+        return {}, False
+    try:
+        found = scan(
+            *(root, path), skip=(), most=most, cancelled=lambda: False, ignore=False, machine=False
+        )
+    except FilepactError:
+        return {}, False
+    names = {name[len(path) + 1 :].partition("/")[0] for name in found.stamps}
+    return ({}, False) if is_build(names) else (found.stamps, found.end is not None)

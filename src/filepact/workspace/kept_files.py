@@ -26,15 +26,17 @@ from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
 from filepact.fs.watch import Stamp, moment, stamp_at
 from filepact.text.secrets import holds_private_key
-from filepact.workspace.file_snapshot import FileSnapshot, RacyFiles
+from filepact.workspace.call_files import AttendedFiles
+from filepact.workspace.file_snapshot import FileSnapshot, RacyFiles, files_below
 from filepact.workspace.observe import is_racy, nested_roots
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 
     from filepact.domain.change import FileChange
     from filepact.domain.document import RootId
     from filepact.fs.root import Root
+    from filepact.workspace.call_files import CallFiles
     from filepact.workspace.guard import Guard
     from filepact.workspace.observe import RootEvents
 
@@ -45,10 +47,15 @@ __all__ = [
     "KnownFiles",
     "SnapshotStore",
     "some_names",
+    "unread",
 ]
 
 _TRIES: Final = 3
 _FEW: Final = 20  # new files of which one by one is asked whether they are ignored
+_LONGEST_READ: Final = (
+    2.0  # seconds that a call waits at most until the files that it may change are kept
+)
+_MOST_NAMED: Final = 20_000  # files below the folders that a call may remove
 _LEVEL: Final = 1  # of compression: somebody waits until the files are known
 
 
@@ -60,12 +67,14 @@ class KnownFileLimits(NamedTuple):
         changed: Most bytes of a file that has changed.
         memory: Most bytes that all contents may take, compressed, in memory or in the store.
         files: Most files of a root that are known.
+        call: Most bytes that are read before a call that may change them, of files that are not kept otherwise.
     """
 
     file: int = 1_048_576
     changed: int = 10_000_000
     memory: int = 128 * 1_048_576
     files: int = 100_000
+    call: int = 64 * 1_048_576
 
 
 class FileState(NamedTuple):
@@ -156,7 +165,9 @@ class KnownFiles:
         self._guard = guard
         self.store: SnapshotStore | None = None
         self.newly: list[tuple[WorkspacePath, Stamp]] = []
+        self._attended: dict[Hashable, AttendedFiles] = {}
         self._unsaved: set[WorkspacePath] = set()
+        self._told: set[WorkspacePath] = set()
         self._saved: list[tuple[object, ...]] = []
         self.limits = limits
         self.started = False
@@ -230,12 +241,12 @@ class KnownFiles:
     def get(self, path: WorkspacePath) -> FileState | None:
         return self._states.get(path)
 
-    def put(self, path: WorkspacePath, state: FileState) -> None:
-        """Know a file as this from now on; its bytes are kept as far as there is room."""
+    def put(self, path: WorkspacePath, state: FileState, *, large: bool = False) -> None:
+        """Know a file as this from now on; its bytes are kept as far as there is room, if it is not large."""
         self.drop(path)
         size = state.size
-        large = state.stamp is not None and state.stamp.size > self.limits.file
-        if large or self.held + size > self.limits.memory:
+        small = state.stamp is None or large or state.stamp.size <= self.limits.file
+        if not small or self.held + size > self.limits.memory:
             state = state._replace(packed=None, held=0)
         else:
             self.held += size
@@ -388,8 +399,9 @@ class KnownFiles:
         Args:
             since: Only those that changed after that, in nanoseconds since the epoch.
         """
+        self.newly.clear()
         for root in self._guard.roots:
-            _, suspects = self._look(root, lambda: False, keep=True)
+            _, suspects = self._look(root, lambda: False, keep=True, hidden=True)
             for name, stamp in suspects.stamps.items():
                 path = WorkspacePath(root.path, name)
                 if name in suspects.newly and stamp is not None:
@@ -399,14 +411,14 @@ class KnownFiles:
                     yield path, stamp
 
     def _look(
-        self, root: Root, cancelled: Callable[[], bool], *, keep: bool
+        self, root: Root, cancelled: Callable[[], bool], *, keep: bool, hidden: bool = False
     ) -> tuple[RootEvents, RacyFiles]:
         """What was touched in a root, and what may be different; nothing if it was cancelled."""
         snapshot = self._snapshots[root.path]
         seen = snapshot.check(cancelled, keep=keep)
         if seen.scan is not None and seen.scan.cancelled:
             return seen, RacyFiles({})
-        suspects = snapshot.compare(seen)
+        suspects = snapshot.compare(seen, hidden=hidden)
         if seen.complete and suspects.unexpected:
             snapshot.watcher.distrust()
         return seen, suspects
@@ -446,6 +458,98 @@ class KnownFiles:
             mode = stamp.mode if stamp is not None else 0o100600
             self.put(path, FileState(Stamp(0, 0, 0, 0, mode)))
         self.doubt(path)
+
+    # -- before a call --------------------------------------------------------------------
+
+    def attend(self, call: Hashable, may: CallFiles, under_way: Collection[Hashable]) -> list[str]:
+        """Know what a call may change as it is before it, whatever ignore rules and limits say.
+
+        Args:
+            call: The call, by any name.
+            may: What it may change.
+            under_way: All calls that are; what others named is left to ignore rules again.
+
+        Returns:
+            The files, as they are shown, that could not be kept, with their sizes.
+        """
+        for ended in [one for one in self._attended if one not in under_way]:
+            for path in self._attended.pop(ended).found:
+                if not self._snapshots[path.root].listed(path.path):
+                    self.drop(path)
+        until, left = time.monotonic() + _LONGEST_READ, self.limits.call
+        unkept: list[str] = []
+        found, more = self._below(may.folders)
+        unkept += [f"more than {_MOST_NAMED:,} files below {one}" for one in more]
+        large = self._large() if may.sweeping else set()
+        added: set[WorkspacePath] = set()
+        for path in sorted(may.files | found | large):
+            known = self._states.get(path)
+            stamp = self.present(path) if known is None or known.stamp is None else known.stamp
+            if stamp is None or (known is not None and known.revision is not None):
+                continue
+            if known is None:
+                self.put(path, FileState(stamp))
+                added.add(path)
+            if not self._guard.keeps(path):
+                continue
+            if stamp.size <= min(left, self.limits.changed) and time.monotonic() < until:
+                left -= stamp.size
+                state = self.read(path, stamp, limit=self.limits.changed)
+                if state is not None:
+                    self.put(path, state, large=True)
+            if stamp.size and not self._states[path].size and path not in self._told:
+                unkept.append(f"{self._shown(path)} ({stamp.size:,} bytes)")
+                if path in large:
+                    self._told.add(path)
+        names = frozenset(path for path in may.files | found)
+        self._attended[call] = AttendedFiles(
+            names,
+            frozenset(one for one in may.files if one not in self._states),
+            added - may.files,
+        )
+        for root, snapshot in self._snapshots.items():
+            some = self._attended.values()
+            snapshot.attend(
+                {one.path for each in some for one in each.names if one.root == root},
+                {one.path for each in some for one in each.free if one.root == root},
+            )
+        return unkept
+
+    def _shown(self, path: WorkspacePath) -> str:
+        return self._guard.show(path.root, path.path)
+
+    def _large(self) -> set[WorkspacePath]:
+        """Known files whose contents are not kept for their size."""
+        return {
+            path
+            for path, state in self._states.items()
+            if state.revision is None and state.stamp and state.stamp.size > self.limits.file
+        }
+
+    def _below(
+        self, folders: Collection[tuple[RootId, str]]
+    ) -> tuple[set[WorkspacePath], list[str]]:
+        """The files below folders that no scan sees, and the folders in which there are too many."""
+        found: set[WorkspacePath] = set()
+        more: list[str] = []
+        for root, folder in folders:
+            snapshot = self._snapshots[root]
+            prefix = "" if folder == "." else f"{folder}/"
+            tops = {name for name in snapshot.hidden if name.startswith(prefix)}
+            if prefix and not snapshot.was_free(folder):
+                tops = {folder}
+            for top in sorted(tops):
+                room = _MOST_NAMED - len(found)
+                stamps, cut = files_below(self._guard.root_of(root), top, room)
+                found.update(WorkspacePath(root, name) for name in stamps)
+                if cut:
+                    more.append(self._guard.show(root, top))
+            found.update(
+                WorkspacePath(root, name)
+                for name, stamp in snapshot.stamps.items()
+                if stamp.size > self.limits.file and name.startswith(prefix)
+            )
+        return found, more
 
     # -- one of them ----------------------------------------------------------------------
 
@@ -502,6 +606,16 @@ class KnownFiles:
             return None
         packed = compress(data, _LEVEL)
         return FileState(stamp, Revision.of(data, LINK), packed, racy=is_racy(stamp, now))
+
+
+def unread(state: FileState | None) -> Revision | None:
+    """A file of which only the stamp counts, since its bytes are not kept."""
+    if state is None:
+        return None
+    if state.stamp is None:
+        return Revision.unread("reported", 0o600)
+    sign = " ".join(map(str, state.stamp))
+    return Revision.unread(sign, state.stamp.permissions)
 
 
 def some_names(names: Sequence[str], most: int = 5) -> str:

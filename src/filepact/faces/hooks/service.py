@@ -26,12 +26,13 @@ from filepact.faces.hooks.agents import AGENTS, HookAgent, HookAnswer, HookEvent
 from filepact.faces.hooks.judge import HookJudge, answer_unread, answer_unrecorded, told
 from filepact.opening import descendants
 from filepact.values import dataclass, field, replace
+from filepact.workspace.call_files import files_of
 from filepact.workspace.call_rules import CallJudge, CallVerdict
 from filepact.workspace.documents import read_project_file
 from filepact.workspace.kept_files import some_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from filepact.config.settings import Settings
     from filepact.domain.operation import ChangeId
@@ -211,8 +212,8 @@ class HookDaemon:
         host = next((one for one in above if one in self._above.get(session.id, ())), None)
         self._above[session.id] = above
         if event.moment == "before":
-            self._before(desk, event, session, said, judges=judges, host=host, above=above)
-            return agent.answer(said)
+            unkept = self._before(desk, event, session, said, judges=judges, host=host, above=above)
+            return agent.answer(said, unkept)
         if event.moment == "after":
             self._after(desk, event, session, heard, above)
             return self._told(agent, session)
@@ -269,8 +270,8 @@ class HookDaemon:
         judges: bool,
         host: HostProcess | None,
         above: tuple[HostProcess, ...],
-    ) -> None:
-        """Write down that a call begins, and what has changed until then."""
+    ) -> str:
+        """Write down that a call begins, and what has changed until then; what a person is told of it."""
         does, workspace = event.does, desk.workspace
         if said.error is not None:
             workspace.asked.refused(session, does.tool, said.error)
@@ -279,13 +280,15 @@ class HookDaemon:
             word = {"allow": "OK", "ask": "APPROVAL_REQUIRED", "deny": "PATH_BLOCKED"}[said.verdict]
             workspace.audit.called(session, does.tool, asked, word, 0.0)
         if said.verdict == "deny":
-            return
+            return ""
         self._look_before(desk, session)
         names = desk.names(event)
+        key = session.id, event.call
         desk.know(names.files, all_files=does.open_ended)
+        unkept = desk.attend(event, names.files, key, {key, *self._calls})
         while len(self._calls) >= _MOST_CALLS:
             del self._calls[next(iter(self._calls))]
-        self._calls[session.id, event.call] = OpenCall(
+        self._calls[key] = OpenCall(
             *(session, does.tool, names),
             open_ended=does.open_ended,
             lone=event.lone,
@@ -298,6 +301,7 @@ class HookDaemon:
             own=does.deed == "own",
             command=does.deed == "run",
         )
+        return unkept
 
     def _asked(self, event: HookEvent, session: Session, heard: int) -> None:
         """Note that nobody knows from now on whether a call runs: a person is asked about it."""
@@ -470,9 +474,12 @@ class _Desk:
         external = self.workspace.external
         status = external.snapshot(contents=False)
         if not status.complete:
-            read = partial(external.read_contents, cancelled=self._ending.is_set)
-            self._reader = threading.Thread(target=read, name="contents", daemon=True)
-            self._reader.start()
+            self._read()
+
+    def _read(self) -> None:
+        read = partial(self.workspace.external.read_contents, cancelled=self._ending.is_set)
+        self._reader = threading.Thread(target=read, name="contents", daemon=True)
+        self._reader.start()
 
     def is_current(self, settings: Settings, places: tuple[tuple[int, int], ...]) -> bool:
         """Whether rules and roots are what they were when it was opened."""
@@ -488,12 +495,32 @@ class _Desk:
 
     def know(self, names: frozenset[WorkspacePath], *, all_files: bool) -> None:
         """Read what some files hold before somebody changes them, or all files that may be changed."""
-        if self._reader is None or not self._reader.is_alive():
-            return
-        if all_files:
+        if not self.workspace.external.has_read and (
+            self._reader is None or not self._reader.is_alive()
+        ):
+            self._read()
+        if all_files and self._reader is not None:
             self._reader.join(_READING)
         else:
             self.workspace.external.read_first(names)
+
+    def attend(
+        self,
+        event: HookEvent,
+        names: frozenset[WorkspacePath],
+        call: tuple[str, str],
+        under_way: Collection[tuple[str, str]],
+    ) -> str:
+        """Keep what a call may change; what a person is told if some of it cannot be kept."""
+        guard = self.workspace.guard
+        start = posixpath.join(guard.roots[0].path, event.cwd)
+        may = files_of(event.does, guard, start, posixpath.expanduser("~"))
+        may = may._replace(files=may.files | names)
+        unkept = self.workspace.external.attend(call, may, under_way)
+        if not unkept:
+            return ""
+        files = some_names(unkept, _NAMED)
+        return f"filepact: if this call changes them, no undo brings these back: {files}"
 
     def look(
         self,

@@ -1,0 +1,185 @@
+"""The files that a call of an agent's own tool may change, as far as its words tell before it runs.
+
+Whatever ignore files say of them: they are read before, so that what the call does to them can be taken back.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from filepact.domain.document import WorkspacePath
+from filepact.domain.protected import is_in_git
+from filepact.errors import FilepactError
+from filepact.fs.root import look_at
+from filepact.fs.walk import TreeReader
+from filepact.text.glob import GlobError, literal_length
+from filepact.text.shell_command import read_command
+from filepact.text.shell_programs import expand_word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from filepact.domain.document import RootId
+    from filepact.domain.tool_call import ToolCall
+    from filepact.text.shell_command import ShellWord
+    from filepact.workspace.guard import Guard
+
+    Folder = tuple[RootId, str]
+
+__all__ = ["AttendedFiles", "CallFiles", "files_of"]
+
+_MOST_NAMES: Final = 1_000
+_MOST_STARTS: Final = 8
+_SWEEPING: Final = frozenset(
+    {"checkout", "switch", "restore", "reset", "stash", "clean", "pull", "merge", "rebase"}
+)
+"""What Git does to files without naming them."""
+
+
+class CallFiles(NamedTuple):
+    """What a call may change.
+
+    Attributes:
+        files: Files that it names, whether they are there or not.
+        folders: Folders, by root and path, of which it may remove or move everything.
+        sweeping: Whether it may also change files that nobody names, as Git does.
+    """
+
+    files: frozenset[WorkspacePath] = frozenset()
+    folders: frozenset[Folder] = frozenset()
+    sweeping: bool = False
+
+
+class AttendedFiles(NamedTuple):
+    """What is looked at for a call that is under way.
+
+    Attributes:
+        names: The files that it may change.
+        free: Those of them that were not there, where a folder may come.
+        found: Files that are known for its sake alone.
+    """
+
+    names: frozenset[WorkspacePath]
+    free: frozenset[WorkspacePath]
+    found: set[WorkspacePath]
+
+
+def files_of(call: ToolCall, guard: Guard, start: str, home: str = "") -> CallFiles:
+    """Tell what a call may change.
+
+    Args:
+        call: The call.
+        guard: The roots.
+        start: Where relative names start, absolute.
+        home: What ``~`` stands for; empty for nothing.
+    """
+    found = _Finding(guard, home)
+    for use in call.uses:
+        if use.action != "read":
+            found.add(posixpath.join(start, found.at_home(use.path)), use.action)
+    start = posixpath.join(start, found.at_home(call.folder))
+    for command in call.commands:
+        found.command(command, start)
+    return CallFiles(frozenset(found.files), frozenset(found.folders), found.sweeping)
+
+
+class _Finding:
+    def __init__(self, guard: Guard, home: str) -> None:
+        self._guard = guard
+        self._home = home
+        self.files: set[WorkspacePath] = set()
+        self.folders: set[Folder] = set()
+        self.sweeping = False
+
+    def at_home(self, path: str) -> str:
+        """A path with what ``~`` stands for."""
+        if self._home and (path == "~" or path.startswith("~/")):
+            return self._home + path[1:]
+        return path
+
+    def add(self, path: str, action: str) -> None:
+        """Take in an absolute name; of a link, the link."""
+        with suppress(ValueError):
+            above, name = posixpath.split(posixpath.normpath(path))
+            true = posixpath.join(look_at(above).path, name)
+            inside = self._inside(true)
+            if inside is None or len(self.files) + len(self.folders) >= _MOST_NAMES:
+                return
+            root, base = inside
+            if base != "." and is_in_git(base):
+                return
+            kind = look_at(true).kind
+            if kind == "folder" and self._guard.root_of(root).glance(base) != ():
+                if action == "delete":
+                    self.folders.add((root, base))
+            elif base != ".":
+                self.files.add(WorkspacePath(root, base))
+
+    def _inside(self, path: str) -> Folder | None:
+        roots = [
+            one for one in self._guard.roots if f"{path}/".startswith(f"{one.path.rstrip('/')}/")
+        ]
+        if not roots:
+            return None
+        root = max(roots, key=lambda one: len(one.path))
+        return root.path, path[len(root.path.rstrip("/")) + 1 :] or "."
+
+    def command(self, command: str, start: str) -> None:
+        """Take in what a shell would do with a text."""
+        read = read_command(command)
+        start = posixpath.join(start, self.at_home(read.begins))
+        folders = map(self.at_home, read.folders[:_MOST_STARTS])
+        starts = [start, *(posixpath.join(start, one) for one in folders)]
+        for word in read.words:
+            if word.use in ("write", "delete"):
+                for one in starts:
+                    for path in self._named(word, one):
+                        self.add(path, word.use)
+        for search in read.searches:
+            if search.use == "delete":
+                for folder in search.folders:
+                    for one in starts:
+                        self.add(posixpath.join(one, self.at_home(folder)), "delete")
+        self.sweeping |= any(
+            program[0] == "git" and not _SWEEPING.isdisjoint(program) for program in read.programs
+        )
+
+    def _named(self, word: ShellWord, start: str) -> Iterator[str]:
+        """The paths that a word stands for at this moment."""
+        try:
+            texts = expand_word(word.text) if word.pattern else [word.text]
+        except GlobError:
+            return
+        for text in texts:
+            path = posixpath.join(start, self.at_home(text))
+            if word.pattern and literal_length(path) < len(path):
+                yield from self._matching(path)
+            elif not word.inside or look_at(posixpath.dirname(path)).kind == "folder":
+                yield path
+
+    def _matching(self, path: str) -> Iterator[str]:
+        """What wildcards stand for in a path of a root."""
+        folder = path[: literal_length(path)].rpartition("/")[0]
+        inside = self._inside(look_at(folder).path)
+        if inside is None:
+            return
+        root, parts = self._guard.root_of(inside[0]), path[len(folder) + 1 :].split("/")
+        skip = 0 if inside[1] == "." else len(inside[1]) + 1
+        walk = TreeReader(
+            *(root, inside[1]),
+            allow=lambda _path, _is_folder: True,
+            ignore=False,
+            max_depth=len(parts),
+            most=_MOST_NAMES * 10,
+        )
+        with suppress(FilepactError), walk:
+            for entry in walk:
+                here = entry.path[skip:].split("/")
+                if len(here) == len(parts) and all(
+                    fnmatchcase(one, part) and (one[:1] != "." or part[:1] == ".")
+                    for one, part in zip(here, parts, strict=True)
+                ):
+                    yield posixpath.join(root.path, entry.path)

@@ -1,0 +1,208 @@
+"""What an agent's call names comes back, whatever ignore files say of it, and what cannot is said beforehand."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from filepact.app import open_workspace
+from filepact.config.settings import Settings
+from filepact.domain.operation import Actor, Session
+from filepact.faces.hooks.service import HookDaemon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from filepact.domain.operation import Operation
+
+PERSON = Session("p", Actor("person", "p"))
+
+
+class Agent:
+    """An agent's program that tells of its calls, and makes them."""
+
+    def __init__(self, root: Path, state: Path) -> None:
+        self.root, self.state = root, str(state)
+        self.daemon = HookDaemon((str(root),), self.state)
+        self.calls = 0
+
+    def tell(self, event: str, tool: str, given: dict[str, Any]) -> str:
+        facts = {"session_id": "s1", "prompt_id": "turn-1", "hook_event_name": event}
+        facts |= {"tool_name": tool, "tool_use_id": f"t{self.calls}", "tool_input": given}
+        answer = self.daemon.answer("claude", json.dumps(facts).encode())
+        return str(json.loads(answer.out or "{}").get("systemMessage", ""))
+
+    def bash(self, command: str) -> str:
+        """Run a command; what the person was told before it."""
+        self.calls += 1
+        told = self.tell("PreToolUse", "Bash", {"command": command})
+        subprocess.run(["bash", "-c", command], cwd=self.root, check=True, capture_output=True)
+        self.tell("PostToolUse", "Bash", {"command": command})
+        return told
+
+    def write(self, name: str, text: str) -> None:
+        self.calls += 1
+        given = {"file_path": str(self.root / name), "content": text}
+        self.tell("PreToolUse", "Write", given)
+        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / name).write_text(text)
+        self.tell("PostToolUse", "Write", given)
+
+    def log(self) -> list[Operation]:
+        """Oldest first."""
+        with open_workspace(str(self.root), state_dir=self.state, settings=Settings()) as workspace:
+            return list(workspace.log())[::-1]
+
+    def undo(self) -> None:
+        """Take back all that can be, the newest first."""
+        operations = self.log()
+        with open_workspace(str(self.root), state_dir=self.state, settings=Settings()) as workspace:
+            for operation in reversed(operations):
+                if "not kept, so it cannot" not in operation.note:
+                    workspace.undo(PERSON, operation.id)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("CONFIG_HOME", "CONFIG_DIRS"):
+        monkeypatch.setenv(f"XDG_{name}", str(tmp_path / name))
+    monkeypatch.delenv("FILEPACT_CONFIG", raising=False)
+    made = tmp_path / "root"
+    for name in ("data/base.db", "data/deep/notes", "build/notes.txt", "a.txt", "c.local"):
+        (made / name).parent.mkdir(parents=True, exist_ok=True)
+        (made / name).write_text(f"{name} of the person\n")
+    for name in ("node_modules/x/index.js", "data/node_modules/y.js"):
+        (made / name).parent.mkdir(parents=True, exist_ok=True)
+        (made / name).write_text("made by a machine\n")
+    (made / ".gitignore").write_text("data/\n*.local\n*.log\nout*/\nnode_modules/\n")
+    subprocess.run(["git", "init", "-q"], cwd=made, check=True)
+    return made
+
+
+@pytest.fixture
+def agent(root: Path, tmp_path: Path) -> Iterator[Agent]:
+    made = Agent(root, tmp_path / "state")
+    with closing(made.daemon):
+        made.bash("true")
+        yield made
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    return {
+        str(one.relative_to(root)): one.read_bytes()
+        for one in root.rglob("*")
+        if one.is_file() and not {".git", "node_modules"} & set(one.relative_to(root).parts)
+    }
+
+
+COMMANDS = [
+    "rm -rf data",
+    "rm -rf build data c.local",
+    "rm data/base.db",
+    "rm data/*",
+    "cd data && rm base.db",
+    "bash -c 'rm -r data'",
+    "find data -type f -delete",
+    "git clean -fdx",
+    "git clean -fdX",
+    "mv data elsewhere",
+    "mv data out2",
+    "mv data/base.db data/other.db",
+    "mv c.local ..",
+    "cp a.txt c.local",
+    "cp -r data out",
+    "echo new > c.local",
+    "echo new >> data/deep/notes",
+    "echo new > run.log",
+    "mkdir out; echo new > out/new",
+    "truncate -s 0 data/base.db",
+    "sed -i s/person/agent/ data/deep/notes",
+    "rm -r data; mkdir data; echo new > data/base.db",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_a_command_does_to_ignored_files_is_taken_back(root, agent, command):
+    # rm wants no word for folders that are missing: `git clean` takes node_modules as well.
+    before = tree(root)
+    agent.bash(command.replace("rm data/*", "rm data/* || true"))
+    assert tree(root) != before
+    agent.undo()
+    assert tree(root) == before
+
+
+@pytest.mark.parametrize("name", ["c.local", "new.local", "data/base.db", "build/rules", "out/new"])
+def test_an_ignored_file_that_a_call_names_is_recorded(root, agent, name):
+    before = tree(root)
+    agent.write(name, "by the agent\n")
+    agent.write(name, "once more\n")
+    first, second = agent.log()
+    assert [one.path.path for one in (*first.changes.changes, *second.changes.changes)] == [
+        name,
+        name,
+    ]
+    agent.undo()
+    assert tree(root) == before
+
+
+def test_other_ignored_files_are_left_to_whoever_makes_them(root, agent):
+    agent.write("c.local", "by the agent\n")
+    (root / "run.log").write_text("noise")
+    (root / "data/base.db").write_text("by a person")
+    agent.bash("echo more > a.txt; echo $(echo noise) | cat > /dev/null")
+    changed = {one.path.path for operation in agent.log() for one in operation.changes.changes}
+    assert changed == {"c.local", "a.txt"}
+
+
+def test_what_a_person_does_to_a_named_file_later_is_not_the_agents(root, agent):
+    agent.write("c.local", "by the agent\n")
+    (root / "c.local").write_text("by a person\n")
+    agent.bash("echo more > a.txt")
+    whose = {
+        one.path.path: operation.session.actor.kind
+        for operation in agent.log()
+        for one in operation.changes.changes
+    }
+    assert whose == {"c.local": "program", "a.txt": "agent"}
+
+
+@pytest.mark.parametrize(
+    "command", ["rm big", "git stash -q", "git checkout -q -- big", "git clean -fdq"]
+)
+def test_a_large_file_is_kept_before_a_command_that_may_take_it(root, agent, command):
+    (root / "big").write_bytes(bytes(range(256)) * 8_000)
+    words = "add .gitignore big", "-c user.email=a@b -c user.name=a commit -qm one"
+    for one in words if "clean" not in command else ():
+        subprocess.run(["git", *one.split()], cwd=root, check=True)
+    if "clean" not in command:
+        (root / "big").write_bytes(bytes(range(255)) * 8_000)
+    held = (root / "big").read_bytes()
+    subprocess.run(["git", "config", "user.email", "a@b"], cwd=root, check=True)
+    subprocess.run(["git", "config", "user.name", "a"], cwd=root, check=True)
+    agent.bash("true")
+    assert agent.bash(command) == ""
+    assert not (root / "big").exists() or (root / "big").read_bytes() != held
+    with open_workspace(str(root), state_dir=agent.state, settings=Settings()) as workspace:
+        workspace.undo(PERSON, agent.log()[-1].id)
+    assert (root / "big").read_bytes() == held
+
+
+def test_what_cannot_be_kept_is_said_before_with_its_size(root, agent):
+    with (root / "data/huge").open("wb") as stream:
+        stream.truncate(50_000_000)
+    told = agent.bash("rm -rf data")
+    assert "data/huge (50,000,000 bytes)" in told
+    lost = next(one for one in agent.log() if "not kept, so it cannot" in one.note)
+    assert "data/huge" in lost.note
+    agent.undo()
+    assert (root / "data/base.db").read_text() == "data/base.db of the person\n"
+
+
+def test_folders_that_programs_fill_are_not_kept(root, agent):
+    agent.bash("rm -rf node_modules data/node_modules")
+    assert agent.log() == []
