@@ -27,9 +27,8 @@ from filepact.fs.state import (
     write_answers,
     write_note,
 )
-from filepact.opening import OpenFolders, open_folders, secret_places
+from filepact.opening import OpenFolders, journal_there, open_folders, secret_places
 from filepact.store.connection import IN_USE
-from filepact.store.sqlite import SqliteStore
 from filepact.values import replace
 from filepact.workspace.audit import AuditLog
 from filepact.workspace.documents import read_project_file
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from filepact.lsp.pool import ServerPool
     from filepact.lsp.spec import ServerSpec
     from filepact.semantic.service import SemanticWorkspace
-    from filepact.store.postgres import PostgresStore
     from filepact.store.postgres_upkeep import StoreDatabase
     from filepact.tools.registry import Level, Tier, Toolset
     from filepact.workspace.buffers import Buffers
@@ -176,17 +174,8 @@ def journal_roots(state_dir: str, store: StoreOptions | None = None) -> tuple[st
         state_dir: The state folder; nothing is made in it.
         store: Where the journal is when it is not there.
     """
-    from filepact.store.databases import open_database  # noqa: PLC0415 - few have one
-
-    path = journal_in(state_dir)
-    if store is not None and read_note(state_dir, NAME):
-        opened: SqliteStore | PostgresStore = open_database(store, open_state(state_dir).name)
-    elif store is not None or path is None:
-        return ()
-    else:
-        opened = SqliteStore(path)
-    with closing(opened):
-        return opened.roots()
+    with journal_there(state_dir, store) as journal:
+        return () if journal is None else journal.roots()
 
 
 def open_upkeep(store: StoreOptions, state_dir: str) -> StoreDatabase:

@@ -5,31 +5,44 @@ What works in the folders takes as long to load as all of this, so it is made wh
 
 from __future__ import annotations
 
+import os
+from contextlib import closing, contextmanager
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from filepact.config.layers import RuleSet
 from filepact.config.person import home_folder, own_places, read_settings, state_folder
 from filepact.config.rule_files import read_project
+from filepact.domain.document import RootId
 from filepact.domain.operation import AuditOptions
 from filepact.domain.policy import AccessRequest, decide
-from filepact.errors import FilepactError, InvalidParamsError
+from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.fs.home_secrets import SecretIndex
 from filepact.fs.kernel import FileSync, most_watches
 from filepact.fs.locks import locked_by
 from filepact.fs.root import Root
-from filepact.fs.state import descendants, note_turns, open_state, turn_noted, whoami
+from filepact.fs.state import (
+    NAME,
+    descendants,
+    journal_in,
+    note_turns,
+    open_state,
+    read_note,
+    turn_noted,
+    whoami,
+)
 from filepact.store.sqlite import SqliteStore
 from filepact.workspace.audit import audit_log
 from filepact.workspace.documents import PROJECT_FILE, EncodingSettings, read_project_file
 from filepact.workspace.guard import Guard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Literal
 
     from filepact.config.settings import Settings
+    from filepact.domain.operation import StoreOptions
     from filepact.domain.policy import Policy
     from filepact.fs.audit_pipes import AuditPipes
     from filepact.fs.sandbox import SandboxMode
@@ -42,12 +55,17 @@ if TYPE_CHECKING:
 __all__ = [
     "OpenFolders",
     "descendants",
+    "journal_there",
+    "move_history",
+    "moved_from",
     "note_turns",
     "open_folders",
     "open_guard",
     "secret_places",
     "turn_noted",
 ]
+
+_LAST: Final = 50  # operations of which a folder that was moved is known by
 
 
 class OpenFolders:
@@ -256,3 +274,67 @@ def _secrets_in(home: str) -> SecretIndex:
         return decide(AccessRequest(home, path, "read"), policy()).verdict == "deny"
 
     return SecretIndex(home, is_secret)
+
+
+@contextmanager
+def journal_there(
+    state_dir: str, store: StoreOptions | None
+) -> Iterator[SqliteStore | PostgresStore | None]:
+    """The journal itself, without a workspace; None if there is none yet, and nothing is made."""
+    path = journal_in(state_dir)
+    if store is not None and read_note(state_dir, NAME):
+        from filepact.store.databases import open_database  # noqa: PLC0415 - few have one
+
+        opened: SqliteStore | PostgresStore = open_database(store, open_state(state_dir).name)
+    elif store is not None or path is None:
+        yield None
+        return
+    else:
+        opened = SqliteStore(path)
+    with closing(opened):
+        yield opened
+
+
+def moved_from(state_dir: str, store: StoreOptions | None, folder: str) -> tuple[str, int] | None:
+    """A folder with a history that is gone, and whose files lie in this one now; and how many operations it has.
+
+    Args:
+        state_dir: The state folder; nothing is made in it.
+        store: Where the journal is when it is not there.
+        folder: Absolute; where it has a history itself, nothing is looked for.
+    """
+    with journal_there(state_dir, store) as journal:
+        roots = () if journal is None else journal.roots()
+        if journal is None or folder in roots:
+            return None
+        for root in roots:
+            if os.path.lexists(root):
+                continue
+            found = journal.operations(root=root, limit=_LAST)
+            last: dict[str, bool] = {}
+            for change in (one for operation in found for one in operation.changes.changes):
+                if change.path.root == root:
+                    last.setdefault(change.path.path, change.after is not None)
+            left = [path for path, there in last.items() if there]
+            here = sum(os.path.lexists(f"{folder}/{path}") for path in left)
+            if left and 2 * here > len(left):
+                return root, len(journal.operations(root=root, limit=None))
+    return None
+
+
+def move_history(state_dir: str, store: StoreOptions | None, old: str, new: str) -> int:
+    """Have the history of a folder that was moved belong to where it lies now; how many operations it has.
+
+    Raises:
+        InvalidParamsError: It is still there, or both have a checkpoint of one name.
+        NotFoundError: It has no history.
+    """
+    if os.path.lexists(old):
+        raise InvalidParamsError(
+            f"{old} is still there, so its history stays with it",
+            hint="Name the folder as it was called before it was moved.",
+        )
+    with journal_there(state_dir, store) as journal:
+        if journal is None:
+            raise NotFoundError("there is no journal yet")
+        return journal.move_root(RootId(old), RootId(new))

@@ -431,6 +431,10 @@ class SqlStore:
         found = self._database.read(lambda tx: tx.all("SELECT path FROM root ORDER BY number"))
         return tuple(RootId(os.fsdecode(path)) for (path,) in found)
 
+    def move_root(self, old: RootId, new: RootId) -> int:
+        """Have what is known of a folder belong to where it lies now; see `upkeep.move_root`."""
+        return self._database.write(lambda tx: upkeep.move_root(tx, old, new), durable=True)
+
     def statistics(self) -> JournalStatistics:
         return upkeep.statistics(self._database)
 

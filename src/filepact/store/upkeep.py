@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from filepact.domain.document import RootId
 from filepact.domain.operation import JournalStatistics, PruneResult
-from filepact.errors import NoChangeError, PendingFullError, UserDeniedError
-from filepact.store.rows import from_text, missing, root_number, select_proposals, to_text
+from filepact.errors import (
+    InvalidParamsError,
+    NoChangeError,
+    NotFoundError,
+    PendingFullError,
+    UserDeniedError,
+)
+from filepact.store.rows import (
+    from_text,
+    missing,
+    root_number,
+    select_proposals,
+    to_path,
+    to_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -362,3 +376,46 @@ def _oldest(tx: Transaction) -> float | None:
         " ORDER BY seq LIMIT 1"
     )
     return float(row[0]) if row is not None else None
+
+
+_OF_ROOTS: Final = (
+    *("proposal_change", "operation_change", "operation_directory"),
+    *("checkpoint", "question", "session_approval"),
+)
+
+
+def move_root(tx: Transaction, old: RootId, new: RootId) -> int:
+    """Have all that is known of a folder, and of those in it, belong to where it lies now.
+
+    Returns:
+        How many operations changed something there, those that were done in the new place included.
+
+    Raises:
+        NotFoundError: Nothing is known of it.
+        InvalidParamsError: Both places have a checkpoint of one name.
+    """
+    rows = tx.all("SELECT number, path FROM root")
+    numbers = {from_text(path): int(number) for number, path in rows}
+    moved = [one for one in numbers if one == old or one.startswith(f"{old}/")]
+    if not moved:
+        raise NotFoundError(
+            f"nothing was done in {old}",
+            hint="`filepact status` names a folder that was moved here.",
+        )
+    for one in moved:
+        number, place = numbers[one], f"{new}{one[len(old) :]}"
+        here = numbers.get(place)
+        if here is not None:
+            same = "SELECT a.name FROM checkpoint a JOIN checkpoint b ON a.name = b.name"
+            both = tx.one(f"{same} WHERE a.root = ? AND b.root = ?", (number, here))
+            if both is not None:
+                raise InvalidParamsError(
+                    f"both folders have a checkpoint {from_text(both[0])!r}",
+                    hint="Nothing was changed. Their histories cannot be joined.",
+                )
+            for table in _OF_ROOTS:
+                tx.run(f"UPDATE {table} SET root = ? WHERE root = ?", (number, here))  # noqa: S608
+            tx.run("DELETE FROM root WHERE number = ?", (here,))
+        tx.run("UPDATE root SET path = ? WHERE number = ?", (to_path(RootId(place)), number))
+    count = "SELECT count(DISTINCT owner) FROM operation_change WHERE root = ?"
+    return int(tx.value(count, (numbers[moved[0]],)))
