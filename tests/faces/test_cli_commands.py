@@ -24,7 +24,7 @@ from filepact.faces.cli.screen import Terminal
 from filepact.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from tests.faces.command_line import CommandLine
+    from tests.faces.command_line import CommandLine, Said
 
 
 def app(cli: CommandLine) -> str:
@@ -210,7 +210,7 @@ def test_folders_are_made_and_files_moved_and_removed_from_where_one_stands(
     assert cli("rm", "deep").code == 0
     assert not (cli.root / "src" / "deep").exists()
     for _ in range(3):
-        assert cli("undo", "--unattended").code == 0
+        assert undo_own(cli).code == 0
     assert app(cli) == before
     assert not (cli.root / "src" / "deep").exists()
     assert cli("rm", "missing").code == 1
@@ -250,6 +250,15 @@ def test_paths_count_from_the_present_folder(
 
 
 # -- looking back -------------------------------------------------------------------------------
+
+
+def undo_own(cli: CommandLine) -> Said:
+    """Undo what a person did last, which has to be named, by the command that the refusal says."""
+    refusal = cli.json("undo", "--unattended", code=2)["error"]
+    assert refusal["code"] == "INVALID_PARAMS"
+    said = re.search(r"`filepact (undo \w+)`", refusal["hint"])
+    assert said
+    return cli(*said[1].split(), "--unattended")
 
 
 def test_the_log_of_nothing_says_so(cli: CommandLine) -> None:
@@ -364,12 +373,21 @@ def test_a_checkpoint_brings_everything_back(cli: CommandLine) -> None:
         "and again",
     ]
     assert cli("checkpoints").out.startswith("before it  ")
-    assert cli("restore", "before it", "--dry-run").code == 0
+    # All of that is the person's own, and stays unless they want it gone.
+    refusal = cli.json("restore", "--unattended", "before it", code=3)["error"]
+    assert "new.txt" in refusal["hint"]
+    assert cli("restore", "before it", "--dry-run", "--all").code == 0
     assert (cli.root / "new.txt").exists()
-    assert cli("restore", "--unattended", "before it").code == 0
+    answer = cli("restore", "--unattended", "before it", "--all")
+    assert answer.code == 0
     assert app(cli).startswith("port = 80")
     assert not (cli.root / "new.txt").exists()
-    assert cli("restore", "--unattended", "before it").code == 3
+    assert cli("restore", "--unattended", "before it", "--all").code == 3
+    # It says how to go forward again.
+    said = re.search(r"`filepact (redo \w+)`", answer.out)
+    assert said
+    assert cli(*said[1].split(), "--unattended").code == 0
+    assert (cli.root / "new.txt").exists()
     assert cli("restore", "--unattended", "never").code == 1
     assert cli("checkpoint", "a/b").code == 2
 
@@ -633,7 +651,10 @@ def test_what_came_past_the_doors_is_named_in_the_log_and_can_be_undone(cli: Com
     assert "was not kept" in cli("show", looked.lost.id).out
     assert cli.json("show", looked.lost.id)["added"] == 0
     assert "id_rsa" in cli("diff", looked.lost.id).out
-    assert cli.json("undo", "--unattended")["status"] == "applied"
+    undone = cli.json("undo", "--unattended", code=1)
+    assert undone["status"] == "applied"
+    [lost] = undone["left"]
+    assert (lost["path"], lost["bytes"], lost["lost"]) == ("id_rsa", 4, True)
     assert (cli.root / "src" / "app.py").read_text() != "other\n"
     assert cli.json("undo", "--unattended", looked.lost.id, code=1)["error"]["code"] == "NOT_FOUND"
 
@@ -667,7 +688,7 @@ def test_no_line_of_a_list_is_wider_than_the_terminal(
     for name in ("deep/" * 20 + "long.txt", "\u65e5\u672c" * 30 + ".txt"):
         assert cli("write", name, "--content", "x\n").code == 0
     assert cli("mv", "src/app.py", "deep/app.py").code == 0
-    assert cli("undo", "--unattended").code == 0
+    assert undo_own(cli).code == 0
     screen = Terminal(io.BytesIO(), terminal=True, colour=False, json=False)
     for words in (["log"], ["log", "--turns"], ["status"], ["pending"]):
         answer = main.execute([*words, "--root", str(cli.root)], screen)

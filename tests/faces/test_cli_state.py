@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -13,8 +14,11 @@ from typing import TYPE_CHECKING
 import apsw
 import pytest
 
+from filepact.app import open_workspace
 from filepact.domain.document import content_id
+from filepact.domain.operation import Actor, Session
 from filepact.faces.cli import doctor
+from tests.workspace.acting import write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -282,3 +286,47 @@ def test_a_damaged_journal_in_a_read_only_folder_is_not_repaired(
     assert cli.json("state", "repair", code=1)["error"]["code"] == "STATE_ERROR"
     levels = {(one["name"], one["level"]) for one in cli.json("doctor", code=1)["checks"]}
     assert {("state disk", "warn"), ("journal", "fail")} <= levels
+
+
+def test_a_folder_that_was_moved_keeps_its_history(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robot = Session("s", Actor("agent", "robot"))
+    with open_workspace([str(cli.root)], state_dir=str(cli.state)) as workspace:
+        write(workspace, robot, "made.txt", "1\n")
+        workspace.checkpoint("here")
+        write(workspace, robot, "made.txt", "2\n")
+    old, new = str(cli.root), tmp_path / "elsewhere"
+    refusal = cli.json("state", "move", old, code=2)["error"]
+    assert refusal["code"] == "INVALID_PARAMS"
+    cli.root.rename(new)
+    monkeypatch.chdir(new)
+    command = f"filepact state move {old}"
+    assert command in cli("log").out
+    assert command in cli.json("status")["moved"]
+    checks = json.loads(cli("doctor", "--json").out)["checks"]
+    assert [one["next"] for one in checks if one["name"] == "history" and command in one["next"]]
+    assert cli.json("state", "move", old)["operations"] == 2
+    assert cli.json("status")["moved"] is None
+    assert len(cli.json("log")["operations"]) == 2
+    assert cli.json("restore", "here", "--unattended")["status"] == "applied"
+    assert (new / "made.txt").read_text() == "1\n"
+    assert cli.json("state", "move", old, code=1)["error"]["code"] == "NOT_FOUND"
+    assert cli("audit", "verify").code in (0, 4)
+
+
+def test_what_was_done_in_both_places_is_one_history(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robot = Session("s", Actor("agent", "robot"))
+    with open_workspace([str(cli.root)], state_dir=str(cli.state)) as workspace:
+        write(workspace, robot, "made.txt", "1\n")
+    old, new = str(cli.root), tmp_path / "elsewhere"
+    cli.root.rename(new)
+    monkeypatch.chdir(new)
+    with open_workspace([str(new)], state_dir=str(cli.state)) as workspace:
+        write(workspace, robot, "made.txt", "2\n")
+    assert cli.json("state", "move", old)["operations"] == 2
+    for _ in range(2):
+        cli.json("undo", "--unattended")
+    assert not (new / "made.txt").exists()

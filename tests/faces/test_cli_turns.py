@@ -209,7 +209,8 @@ def test_restore_goes_to_before_an_operation(cli: CommandLine) -> None:
     assert cli.json("restore", "--unattended", "--before", second)["status"] == "applied"
     assert (cli.root / "a.txt").read_text() == "1\n"
     assert not (cli.root / "b.txt").exists()
-    for words in ((), ("name", "--before", second)):
-        assert (
-            cli.json("restore", "--unattended", *words, code=2)["error"]["code"] == "INVALID_PARAMS"
-        )
+    refusal = cli.json("restore", "--unattended", code=2)["error"]
+    assert refusal["code"] == "INVALID_PARAMS"
+    # With an operation, what else is said is a file.
+    refusal = cli.json("restore", "--unattended", "name", "--before", second, code=1)["error"]
+    assert refusal["code"] == "NOT_FOUND"

@@ -52,9 +52,15 @@ def test_a_program_decides_nothing_without_saying_that_it_is_meant_to(
     cli("checkpoint", "here")
     proposal = propose(cli, "new\n")
     cli("write", "other.txt", "--content", "x")
+    newest = cli.json("log")["operations"][0]["id"]
     if command == "redo":
-        cli("undo", "--unattended")
-    names = {"approve": [proposal], "reject": [proposal], "restore": ["here"]}.get(command, [])
+        cli("undo", "--unattended", newest)
+    names = {
+        "approve": [proposal],
+        "reject": [proposal],
+        "undo": [newest],
+        "restore": ["here", "--all"],
+    }.get(command, [])
     before = cli.json("log"), cli.json("pending"), sorted(os.listdir(cli.root))
     assert cli.json(command, *names, code=1)["error"]["code"] == "UNATTENDED"
     assert (cli.json("log"), cli.json("pending"), sorted(os.listdir(cli.root))) == before
@@ -109,11 +115,26 @@ def test_the_letter_with_which_all_ids_begin_decides_nothing(cli: CommandLine) -
     assert [one["id"] for one in cli.json("pending")["pending"]] == [proposal]
 
 
-def test_a_person_goes_back_without_a_question(cli: CommandLine) -> None:
-    cli("write", "other.txt", "--content", "x")
+def test_a_person_goes_back_without_a_question_from_what_the_last_session_did(
+    cli: CommandLine,
+) -> None:
+    cli("approve", "--unattended", propose(cli, "one\n"))
     code, shown = person("undo")
     assert code == 0
     assert QUESTION not in shown
+    assert not (cli.root / "proposed.txt").exists()
+
+
+def test_a_person_is_asked_before_their_own_work_goes_back(cli: CommandLine) -> None:
+    cli("write", "other.txt", "--content", "x")
+    code, shown = person("undo", types="n")
+    assert code == 3
+    asked = shown.partition(QUESTION)[0]
+    assert "1 file" in asked
+    assert "other.txt" in asked
+    assert all(len(line) <= 80 for line in asked.replace("\r", "").splitlines())
+    assert (cli.root / "other.txt").exists()
+    assert person("undo", types="y")[0] == 0
     assert not (cli.root / "other.txt").exists()
 
 

@@ -489,7 +489,7 @@ def test_a_dry_run_shows_what_a_write_does(cli: CommandLine) -> None:
 def test_files_of_the_project_change_as_one_operation_that_can_be_undone(cli: CommandLine) -> None:
     write(cli, "claude", "gemini", "--write")
     assert {".mcp.json", ".gemini"} <= set(os.listdir(cli.root))
-    cli("undo", "--unattended")
+    cli("undo", "--unattended", cli.json("log")["operations"][0]["id"])
     assert sorted(os.listdir(cli.root)) == [".env", "src", "windows.txt"]
 
 

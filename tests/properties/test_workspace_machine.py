@@ -172,10 +172,14 @@ class WorkspaceMachine(RuleBasedStateMachine):
                 self.workspace.restore(self.session, f"mark {number}")
             assert caught.value.code == "NO_CHANGE"
             return
+        now = self.past[-1]
         self.workspace.restore(self.session, f"mark {number}")
-        self.past.append(self.marks[number])
+        self.past[-1] = self.marks[number]
         self.note()
-        self.future.clear()
+        # It is an undo of all of it, which one redo takes back; what could be redone before still can.
+        self.workspace.redo(self.session)
+        self.past[-1] = now
+        self.note()
 
     @precondition(lambda self: len(self.past) > 1)
     @rule()

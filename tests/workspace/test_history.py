@@ -182,7 +182,9 @@ def test_restore_brings_back_a_checkpoint_as_one_operation(
     assert not (root / "new.txt").exists()
     assert len(receipt.files) == 3
     assert refused(lambda: workspace.restore(session, "before", dry_run=False)) == "NO_CHANGE"
-    workspace.undo(session, dry_run=False)
+    # To undo once more is to go further back; what is meant has to be said.
+    assert refused(lambda: workspace.undo(session)) == "INVALID_PARAMS"
+    workspace.redo(session)
     assert (root / "a.txt").read_text() == "AAA\n"
     assert not (root / "b.txt").exists()
 
@@ -211,7 +213,7 @@ def test_restore_keeps_what_a_person_wrote_before_later_changes_of_the_file(
     workspace.restore(session, "start")
     assert (root / "a.txt").read_text() == "1\n2\n3\n4\nfive by hand\n6\n7\n8\n9\n"
     assert refused(lambda: workspace.restore(session, "start")) == "NO_CHANGE"
-    workspace.undo(session, dry_run=False)
+    workspace.redo(session)
     assert (root / "a.txt").read_text() == "one\n2\n3\n4\nfive by hand\n6\n7\n8\nnine\n"
 
 

@@ -164,8 +164,9 @@ def test_all_that_is_said_has_to_hold(workspace: Workspace, root: Path) -> None:
     assert list(files(root)) == ["b", "src/c", "src/d"]
     undo(workspace, agent="other")
     assert list(files(root)) == ["b", "src/d"]
-    # Of what was taken back since then nothing is any more: all is as it was before that moment.
-    undo(workspace, since=at)
+    # What a person took back is theirs, and stays; if that goes too, all is as it was before that moment.
+    assert refused(lambda: undo(workspace, since=at)).code == "NO_CHANGE"
+    undo(workspace, since=at, everybody=True)
     assert list(files(root)) == ["b", "src/a", "src/c"]
 
 
@@ -232,7 +233,7 @@ def test_what_a_session_undid_itself_stays_undone_and_a_foreign_undo_is_taken_ba
 def test_a_redo_of_another_session_is_taken_back_with_it(workspace: Workspace, root: Path) -> None:
     write(workspace, ADA, "ada", "1\n")
     theirs = workspace.log(limit=1)[0].id
-    workspace.undo(ADA)
+    workspace.undo(ADA, theirs)
     workspace.redo(ROBOT)
     undo(workspace, session=ROBOT)
     assert files(root) == {}
@@ -244,9 +245,11 @@ def test_everything_goes_back_to_before_an_operation(workspace: Workspace, root:
     write(workspace, ROBOT, "a", "2\n")
     second = workspace.log(limit=1)[0].id
     write(workspace, OTHER, "b", "1\n")
-    workspace.restore_before(ADA, second)
+    # Two agents worked since then, and nobody said whose work is meant.
+    assert refused(lambda: undo(workspace, before=second)).code == "INVALID_PARAMS"
+    undo(workspace, before=second, everybody=True)
     assert files(root) == {"a": "1\n"}
-    assert refused(lambda: workspace.restore_before(ADA, "c0000")).code == "NOT_FOUND"
+    assert refused(lambda: undo(workspace, before="c0000")).code == "NOT_FOUND"
 
 
 def test_an_agent_takes_back_its_own_turn_and_no_other(workspace: Workspace, root: Path) -> None:

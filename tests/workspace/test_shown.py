@@ -10,6 +10,7 @@ from filepact.domain.document import RootId
 from filepact.errors import NoChangeError, NotAFileError, StaleFileError
 from filepact.workspace import receipt as receipts
 from filepact.workspace.buffers import Typed
+from filepact.workspace.selection import Selection
 from tests.workspace.acting import delete, write
 
 if TYPE_CHECKING:
@@ -166,4 +167,4 @@ def test_what_has_not_changed_since_is_not_restored(
     first = write(workspace, session, "a.txt", "one\n")
     workspace.undo(session, first.operation, dry_run=False)
     with pytest.raises(NoChangeError):
-        workspace.restore_before(session, str(first.operation))
+        workspace.undo_selected(session, Selection(before=str(first.operation)))

@@ -49,6 +49,9 @@ _NO_BYTES: Final = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852
 _UNREAD = "0" * 20
 """How the ids of unread contents begin; that a SHA-256 does so is never going to be seen."""
 
+_SIZED: Final = "512e512e"
+"""Follows where their size is known; twelve digits have it, and the rest tells them apart."""
+
 
 _MOST_CLEAN: Final = 4_096
 """Contents that are remembered to hold no private key."""
@@ -112,11 +115,16 @@ class Revision:
         return cls(_NO_BYTES, _FOLDER_MODE | mode & 0o777)
 
     @classmethod
-    def unread(cls, sign: str, mode: int) -> Revision:
-        """A state whose bytes were not read; ``sign`` distinguishes it from other such states."""
-        return cls(
-            _UNREAD + content_id(sign.encode("utf-8", "surrogatepass"))[len(_UNREAD) :], mode
-        )
+    def unread(cls, sign: str, mode: int, size: int | None = None) -> Revision:
+        """A state whose bytes were not read.
+
+        Args:
+            sign: Distinguishes it from other such states.
+            mode: As everywhere.
+            size: How many bytes there were, if that is known.
+        """
+        begins = _UNREAD if size is None else f"{_UNREAD}{_SIZED}{size:012x}"
+        return cls(begins + content_id(sign.encode("utf-8", "surrogatepass"))[len(begins) :], mode)
 
     @property
     def is_link(self) -> bool:
@@ -132,6 +140,14 @@ class Revision:
     def was_read(self) -> bool:
         """Whether the bytes were read, so that ``content`` is their SHA-256."""
         return not self.content.startswith(_UNREAD)
+
+    @property
+    def unread_size(self) -> int | None:
+        """How many bytes there were where they were not read, if that is known."""
+        begins = f"{_UNREAD}{_SIZED}"
+        if not self.content.startswith(begins):
+            return None
+        return int(self.content[len(begins) : len(begins) + 12], 16)
 
     @property
     def aside(self) -> Revision:

@@ -37,7 +37,7 @@ DECIDING: Final[Mapping[str, tuple[str, ...]]] = {
     "runs": ("--commit", "--discard"),
     "setup": ("--write", "--remove"),
     "config": ("edit",),
-    "state": ("repair",),
+    "state": ("repair", "move"),
     "store": ("migrate", "copy", "prune"),
     "guard": ("--stop",),
 }

@@ -276,8 +276,8 @@ class Approvals:
         every = {one.number for one in self.hunks(proposal, fine=fine)}
         versions = self._writer.versions()
         part = choose_hunks(proposal.changes, versions, accept, reject, fine=fine)
-        done = self._like(proposal, part.accepted) if part.accepted else None
-        rest = self._like(proposal, part.rest) if part.rest else None
+        done = self._part(proposal, part.accepted) if part.accepted else None
+        rest = self._part(proposal, part.rest) if part.rest else None
         told = [
             f"{_numbered(numbers)} {what}"
             for numbers, what in (
@@ -328,6 +328,13 @@ class Approvals:
                 hint="Approve or reject all of it.",
             )
         return proposal
+
+    def _part(self, proposal: Proposal, changes: ChangeSet) -> Proposal:
+        """A part of a proposal, which says where it is of fewer files."""
+        here, of = len(changes.changes), len(proposal.changes.changes)
+        return self._like(
+            proposal, changes, f" (only {here:,} of {of:,} files)" if here < of else ""
+        )
 
     def _like(self, proposal: Proposal, changes: ChangeSet, more: str = "") -> Proposal:
         return replace(

@@ -12,7 +12,7 @@ from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.deadline import FOREVER, Deadline
-from filepact.domain.operation import Actor, ChangeId, Proposal, Session, following
+from filepact.domain.operation import Actor, ChangeId, Proposal, Session, following, who
 from filepact.errors import (
     FilepactError,
     InvalidParamsError,
@@ -25,7 +25,7 @@ from filepact.workspace.commit import refused_files
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.pending import check_free
 from filepact.workspace.rebase import together
-from filepact.workspace.receipt import Receipt, done_receipt
+from filepact.workspace.receipt import Receipt, SkippedFile, done_receipt
 from filepact.workspace.selection import Selection
 from filepact.workspace.undo_plan import plan_redo, plan_selection, plan_undo
 
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from filepact.workspace.undo_plan import UndoChange
     from filepact.workspace.writer import ChangeWriter
 
+    Agrees = Callable[[UndoChange], bool]
+    """Asks a person whether a plan that is in doubt is what they mean."""
+
 
 __all__ = [
     "SessionHistory",
@@ -52,6 +55,7 @@ __all__ = [
 
 _STEP: Final = 0.2
 _DECIDED: Final = 10
+_FAR: Final = 20  # operations that are named as a way on
 
 
 class SessionLimit:
@@ -81,12 +85,14 @@ class UndoExecutor:
     def __init__(
         self,
         guard: Guard,
+        store: JournalStore,
         waiting: PendingProposals,
         *,
         fitting: Rebase,
         writer: ChangeWriter,
     ) -> None:
         self._guard = guard
+        self._store = store
         self._waiting = waiting
         self._fitting = fitting
         self._writer = writer
@@ -138,6 +144,7 @@ class UndoExecutor:
         dry_run: bool,
         rule: str = "",
         partly: bool = False,
+        agrees: Agrees | None = None,
     ) -> Receipt:
         """Carry out what was planned, or only show it; where rules want a person's word, it waits.
 
@@ -148,30 +155,51 @@ class UndoExecutor:
             dry_run: Whether it is only shown.
             rule: What wants a person's word, if anything does.
             partly: Whether files that cannot go back are left, and the others go.
+            agrees: Asks a person where the plan is in doubt; None where nobody can be asked.
+
+        Raises:
+            InvalidParamsError: The plan is in doubt, and nobody can be asked.
+            NoChangeError: The person said no, or nothing is to be done.
         """
-        proposal = replace(
-            new_proposal(session, plan.kind, plan.summary, plan.changes),
-            rule=rule,
-            kind=plan.kind,
-            target=plan.target,
-        )
-        conflicts = dict(plan.unable)
+        if plan.doubt and not dry_run:
+            if agrees is not None and not agrees(plan):
+                raise NoChangeError("nothing was done: you did not agree")
+            if agrees is None and plan.way:
+                raise InvalidParamsError(plan.doubt, hint=plan.way)
+        conflicts: dict[WorkspacePath, FilepactError] = {}
         files = len(plan.unable) + len(plan.changes.changes)
         for change in plan.changes.changes:
             try:
                 self._permit(change)
             except PathBlockedError as error:
                 conflicts[change.path] = error
-        plan = plan.without(conflicts)
+        whole, plan = plan, plan.without(conflicts)
+        if not plan.changes and not conflicts:
+            raise together(dict(plan.unable), files)
         self._guard.check_together(plan.changes, agent=session.agent)
         with self._fitting.locked(plan.changes.paths):
+            again: ChangeId | None = None
             while True:
-                fitted = self._fit(plan, session, deadline, conflicts, files=files, partly=partly)
-                proposal = replace(
-                    proposal, target=plan.target_without(conflicts), changes=fitted.changes
+                fitted = self._fit(
+                    plan, whole, session, deadline, conflicts, files=files, partly=partly
                 )
+                part = whole.in_part([*conflicts])
+                left = [
+                    _left(self._writer.show(path), one, lost=lost)
+                    for some, lost in ((conflicts, False), (part.unable, True))
+                    for path, one in some.items()
+                ]
+                said = (f"left as it is: {one.reason}" for one in left)
+                fitted = replace(fitted, notes=(*part.notes, *fitted.notes, *said))
+                proposal = replace(
+                    new_proposal(session, whole.tool or whole.kind, part.summary, fitted.changes),
+                    rule=rule,
+                    kind=part.kind,
+                    target=part.target_without([*conflicts, *part.unable]),
+                )
+                proposal = replace(proposal, id=again or proposal.id)
                 try:
-                    return self._do(proposal, fitted, plan.notes, deadline, dry_run=dry_run)
+                    receipt = self._do(proposal, fitted, deadline, dry_run=dry_run)
                 except FilepactError as error:
                     refused = refused_files(error, fitted.changes)
                     if not refused or refused.keys() <= conflicts.keys():
@@ -181,11 +209,14 @@ class UndoExecutor:
                         path: type(error)(why, hint=error.hint, path=path.path)
                         for path, why in refused.items()
                     }
-                    proposal = replace(proposal, id=ChangeId(following(proposal.id)))
+                    again = ChangeId(following(proposal.id))
+                else:
+                    return replace(receipt, left=tuple(left))
 
     def _fit(
         self,
         plan: UndoChange,
+        whole: UndoChange,
         session: Session,
         deadline: Deadline,
         conflicts: Conflicts,
@@ -200,48 +231,91 @@ class UndoExecutor:
         """
         try:
             hides = self._writer.hides(session if session.agent else None)
-            fitted = self._fitting.fit_all(
-                (plan.changes, *plan.earlier), hides, deadline, conflicts
-            )
+            steps = (plan.changes, *plan.earlier)
+            fitted = self._fitting.fit_all(steps, hides, deadline, conflicts)
         except NoChangeError:
             if conflicts:
-                raise together(conflicts, files) from None
+                raise self._refusal(whole, conflicts, files, session) from None
             raise
-        if not conflicts:
-            return fitted
-        if not partly and not self._fitting.are_bookkeeping(plan.changes, conflicts):
-            raise together(conflicts, files)
-        left = [f"left as it is: {_line(one.message)}" for one in conflicts.values()]
-        return replace(fitted, notes=(*fitted.notes, *left))
+        left_alone = partly or self._fitting.are_bookkeeping(plan.changes, conflicts)
+        if conflicts and not left_alone:
+            raise self._refusal(whole, conflicts, files, session)
+        return fitted
 
     def _do(
-        self,
-        proposal: Proposal,
-        fitted: RebaseResult,
-        notes: tuple[str, ...],
-        deadline: Deadline,
-        *,
-        dry_run: bool,
+        self, proposal: Proposal, fitted: RebaseResult, deadline: Deadline, *, dry_run: bool
     ) -> Receipt:
         """Carry out what fits, or show it, or have it wait."""
         reader = proposal.session if proposal.session.agent else None
         versions = self._writer.versions(fitted.contents.__getitem__)
         shown = self._writer.shown(fitted.changes, versions, reader, deadline)
         deadline.check()
-        said = (*fitted.notes, *notes)
-        receipt = Receipt(None, "preview", proposal.summary, shown.files, shown.diff, said)
+        receipt = Receipt(None, "preview", proposal.summary, shown.files, shown.diff, fitted.notes)
         if dry_run:
             return receipt
         if proposal.rule:
             self._waiting.propose(proposal, fitted.contents)
             return replace(receipt, operation=proposal.id, status="pending", rule=proposal.rule)
-        return done_receipt(self._writer.write(proposal, fitted, shown, versions), shown, notes)
+        return done_receipt(self._writer.write(proposal, fitted, shown, versions), shown)
+
+    def _refusal(
+        self, plan: UndoChange, conflicts: Conflicts, files: int, session: Session
+    ) -> FilepactError:
+        """One refusal for all files that cannot go back, with the way on that there is."""
+        if session.agent:
+            return together(conflicts, files)
+        ways: list[str] = []
+        between = self._between(plan, conflicts)
+        if between:
+            named = between[: -_DECIDED - 1 : -1]
+            said = ", ".join(
+                f"{one.id} ({who(one.session.actor)}, {_span(one.created - plan.operations[-1].created)} later)"
+                for one in named
+            )
+            more = f" and {len(between) - len(named):,} more" if len(between) > len(named) else ""
+            ways.append(f"Changed since by {said}{more}.")
+            ids = [str(one.id) for one in (*plan.operations, *between)]
+            if self._fits(plan, ids, conflicts):
+                ways.append(f"`filepact undo {' '.join(ids)}` takes all of that back together.")
+        if len(conflicts) < files:
+            others = files - len(conflicts)
+            ways.append(f"`--partly` changes the other {others:,} and leaves these alone.")
+        verb = "brought back" if plan.kind == "redo" else "taken back"
+        return together(conflicts, files, " ".join(ways), verb)
+
+    def _between(self, plan: UndoChange, conflicts: Conflicts) -> list[Operation]:
+        """What changed the files since and is in force, oldest first."""
+        if not plan.operations:
+            return []
+        store, ours = self._store, {one.id for one in plan.operations}
+        found: dict[ChangeId, Operation] = {}
+        for path in conflicts:
+            of = [one.seq for one in plan.operations if path in one.changes.paths]
+            for one in store.operations(
+                root=path.root, path=path.path, after_seq=min(of, default=0), limit=_FAR
+            ):
+                changed = one.was_done and one.undone_by is None and path in one.changes.paths
+                if changed and one.id not in ours and one.kind in ("change", "restore"):
+                    found[one.id] = one
+        return sorted(found.values(), key=lambda one: one.seq)
+
+    def _fits(self, plan: UndoChange, ids: list[str], conflicts: Conflicts) -> bool:
+        """Whether some operations, taken back together, leave none of the conflicts."""
+        if plan.kind == "redo" or len(ids) > _FAR:
+            return False
+        try:
+            roots = tuple({path.root for path in conflicts})
+            both = plan_selection(self._store, roots, Selection(tuple(ids)))
+            still: Conflicts = {}
+            self._fitting.fit_all((both.changes, *both.earlier), _hides_nothing, FOREVER, still)
+        except FilepactError:
+            return False
+        return not still
 
     def take_back(
         self,
         of: Operation,
         rules: Mapping[WorkspacePath, Rule],
-        store: JournalStore,
         roots: Sequence[RootId],
     ) -> tuple[dict[ChangeId, Literal["approve", "redo"]], list[WorkspacePath]]:
         """Take back, for a person who wants it so, what a program did without their word.
@@ -252,7 +326,6 @@ class UndoExecutor:
         Args:
             of: What changed the files.
             rules: Those of its files that go back, with the rule that is against each.
-            store: The journal.
             roots: The folders in use.
 
         Returns:
@@ -267,7 +340,7 @@ class UndoExecutor:
             if not some:
                 continue
             places = tuple((path.root, path.path) for path in some)
-            plan = plan_selection(store, roots, Selection((of.id,), places=places))
+            plan = plan_selection(self._store, roots, Selection((of.id,), places=places))
             try:
                 done = self.carry_out(plan, by, dry_run=False, partly=True)
             except FilepactError:
@@ -281,15 +354,29 @@ class UndoExecutor:
                 rule = ", ".join(dict.fromkeys(some.values()))
                 # Where no more may wait, the undo is what they can decide about.
                 with suppress(FilepactError):
-                    again = plan_redo(store, roots, undo)
+                    again = plan_redo(self._store, roots, undo)
                     waits = self.carry_out(again, of.session, dry_run=False, rule=rule)
                     ids = {ChangeId(waits.operation or ""): "approve"}
         return ids, left
 
 
-def _line(message: str) -> str:
-    """The first line of a message, whose other lines show what differs."""
-    return message.partition("\n")[0]
+def _left(shown: str, why: FilepactError, *, lost: bool = False) -> SkippedFile:
+    """A file that stays, with the first line of the reason, whose other lines show what differs."""
+    taken = why.details.get("bytes")
+    size = taken if isinstance(taken, int) else None
+    return SkippedFile(shown, why.message.partition("\n")[0], size, lost=lost)
+
+
+def _hides_nothing(_path: WorkspacePath, _held: object) -> bool:
+    return False
+
+
+def _span(seconds: float) -> str:
+    """How long something took, in its largest unit."""
+    for unit, letter in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= unit:
+            return f"{seconds // unit:.0f} {letter}"
+    return f"{max(seconds, 0):.0f} s"
 
 
 def _not_known() -> str:

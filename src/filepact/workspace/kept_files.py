@@ -615,7 +615,7 @@ def unread(state: FileState | None) -> Revision | None:
     if state.stamp is None:
         return Revision.unread("reported", 0o600)
     sign = " ".join(map(str, state.stamp))
-    return Revision.unread(sign, state.stamp.permissions)
+    return Revision.unread(sign, state.stamp.permissions, state.stamp.size)
 
 
 def some_names(names: Sequence[str], most: int = 5) -> str:

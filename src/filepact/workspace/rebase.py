@@ -376,34 +376,48 @@ def _revision(document: Document | None) -> Revision | None:
     return None if document is None else document.revision
 
 
-def not_kept(shown: str) -> NotFoundError:
-    """The refusal for a file whose other state nobody can bring back."""
+def not_kept(shown: str, change: FileChange | None = None) -> NotFoundError:
+    """The refusal for a file whose other state nobody can bring back.
+
+    Args:
+        shown: Its name.
+        change: What became of it, if it is known; the details have the size of what is lost, in bytes.
+    """
+    lost = change and (change.before or change.after)
+    taken = lost.unread_size if lost else None
     return NotFoundError(
-        f"{shown}: what the file held is not in the journal, so it cannot be brought back",
+        f"{shown}{'' if taken is None else f' ({taken:,} bytes)'}: what the file held is not in the "
+        "journal, so it cannot be brought back",
         hint="Nothing was changed. Other operations can be taken back by their ids.",
         path=shown,
+        bytes=taken,
     )
 
 
-def together(conflicts: Conflicts, files: int) -> FilepactError:
+def together(
+    conflicts: Conflicts, files: int, way: str = "", verb: str = "taken back"
+) -> FilepactError:
     """One refusal for all files that cannot be changed, of their own kind if they have one.
 
     Args:
         conflicts: At least one of them.
         files: How many files were to be changed in all.
+        way: What may be done instead, in whole sentences; empty for what the errors say themselves.
+        verb: What they cannot be.
     """
     errors = list(conflicts.values())
     if files == 1:
-        return errors[0]
-    hint = "Nothing was changed."
-    if len(errors) < files:
-        hint += f" `--partly` changes the other {files - len(errors):,} and leaves these alone."
+        one = errors[0]
+        if not way:
+            return one
+        return type(one)(one.message, hint=f"Nothing was changed. {way}", **one.details)
+    hint = f"Nothing was changed. {way}".rstrip()
     said = "\n".join(error.message for error in errors[:_CONFLICTS])
     more = len(errors) - _CONFLICTS
     kinds = {type(error) for error in errors}
     kind = kinds.pop() if len(kinds) == 1 else StaleFileError
     return kind(
-        f"{len(errors):,} of {files:,} files cannot be taken back:\n{said}"
+        f"{len(errors):,} of {files:,} files cannot be {verb}:\n{said}"
         + (f"\nand {more:,} more" if more > 0 else ""),
         hint=hint,
         conflicts=tuple(

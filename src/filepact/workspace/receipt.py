@@ -34,6 +34,7 @@ __all__ = [
     "FileTexts",
     "Hides",
     "Receipt",
+    "SkippedFile",
     "Status",
     "done_receipt",
     "origins",
@@ -80,6 +81,23 @@ class FileReport:
 
 
 @dataclass(frozen=True, slots=True)
+class SkippedFile:
+    """A file that was to go back and stays.
+
+    Attributes:
+        path: As it is shown.
+        reason: Why, in one line.
+        bytes: How many bytes are lost, if that is known.
+        lost: Whether nobody can bring it back, since what it held was not kept.
+    """
+
+    path: str
+    reason: str
+    bytes: int | None = None
+    lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """The answer to a change.
 
@@ -94,6 +112,7 @@ class Receipt:
             where they did not, a note says what is missing.
         present: Of an applied change, whether each of its files is there now; nothing of what is in
             them, which the session may not be allowed to know.
+        left: Of going back, the files that were to go too and stay as they are.
     """
 
     operation: str | None
@@ -106,6 +125,7 @@ class Receipt:
     step: str = ""
     confirmed: bool = True
     present: tuple[tuple[WorkspacePath, bool], ...] = ()
+    left: tuple[SkippedFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,12 @@
-"""Which operations are meant: by turn, session, agent, time, file or id, and which of them are in force."""
+"""Which operations are meant: by turn, session, agent, time, file or id, and which of them are in force.
+
+Whose work goes back is decided here, by one rule for every way back (`whose`): an agent's does, and what a
+person did, or nobody is known to have done, stays unless it is named.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.operation import (
     BY_EDITOR,
@@ -28,16 +32,22 @@ __all__ = [
     "Place",
     "Selection",
     "Turns",
+    "Whose",
     "effective",
     "is_in",
     "is_in_force",
+    "is_passing",
     "known_author",
     "left_beside",
+    "left_by",
+    "lost_with",
     "newest_first",
     "operations_on",
     "partly_gone",
+    "same_work",
     "select",
     "turns_on",
+    "whose",
 ]
 
 Place = tuple["RootId", str]
@@ -52,10 +62,15 @@ NEWEST: Final = "newest"
 
 _NAMED: Final = 3  # turns that an error names
 _LEAST: Final = 4  # characters of a turn's name that stand for it
-_PEOPLES: Final = frozenset({BY_EDITOR, BY_NOBODY, BY_SEVERAL, FROM_ELSEWHERE, UNOBSERVED})
-"""What somebody typed in their own editor, did while no agent was at work, or did elsewhere, and what any of
-several agents did: not taken back unless it is named."""
-_NOBODYS: Final = frozenset({BY_NOBODY, BY_SEVERAL, UNOBSERVED})
+Whose = Literal["agent", "person", "nobody"]
+"""Whose work an operation is.
+
+``agent``: an agent's, or a program's that works through filepact.  ``person``: what a person typed in an editor,
+did by a command of their own, or took back and brought back.  ``nobody``: what was seen on the disk and nobody
+is known to have done, or any of several agents, or came from others who share the folder: in doubt a person's.
+"""
+
+_NOBODYS: Final = frozenset({BY_NOBODY, BY_SEVERAL, FROM_ELSEWHERE, UNOBSERVED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +83,9 @@ class Selection:
         session: By this session, or another of its actor in the same conversation.
         agent: By agents of this name.
         since: Begun then or later, in seconds since the epoch.
+        checkpoint: Done after this checkpoint of the first root was set, in that root.
+        before: This operation, by its id or the beginning of it, and what was done after it.
+        everybody: Whether what is selected by time alone has what `whose` leaves out, too.
         places: Only what was done to these files, or beneath these folders: each as its root and the
             path beneath it.  If nothing else is said, what was done to each of them last.
     """
@@ -77,19 +95,41 @@ class Selection:
     session: Session | None = None
     agent: str = ""
     since: float | None = None
+    checkpoint: str = ""
+    before: str = ""
+    everybody: bool = False
     places: tuple[Place, ...] = ()
 
     @property
     def only_places(self) -> bool:
         """Whether nothing but places is said."""
-        said = self.ids or self.turn or self.session or self.agent or self.since is not None
-        return bool(self.places and not said)
+        return bool(self.places) and not (self.names_work or self.by_time)
+
+    @property
+    def names_work(self) -> bool:
+        """Whether it says whose work is meant, or which."""
+        return bool(self.ids or self.turn or self.session or self.agent)
+
+    @property
+    def by_time(self) -> bool:
+        """Whether it says since when."""
+        return self.since is not None or bool(self.checkpoint or self.before)
 
     def matches(self, operation: Operation) -> bool:
         """Whether an operation is of the agent and the time that are meant."""
         actor = operation.session.actor
         by = not self.agent or (actor.kind == "agent" and actor.name == self.agent)
         return by and (self.since is None or operation.created >= self.since)
+
+    def place_in(self, store: JournalStore, roots: Sequence[RootId]) -> int:
+        """The place in the journal after which it begins; 0 for all of it.
+
+        Raises:
+            NotFoundError: There is no such checkpoint or operation.
+        """
+        if self.checkpoint:
+            return store.checkpoint(self.checkpoint, roots[0]).seq
+        return store.operation(self.before).seq - 1 if self.before else 0
 
 
 def operations_on(
@@ -143,14 +183,45 @@ def turns_on(
     return [(numbers.get(turn), operations) for (turn, _), operations in groups.items()]
 
 
+def whose(operation: Operation) -> Whose:
+    """Whose work it is; where that is not known for certain, it is not an agent's."""
+    if operation.tool in _NOBODYS or operation.is_anybodys:
+        return "nobody"
+    actor = operation.session.actor
+    # Going back is not work of a program: who started the program decided it.
+    own = operation.kind != "change" and actor.kind == "program"
+    return "person" if own or actor.kind == "person" or operation.tool == BY_EDITOR else "agent"
+
+
+def is_passing(operation: Operation) -> bool:
+    """Whether it is a save that only was noticed, which is not taken back unless it is named."""
+    return operation.tool == BY_EDITOR or operation.tool in _NOBODYS
+
+
 def is_in_force(operation: Operation) -> bool:
-    """Whether it is a change that can be taken back, and was not a person's own."""
+    """Whether it is a change that can be taken back, and did not only pass by."""
     return (
         operation.kind in ("change", "restore")
-        and operation.tool not in _PEOPLES
+        and not is_passing(operation)
         and operation.was_done
         and operation.undone_by is None
     )
+
+
+def same_work(one: Operation, other: Operation) -> bool:
+    """Whether two operations are of one session, or were done for one request."""
+    first, second = one.session, other.session
+    return first.id == second.id or (first.turn == second.turn != "")
+
+
+def lost_with(store: JournalStore, operation: Operation) -> Operation | None:
+    """What the same call did and cannot be brought back, if anything."""
+    for one in store.operations(before_seq=operation.seq, limit=1):
+        together = one.seq == operation.seq - 1 and one.session == operation.session
+        lost = not any(change.retraceable for change in one.changes.changes)
+        if together and lost and (one.tool, one.was_done) == (operation.tool, True):
+            return one
+    return None
 
 
 def known_author(operation: Operation) -> Operation:
@@ -208,8 +279,11 @@ def select(
             # Whatever name its calls of our tools come under: a turn is one agent's.
             selection = replace(selection, agent="")
         chosen = [one for one in among if one.was_done and selection.matches(one)]
-        if selection.places:
-            places = {one.id: selection.places for one in chosen}
+        within = selection.places
+        if selection.checkpoint and not within:
+            within = ((roots[0], "."),)
+        if within:
+            places = {one.id: within for one in chosen}
     return sorted(chosen, key=lambda operation: operation.seq), places
 
 
@@ -225,20 +299,50 @@ def _candidates(
             for one in {operation.id: operation for operation in named}.values()
             if turn in ("", one.session.turn) and (mates is None or one.session.id in mates)
         ]
-    inside = frozenset(roots)
+    inside, after = frozenset(roots), selection.place_in(store, roots)
+    itself = after + 1 if selection.before else -1
     if turn or selection.session is not None:
+        of = store.operations(turn=turn or None, session=selection.session, limit=None)
         return [
             one
-            for one in store.operations(turn=turn or None, session=selection.session, limit=None)
-            if any(path.root in inside for path in one.changes.paths)
+            for one in of
+            if one.seq > after and any(path.root in inside for path in one.changes.paths)
         ]
-    found: list[Operation] = []
-    for operation in newest_first(store, inside):
-        if selection.since is not None and operation.created < selection.since:
-            break
-        if operation.tool not in _PEOPLES:
-            found.append(operation)
-    return found
+    return [
+        one
+        for one in _since(store, inside, selection.since, after)
+        if selection.everybody or whose(one) == "agent" or one.seq == itself
+    ]
+
+
+def left_by(store: JournalStore, roots: Sequence[RootId], selection: Selection) -> list[Operation]:
+    """What was done in the time that is meant, is in force, and stays since nobody named it; newest first."""
+    if selection.names_work or selection.everybody or not selection.by_time:
+        return []
+    after = selection.place_in(store, roots)
+    return [
+        one
+        for one in _since(store, frozenset(roots), selection.since, after)
+        if one.was_done
+        and one.undone_by is None
+        and one.kind in ("change", "restore")
+        and whose(one) != "agent"
+        and not (selection.before and one.seq == after + 1)
+        and (
+            not selection.places
+            or any(is_in(path, at) for path in one.changes.paths for at in selection.places)
+        )
+    ]
+
+
+def _since(
+    store: JournalStore, roots: frozenset[RootId], since: float | None, after: int
+) -> Iterable[Operation]:
+    """What was done in some roots from a time on, or after a place in the journal, newest first."""
+    for operation in newest_first(store, roots):
+        if operation.seq <= after or (since is not None and operation.created < since):
+            return
+        yield operation
 
 
 def _turn_named(store: JournalStore, roots: Sequence[RootId], selection: Selection) -> str:

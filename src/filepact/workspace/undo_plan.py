@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import same_state
-from filepact.domain.operation import BY_SEVERAL, PARTLY, Checkpoint
+from filepact.domain.operation import BY_SEVERAL, PARTLY, Checkpoint, who
 from filepact.errors import InvalidParamsError, NoChangeError
 from filepact.values import dataclass, field, replace
 from filepact.workspace.rebase import not_kept
@@ -21,11 +21,16 @@ from filepact.workspace.selection import (
     effective,
     is_in,
     is_in_force,
+    is_passing,
     known_author,
     left_beside,
+    left_by,
+    lost_with,
     newest_first,
     partly_gone,
+    same_work,
     select,
+    whose,
 )
 
 if TYPE_CHECKING:
@@ -42,11 +47,12 @@ __all__ = [
     "add_checkpoint",
     "net_changes",
     "plan_redo",
-    "plan_restore",
-    "plan_restore_before",
     "plan_selection",
     "plan_undo",
 ]
+
+RESTORE: Final = "restore"
+"""The tool of an undo that goes back to a checkpoint, or to before an operation."""
 
 _NAMED: Final = 3  # operations that a summary names
 
@@ -73,8 +79,12 @@ class UndoChange:
         target: The operations that are taken back, or the checkpoint's name, as the journal has it.
         earlier: What goes back after `changes`, of the same files, newest first: somebody else wrote
             in between, and that stays.
-        unable: Files that cannot be taken back, with the reason.
-        notes: What was done meanwhile, and stays.
+        unable: Files that cannot be brought back, with the reason; they keep nothing else from going back.
+        operations: What goes back, oldest first.
+        tool: As the journal names the command; empty for the kind.
+        doubt: Why a person is asked before it is done; empty where what is meant is plain.
+        way: How it is said so that it is plain, for who cannot be asked; empty if it is done unasked.
+        notes: What the answer says besides.
     """
 
     kind: OperationKind
@@ -84,7 +94,19 @@ class UndoChange:
     earlier: tuple[ChangeSet, ...] = ()
     unable: Mapping[WorkspacePath, FilepactError] = field(default_factory=dict)
     parts: tuple[_Part, ...] = ()
+    operations: tuple[Operation, ...] = ()
+    tool: str = ""
+    doubt: str = ""
+    way: str = ""
     notes: tuple[str, ...] = ()
+
+    def in_part(self, left: Collection[WorkspacePath]) -> UndoChange:
+        """The same but for some files; of a redo, a new change, so that the undo stays in force."""
+        if self.kind != "redo" or not left:
+            return self.without(left)
+        return replace(
+            self.without(left), kind="change", target="", summary=f"{self.summary}, in part"
+        )
 
     def without(self, left: Collection[WorkspacePath]) -> UndoChange:
         """The same but for some files."""
@@ -121,10 +143,11 @@ def plan_undo(store: JournalStore, roots: Iterable[RootId], change_id: str | Non
     """Plan to take back one operation: the one named, else the newest that is in force.
 
     An undo that is named is taken back by a redo; a redo that is named is undone by undoing what
-    it brought back.
+    it brought back.  What the same call did and cannot be brought back is named in the plan.
     """
+    doubt = way = ""
     if change_id is None:
-        operation = _newest_in_force(store, frozenset(roots))
+        operation, doubt, way = _newest_in_force(store, frozenset(roots))
     else:
         operation = store.operation(change_id)
     if operation.kind == "undo":
@@ -144,13 +167,22 @@ def plan_undo(store: JournalStore, roots: Iterable[RootId], change_id: str | Non
             f"{operation.id} is already undone, by {operation.undone_by}",
             hint=f"Redo {operation.id} to bring it back.",
         )
-    return _plan([operation], [operation], {}, store)
+    lost = lost_with(store, operation)
+    taken = [operation] if lost is None else [lost, operation]
+    plan = _plan(taken, taken, {}, store)
+    return replace(plan, summary=f"undo {_named([operation], 1)}", doubt=doubt, way=way)
 
 
-def plan_redo(store: JournalStore, roots: Iterable[RootId], change_id: str | None) -> UndoChange:
+def plan_redo(
+    store: JournalStore,
+    roots: Iterable[RootId],
+    change_id: str | None,
+    places: Sequence[Place] = (),
+) -> UndoChange:
     """Plan to bring back what was undone: the operation or undo named, else the last undo.
 
-    Without a name, only undos after the last new change count, as in an editor.
+    Without a name, only undos after the last new change count, as in an editor; a save of a person
+    is none.  Of some places alone it is a new change, and the undo stays in force.
     """
     if change_id is None:
         undo = _last_undo(store, frozenset(roots))
@@ -167,23 +199,63 @@ def plan_redo(store: JournalStore, roots: Iterable[RootId], change_id: str | Non
         raise NoChangeError(f"{undo.id} was already redone, by {undo.undone_by}")
     originals = [store.operation(one) for one in list(undo.taken_back)[: _NAMED + 1]]
     said = _named(originals, len(undo.taken_back))
-    return UndoChange("redo", undo.id, f"redo {said}", undo.changes.inverse())
+    plan = UndoChange("redo", undo.id, f"redo {said}", undo.changes.inverse(), operations=(undo,))
+    if places:
+        outside = [path for path in undo.changes.paths if not any(is_in(path, at) for at in places)]
+        if len(outside) == len(undo.changes.paths):
+            raise NoChangeError(
+                f"{undo.id} took nothing back there",
+                hint=f"`filepact show {undo.id}` lists its files.",
+            )
+        plan = plan.in_part(outside)
+    return plan
 
 
-def _newest_in_force(store: JournalStore, roots: frozenset[RootId]) -> Operation:
+def _newest_in_force(store: JournalStore, roots: frozenset[RootId]) -> tuple[Operation, str, str]:
+    """The newest operation that can be taken back, with what speaks against it, and how to name it."""
+    newest = last = lost = None
+    gone: set[tuple[str, WorkspacePath]] = set()
     for operation in newest_first(store, roots):
+        gone |= partly_gone(operation)
+        if operation.was_done and not is_passing(operation):
+            last = last or operation
+        if operation.kind == "change" and operation.was_done and whose(operation) == "agent":
+            newest = newest or operation
         # A redo is not a candidate: what it brought back is in force again and is.  Nor is what
-        # somebody typed in their own editor: that is not taken back unless it is named.
-        if is_in_force(operation) and all(
-            change.retraceable for change in operation.changes.changes
-        ):
-            return known_author(operation)
+        # only passed by: that is not taken back unless it is named.
+        left = [one for one in operation.changes.changes if (operation.id, one.path) not in gone]
+        if not left or not is_in_force(operation):
+            continue
+        if not any(change.retraceable for change in left):
+            # What has another half is told of with that.
+            half = store.operations(after_seq=operation.seq, limit=1, newest_first=False)
+            if not (half and lost_with(store, half[0]) is not None) and left == [
+                *operation.changes.changes
+            ]:
+                lost = lost or operation
+            continue
+        known_author(operation)
+        said = f"{operation.id} ({operation.summary})"
+        doubt, way = "", f"`filepact undo {operation.id}` takes it back."
+        if lost is not None:
+            doubt = f"the last change, {lost.id}, cannot be brought back ({lost.summary}); before it was {said}"
+        elif last is not None and (last.kind, last.tool) == ("undo", RESTORE):
+            doubt = f"the last was {last.id} ({last.summary}), and {said} is older"
+            way = f"`filepact redo {last.id}` goes forward again, `filepact undo {operation.id}` further back."
+        elif whose(operation) == "person":
+            doubt = f"the last change is a person's own: {said}"
+        elif newest is not None and not same_work(newest, operation):
+            doubt = f"nothing of the last session's work is in force; {said} is of another one"
+        return operation, doubt, way
+    if lost is not None:
+        path = lost.changes.changes[0]
+        raise not_kept(path.path.path, path)
     raise NoChangeError("there is nothing to undo here", hint="`filepact log` shows what happened.")
 
 
 def _last_undo(store: JournalStore, roots: frozenset[RootId]) -> Operation:
     for operation in newest_first(store, roots):
-        if not operation.was_done:
+        if not operation.was_done or is_passing(operation):
             continue
         if operation.kind in ("change", "restore"):
             break
@@ -204,27 +276,39 @@ def plan_selection(
     """Plan to take back all that is selected and in force, as one change.
 
     What was undone before stays undone, and an undo that is selected without what it took back is
-    taken back itself.
+    taken back itself.  What a time alone selects is what agents did; the rest is named in the plan.
 
     Raises:
         NoChangeError: Nothing of it is in force.
-        NotFoundError: There is no such operation or turn.
+        NotFoundError: There is no such operation, checkpoint or turn.
         InvalidParamsError: Several turns are meant.
     """
     chosen, places = select(store, roots, selection)
     taken = effective(store, chosen)
+    left = left_by(store, roots, selection)
+    stays = (*_in_words(left), "`--all` takes these back too.") if left else ()
     if not taken:
         raise NoChangeError(
             "there is nothing to undo: no such change is in force",
-            hint="`filepact log --turns` shows what was done, and what is undone already.",
+            hint=" ".join(stays)
+            or "`filepact log --turns` shows what was done, and what is undone already.",
         )
+    plan = _plan(taken, chosen, places, store)
+    if selection.checkpoint:
+        said = f"restore the checkpoint {selection.checkpoint!r}"
+        plan = replace(plan, tool=RESTORE, summary=said)
+    elif selection.before:
+        named = store.operation(selection.before)
+        said = f"restore what was before {named.id} ({named.summary})"
+        plan = replace(plan, tool=RESTORE, summary=said)
+    doubt, way = _doubt(taken, selection)
     beside = left_beside(store, roots, taken) if selection.turn and not selection.places else []
-    notes = [_stays(one) for one in beside[:_NAMED]]
+    notes = [*stays, *map(_stays, beside[:_NAMED])]
     if len(beside) > _NAMED:
         notes.append(
             f"Nor are {len(beside) - _NAMED:,} more of that time, which `filepact log` shows."
         )
-    return replace(_plan(taken, chosen, places, store), notes=tuple(notes))
+    return replace(plan, doubt=doubt, way=way, notes=tuple(notes))
 
 
 def _stays(one: Operation) -> str:
@@ -232,6 +316,33 @@ def _stays(one: Operation) -> str:
     why = "it is of no turn" if one.session.agent else "nobody knows whose it is"
     why = "several agents were at work" if one.tool == BY_SEVERAL else why
     return f"Not taken back, since {why}: {one.id}, {one.summary} (`filepact undo {one.id}` does)."
+
+
+def _doubt(taken: Sequence[Operation], selection: Selection) -> tuple[str, str]:
+    """What speaks against taking back what is selected without a word of a person, and another way."""
+    if selection.only_places:
+        own = [one for one in taken if whose(one) == "person"]
+        if own:
+            names = " ".join(one.id for one in own)
+            return f"the last change there is a person's own: {names}", "Name it by its id."
+    if selection.names_work or not selection.by_time:
+        return "", ""
+    if selection.everybody:
+        others = [one for one in taken if whose(one) != "agent"]
+        # It was named, so nobody needs to be asked; who is there is shown what it comes to.
+        return ("it takes back what is not an agent's work" if others else ""), ""
+    works: list[Operation] = []
+    for one in taken:
+        if not any(same_work(one, known) for known in works):
+            works.append(one)
+    if len(works) < 2:
+        return "", ""
+    names = ", ".join(f"{one.session.id} ({who(one.session.actor)})" for one in works[:_NAMED])
+    more = f" and {len(works) - _NAMED} more" if len(works) > _NAMED else ""
+    return (
+        f"{len(works)} sessions changed files since then: {names}{more}",
+        "Say whose work is meant with --session or --agent, or --all for everybody's.",
+    )
 
 
 def _plan(
@@ -252,7 +363,7 @@ def _plan(
         for change in meant:
             runs.add(change)
             if not change.retraceable:
-                unable[change.path] = not_kept(change.path.path)
+                unable[change.path] = not_kept(change.path.path, change)
         if meant:
             files = frozenset(change.path for change in meant)
             of = [operation.id]
@@ -268,7 +379,23 @@ def _plan(
         )
     summary = f"undo {_named(taken[::-1], len(taken))}"
     first, *earlier = steps or (ChangeSet(()),)
-    return UndoChange("undo", "", summary, first, tuple(earlier), unable, tuple(parts))
+    return UndoChange(
+        *("undo", "", summary, first, tuple(earlier), unable, tuple(parts)), operations=tuple(taken)
+    )
+
+
+def _in_words(operations: Sequence[Operation]) -> list[str]:
+    """Whose files are left: a line for each, with some names."""
+    said: list[str] = []
+    for by, words in (("person", "a person's own"), ("nobody", "not known whose")):
+        paths = {
+            path.path: None for one in operations if whose(one) == by for path in one.changes.paths
+        }
+        if paths:
+            names = ", ".join([*paths][:_NAMED])
+            more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
+            said.append(f"Left as it is, {words}: {names}{more}.")
+    return said
 
 
 def _named(operations: Sequence[Operation], count: int) -> str:
@@ -291,55 +418,7 @@ def _gone(store: JournalStore, chosen: Sequence[Operation]) -> set[tuple[str, Wo
     return gone
 
 
-# -- places in the journal -------------------------------------------------------------------------
-
-
-def plan_restore(store: JournalStore, root: RootId, name: str) -> UndoChange:
-    """Plan to bring every file back to what it was when a checkpoint was set."""
-    checkpoint = store.checkpoint(name, root)
-    return _restore(
-        *(store, (root,), checkpoint.seq, name),
-        f"restore the checkpoint {name!r}",
-        f"nothing has changed since the checkpoint {name!r}",
-    )
-
-
-def plan_restore_before(store: JournalStore, roots: Sequence[RootId], change_id: str) -> UndoChange:
-    """Plan to bring every file of some roots back to what it was before an operation."""
-    operation = store.operation(change_id)
-    said = f"{operation.id} ({operation.summary})"
-    return _restore(
-        *(store, roots, operation.seq - 1, operation.id),
-        f"restore what was before {said}",
-        f"every file is as it was before {said}",
-    )
-
-
-def _restore(
-    store: JournalStore,
-    roots: Sequence[RootId],
-    seq: int,
-    target: str,
-    summary: str,
-    nothing: str,
-) -> UndoChange:
-    runs = _Runs()
-    inside = frozenset(roots)
-    for operation in store.operations(after_seq=seq, limit=None, newest_first=False):
-        if not operation.was_done:
-            continue
-        for change in operation.changes.changes:
-            if change.path.root not in inside:
-                continue
-            if change.retraceable:
-                runs.add(change)
-            else:
-                # What was never read cannot come back, and must not keep the rest from coming back.
-                runs.skip(change.path)
-    steps = runs.steps()
-    if not steps:
-        raise NoChangeError(nothing, hint="`filepact log` shows what happened.")
-    return UndoChange("restore", target, summary, steps[0], steps[1:])
+# -- states of files ------------------------------------------------------------------------------
 
 
 class _Runs:
@@ -347,20 +426,14 @@ class _Runs:
 
     def __init__(self) -> None:
         self._runs: dict[WorkspacePath, list[tuple[Revision | None, Revision | None]]] = {}
-        self._skipped: set[WorkspacePath] = set()
 
     def add(self, change: FileChange) -> None:
         """Take in the next change of a file."""
         known = self._runs.setdefault(change.path, [])
-        if known and (same_state(known[-1][1], change.before) or change.path in self._skipped):
+        if known and same_state(known[-1][1], change.before):
             known[-1] = (known[-1][0], change.after)
         else:
             known.append((change.before, change.after))
-        self._skipped.discard(change.path)
-
-    def skip(self, path: WorkspacePath) -> None:
-        """Whatever the next change of a file starts from belongs to the one before it."""
-        self._skipped.add(path)
 
     def steps(self, without: Collection[WorkspacePath] = ()) -> tuple[ChangeSet, ...]:
         """What takes all of them back: the newest of each file, then what goes before that."""

@@ -20,11 +20,7 @@ from filepact.workspace.documents import Documents, EncodingSettings
 from filepact.workspace.draft import Draft
 from filepact.workspace.editors import BufferWriter, Editors
 from filepact.workspace.external import ExternalChanges
-from filepact.workspace.history import (
-    SessionHistory,
-    SessionLimit,
-    UndoExecutor,
-)
+from filepact.workspace.history import SessionHistory, SessionLimit, UndoExecutor
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.pending import PendingProposals
 from filepact.workspace.permission_log import PermissionLog
@@ -40,15 +36,8 @@ from filepact.workspace.receipt import (
     texts_of,
 )
 from filepact.workspace.recovery import Recovery
-from filepact.workspace.selection import operations_on, turns_on
-from filepact.workspace.undo_plan import (
-    add_checkpoint,
-    plan_redo,
-    plan_restore,
-    plan_restore_before,
-    plan_selection,
-    plan_undo,
-)
+from filepact.workspace.selection import Selection, operations_on, turns_on
+from filepact.workspace.undo_plan import add_checkpoint, plan_redo, plan_selection, plan_undo
 from filepact.workspace.writer import ChangeWriter
 
 if TYPE_CHECKING:
@@ -63,6 +52,7 @@ if TYPE_CHECKING:
     from filepact.workspace.audit import AuditLog
     from filepact.workspace.external_files import ExternalFiles
     from filepact.workspace.guard import Guard
+    from filepact.workspace.history import Agrees
     from filepact.workspace.journal import JournalStatistics, JournalStore
     from filepact.workspace.layer import LayerCommitter
     from filepact.workspace.pending import SessionEvent
@@ -70,7 +60,7 @@ if TYPE_CHECKING:
     from filepact.workspace.reader import Reader
     from filepact.workspace.receipt import ChangeDiff
     from filepact.workspace.search_index import SearchIndexes
-    from filepact.workspace.selection import Selection, Turns
+    from filepact.workspace.selection import Place, Turns
     from filepact.workspace.shared import SharedRoot
 
 __all__ = ["Mode", "Workspace"]
@@ -141,7 +131,9 @@ class Workspace:
         self.approving = Approvals(
             *(guard, store, self._waiting), fitting=self._fitting, writer=self._writer
         )
-        self._plans = UndoExecutor(guard, self._waiting, fitting=self._fitting, writer=self._writer)
+        self._plans = UndoExecutor(
+            *(guard, store, self._waiting), fitting=self._fitting, writer=self._writer
+        )
         self._remembers: str | None = None
         self._indexes: SearchIndexes | None = None
         self._making = threading.Lock()
@@ -439,11 +431,12 @@ class Workspace:
         *,
         dry_run: bool = False,
         partly: bool = False,
+        agrees: Agrees | None = None,
     ) -> Receipt:
         """Take back one operation, the newest in force unless one is named; else as `undo_selected`."""
         self._mend()
         plan = plan_undo(self._store, self._root_ids(), change_id)
-        return self._plans.carry_out(plan, session, dry_run=dry_run, partly=partly)
+        return self._plans.carry_out(plan, session, dry_run=dry_run, partly=partly, agrees=agrees)
 
     def undo_selected(
         self,
@@ -452,6 +445,7 @@ class Workspace:
         *,
         partly: bool = False,
         dry_run: bool = False,
+        agrees: Agrees | None = None,
     ) -> Receipt:
         """Take back all operations that are selected and in force, as one new operation.
 
@@ -461,43 +455,46 @@ class Workspace:
             partly: Whether files of which something else was made meanwhile are left as they are,
                 and the others go back; else nothing does.
             dry_run: Whether it is only shown.
+            agrees: As for `UndoExecutor.carry_out`.
 
         Raises:
+            InvalidParamsError: It is not plain what is meant, and nobody can be asked.
             NoChangeError: Nothing of it is in force.
-            NotFoundError: There is no such operation or turn.
+            NotFoundError: There is no such operation, checkpoint or turn.
             StaleFileError: Some files cannot go back; the details list them as ``conflicts``.
         """
         self._mend()
         plan = plan_selection(self._store, self._root_ids(), selection)
-        return self._plans.carry_out(plan, session, dry_run=dry_run, partly=partly)
+        return self._plans.carry_out(plan, session, dry_run=dry_run, partly=partly, agrees=agrees)
 
     def take_back(
         self, of: Operation, rules: Mapping[WorkspacePath, Rule]
     ) -> tuple[dict[ChangeId, Literal["approve", "redo"]], list[WorkspacePath]]:
         """Take back what nobody was asked about; see `UndoExecutor.take_back`."""
-        return self._plans.take_back(of, rules, self._store, self._root_ids())
+        return self._plans.take_back(of, rules, self._root_ids())
 
     def sessions_named(self, begins: str) -> tuple[str, ...]:
         """The ids of sessions that begin so, of which there is something in the journal."""
         return self._store.sessions_named(begins)
 
     def redo(
-        self, session: Session, change_id: str | None = None, *, dry_run: bool = False
+        self,
+        session: Session,
+        change_id: str | None = None,
+        *,
+        places: Sequence[Place] = (),
+        dry_run: bool = False,
+        partly: bool = False,
+        agrees: Agrees | None = None,
     ) -> Receipt:
-        """Bring back what was undone last, or the operation named."""
+        """Bring back what was undone last, or the operation named, in some places or all; else as `undo_selected`."""
         self._mend()
-        plan = plan_redo(self._store, self._root_ids(), change_id)
-        return self._plans.carry_out(plan, session, dry_run=dry_run)
+        plan = plan_redo(self._store, self._root_ids(), change_id, places)
+        return self._plans.carry_out(plan, session, dry_run=dry_run, partly=partly, agrees=agrees)
 
     def restore(self, session: Session, name: str, *, dry_run: bool = False) -> Receipt:
-        """Bring every file of the first root back to a checkpoint, as one new operation."""
-        plan = plan_restore(self._store, self.guard.roots[0].path, name)
-        return self._plans.carry_out(plan, session, dry_run=dry_run)
-
-    def restore_before(self, session: Session, change_id: str, *, dry_run: bool = False) -> Receipt:
-        """Bring every file back to what it was before an operation, as one new operation."""
-        plan = plan_restore_before(self._store, self._root_ids(), change_id)
-        return self._plans.carry_out(plan, session, dry_run=dry_run)
+        """Take back what agents did in the first root since a checkpoint was set."""
+        return self.undo_selected(session, Selection(checkpoint=name), dry_run=dry_run)
 
     def checkpoint(self, name: str) -> Checkpoint:
         """Name this place in the first root's journal."""

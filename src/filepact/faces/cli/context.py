@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.config.folders import project_folder, state_folder
@@ -27,6 +28,7 @@ __all__ = [
     "find_context",
     "here",
     "login_name",
+    "moved_here",
     "opened",
     "person",
 ]
@@ -92,6 +94,22 @@ def _worktrees(folder: Path) -> Iterator[str]:
             place = (tree / folder.relative_to(top)).resolve()
             if place.is_dir() and place != folder:
                 yield str(place)
+
+
+def moved_here(context: CommandContext, config: str | None) -> tuple[str, str] | None:
+    """What to say, and the next step, if the folder seems to have been moved here from where its history is."""
+    from filepact.config.person import read_store  # noqa: PLC0415 - loads the database
+    from filepact.opening import moved_from  # noqa: PLC0415 - with it
+
+    folder = str(Path(context.roots[0]).resolve())
+    found = moved_from(context.state, read_store(config), folder)
+    if found is None:
+        return None
+    old, operations = found
+    said = (
+        f"{operations:,} operation{'' if operations == 1 else 's'} belong to {old}, which is gone"
+    )
+    return said, f"If this folder is it, moved here: `filepact state move {quote(old)}`."
 
 
 def _journal(state: str, config: str | None) -> tuple[Settings | None, tuple[str, ...]]:

@@ -26,7 +26,7 @@ from filepact.errors import FilepactError
 from filepact.faces.cli import isolated_command
 from filepact.faces.cli.audit import check_accounts
 from filepact.faces.cli.connections import connections, fire_hook, last_heard
-from filepact.faces.cli.context import find_context, opened
+from filepact.faces.cli.context import find_context, moved_here, opened
 from filepact.faces.cli.hook_command import entry_options
 from filepact.faces.cli.render import CheckResult, age, count, size
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
@@ -97,6 +97,9 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     named = context.origin in ("--root", "FILEPACT_ROOT")
     start = Path(context.roots[0]) if named else Path.cwd()
     found += check_agents(start, entry_options(arguments, context.state), context.state)
+    with suppress(FilepactError):
+        if moved := moved_here(context, arguments.config):
+            found.append(CheckResult("history", "warn", f"{moved[0]}.", moved[1]))
     settings: Settings | None = None
     # With a settings file that is wrong nothing opens, and that has been said.
     if all(one.level != "fail" for one in files):

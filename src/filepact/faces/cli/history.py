@@ -7,7 +7,8 @@ import time
 from contextlib import suppress
 from itertools import islice
 from shlex import quote
-from typing import TYPE_CHECKING, Final
+from textwrap import wrap
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from filepact.domain.operation import NOBODY_LOOKED, Proposal, moment
 from filepact.errors import (
@@ -16,11 +17,21 @@ from filepact.errors import (
     NotFoundError,
     UnattendedError,
 )
-from filepact.faces.cli.context import called_by, here, opened, person
+from filepact.faces.cli.context import (
+    called_by,
+    find_context,
+    here,
+    moved_here,
+    opened,
+    person,
+)
 from filepact.faces.cli.render import (
     age,
     answer_receipt,
     asked,
+    by_whom,
+    count,
+    cut,
     details,
     facts,
     listed,
@@ -30,6 +41,7 @@ from filepact.faces.cli.render import (
 from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain
 from filepact.faces.cli.turns import log_turns, select, time_named
 from filepact.text.confusables import visible
+from filepact.values import replace
 from filepact.workspace.selection import Selection
 
 if TYPE_CHECKING:
@@ -38,7 +50,9 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Checkpoint, Operation, Session
     from filepact.faces.cli.screen import Terminal
+    from filepact.workspace.history import Agrees
     from filepact.workspace.hunks import ProposalHunk
+    from filepact.workspace.undo_plan import UndoChange
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
@@ -60,6 +74,16 @@ __all__ = [
 
 _USUAL_LIMIT: Final = 20
 _PAGE: Final = 100
+_WIDTH: Final = 80
+_WHO: Final = 30  # columns of a name
+
+
+class _How(TypedDict):
+    """How to go back, as `Workspace.undo` has it."""
+
+    dry_run: bool
+    partly: bool
+    agrees: Agrees | None
 
 
 def log(arguments: Namespace, screen: Terminal) -> CommandAnswer:
@@ -85,9 +109,11 @@ def log(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             else tuple(islice(_operations_since(workspace, path, since), limit))
         )
         spans, known = listed(workspace, operations, screen)
-    return CommandAnswer(
-        tuple(spans) or plain(_nothing(arguments)), {"operations": known}, long=True
-    )
+    if not spans:
+        spans = [*plain(_nothing(arguments))]
+        if moved := moved_here(find_context(arguments), arguments.config):
+            spans.append(TerminalText(f"{moved[0]}.\n{moved[1]}\n", "warn"))
+    return CommandAnswer(tuple(spans), {"operations": known}, long=True)
 
 
 def _operations_since(workspace: Workspace, path: str | None, since: float) -> Iterator[Operation]:
@@ -186,41 +212,89 @@ def undo(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     with opened(arguments) as workspace:
         selection = select(workspace, arguments)
         session = decider(arguments, screen)
-        partly, dry_run = arguments.partly, arguments.dry_run
+        how = _how(workspace, arguments, screen)
         if selection == Selection(selection.ids[:1]):
-            # Only so is what somebody typed in an editor left out, and an undo itself undone.
+            # Only so is what only passed by left out, and an undo itself undone.
             one = selection.ids[0] if selection.ids else None
-            receipt = workspace.undo(session, one, dry_run=dry_run, partly=partly)
+            receipt = workspace.undo(session, one, **how)
         else:
-            receipt = workspace.undo_selected(session, selection, dry_run=dry_run, partly=partly)
+            receipt = workspace.undo_selected(session, selection, **how)
         return answer_receipt(receipt, screen)
 
 
 def redo(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Bring back what was undone."""
     with opened(arguments) as workspace:
-        return answer_receipt(
-            workspace.redo(
-                decider(arguments, screen), arguments.operation, dry_run=arguments.dry_run
-            ),
-            screen,
+        selection = select(workspace, arguments)
+        if len(selection.ids) > 1:
+            raise InvalidParamsError(
+                "`filepact redo` takes one operation", hint="Say it once for each."
+            )
+        receipt = workspace.redo(
+            decider(arguments, screen),
+            next(iter(selection.ids), None),
+            places=selection.places,
+            **_how(workspace, arguments, screen),
         )
+        return answer_receipt(receipt, screen)
 
 
 def restore(arguments: Namespace, screen: Terminal) -> CommandAnswer:
-    """Bring files back to a checkpoint, or to what was before an operation."""
-    if (arguments.name is None) == (arguments.before is None):
+    """Take back what was done since a checkpoint, or since an operation began."""
+    name, paths = arguments.name, arguments.paths
+    if arguments.before is not None and name is not None:
+        name, paths = None, [name, *paths]
+    if name is None and arguments.before is None:
         raise InvalidParamsError(
             "name a checkpoint, or with --before an operation",
             hint="`filepact checkpoints` lists checkpoints, `filepact log` operations.",
         )
     with opened(arguments) as workspace:
+        selection = replace(
+            select(workspace, arguments, paths),
+            checkpoint=name or "",
+            before=arguments.before or "",
+        )
         session = decider(arguments, screen)
-        if arguments.before is not None:
-            receipt = workspace.restore_before(session, arguments.before, dry_run=arguments.dry_run)
-        else:
-            receipt = workspace.restore(session, arguments.name, dry_run=arguments.dry_run)
-        return answer_receipt(receipt, screen)
+        receipt = workspace.undo_selected(session, selection, **_how(workspace, arguments, screen))
+    if receipt.status == "applied":
+        forward = f"`filepact redo {receipt.operation}` goes forward again."
+        receipt = replace(receipt, notes=(*receipt.notes, forward))
+    return answer_receipt(receipt, screen)
+
+
+def _how(workspace: Workspace, arguments: Namespace, screen: Terminal) -> _How:
+    """What is said of how to go back, and who is asked where it is in doubt."""
+    asks = at_terminal(screen) and not arguments.unattended
+
+    def agrees_to(plan: UndoChange) -> bool:
+        screen.write(tuple(_plan_shown(workspace, plan, screen)))
+        return agrees("Take that back?" if plan.kind == "undo" else "Bring that back?", screen)
+
+    return {
+        "dry_run": arguments.dry_run,
+        "partly": arguments.partly,
+        "agrees": agrees_to if asks else None,
+    }
+
+
+def _plan_shown(workspace: Workspace, plan: UndoChange, screen: Terminal) -> Iterator[TerminalText]:
+    """Why a plan is in doubt, and a line for each who did what it takes back: how many files, how old."""
+    now, width = time.time(), screen.columns or _WIDTH
+    doubt = f"{plan.doubt[:1].upper()}{plan.doubt[1:]}."
+    yield TerminalText("\n".join(wrap(visible(doubt), width)) + "\n", "warn")
+    files: dict[str, tuple[dict[str, None], list[float]]] = {}
+    for operation in plan.operations:
+        paths, ages = files.setdefault(by_whom(operation.session.actor), ({}, []))
+        paths.update((workspace.show(path), None) for path in operation.changes.paths)
+        ages.append(operation.created)
+    for by, (paths, ages) in files.items():
+        old = {age(ages[0], now): None, age(ages[-1], now): None}
+        head = f"  {cut(by, _WHO)}  {count(len(paths), 'file')}, {' to '.join(old)} ago: "
+        yield TerminalText(head, "strong")
+        yield TerminalText(f"{cut(', '.join(map(visible, paths)), max(8, width - len(head)))}\n")
+    for note in plan.notes:
+        yield TerminalText("\n".join(wrap(visible(note), width)) + "\n", "dim")
 
 
 def checkpoint(arguments: Namespace, _screen: Terminal) -> CommandAnswer:

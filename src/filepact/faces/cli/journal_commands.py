@@ -104,13 +104,21 @@ def _add_guard(group: CommandGroup) -> None:
 
 def _add_going_back(group: CommandGroup) -> None:
     _add_undo(group)
-    add = group.add("redo", "history:redo", "bring back what was undone", "filepact redo")
-    add(
-        "operation",
-        metavar="OP",
-        nargs="?",
-        help="its id, or the first characters of it (default: the one undone last)",
+    add = group.add(
+        "redo",
+        "history:redo",
+        "bring back what was undone",
+        "filepact redo",
+        "Of some paths only, or with --partly, what comes back is a new operation, and the rest can still be brought back "
+        "by the id of the undo.",
     )
+    add(
+        "what",
+        metavar="OP|PATH",
+        nargs="*",
+        help="an id, or its first characters (default: the one undone last); files and folders: only these of it",
+    )
+    _add_partly(add, "bring back")
     add_dry_run(add)
     add_unattended(add)
     _add_places(group)
@@ -123,10 +131,12 @@ def _add_undo(group: CommandGroup) -> None:
         "undo operations, and keep later changes",
         "filepact undo --turn --dry-run",
         "Without arguments: undoes the newest operation that is still in force. It skips what you typed in an editor. "
-        "A change that only a guard has seen may be your own, so name its id. Several operations are undone as one, "
+        "A change that only a guard has seen may be your own, so name its id. If the operation is your own, or not of the "
+        "session that worked last, it shows what it would undo and asks; without a terminal, name it. --since undoes what "
+        "agents did; add --all for everybody's changes. Several operations are undone as one, "
         "which `filepact redo` brings back. If the same lines were changed since, nothing is done, and all such files "
         "are shown. Options and paths combine: `--session S src` means what that session did below src. Paths alone "
-        "mean the last operation on each of them.",
+        "mean the last operation on each of them. The exit code is 1 if something of it cannot be brought back.",
     )
     add(
         "what",
@@ -151,16 +161,29 @@ def _add_undo(group: CommandGroup) -> None:
     add(
         "--since",
         metavar="TIME",
-        help="everything since then: 10m, 1h30m, '2 days', today, yesterday, 14:30 or "
+        help="everything that agents did since then: 10m, 1h30m, '2 days', today, yesterday, 14:30 or "
         "2026-01-31T14:30",
     )
+    _add_everybody(add, "with --since: ")
+    _add_partly(add, "undo")
+    add_dry_run(add)
+    add_unattended(add)
+
+
+def _add_everybody(add: Callable[..., Any], when: str = "") -> None:
+    add(
+        "--all",
+        action="store_true",
+        help=f"{when}also what you did yourself, and what nobody is known to have done",
+    )
+
+
+def _add_partly(add: Callable[..., Any], verb: str) -> None:
     add(
         "--partly",
         action="store_true",
-        help="undo what can be undone, and leave the other files as they are",
+        help=f"{verb} what is possible, and leave the other files as they are",
     )
-    add_dry_run(add)
-    add_unattended(add)
 
 
 def _add_places(group: CommandGroup) -> None:
@@ -180,12 +203,20 @@ def _add_places(group: CommandGroup) -> None:
     add = group.add(
         "restore",
         "history:restore",
-        "restore every changed file to a checkpoint, as one new operation",
+        "undo what agents did since a checkpoint, as one new operation",
         "filepact restore before-refactoring --dry-run",
-        "Changes that others made in between stay.",
+        "What you changed yourself in between stays, and what nobody is known to have changed: the answer names it. "
+        "If several sessions of agents worked since then, it shows what each of them did and asks; without a terminal, "
+        "say whose with --session or --agent. `filepact redo` goes forward again. The exit code is 1 if something cannot be "
+        "brought back.",
     )
     add("name", metavar="NAME", nargs="?", help="the checkpoint")
+    add("paths", metavar="PATH", nargs="*", help="only these files and folders")
     add("--before", metavar="OP", help="instead of NAME: the state before this operation")
+    add("--session", metavar="S", help="only what a session did, by its id or the first characters")
+    add("--agent", metavar="NAME", help="only what an agent did")
+    _add_everybody(add)
+    _add_partly(add, "undo")
     add_dry_run(add)
     add_unattended(add)
 
@@ -331,6 +362,14 @@ def _add_state(group: CommandGroup) -> None:
         "`filepact audit verify` then compares only what comes later. "
         "The exit code is 3 if there is nothing to repair.",
     )
+    add = below.add(
+        "move",
+        "state:move",
+        "keep the history of a folder that you have moved or renamed",
+        "filepact state move ~/old/project",
+        "Call it in the folder, where it lies now. `filepact status`, `log` and `doctor` say when it is needed.",
+    )
+    add("old", metavar="FOLDER", help="where the folder lay before")
 
 
 def _add_store(group: CommandGroup) -> None:

@@ -22,13 +22,13 @@ from filepact.domain.operation import (
 )
 from filepact.errors import FilepactError
 from filepact.faces.cli.context import login_name
-from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
+from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText
 from filepact.faces.cli.wording import fitted, waiting_for_people
 from filepact.text.confusables import readable, visible
 from filepact.text.diff import pair_lines, refine
 from filepact.text.diff_lines import COMPARED, classify, split_lines
 from filepact.tools.answers import receipt_facts, render_receipt
-from filepact.values import dataclass, field, replace
+from filepact.values import asdict, dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -587,13 +587,15 @@ def answer_receipt(receipt: Receipt, screen: Terminal) -> CommandAnswer:
     spans = [TerminalText(fitted(span.text, screen.columns), span.style) for span in spans]
     if receipt.status == "pending" and screen.terminal:  # what no person reads may be an agent's
         spans.append(TerminalText(HOW_TO_DECIDE, "dim"))
+    lost = any(one.lost for one in receipt.left)
     return CommandAnswer(
         (*spans, *show_diff(receipt.diff, screen)),
         {
             **receipt_facts(receipt),
             "summary": receipt.summary,
             "notes": list(receipt.notes),
+            "left": [asdict(one) for one in receipt.left],
             "diff": receipt.diff,
         },
-        NOTHING if receipt.status == "unchanged" else DONE,
+        NOTHING if receipt.status == "unchanged" else FAILED if lost else DONE,
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from filepact.config.person import read_settings, state_folder
 from filepact.errors import NoChangeError
-from filepact.faces.cli.context import find_context, opened
+from filepact.faces.cli.context import find_context, moved_here, opened
 from filepact.faces.cli.render import age, count, cut, listed, size
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
 from filepact.values import asdict
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from filepact.faces.cli.context import Origin
     from filepact.faces.cli.screen import Style, Terminal
 
-__all__ = ["check", "repair", "status"]
+__all__ = ["check", "move", "repair", "status"]
 
 _SHOWN: Final = 20
 _OURS: Final = {
@@ -71,6 +72,9 @@ def status(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             ("pending", f"{len(waiting)} here, {figures.proposals} in all folders"),
         ]
         spans = [span for row in rows for span in _fact(*row, screen.columns)]
+        moved = moved_here(context, arguments.config)
+        if moved is not None:
+            spans.append(TerminalText(f"moved    {moved[0]}.\n         {moved[1]}\n", "warn"))
         spans.append(TerminalText("last     ", "dim"))
         last, known_last = listed(workspace, newest, screen, indent=9)
         spans += last or [TerminalText("nothing yet\n")]
@@ -85,6 +89,7 @@ def status(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             "pending": len(waiting),
             "pending_in_all": figures.proposals,
             "journal_bytes": figures.bytes_on_disk,
+            "moved": None if moved is None else " ".join(moved),
             "last": known_last[0] if known_last else None,
         }
     return CommandAnswer(tuple(spans), known)
@@ -156,6 +161,20 @@ def repair(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         ),
     ]
     return CommandAnswer(tuple(spans), asdict(done))
+
+
+def move(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
+    """Have the history of a folder that was moved belong to where it lies now."""
+    from filepact.opening import move_history  # noqa: PLC0415 - loads the database
+
+    context = find_context(arguments)
+    old, new = (os.path.abspath(one) for one in (arguments.old, context.roots[0]))  # noqa: PTH100 - it is gone
+    store = read_settings(arguments.config).store
+    operations = move_history(context.state, store, old, os.path.realpath(new))
+    said = f"{count(operations, 'operation')} of {old}: known in {new} now.\n"
+    return CommandAnswer(
+        (TerminalText(said, "good"),), {"from": old, "to": new, "operations": operations}
+    )
 
 
 def _damage(found: JournalCheckResult) -> list[TerminalText]:

@@ -97,8 +97,15 @@ def _named(said: str, text: str, now: float) -> float | None:
 # -- what is meant ---------------------------------------------------------------------------------
 
 
-def select(workspace: Workspace, arguments: Namespace) -> Selection:
+def select(
+    workspace: Workspace, arguments: Namespace, paths: Sequence[str] | None = None
+) -> Selection:
     """The operations that a command line means, by ids, files, or in other ways.
+
+    Args:
+        workspace: Whose.
+        arguments: What was said.
+        paths: The files and folders where nothing can be an id; None for words that may be either.
 
     Raises:
         InvalidParamsError: A word is an id and a file, or a time cannot be read.
@@ -106,16 +113,22 @@ def select(workspace: Workspace, arguments: Namespace) -> Selection:
     """
     ids: list[str] = []
     places: list[tuple[RootId, str]] = []
-    for word in arguments.what:
-        operation = _operation_named(workspace, word)
+    for word in arguments.what if paths is None else paths:
+        operation = _operation_named(workspace, word) if paths is None else None
         if operation is not None:
             ids.append(operation)
         else:
             places.append(_place_named(workspace, word))
-    since = None if arguments.since is None else time_named(arguments.since, time.time())
-    session = None if arguments.session is None else _session_named(workspace, arguments.session)
+    said = vars(arguments)
+    session, when = said.get("session"), said.get("since")
     return Selection(
-        tuple(ids), arguments.turn or "", session, arguments.agent or "", since, tuple(places)
+        tuple(ids),
+        turn=said.get("turn") or "",
+        session=None if session is None else _session_named(workspace, session),
+        agent=said.get("agent") or "",
+        since=None if when is None else time_named(when, time.time()),
+        everybody=said.get("all", False),
+        places=tuple(places),
     )
 
 

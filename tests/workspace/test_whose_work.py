@@ -1,0 +1,304 @@
+"""Whose work goes back, by every way back: one table; and what a way back says of what stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.domain.operation import (
+    BY_EDITOR,
+    BY_NOBODY,
+    PAST_THE_DOORS,
+    UNOBSERVED,
+    Actor,
+    Session,
+)
+from filepact.errors import FilepactError
+from filepact.workspace.selection import NEWEST, Selection
+from tests.workspace.acting import edit, write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from filepact.workspace.workspace import Workspace
+
+ROBOT = Session("robot-1", Actor("agent", "robot"), turn="turn-a")
+OTHER = Session("other-1", Actor("agent", "other"), turn="turn-b")
+ADA = Session("cli-1", Actor("person", "ada"))
+SEEN = Session("seen", Actor("program", "unknown"))
+
+
+def by_hand(workspace: Workspace, root: Path, name: str, tool: str) -> None:
+    """Write a file past all doors, and have it found."""
+    workspace.external.resnapshot()
+    (root / name).write_text("by hand\n")
+    assert workspace.external.detect(SEEN, tool=tool).operation
+
+
+WORK: dict[str, Callable[[Workspace, Path], object]] = {
+    "agent": lambda here, _: write(here, ROBOT, "agent", "1\n"),
+    "script": lambda here, _: write(here, Session("p", Actor("program", "x.py")), "script", "1\n"),
+    "person": lambda here, _: write(here, ADA, "person", "1\n"),
+    "typed": lambda here, root: by_hand(here, root, "typed", BY_EDITOR),
+    "between calls": lambda here, root: by_hand(here, root, "between calls", BY_NOBODY),
+    "guard": lambda here, root: by_hand(here, root, "guard", PAST_THE_DOORS),
+    "not watched": lambda here, root: by_hand(here, root, "not watched", UNOBSERVED),
+}
+"""Who did something, and how it comes into the journal; each makes the file of its name."""
+
+ONLY_NAMED = frozenset({"person", "typed", "between calls", "guard", "not watched"})
+"""Whose work goes back only if it is named, or everybody's is wanted."""
+
+
+def way(**said: object) -> Callable[[Workspace, str], object]:
+    return lambda here, _: here.undo_selected(ADA, Selection(**said))  # type: ignore[arg-type]
+
+
+WAYS: dict[str, tuple[Callable[[Workspace, str], object], frozenset[str]]] = {
+    "undo": (lambda here, _: here.undo(ADA), ONLY_NAMED),
+    "undo --since": (way(since=0.0), ONLY_NAMED),
+    "undo --since --all": (way(since=0.0, everybody=True), frozenset()),
+    "undo ID": (lambda here, its: here.undo(ADA, its), frozenset()),
+    "undo ID ID": (lambda here, its: here.undo_selected(ADA, Selection((its,))), frozenset()),
+    "restore": (lambda here, _: here.restore(ADA, "start"), ONLY_NAMED),
+    "restore --all": (way(checkpoint="start", everybody=True), frozenset()),
+    # It is named, whoever did it.
+    "restore --before ID": (
+        lambda here, its: here.undo_selected(ADA, Selection(before=its)),
+        frozenset(),
+    ),
+    "undo --turn": (way(turn=NEWEST), frozenset(WORK) - {"agent"}),
+    "undo --agent": (way(agent="robot"), frozenset(WORK) - {"agent"}),
+    "undo --session": (way(session=ROBOT), frozenset(WORK) - {"agent"}),
+    "the agent itself": (
+        lambda here, _: here.past(ROBOT).undo(None, dry_run=False),
+        frozenset(WORK) - {"agent"},
+    ),
+}
+"""The ways back, and whose work each of them leaves."""
+
+
+@pytest.mark.parametrize("who", WORK)
+@pytest.mark.parametrize("how", WAYS)
+def test_whose_work_goes_back(workspace: Workspace, root: Path, who: str, how: str) -> None:
+    workspace.checkpoint("start")
+    WORK[who](workspace, root)
+    back, leaves = WAYS[how]
+    if who in leaves:
+        with pytest.raises(FilepactError) as caught:
+            back(workspace, workspace.log(limit=1)[0].id)
+        assert caught.value.code in ("NO_CHANGE", "INVALID_PARAMS")
+        assert (root / who).exists()
+    else:
+        back(workspace, workspace.log(limit=1)[0].id)
+        assert not (root / who).exists()
+        workspace.redo(ADA)
+        assert (root / who).exists()
+
+
+def refused(call: Callable[[], object]) -> FilepactError:
+    with pytest.raises(FilepactError) as caught:
+        call()
+    return caught.value
+
+
+def test_a_restore_leaves_what_others_did_and_names_it(workspace: Workspace, root: Path) -> None:
+    (root / "mine").write_text("1\n2\n3\n")
+    (root / "a").write_text("a\n")
+    workspace.checkpoint("start")
+    edit(workspace, ROBOT, "a", "a", "b")
+    workspace.external.resnapshot()
+    (root / "mine").write_text("1\n2\n3\nan hour of work\n")
+    (root / "new").write_text("mine\n")
+    workspace.external.detect(SEEN, tool=BY_NOBODY)
+    write(workspace, ADA, "own", "by a command\n")
+    write(workspace, ROBOT, "x.py", "x\n")
+    done = workspace.restore(ADA, "start")
+    assert (root / "a").read_text() == "a\n"
+    assert not (root / "x.py").exists()
+    assert (root / "mine").read_text() == "1\n2\n3\nan hour of work\n"
+    assert sorted(path.name for path in root.iterdir()) == ["a", "mine", "new", "own"]
+    said = " ".join(done.notes)
+    assert all(name in said for name in ("mine", "new", "own", "--all"))
+    workspace.undo_selected(ADA, Selection(checkpoint="start", everybody=True))
+    assert sorted(path.name for path in root.iterdir()) == ["a", "mine"]
+    assert (root / "mine").read_text() == "1\n2\n3\n"
+    for _ in range(2):
+        workspace.redo(ADA)
+    assert sorted(path.name for path in root.iterdir()) == ["a", "mine", "new", "own", "x.py"]
+
+
+def test_of_several_sessions_somebody_has_to_say_whose(workspace: Workspace, root: Path) -> None:
+    workspace.checkpoint("start")
+    write(workspace, ROBOT, "a", "1\n")
+    write(workspace, OTHER, "b", "1\n")
+    for said in ({"checkpoint": "start"}, {"since": 0.0}):
+        error = refused(lambda said=said: workspace.undo_selected(ADA, Selection(**said)))  # type: ignore[misc]
+        assert error.code == "INVALID_PARAMS"
+        assert "--session" in error.hint
+    asked: list[str] = []
+
+    def agrees(plan: object) -> bool:
+        asked.append(str(plan))
+        return len(asked) > 1
+
+    whole = Selection(checkpoint="start")
+    assert refused(lambda: workspace.undo_selected(ADA, whole, agrees=agrees)).code == "NO_CHANGE"
+    assert len(list(root.iterdir())) == 2
+    workspace.undo_selected(ADA, replace(whole, agent="robot"))
+    assert [path.name for path in root.iterdir()] == ["b"]
+    workspace.redo(ADA)
+    workspace.undo_selected(ADA, whole, agrees=agrees)
+    assert list(root.iterdir()) == []
+
+
+def test_what_is_not_of_the_last_session_is_asked_about(workspace: Workspace, root: Path) -> None:
+    write(workspace, OTHER, "old", "1\n")
+    write(workspace, ROBOT, "new", "1\n")
+    workspace.undo(ADA)
+    error = refused(lambda: workspace.undo(ADA))
+    assert error.code == "INVALID_PARAMS"
+    assert str(workspace.log(limit=3)[-1].id) in error.hint
+    assert (root / "old").exists()
+    workspace.undo(ADA, agrees=lambda _plan: True)
+    assert not (root / "old").exists()
+
+
+def test_a_checkpoint_is_restored_again_and_in_part(workspace: Workspace, root: Path) -> None:
+    for name in ("a", "b", "c"):
+        (root / name).write_text("1\n2\n3\n")
+    workspace.checkpoint("start")
+    for name in ("a", "b", "c"):
+        edit(workspace, ROBOT, name, "2", "two")
+    (root / "a").unlink()
+    whole = Selection(checkpoint="start")
+    error = refused(lambda: workspace.undo_selected(ADA, whole))
+    assert error.code == "STALE_FILE"
+    assert "--partly" in error.hint
+    here = workspace.guard.roots[0].path
+    workspace.undo_selected(ADA, replace(whole, places=((here, "c"),)))
+    done = workspace.undo_selected(ADA, whole, partly=True)
+    assert [one.path for one in done.left] == ["a"]
+    assert [(root / name).read_text() for name in ("b", "c")] == ["1\n2\n3\n"] * 2
+    edit(workspace, ROBOT, "b", "3", "three")
+    workspace.undo_selected(ADA, whole, partly=True)
+    assert (root / "b").read_text() == "1\n2\n3\n"
+    assert not (root / "a").exists()
+
+
+def test_a_redo_brings_back_some_files_and_leaves_others(workspace: Workspace, root: Path) -> None:
+    with workspace.draft(ROBOT, "patch_apply") as draft:
+        for target in draft.open_all(["a", "b", "c"]):
+            draft.write(target, "1\n")
+        workspace.submit(draft, "three files")
+    undo = workspace.undo(ADA).operation
+    here = workspace.guard.roots[0].path
+    assert refused(lambda: workspace.redo(ADA, places=((here, "d"),))).code == "NO_CHANGE"
+    workspace.redo(ADA, places=((here, "c"),))
+    assert [path.name for path in root.iterdir()] == ["c"]
+    (root / "a").write_text("mine\n")
+    error = refused(lambda: workspace.redo(ADA, undo))
+    assert error.code == "STALE_FILE"
+    assert "--partly" in error.hint
+    done = workspace.redo(ADA, undo, partly=True)
+    assert [one.path for one in done.left] == ["a"]
+    assert (root / "b").read_text() == "1\n"
+    # What is left of it can still be brought back.
+    (root / "a").unlink()
+    workspace.redo(ADA, undo)
+    assert sorted(path.name for path in root.iterdir()) == ["a", "b", "c"]
+
+
+def test_a_save_does_not_end_what_can_be_redone(workspace: Workspace, root: Path) -> None:
+    write(workspace, ROBOT, "a", "1\n")
+    workspace.undo(ADA)
+    by_hand(workspace, root, "mine", BY_NOBODY)
+    workspace.redo(ADA)
+    assert (root / "a").exists()
+
+
+def test_a_refusal_names_what_is_in_between_and_how_both_go_back(
+    workspace: Workspace, root: Path
+) -> None:
+    path = root / "f.py"
+    path.write_text("a = 1\nb = 2\nc = 3\n")
+    write(workspace, ROBOT, "g.py", "1\n")
+    edit(workspace, ROBOT, "f.py", "b = 2", "b   =   5")
+    first = workspace.log(limit=1)[0].id
+    workspace.external.resnapshot()
+    path.write_text("a = 1\nb = 5\nc = 3\n")
+    formatted = workspace.external.detect(SEEN, tool=BY_NOBODY).operation
+    assert formatted
+    error = refused(lambda: workspace.undo(ADA))
+    assert error.code == "STALE_FILE"
+    command = f"filepact undo {first} {formatted.id}"
+    assert f"`{command}`" in error.hint
+    workspace.undo_selected(ADA, Selection(tuple(command.split()[2:])))
+    assert path.read_text() == "a = 1\nb = 2\nc = 3\n"
+    # An agent hears of nobody's work but its own.
+    workspace.redo(ADA)
+    error = refused(lambda: workspace.past(ROBOT).undo(first, dry_run=False))
+    assert str(formatted.id) not in error.report()
+
+
+def test_no_command_is_named_that_would_be_refused(workspace: Workspace, root: Path) -> None:
+    path = root / "f.py"
+    path.write_text("b = 2\n")
+    edit(workspace, ROBOT, "f.py", "b = 2", "b = 5")
+    workspace.external.resnapshot()
+    path.write_text("b = 6\n")
+    workspace.external.detect(SEEN, tool=BY_NOBODY)
+    path.write_text("b = 7\n")
+    assert "filepact undo" not in refused(lambda: workspace.undo(ADA)).hint
+
+
+def test_what_the_same_call_lost_is_named_with_its_size(workspace: Workspace, root: Path) -> None:
+    (root / "id_rsa").write_text("a secret\n")
+    (root / "a").write_text("1\n")
+    write(workspace, OTHER, "older", "1\n")
+    workspace.external.resnapshot()
+    (root / "id_rsa").unlink()
+    (root / "a").write_text("2\n")
+    found = workspace.external.detect(ROBOT)
+    assert found.lost
+    done = workspace.undo(ADA)
+    assert (root / "a").read_text() == "1\n"
+    assert [(one.path, one.bytes, one.lost) for one in done.left] == [("id_rsa", 9, True)]
+    assert any("id_rsa" in note and "9 bytes" in note for note in done.notes)
+    # It was told of; what is older is another session's, and asked about as such.
+    error = refused(lambda: workspace.undo(ADA))
+    assert (error.code, (root / "older").exists()) == ("INVALID_PARAMS", True)
+
+
+def test_nothing_older_goes_back_in_the_place_of_what_is_lost(
+    workspace: Workspace, root: Path
+) -> None:
+    (root / "id_rsa").write_text("a secret\n")
+    write(workspace, ROBOT, "older", "1\n")
+    workspace.external.resnapshot()
+    (root / "id_rsa").unlink()
+    workspace.external.detect(ROBOT)
+    error = refused(lambda: workspace.undo(ADA))
+    assert error.code == "INVALID_PARAMS"
+    assert (root / "older").exists()
+    assert str(workspace.log(limit=2)[1].id) in error.hint
+
+
+def test_what_is_lost_keeps_nothing_else_of_a_turn_from_going_back(
+    workspace: Workspace, root: Path
+) -> None:
+    (root / "id_rsa").write_text("a secret\n")
+    workspace.external.resnapshot()
+    (root / "id_rsa").unlink()
+    workspace.external.detect(ROBOT)
+    write(workspace, ROBOT, "a", "1\n")
+    done = workspace.undo_selected(ADA, Selection(turn=NEWEST))
+    assert [one.path for one in done.left] == ["id_rsa"]
+    assert list(root.iterdir()) == []
+    assert refused(lambda: workspace.undo_selected(ADA, Selection(turn=NEWEST))).code in (
+        "NO_CHANGE",
+        "NOT_FOUND",
+    )
