@@ -5,9 +5,9 @@ What works in the folders takes as long to load as all of this, so it is made wh
 
 from __future__ import annotations
 
-import os
 from contextlib import closing, contextmanager
 from functools import cache
+from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
@@ -32,6 +32,7 @@ from filepact.fs.state import (
     turn_noted,
     whoami,
 )
+from filepact.fs.watch import stamps_in
 from filepact.store.sqlite import SqliteStore
 from filepact.workspace.audit import audit_log
 from filepact.workspace.documents import PROJECT_FILE, EncodingSettings, read_project_file
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from filepact.domain.policy import Policy
     from filepact.fs.audit_pipes import AuditPipes
     from filepact.fs.sandbox import SandboxMode
+    from filepact.fs.state import StateFolder
     from filepact.store.postgres import PostgresStore
     from filepact.workspace.audit import AuditLog
     from filepact.workspace.buffers import Buffers
@@ -179,6 +181,7 @@ def open_folders(
         )
         encodings = EncodingSettings(guard, settings.encodings)
         store = journal = store or SqliteStore(state.database, locked_by=locked_by, disk=FileSync())
+        _follow(journal, state, paths[0])
         audit = audit_log(auditing, state.audit, policy, user, outside, journal)
 
         def make() -> Workspace:
@@ -296,7 +299,7 @@ def journal_there(
 
 
 def moved_from(state_dir: str, store: StoreOptions | None, folder: str) -> tuple[str, int] | None:
-    """A folder with a history that is gone, and whose files lie in this one now; and how many operations it has.
+    """A folder with a history that is gone, and whose files lie in this one now by name; and how many operations it has.
 
     Args:
         state_dir: The state folder; nothing is made in it.
@@ -304,22 +307,50 @@ def moved_from(state_dir: str, store: StoreOptions | None, folder: str) -> tuple
         folder: Absolute; where it has a history itself, nothing is looked for.
     """
     with journal_there(state_dir, store) as journal:
-        roots = () if journal is None else journal.roots()
-        if journal is None or folder in roots:
+        if journal is None:
             return None
-        for root in roots:
-            if os.path.lexists(root):
-                continue
-            found = journal.operations(root=root, limit=_LAST)
+        for root in _gone(journal, folder):
             last: dict[str, bool] = {}
-            for change in (one for operation in found for one in operation.changes.changes):
-                if change.path.root == root:
-                    last.setdefault(change.path.path, change.after is not None)
+            for operation in journal.operations(root=root, limit=_LAST):
+                for change in operation.changes.changes:
+                    if change.path.root == root:
+                        last.setdefault(change.path.path, change.after is not None)
             left = [path for path, there in last.items() if there]
-            here = sum(os.path.lexists(f"{folder}/{path}") for path in left)
-            if left and 2 * here > len(left):
+            if left and 2 * len(stamps_in(folder, left)) > len(left):
                 return root, len(journal.operations(root=root, limit=None))
     return None
+
+
+def _gone(journal: SqliteStore | PostgresStore, folder: str) -> list[RootId]:
+    """Folders with a history that are not there any more, the newest first; none if this one has a history."""
+    roots = journal.roots()
+    return [] if folder in roots else [one for one in roots[::-1] if not stamps_in(one, ["."])]
+
+
+def _follow(journal: SqliteStore | PostgresStore, state: StateFolder, folder: RootId) -> None:
+    """Have a history belong to this folder if it is certain that the one it was of was moved here.
+
+    That is so if it is the same inode, and so are its files, of which none has changed since, by times that
+    nobody can forge without the clock.
+    """
+    from filepact.store.snapshots import SqliteSnapshots  # noqa: PLC0415 - few folders are moved
+
+    for root in [] if state.is_checkout(folder) else _gone(journal, folder):
+        for names in ([root], [root, RootId("guard")]):
+            with closing(SqliteSnapshots(state.snapshot(names))) as snapshots:
+                known = snapshots.load()
+            here = stamps_in(folder, ["."]).get(".")
+            if known is None or here is None or known.inodes.get(root) != here.inode:
+                continue
+            stamps = {
+                path.path: file.stamp for path, file in islice(known.files, _LAST) if file.stamp
+            }
+            now = stamps_in(folder, stamps)
+            if stamps and 2 * sum(now.get(path) == was for path, was in stamps.items()) > len(
+                stamps
+            ):
+                journal.move_root(root, folder)
+                return
 
 
 def move_history(state_dir: str, store: StoreOptions | None, old: str, new: str) -> int:
@@ -329,7 +360,7 @@ def move_history(state_dir: str, store: StoreOptions | None, old: str, new: str)
         InvalidParamsError: It is still there, or both have a checkpoint of one name.
         NotFoundError: It has no history.
     """
-    if os.path.lexists(old):
+    if stamps_in(old, ["."]):
         raise InvalidParamsError(
             f"{old} is still there, so its history stays with it",
             hint="Name the folder as it was called before it was moved.",

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import apsw
 import pytest
 
-from filepact.app import open_workspace
+from filepact.app import open_observed, open_workspace
+from filepact.config.person import read_settings
 from filepact.domain.document import content_id
 from filepact.domain.operation import Actor, Session
 from filepact.faces.cli import doctor
@@ -329,4 +330,33 @@ def test_what_was_done_in_both_places_is_one_history(
     assert cli.json("state", "move", old)["operations"] == 2
     for _ in range(2):
         cli.json("undo", "--unattended")
+    assert not (new / "made.txt").exists()
+
+
+def test_a_folder_that_is_known_by_its_files_takes_its_history_along(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robot = Session("s", Actor("agent", "robot"))
+    for number in range(3):
+        (cli.root / f"old-{number}.txt").write_text("1\n")
+
+    def seen() -> None:
+        settings = read_settings(None)
+        with open_observed([str(new)], state_dir=str(cli.state), settings=settings) as workspace:
+            workspace.external.resnapshot()
+            (new / "made.txt").write_text("2\n")
+            assert workspace.external.detect(robot).operation
+
+    new = cli.root
+    seen()
+    # What was copied is another folder; what is still there was not moved.
+    copied, new = tmp_path / "copied", tmp_path / "moved"
+    shutil.copytree(cli.root, copied)
+    monkeypatch.chdir(copied)
+    assert cli.json("log")["operations"] == []
+    cli.root.rename(new)
+    assert cli.json("log")["operations"] == []
+    monkeypatch.chdir(new)
+    assert [one["tool"] for one in cli.json("log")["operations"]] == ["outside"]
+    assert cli.json("undo", "--unattended")["status"] == "applied"
     assert not (new / "made.txt").exists()

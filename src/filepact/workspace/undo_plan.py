@@ -250,7 +250,10 @@ def _newest_in_force(store: JournalStore, roots: frozenset[RootId]) -> tuple[Ope
     if lost is not None:
         path = lost.changes.changes[0]
         raise not_kept(path.path.path, path)
-    raise NoChangeError("there is nothing to undo here", hint="`filepact log` shows what happened.")
+    hint = "`filepact log` shows what happened."
+    if last is not None and (last.kind, last.tool) == ("undo", RESTORE):
+        hint = f"`filepact redo {last.id}` goes forward again."
+    raise NoChangeError("there is nothing to undo here", hint=hint)
 
 
 def _last_undo(store: JournalStore, roots: frozenset[RootId]) -> Operation:

@@ -168,9 +168,10 @@ def move(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     from filepact.opening import move_history  # noqa: PLC0415 - loads the database
 
     context = find_context(arguments)
-    old, new = (os.path.abspath(one) for one in (arguments.old, context.roots[0]))  # noqa: PTH100 - it is gone
-    store = read_settings(arguments.config).store
-    operations = move_history(context.state, store, old, os.path.realpath(new))
+    with opened(arguments, context) as workspace:
+        new = workspace.guard.roots[0].path
+    old = os.path.normpath(Path.cwd() / Path(arguments.old).expanduser())
+    operations = move_history(context.state, read_settings(arguments.config).store, old, new)
     said = f"{count(operations, 'operation')} of {old}: known in {new} now.\n"
     return CommandAnswer(
         (TerminalText(said, "good"),), {"from": old, "to": new, "operations": operations}
