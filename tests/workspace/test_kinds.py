@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from itertools import permutations
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError
+from filepact.workspace.selection import Selection
 from tests.kinds import SEEN, make, name_of, seen, tree
 
 if TYPE_CHECKING:
@@ -110,3 +112,73 @@ def test_a_file_that_cannot_be_written_is_one_that_partly_leaves(
     assert "file-other" in " ".join(workspace.undo(PERSON, partly=True).notes)
     assert tree(root)["link-elsewhere"] == place.was["link-elsewhere"]
     assert (root / "file-other").read_text() == "other\n"
+
+
+# -- renames ---------------------------------------------------------------------------------
+
+
+def renamed(root: Path, workspace: Workspace, text: str = "one\ntwo\nthree\n") -> None:
+    """An agent's shell moves a file, and changes another."""
+    (root / "old").write_text(text)
+    (root / "other").write_text("other\n")
+    workspace.external.resnapshot()
+    (root / "old").rename(root / "new")
+    (root / "other").write_text("OTHER\n")
+    workspace.external.detect(AGENT, tool="bash")
+
+
+@pytest.mark.parametrize("end", ["old", "new"])
+def test_one_end_of_a_rename_goes_back_with_the_other(
+    root: Path, workspace: Workspace, end: str
+) -> None:
+    renamed(root, workspace)
+    selection = Selection(places=((workspace.guard.roots[0].path, end),))
+    workspace.undo_selected(PERSON, selection)
+    assert sorted(tree(root)) == ["old", "other"]
+    assert (root / "other").read_text() == "OTHER\n"
+
+
+def test_a_file_that_is_renamed_back_keeps_what_a_person_wrote_into_it(
+    root: Path, workspace: Workspace
+) -> None:
+    renamed(root, workspace)
+    (root / "new").write_text("one\ntwo\nthree\nmine\n")
+    receipt = workspace.undo(PERSON, workspace.log()[-1].id)
+    assert tree(root).keys() == {"old", "other"}
+    assert (root / "old").read_text() == "one\ntwo\nthree\nmine\n"
+    assert any("new" in note for note in receipt.notes)
+    workspace.redo(PERSON)
+    assert (root / "new").read_text() == "one\ntwo\nthree\nmine\n"
+    assert not (root / "old").exists()
+
+
+def test_a_rename_with_changed_lines_goes_back_without_them_and_with_the_persons(
+    root: Path, workspace: Workspace
+) -> None:
+    (root / "old").write_text("one\ntwo\nthree\nfour\nfive\n")
+    workspace.external.resnapshot()
+    (root / "old").unlink()
+    (root / "new").write_text("ONE\ntwo\nthree\nfour\nfive\n")
+    workspace.external.detect(AGENT, tool="bash")
+    (root / "new").write_text("ONE\ntwo\nthree\nfour\nfive\nmine\n")
+    workspace.undo(PERSON)
+    assert tree(root).keys() == {"old"}
+    assert (root / "old").read_text() == "one\ntwo\nthree\nfour\nfive\nmine\n"
+
+
+def test_a_name_that_is_no_text_goes_and_comes_back(root: Path, workspace: Workspace) -> None:
+    odd = os.fsdecode(b"bad\xff")
+    (root / odd).write_text("here before\n")
+    (root / f"{odd}-folder").mkdir()
+    (root / f"{odd}-folder/f").write_text("in it\n")
+    workspace.external.resnapshot()
+    was = tree(root)
+    (root / odd).unlink()
+    shutil.rmtree(root / f"{odd}-folder")
+    (root / f"new-{odd}").write_text("new\n")
+    workspace.external.detect(AGENT, tool="bash")
+    now = tree(root)
+    workspace.undo(PERSON)
+    assert tree(root) == was
+    workspace.redo(PERSON)
+    assert tree(root) == now

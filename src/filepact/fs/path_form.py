@@ -168,11 +168,14 @@ def _hidden(path: str, categories: Iterable[str], chars: Iterable[str]) -> str:
 def _described(char: str) -> str:
     if char.isprintable():
         return f"\u201c{char}\u201d"
+    if "\udc80" <= char <= "\udcff":
+        return f"the byte 0x{ord(char) - 0xDC00:02X}, which is no UTF-8"
     return _SPOKEN.get(char) or f"the invisible character U+{ord(char):04X}"
 
 
 def _shown(path: str) -> str:
-    return path[:100].encode("unicode_escape").decode("ascii")
+    written = path[:100].encode("unicode_escape").decode("ascii")
+    return re.sub(r"(?<!\\)\\udc([89a-f][0-9a-f])", r"\\x\1", written)
 
 
 def _form(path: str, what: str) -> PathBlockedError:

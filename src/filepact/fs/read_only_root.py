@@ -166,12 +166,13 @@ class RootReader:
 
     # -- looking --------------------------------------------------------------------------
 
-    def place(self, path: str, *, follow: bool = True) -> FileInfo:
+    def place(self, path: str, *, follow: bool = True, known: bool = False) -> FileInfo:
         """Follow a relative path, which need not lead to anything yet.
 
         Args:
             path: The path.
             follow: Whether a link at its end is followed; those before its end always are.
+            known: Whether it is the name of what was there once, which may be an odd one.
 
         Raises:
             PathBlockedError: It leads out of the root, or the root is no longer there.
@@ -180,7 +181,7 @@ class RootReader:
             return link
         found = self._find(path)
         try:
-            return _info(found)
+            return _info(found, known=known)
         finally:
             found.close()
 
@@ -535,13 +536,14 @@ def _stamp(status: os.stat_result) -> tuple[int, ...]:
     return *times, status.st_size, status.st_ino, status.st_dev, status.st_mode, status.st_nlink
 
 
-def _info(found: Resolution) -> FileInfo:
+def _info(found: Resolution, *, known: bool = False) -> FileInfo:
     parent = os.fstat(found.parent)
     rest = "/".join([*found.rest, found.name]) if found.rest else found.name
     lock_key = _lock_key(parent, rest)
     status = found.status
     if status is None:
-        check_new_name(rest)
+        if not known:
+            check_new_name(rest)
         return FileInfo(found.path, "missing", lock_key)
     return FileInfo(
         found.path,

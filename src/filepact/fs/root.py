@@ -61,7 +61,7 @@ class Root(RootReader):
         """
         while True:
             try:
-                return self.place(path, follow=False).lock_key
+                return self.place(path, follow=False, known=True).lock_key
             except (NotFoundError, PathBlockedError):
                 path = path.rpartition("/")[0]
                 if not path:

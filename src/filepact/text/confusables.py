@@ -122,6 +122,8 @@ def _uncovered(text: str) -> str:
 
 
 def _written_out(char: str) -> str:
+    if "\udc80" <= char <= "\udcff":
+        return f"\\x{ord(char) - 0xDC00:02x}"  # a byte that is no UTF-8
     return char.encode("unicode_escape", errors="backslashreplace").decode("ascii")
 
 

@@ -186,7 +186,9 @@ def missing_folders(
         way = turning_above(change.path, turning)
         above = dirname(path)
         while above and (
-            len(above) > len(way.path) if way else root_of(root).place(above).kind == "missing"
+            len(above) > len(way.path)
+            if way
+            else root_of(root).place(above, known=True).kind == "missing"
         ):
             missing.insert(0, (root, above))
             above = dirname(above)

@@ -129,7 +129,7 @@ class Guard:
             # Of the folder of what is only read nothing has to be known.
             held = root.hold_in_one_step(relative) if action == "read" else None
             held = keep.enter_context(closing(held or root.hold(relative)))
-        place = root.place(relative, follow=follow) if held is None else held.info
+        place = root.place(relative, follow=follow, known=back) if held is None else held.info
         return self._resolved(lookup, place, asked, held)
 
     def find_again(self, location: Location, keep: ExitStack | None = None) -> Location:

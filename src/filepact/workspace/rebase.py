@@ -35,7 +35,7 @@ from filepact.text.landmarks import lost_place
 from filepact.values import dataclass
 from filepact.workspace.documents import DocumentCache
 from filepact.workspace.folder_steps import turning_above
-from filepact.workspace.receipt import states
+from filepact.workspace.receipt import renames, states
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -307,7 +307,14 @@ def fit(
     fitted: list[FileChange] = []
     contents: dict[str, bytes] = {}
     notes: list[str] = []
+    carried = _carried(changes, current, content, show, hides)
     for change in changes.changes:
+        if change.path in carried:
+            one, there, note = carried[change.path]
+            fitted.append(one)
+            notes += [note] if note else []
+            contents |= {side.content: there for side in (one.before, one.after) if side}
+            continue
         deadline.check()
         try:
             now = current(change.path)
@@ -340,6 +347,51 @@ def fit(
     if not fitted:
         raise _nothing_to_do()
     return RebaseResult(ChangeSet(tuple(fitted)), contents, tuple(notes))
+
+
+def _carried(
+    changes: ChangeSet,
+    current: Callable[[WorkspacePath], Document | None],
+    content: Callable[[str], bytes],
+    show: Callable[[WorkspacePath], str],
+    hides: Hides,
+) -> dict[WorkspacePath, tuple[FileChange, bytes, str]]:
+    """Both ends of renames of files that were changed meanwhile: what was changed goes with the file.
+
+    Returns:
+        For each end its change with the bytes that it is about, and what is to be said.
+    """
+    found: dict[WorkspacePath, tuple[FileChange, bytes, str]] = {}
+    made = {one.path: one.after for one in changes.changes if one.before is None}
+    gone = [one for one in changes.changes if made and one.before and one.after is None]
+    changed: dict[WorkspacePath, Document] = {}
+    for one in gone:
+        with suppress(FilepactError):
+            there = current(one.path)
+            if there is not None and not there.revision.is_folder and there.revision != one.before:
+                changed[one.path] = there
+    pairs: dict[WorkspacePath, FileChange] = {}
+    if changed:
+        with suppress(NotFoundError):
+            pairs = renames(changes.changes, content)
+    for new, old in pairs.items():
+        now, after = changed.get(old.path), made.get(new)
+        if now is None or old.before is None or after is None:
+            continue
+        with suppress(FilepactError):
+            if current(new) is not None or hides(old.path, (now,)) or hides(new, (now,)):
+                continue
+            state: Revision | None = now.revision
+            data: bytes | None = now.data
+            if old.before != after:
+                wanted = FileChange(old.path, old.before, after)
+                state, data = _fit_one(wanted, now, content, show(old.path)) or (state, data)
+            if state is None or data is None:
+                continue
+            note = f"{show(new)} keeps what was changed in {show(old.path)} meanwhile."
+            found[new] = FileChange(new, None, state), data, note
+            found[old.path] = FileChange(old.path, now.revision, None), now.data, ""
+    return found
 
 
 def _fit_shown(

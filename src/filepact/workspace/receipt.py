@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable
 from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.deadline import FOREVER, Deadline
-from filepact.domain.document import LINK
+from filepact.domain.document import FOLDER, LINK
 from filepact.errors import BinaryFileError
 from filepact.text.compare import compare_lines
 from filepact.text.confusables import encoding_named, with_bytes_shown
@@ -39,6 +40,7 @@ __all__ = [
     "done_receipt",
     "origins",
     "patch_of",
+    "renames",
     "show_changes",
     "states",
     "summary_of",
@@ -327,6 +329,30 @@ def origins(
         if (one := next(alike, None)) is not None:
             found[new.path] = gone.pop(one.path)
     return found
+
+
+def renames(
+    changes: Sequence[FileChange], content: Callable[[str], bytes]
+) -> dict[WorkspacePath, FileChange]:
+    """Those of `origins` that are no guess: no other file of the change could be meant."""
+    found = origins(changes, content)
+    files = [one for one in (each.of_file for each in changes) if one is not None]
+    made = {one.path: one.after for one in files if one.after and not one.before}
+    gone = [one.before for one in files if one.before and not one.after]
+    several = Counter([one.content for one in made.values()]) | Counter(
+        [one.content for one in gone]
+    )
+    certain: dict[WorkspacePath, FileChange] = {}
+    for new, old in found.items():
+        if old.before is None:
+            continue
+        if made[new].content == old.before.content:
+            sure = several[old.before.content] == 1 and old.before.content != FOLDER.content
+        else:
+            sure = len(made) == len(gone) == 1
+        if sure:
+            certain[new] = old
+    return certain
 
 
 def _same_lines(old: Revision | None, new: Revision, content: Callable[[str], bytes]) -> bool:

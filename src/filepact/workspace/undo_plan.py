@@ -8,15 +8,17 @@ somebody else wrote in between, it is taken back in steps, around what was writt
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import same_state
 from filepact.domain.operation import BY_SEVERAL, PARTLY, Checkpoint, who
-from filepact.errors import InvalidParamsError, NoChangeError
+from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
 from filepact.values import dataclass, field, replace
 from filepact.workspace.rebase import not_kept
+from filepact.workspace.receipt import renames
 from filepact.workspace.selection import (
     effective,
     is_in,
@@ -363,6 +365,8 @@ def _plan(
         within = places.get(operation.id)
         left = [one for one in operation.changes.changes if (operation.id, one.path) not in gone]
         meant = [one for one in left if within is None or any(is_in(one.path, at) for at in within)]
+        if len(meant) < len(left):
+            meant = _with_other_ends(meant, left, store)
         for change in meant:
             runs.add(change)
             if not change.retraceable:
@@ -399,6 +403,18 @@ def _in_words(operations: Sequence[Operation]) -> list[str]:
             more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
             said.append(f"Left as it is, {words}: {names}{more}.")
     return said
+
+
+def _with_other_ends(
+    meant: Sequence[FileChange], left: Sequence[FileChange], store: JournalStore
+) -> list[FileChange]:
+    """The changes that are meant with the other ends of renames: a file goes back to one name from the other."""
+    paths = {one.path for one in meant}
+    with suppress(NotFoundError):
+        for new, old in renames(left, store.content).items():
+            if not paths.isdisjoint((new, old.path)):
+                paths |= {new, old.path}
+    return [one for one in left if one.path in paths]
 
 
 def _named(operations: Sequence[Operation], count: int) -> str:
