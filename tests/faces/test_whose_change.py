@@ -206,6 +206,24 @@ def test_what_a_person_does_by_hand_instead_of_a_call_that_they_refuse_is_theirs
     assert agents.log() == [(BY_NOBODY, {"a.txt"})]
 
 
+def test_the_files_of_a_folder_that_a_command_moves_are_moved_by_it(agents):
+    (agents.root / "old").mkdir()
+    (agents.root / "old" / "a.txt").write_text("as long as that\n")
+    agents.tell("PreToolUse", "Bash", command="mv old new")
+    before = agents.write("mine.txt", "by hand\n")
+    agents.write("made.txt", "later than that\n")
+    (agents.root / "old").rename(agents.root / "new")
+    agents.now = before + TICK + 5_000_000
+    agents.tell("PostToolUse", "Bash", command="mv old new", more={"duration_ms": 5})
+    ((tool, files),) = [one for one in agents.log() if "new/a.txt" in one[1]]
+    assert (tool, files >= {"made.txt", "old/a.txt", "new/a.txt"}) == ("Bash", True)
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert sorted(str(one.relative_to(agents.root)) for one in agents.root.rglob("*.txt")) == [
+        *("a.txt", "mine.txt", "old/a.txt")
+    ]
+
+
 @pytest.mark.parametrize("asked", [True, False])
 def test_after_an_interruption_only_what_the_command_names_is_its_own(agents, asked):
     given = {"command": "echo x > named.txt; make"}

@@ -402,12 +402,21 @@ class KnownFiles:
         self.newly.clear()
         for root in self._guard.roots:
             _, suspects = self._look(root, lambda: False, keep=True, hidden=True)
-            for name, stamp in suspects.stamps.items():
+            moved: set[tuple[int, ...]] = set()
+            # Those that are gone first: what lies in a folder that was moved has its old times still.
+            for name, stamp in sorted(suspects.stamps.items(), key=lambda one: one[1] is not None):
                 path = WorkspacePath(root.path, name)
                 if name in suspects.newly and stamp is not None:
                     self.put(path, FileState(stamp))
                     self.newly.append((path, stamp))
-                elif not since or self._is_later(path, stamp, since):
+                elif (
+                    not since
+                    or self._is_later(path, stamp, since)
+                    or (stamp is not None and stamp[:3] in moved)
+                ):
+                    old = self._states.get(path)
+                    if stamp is None and old is not None and old.stamp is not None:
+                        moved.add(old.stamp[:3])
                     yield path, stamp
 
     def _look(
