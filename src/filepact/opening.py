@@ -5,7 +5,7 @@ What works in the folders takes as long to load as all of this, so it is made wh
 
 from __future__ import annotations
 
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from itertools import islice
 from threading import Lock
@@ -333,9 +333,9 @@ def _follow(journal: SqliteStore | PostgresStore, state: StateFolder, folder: Ro
     That is so if it is the same inode, and so are its files, of which none has changed since, by times that
     nobody can forge without the clock.
     """
-    from filepact.store.snapshots import SqliteSnapshots  # noqa: PLC0415 - few folders are moved
-
     for root in [] if state.is_checkout(folder) else _gone(journal, folder):
+        from filepact.store.snapshots import SqliteSnapshots  # noqa: PLC0415 - few folders are gone
+
         for names in ([root], [root, RootId("guard")]):
             with closing(SqliteSnapshots(state.snapshot(names))) as snapshots:
                 known = snapshots.load()
@@ -349,7 +349,8 @@ def _follow(journal: SqliteStore | PostgresStore, state: StateFolder, folder: Ro
             if stamps and 2 * sum(now.get(path) == was for path, was in stamps.items()) > len(
                 stamps
             ):
-                journal.move_root(root, folder)
+                with suppress(FilepactError):  # What cannot be written now is said by `log`.
+                    journal.move_root(root, folder)
                 return
 
 

@@ -135,7 +135,7 @@ MOST_FOR_A_COMMAND = {
     "log": 110,
     "status": 110,
     "pending": 112,
-    "undo --unattended": 114,
+    "undo --since 1d --all --unattended": 114,
     "setup claude": 118,
 }
 """Modules of ours that a command with the journal, or the settings of agents, loads in all."""

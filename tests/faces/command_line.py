@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -63,6 +64,14 @@ class CommandLine:
         assert said.err == ""
         assert said.out.count("\n") == 1
         return json.loads(said.out)
+
+    def undo_own(self) -> Said:
+        """Undo what a person did last, which has to be named, by the command that the refusal says."""
+        refusal = self.json("undo", "--unattended", code=2)["error"]
+        assert refusal["code"] == "INVALID_PARAMS"
+        said = re.search(r"`filepact (undo \w+)`", refusal["hint"])
+        assert said
+        return self(*said[1].split(), "--unattended")
 
     def newest(self) -> str:
         """The id of the newest operation."""

@@ -24,7 +24,7 @@ from filepact.faces.cli.screen import Terminal
 from filepact.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from tests.faces.command_line import CommandLine, Said
+    from tests.faces.command_line import CommandLine
 
 
 def app(cli: CommandLine) -> str:
@@ -210,7 +210,7 @@ def test_folders_are_made_and_files_moved_and_removed_from_where_one_stands(
     assert cli("rm", "deep").code == 0
     assert not (cli.root / "src" / "deep").exists()
     for _ in range(3):
-        assert undo_own(cli).code == 0
+        assert cli.undo_own().code == 0
     assert app(cli) == before
     assert not (cli.root / "src" / "deep").exists()
     assert cli("rm", "missing").code == 1
@@ -250,15 +250,6 @@ def test_paths_count_from_the_present_folder(
 
 
 # -- looking back -------------------------------------------------------------------------------
-
-
-def undo_own(cli: CommandLine) -> Said:
-    """Undo what a person did last, which has to be named, by the command that the refusal says."""
-    refusal = cli.json("undo", "--unattended", code=2)["error"]
-    assert refusal["code"] == "INVALID_PARAMS"
-    said = re.search(r"`filepact (undo \w+)`", refusal["hint"])
-    assert said
-    return cli(*said[1].split(), "--unattended")
 
 
 def test_the_log_of_nothing_says_so(cli: CommandLine) -> None:
@@ -688,7 +679,7 @@ def test_no_line_of_a_list_is_wider_than_the_terminal(
     for name in ("deep/" * 20 + "long.txt", "\u65e5\u672c" * 30 + ".txt"):
         assert cli("write", name, "--content", "x\n").code == 0
     assert cli("mv", "src/app.py", "deep/app.py").code == 0
-    assert undo_own(cli).code == 0
+    assert cli.undo_own().code == 0
     screen = Terminal(io.BytesIO(), terminal=True, colour=False, json=False)
     for words in (["log"], ["log", "--turns"], ["status"], ["pending"]):
         answer = main.execute([*words, "--root", str(cli.root)], screen)

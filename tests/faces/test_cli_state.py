@@ -72,7 +72,7 @@ def test_what_was_done_in_a_linked_worktree_is_told_and_undone_from_its_project_
     assert (roots[0], {*roots[1:]}) == (str(cli.root), {str(tree) for tree in trees})
     for made in (trees[0] / "src" / "in-src.txt", trees[1] / "in-x.txt", trees[0] / "in-tree.txt"):
         assert made.exists()
-        assert cli("undo", "--unattended").code == 0
+        assert cli.undo_own().code == 0
         assert not made.exists()
     assert (cli.root / "first.txt").exists()
     # Other commands are about the project alone.
@@ -251,6 +251,7 @@ def test_a_state_folder_that_is_mounted_read_only_is_checked_and_read(
     cli: CommandLine, read_only: Callable[[], None], left: tuple[str, ...]
 ) -> None:
     fill(cli)
+    newest = cli.newest()
     if left:
         leave_log(cli, *left)
     read_only()
@@ -259,7 +260,7 @@ def test_a_state_folder_that_is_mounted_read_only_is_checked_and_read(
     assert {("state disk", "warn"), ("journal", "ok")} <= levels
     assert cli("state", "repair").code == 3
     assert cli("log").code == cli("status").code == 0
-    assert cli.json("undo", "--unattended", code=1)["error"]["code"] == "STATE_ERROR"
+    assert cli.json("undo", newest, "--unattended", code=1)["error"]["code"] == "STATE_ERROR"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="mounts as Linux has them")

@@ -147,6 +147,11 @@ def test_undo_without_an_id_takes_back_this_programs_own_change_only(
     assert files.undo(made.operation).status == "applied"
     assert not (root / "theirs.txt").exists()
     assert [one.kind for one in files.log(limit=3)] == ["undo", "redo", "undo"]
+    with filepact.open(root, rules="built-in", state_dir=tmp_path / "state") as other:
+        other.write("theirs.txt", "y\n")
+    assert files.undo(partly=True).summary.startswith("undo ")
+    assert (root / "a.txt").read_text() == "hello world\nsecond\n"
+    assert (root / "theirs.txt").read_text() == "y\n"
 
 
 def test_what_waits_for_a_person_is_said_and_not_done(root: Path, tmp_path: Path) -> None:

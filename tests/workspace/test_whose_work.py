@@ -70,6 +70,12 @@ WAYS: dict[str, tuple[Callable[[Workspace, str], object], frozenset[str]]] = {
         lambda here, its: here.undo_selected(ADA, Selection(before=its)),
         frozenset(),
     ),
+    "undo PATH": (
+        lambda here, its: here.undo_selected(
+            ADA, Selection(places=tuple(tuple(one) for one in here.operation(its).changes.paths))
+        ),
+        ONLY_NAMED,
+    ),
     "undo --turn": (way(turn=NEWEST), frozenset(WORK) - {"agent"}),
     "undo --agent": (way(agent="robot"), frozenset(WORK) - {"agent"}),
     "undo --session": (way(session=ROBOT), frozenset(WORK) - {"agent"}),

@@ -110,6 +110,7 @@ class UndoExecutor:
         *,
         dry_run: bool,
         preview: bool,
+        partly: bool = False,
     ) -> Receipt:
         """Carry out for an agent what was planned: where a change would wait, this waits too.
 
@@ -125,7 +126,7 @@ class UndoExecutor:
             rules = ["preview mode"]
         check_free(self._waiting.of(session), plan.changes.paths, self._writer.show)
         rule = ", ".join(dict.fromkeys(rules))
-        return self.carry_out(plan, session, deadline, dry_run=dry_run, rule=rule)
+        return self.carry_out(plan, session, deadline, dry_run=dry_run, rule=rule, partly=partly)
 
     def _permit(self, change: FileChange, agent: str = "") -> Decision:
         action: Action = "write"
@@ -461,7 +462,7 @@ class SessionHistory:
             raise self._not_its_own(change_id)
         return found
 
-    def undo(self, change_id: str | None, *, dry_run: bool) -> Receipt:
+    def undo(self, change_id: str | None, *, dry_run: bool, partly: bool = False) -> Receipt:
         """Take back one of the session's own operations, or a proposal of its own that waits.
 
         Without an id it is the newest operation in force; ``turn`` and ``session`` stand for all
@@ -480,14 +481,14 @@ class SessionHistory:
                 )
             selection = Selection(turn=turn, session=self._session)
             plan = plan_selection(self._store, self._roots, selection)
-            return self._go_back(plan, dry_run=dry_run)
+            return self._go_back(plan, dry_run=dry_run, partly=partly)
         change = self._newest(undone=False) if change_id is None else self.change(change_id)
         if isinstance(change, Proposal):
             return self._withdraw(change, dry_run=dry_run)
         plan = plan_undo(self._store, self._roots, change.id)
-        return self._go_back(plan, dry_run=dry_run)
+        return self._go_back(plan, dry_run=dry_run, partly=partly)
 
-    def redo(self, change_id: str | None, *, dry_run: bool) -> Receipt:
+    def redo(self, change_id: str | None, *, dry_run: bool, partly: bool = False) -> Receipt:
         """Bring back what the session has undone itself; arguments and errors as for `undo`."""
         change = self._newest(undone=True) if change_id is None else self.change(change_id)
         plan = plan_redo(self._store, self._roots, change.id)
@@ -496,7 +497,7 @@ class SessionHistory:
                 f"{change.id} was undone by somebody else",
                 hint="Ask the person whether to bring it back.",
             )
-        return self._go_back(plan, dry_run=dry_run)
+        return self._go_back(plan, dry_run=dry_run, partly=partly)
 
     def status(self, wait: float = 0.0) -> tuple[Proposal, ...]:
         """The session's proposals: those that wait, and the last on which somebody has decided.
@@ -519,9 +520,12 @@ class SessionHistory:
         done.sort(key=lambda proposal: proposal.created)
         return (*self._open(), *done[: -_DECIDED - 1 : -1])
 
-    def _go_back(self, plan: UndoChange, *, dry_run: bool) -> Receipt:
+    def _go_back(self, plan: UndoChange, *, dry_run: bool, partly: bool) -> Receipt:
         return self._plans.go_back(
-            *(plan, self._session, self._deadline), dry_run=dry_run, preview=self._preview
+            *(plan, self._session, self._deadline),
+            dry_run=dry_run,
+            preview=self._preview,
+            partly=partly,
         )
 
     def _open(self) -> tuple[Proposal, ...]:

@@ -317,7 +317,7 @@ def _candidates(
 
 def left_by(store: JournalStore, roots: Sequence[RootId], selection: Selection) -> list[Operation]:
     """What was done in the time that is meant, is in force, and stays since nobody named it; newest first."""
-    if selection.names_work or selection.everybody or not selection.by_time:
+    if selection.everybody or not selection.by_time:
         return []
     after = selection.place_in(store, roots)
     return [

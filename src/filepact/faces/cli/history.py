@@ -282,7 +282,9 @@ def _plan_shown(workspace: Workspace, plan: UndoChange, screen: Terminal) -> Ite
     """Why a plan is in doubt, and a line for each who did what it takes back: how many files, how old."""
     now, width = time.time(), screen.columns or _WIDTH
     doubt = f"{plan.doubt[:1].upper()}{plan.doubt[1:]}."
-    yield TerminalText("\n".join(wrap(visible(doubt), width)) + "\n", "warn")
+    yield TerminalText(
+        "\n".join(wrap(visible(doubt), width, break_on_hyphens=False)) + "\n", "warn"
+    )
     files: dict[str, tuple[dict[str, None], list[float]]] = {}
     for operation in plan.operations:
         paths, ages = files.setdefault(by_whom(operation.session.actor), ({}, []))
@@ -294,7 +296,9 @@ def _plan_shown(workspace: Workspace, plan: UndoChange, screen: Terminal) -> Ite
         yield TerminalText(head, "strong")
         yield TerminalText(f"{cut(', '.join(map(visible, paths)), max(8, width - len(head)))}\n")
     for note in plan.notes:
-        yield TerminalText("\n".join(wrap(visible(note), width)) + "\n", "dim")
+        yield TerminalText(
+            "\n".join(wrap(visible(note), width, break_on_hyphens=False)) + "\n", "dim"
+        )
 
 
 def checkpoint(arguments: Namespace, _screen: Terminal) -> CommandAnswer:

@@ -114,8 +114,8 @@ class AsyncFiles:
     async def undo(self, operation: str | None = None, *, partly: bool = False) -> Receipt:
         return await self._run(self.files.undo, operation, partly=partly)
 
-    async def redo(self, operation: str | None = None) -> Receipt:
-        return await self._run(self.files.redo, operation)
+    async def redo(self, operation: str | None = None, *, partly: bool = False) -> Receipt:
+        return await self._run(self.files.redo, operation, partly=partly)
 
     async def log(
         self, *, path: Path | None = None, limit: int | None = 20

@@ -334,15 +334,17 @@ class Files:
             operation: Its id, or the beginning of it.
             partly: Whether files that cannot go back are left, and the others do.
         """
-        if operation is None and not partly:
-            return self.workspace.past(self.session).undo(None, dry_run=self._shows)
+        if operation is None:
+            past = self.workspace.past(self.session)
+            return past.undo(None, dry_run=self._shows, partly=partly)
         return self.workspace.undo(self.session, operation, partly=partly, dry_run=self._shows)
 
-    def redo(self, operation: str | None = None) -> Receipt:
-        """Bring back what this session took back last, or what the named operation did."""
+    def redo(self, operation: str | None = None, *, partly: bool = False) -> Receipt:
+        """Bring back what this session took back last, or what the named operation did; else as `undo`."""
         if operation is None:
-            return self.workspace.past(self.session).redo(None, dry_run=self._shows)
-        return self.workspace.redo(self.session, operation, dry_run=self._shows)
+            past = self.workspace.past(self.session)
+            return past.redo(None, dry_run=self._shows, partly=partly)
+        return self.workspace.redo(self.session, operation, partly=partly, dry_run=self._shows)
 
     def log(self, *, path: Path | None = None, limit: int | None = 20) -> tuple[Operation, ...]:
         """What was done in these folders, by whomever, newest first."""
