@@ -29,10 +29,10 @@ from filepact.fs.state import (
     note_turns,
     open_state,
     read_note,
+    stamps_in,
     turn_noted,
     whoami,
 )
-from filepact.fs.watch import stamps_in
 from filepact.store.sqlite import SqliteStore
 from filepact.workspace.audit import audit_log
 from filepact.workspace.documents import PROJECT_FILE, EncodingSettings, read_project_file
@@ -340,7 +340,7 @@ def _follow(journal: SqliteStore | PostgresStore, state: StateFolder, folder: Ro
             with closing(SqliteSnapshots(state.snapshot(names))) as snapshots:
                 known = snapshots.load()
             here = stamps_in(folder, ["."]).get(".")
-            if known is None or here is None or known.inodes.get(root) != here.inode:
+            if known is None or here is None or known.inodes.get(root) != here[0]:
                 continue
             stamps = {
                 path.path: file.stamp for path, file in islice(known.files, _LAST) if file.stamp

@@ -38,6 +38,7 @@ __all__ = [
     "open_state",
     "read_answers",
     "read_note",
+    "stamps_in",
     "turn_noted",
     "who_calls",
     "whoami",
@@ -569,3 +570,13 @@ def _read_some(path: str, most: int) -> str:
         return os.read(descriptor, most).decode("utf-8", "replace")
     finally:
         os.close(descriptor)
+
+
+def stamps_in(folder: str, paths: Iterable[str]) -> dict[str, tuple[int, int, int, int, int]]:
+    """The stamps of what lies in a folder by some relative paths, as snapshots have them; of what is not there, none."""
+    found: dict[str, tuple[int, int, int, int, int]] = {}
+    for path in paths:
+        with suppress(OSError, ValueError):
+            one = os.lstat(f"{folder}/{path}")
+            found[path] = one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns, one.st_mode
+    return found

@@ -81,18 +81,6 @@ class Stamp(NamedTuple):
         return stat.S_IMODE(self.mode)
 
 
-def stamps_in(folder: str, paths: Iterable[str]) -> dict[str, Stamp]:
-    """The stamps of what lies in a folder by some relative paths; what is not there is left out."""
-    found: dict[str, Stamp] = {}
-    for path in paths:
-        with suppress(OSError, ValueError):
-            one = os.lstat(f"{folder}/{path}")
-            found[path] = Stamp(
-                one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns, one.st_mode
-            )
-    return found
-
-
 class RootStamps(NamedTuple):
     """All files and links of a root that are not ignored.
 
