@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.domain.document import RootId, WorkspacePath
 from filepact.domain.operation import Actor, Approval, ChangeId, Checkpoint
 from filepact.errors import FilepactError
 from tests.store.making import OTHER, ROOT, change, contents, do, operation, proposal
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from filepact.domain.operation import Proposal
+    from filepact.store.sql import SqlStore
     from filepact.workspace.journal import JournalStore
     from tests.store.conftest import Reopen
 
@@ -151,6 +153,30 @@ def test_a_beginning_of_several_ids_names_them(store: JournalStore) -> None:
     error = refused(lambda: store.proposal("cq"))
     assert error.code == "INVALID_PARAMS"
     assert "cq1, cq2" in error.message
+
+
+def test_what_is_known_of_a_folder_goes_to_where_it_lies_now(store: SqlStore) -> None:
+    below, new = RootId(f"{ROOT}/sub"), RootId("/mnt/moved")
+    first = do(store, None, b"1")
+    inner = do(store, None, b"1", root=below)
+    apart = do(store, None, b"1", root=OTHER)
+    store.add_checkpoint(Checkpoint("start", ROOT, 1, 1.5))
+    waits = proposal(change("a.txt", b"1", b"2"))
+    store.propose(waits, contents(b"1", b"2"))
+    second = do(store, b"1", b"2", root=new)
+    assert store.move_root(ROOT, new) == 2
+    assert {*store.roots()} == {new, f"{new}/sub", OTHER}
+    assert [one.id for one in store.operations(root=new)] == [second.id, first.id]
+    assert store.operation(inner.id).changes.paths == (
+        WorkspacePath(RootId(f"{new}/sub"), "a.txt"),
+    )
+    assert store.operation(apart.id) == apart
+    assert [one.seq for one in store.checkpoints(new)] == [1]
+    assert [one.id for one in store.proposals(root=new)] == [waits.id]
+    assert refused(lambda: store.move_root(ROOT, new)).code == "NOT_FOUND"
+    store.add_checkpoint(Checkpoint("start", OTHER, 2, 1.5))
+    assert refused(lambda: store.move_root(OTHER, new)).code == "INVALID_PARAMS"
+    assert store.operation(apart.id) == apart
 
 
 def test_checkpoints_are_kept_by_root_and_name(store: JournalStore, reopen: Reopen) -> None:
