@@ -81,6 +81,12 @@ class Buffer:
         """Whether it holds more than the disk had; else it can only be older than the disk."""
         return self.base is None or not same_text(self.text, self.base)
 
+    def holding(self, text: str) -> Buffer:
+        """The buffer with another text, whose lines end as its own do."""
+        if "\r" not in self.text and "\n" in self.text:
+            text = text.replace("\r\n", "\n")
+        return replace(self, text=text)
+
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
@@ -119,7 +125,9 @@ class Buffers:
     def __init__(self) -> None:
         self._open: dict[str, Buffer] = {}
         self._doubtful: dict[str, str] = {}
-        self._deliveries: dict[str, list[Delivery]] = {}
+        # What editors have to make and did not yet, one for a file; and those that they are making.
+        self._deliveries: dict[str, Delivery] = {}
+        self._handed: set[str] = set()
         self._started: dict[str, tuple[Buffer, Document]] = {}
         self._lock = RLock()
 
@@ -143,6 +151,7 @@ class Buffers:
         buffer = Buffer(path, client, text, version, base)
         with self._lock:
             self._doubtful.pop(path.absolute, None)
+            self._drop(path.absolute)
             self._open[path.absolute] = buffer
         return buffer
 
@@ -170,13 +179,20 @@ class Buffers:
     ) -> Buffer:
         """An editor's text has changed, one change after the other.
 
+        What was typed before the editor made what it has to make stays, as far as both go together.
+
         Raises:
             InvalidParamsError: The editor has not opened the file, or a place is none; the
                 buffer is what it was.
             StaleFileError: The version is not a later one.
         """
         with self._lock:
-            buffer = self._owned(path, client)
+            buffer = after = self._owned(path, client)
+            waits = self._deliveries.get(path.absolute)
+            if waits is not None and (
+                path.absolute not in self._handed or version == waits.version + 1
+            ):
+                buffer = waits.before
             if version <= buffer.version:
                 raise StaleFileError(
                     f"{path.path}: version {version} came after version {buffer.version}",
@@ -186,8 +202,11 @@ class Buffers:
             text = buffer.text
             for each in typed:
                 text = apply_typed(text, each, unit)
-            changed = replace(buffer, text=text, version=version)
-            self._open[path.absolute] = changed
+            changed = self._open[path.absolute] = replace(buffer, text=text, version=version)
+            if waits is not None:
+                self._drop(path.absolute)
+            if waits is not None and buffer is not after:
+                self._wait_for(changed, waits.before.text, after.text, after.base, changed)
         return changed
 
     def saved(self, path: WorkspacePath, *, client: str, base: Document | None) -> Buffer:
@@ -203,6 +222,7 @@ class Buffers:
             buffer = self._open.get(path.absolute)
             if buffer is not None and buffer.client == client:
                 del self._open[path.absolute]
+                self._drop(path.absolute)
             if self._doubtful.get(path.absolute) == client:
                 del self._doubtful[path.absolute]
 
@@ -211,9 +231,9 @@ class Buffers:
         with self._lock:
             for path in [path for path, each in self._open.items() if each.client == client]:
                 del self._open[path]
+                self._drop(path)
             for name in [name for name, one in self._doubtful.items() if one == client]:
                 del self._doubtful[name]
-            self._deliveries.pop(client, None)
 
     def starts(self, buffer: Buffer, shown: Document) -> None:
         """A change of a file is about to be done that starts from what its buffer holds."""
@@ -236,38 +256,87 @@ class Buffers:
             except BinaryFileError:
                 # No editor can show it as text any more.
                 del self._open[written.path.absolute]
+                self._drop(written.path.absolute)
                 return
             was = buffer
-            if before is not None and _as_in(buffer, before.text) == buffer.text:
+            if before is not None and start.holding(before.text) == start:
                 was = replace(buffer, base=before)
-            text = _as_in(buffer, text)
-            if start.text != buffer.text:
-                both = merge(start.text, buffer.text, text)
-                if both.text is None:
-                    return
-                text = both.text
-            edits = EditList.between(buffer.text, text)
-            version = buffer.version + bool(edits)
-            self._open[written.path.absolute] = replace(
-                buffer, text=text, version=version, base=written
+            earlier = self._deliveries.get(written.path.absolute)
+            self._wait_for(
+                buffer,
+                start.text,
+                buffer.holding(text).text,
+                written,
+                was if earlier is None else earlier.before,
             )
-            if edits:
-                self._deliveries.setdefault(buffer.client, []).append(
-                    Delivery(written.path, buffer.client, buffer.version, edits, text, was)
-                )
+
+    def _wait_for(
+        self, buffer: Buffer, start: str, text: str, base: Document | None, was: Buffer
+    ) -> None:
+        """Bring a buffer to a new text of its file, which the editor has to make.
+
+        Args:
+            buffer: As it is.
+            start: The text that the new one was made of.
+            text: The new one.
+            base: The file with it.
+            was: What the editor has.
+        """
+        if start != buffer.text:
+            both = merge(start, buffer.text, text)
+            if both.text is None:
+                return
+            text = both.text
+        name, edits = buffer.path.absolute, EditList.between(was.text, text)
+        version = was.version + bool(edits)
+        self._open[name] = replace(buffer, text=text, version=version, base=base)
+        self._drop(name)
+        if edits:
+            self._deliveries[name] = Delivery(
+                buffer.path, buffer.client, was.version, edits, text, was
+            )
+
+    def _drop(self, name: str) -> None:
+        self._deliveries.pop(name, None)
+        self._handed.discard(name)
 
     def refused(self, delivery: Delivery) -> None:
         """An editor did not make the edits: what it has is what the file is, until it says more."""
         with self._lock:
-            now = self._open.get(delivery.path.absolute)
+            name = delivery.path.absolute
+            if self._deliveries.get(name) is delivery:
+                self._drop(name)
+            now = self._open.get(name)
             made = (delivery.client, delivery.version + 1, delivery.text)
             if now is not None and (now.client, now.version, now.text) == made:
-                self._open[delivery.path.absolute] = delivery.before
+                self._open[name] = delivery.before
+
+    def made(self, delivery: Delivery) -> None:
+        """An editor has made the edits; what was typed before it had is still to be told."""
+        with self._lock:
+            if self._deliveries.get(delivery.path.absolute) is delivery:
+                self._drop(delivery.path.absolute)
+
+    def is_waited_for(self, delivery: Delivery) -> bool:
+        """Whether the editor has still to make just these edits."""
+        return self._deliveries.get(delivery.path.absolute) is delivery
+
+    def hand_over(self, client: str) -> Delivery | None:
+        """The next that an editor is to make, until it is `made` or `refused`; None for no more."""
+        with self._lock:
+            for name, delivery in self._deliveries.items():
+                if delivery.client == client:
+                    self._handed.add(name)
+                    return delivery
+        return None
 
     def take(self, client: str) -> tuple[Delivery, ...]:
         """The deliveries for one editor, in order; each is returned once."""
         with self._lock:
-            return tuple(self._deliveries.pop(client, ()))
+            taken = tuple(one for one in self._deliveries.values() if one.client == client)
+            for one in taken:
+                self._drop(one.path.absolute)
+            return taken
 
     def _owned(self, path: WorkspacePath, client: str) -> Buffer:
         buffer = self._open.get(path.absolute)
@@ -278,13 +347,6 @@ class Buffers:
                 path=path.path,
             )
         return buffer
-
-
-def _as_in(buffer: Buffer, text: str) -> str:
-    """A text with line ends as a buffer has them."""
-    if "\r" not in buffer.text and "\n" in buffer.text:
-        return text.replace("\r\n", "\n")
-    return text
 
 
 def apply_typed(text: str, typed: Typed, unit: Unit) -> str:

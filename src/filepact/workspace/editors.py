@@ -16,9 +16,10 @@ from filepact.domain.document import Document
 from filepact.domain.operation import BY_EDITOR, PAST_THE_DOORS, Actor, Operation, Session
 from filepact.errors import FilepactError, StaleFileError
 from filepact.text.diff import cut_diff, unified
+from filepact.text.edit import merge
 from filepact.values import dataclass
 from filepact.workspace.buffers import differs_in_form, same_text
-from filepact.workspace.documents import DocumentCache
+from filepact.workspace.documents import DocumentCache, with_text
 from filepact.workspace.journal import new_operation
 from filepact.workspace.location import Location, check_is_file
 
@@ -229,7 +230,9 @@ class BufferWriter:
         """
         for change in changes.changes:
             if change.before is not None:
-                self._bring(change.path, change.before, contents[change.before.content])
+                becomes = None if change.after is None else contents.get(change.after.content)
+                data = contents[change.before.content]
+                self._bring(change.path, change.before, data, becomes)
 
     def agree(self, documents: Iterable[Document]) -> None:
         """Bring locked files and their buffers to the same text, which somebody has sent.
@@ -438,7 +441,9 @@ class BufferWriter:
             new_operation(session, tool, summary, ChangeSet((change,))), contents
         )
 
-    def _bring(self, path: WorkspacePath, state: Revision, data: bytes) -> None:
+    def _bring(
+        self, path: WorkspacePath, state: Revision, data: bytes, becomes: bytes | None = None
+    ) -> None:
         buffer = self._buffers.get(path)
         if buffer is None:
             return
@@ -446,11 +451,14 @@ class BufferWriter:
         merged = self._documents.merged(location)
         stored, shown = merged.stored, merged.shown
         if shown is None or shown.revision != state.compared:
-            raise StaleFileError(
-                f"{location.shown}: somebody typed in it or wrote to it just now",
-                hint="Read the file again and make the change for what it holds now.",
-                path=location.shown,
-            )
+            shown = None if stored is None else _typed_on(buffer, stored, state, data, becomes)
+            if shown is None:
+                raise StaleFileError(
+                    f"{location.shown}: somebody typed in it or wrote to it just now",
+                    hint="Read the file again and make the change for what it holds now.",
+                    path=location.shown,
+                )
+            buffer = buffer.holding(shown.text)
         self._buffers.starts(buffer, shown)
         if stored is not None and stored.revision == state.compared:
             return
@@ -463,6 +471,24 @@ class BufferWriter:
         self._committer.commit(
             new_operation(_own(buffer.client), BY_EDITOR, summary, ChangeSet((change,))), known
         )
+
+
+def _typed_on(
+    buffer: Buffer, stored: Document, state: Revision, data: bytes, becomes: bytes | None
+) -> Document | None:
+    """The state of a file that a change starts from, where somebody has only typed on beside the change.
+
+    None where the same lines were typed in, or the disk has changed.
+    """
+    moved = buffer.base is None or buffer.base.revision.content != stored.revision.content
+    if becomes is None or (moved and stored.revision != state.compared):
+        return None
+    start = Document(stored.path, data, state.compared, stored.named_encoding)
+    after = Document(stored.path, becomes, stored.revision, stored.named_encoding)
+    with suppress(FilepactError):
+        typed = with_text(start, buffer.text).text
+        return None if merge(start.text, typed, after.text).text is None else start
+    return None
 
 
 def _own(client: str) -> Session:

@@ -149,10 +149,17 @@ class ProxySide(Side):
 
     Args:
         watched: The name of an agent of which it is looked for what it writes past the doors.
+        in_order: Whether it answers one after the other instead.
     """
 
     def __init__(
-        self, folder: Path, *, mode: str = "auto", write: bool = True, watched: str = ""
+        self,
+        folder: Path,
+        *,
+        mode: str = "auto",
+        write: bool = True,
+        watched: str = "",
+        in_order: bool = False,
     ) -> None:
         super().__init__(folder)
         fs = {"readTextFile": True, "writeTextFile": write}
@@ -164,6 +171,7 @@ class ProxySide(Side):
             *([] if watched else ["--no-watch"]),
         ]
         self.rig = Rig(folder, *options, fs=fs, agent=watched or "far")
+        self._in_order = in_order
         self._answering: list[threading.Thread] = []
         self._tools: Tools | None = None
 
@@ -191,6 +199,8 @@ class ProxySide(Side):
                         answering = threading.Thread(target=self._answer, args=(message,))
                         self._answering.append(answering)
                         answering.start()
+                        if self._in_order:
+                            answering.join()
 
     def _answer(self, message: dict[str, Any]) -> None:
         params = message["params"]
@@ -285,13 +295,17 @@ class _Loop:
 class _Windows(Editor):
     """The editor as a client of the protocol's package."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Screen, *, in_order: bool) -> None:
         super().__init__()
         self._screen = screen
+        self._in_order = in_order
+
+    async def _do(self, work: Callable[..., Any], *arguments: str) -> Any:
+        return work(*arguments) if self._in_order else await asyncio.to_thread(work, *arguments)
 
     async def read_text_file(self, session_id, path, line=None, limit=None, **_):  # noqa: ARG002
         try:
-            text = await asyncio.to_thread(self._screen.read, path)
+            text = await self._do(self._screen.read, path)
         except Refused as refused:
             raise RequestError(*_error(refused)) from None
         if text is SILENT:
@@ -300,7 +314,7 @@ class _Windows(Editor):
 
     async def write_text_file(self, session_id, path, content, **_):  # noqa: ARG002
         try:
-            await asyncio.to_thread(self._screen.write, path, content)
+            await self._do(self._screen.write, path, content)
         except Refused as refused:
             raise RequestError(*_error(refused)) from None
         return WriteTextFileResponse()
@@ -317,9 +331,11 @@ def _error(refused: Refused) -> tuple[int, str, Any]:
 class AgentSide(Side):
     """An agent with `AgentFiles`, connected to the editor."""
 
-    def __init__(self, folder: Path, *, mode: str = "auto", write: bool = True) -> None:
+    def __init__(
+        self, folder: Path, *, mode: str = "auto", write: bool = True, in_order: bool = False
+    ) -> None:
         super().__init__(folder)
-        windows = _Windows(self.screen)
+        windows = _Windows(self.screen, in_order=in_order)
         options = {"mode": mode, "patience": PATIENCE}
         self._talking = talking(folder, write=write, client_files=windows, **options)
 

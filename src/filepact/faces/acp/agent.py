@@ -354,8 +354,11 @@ class SessionFiles:
                 outcome = await self._sync.carry_out(outcome, str(facts["operation"]), before, stop)
             return outcome
         news, draft = made
-        news = await self._sync.merge_typed(news, stop)
-        await stop.wait_for(self._remote.write(news.file.name, news.text))
+        try:
+            news = await self._sync.hand_over(news, stop)
+        except FilepactError:
+            await self._sync.give_back(stop)
+            raise
         self._sync.mark(news)
         note = await asyncio.to_thread(self._buffers.settle, news)
         self.workspace.record_write(draft)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal
 
+from filepact.domain.document import WorkspacePath
+from filepact.errors import FilepactError
 from filepact.values import dataclass
+from filepact.workspace.buffers import same_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from filepact.domain.document import Document
+    from filepact.domain.operation import Session
+    from filepact.faces.acp.sessions import AcpSession
+    from filepact.workspace.location import Location
 
 __all__ = [
     "AGENTS",
@@ -15,6 +25,7 @@ __all__ = [
     "QUIRKS",
     "AgentProfile",
     "AgentRecord",
+    "AgentWrites",
     "ConnectionInfo",
     "habits_of",
     "quirks_of",
@@ -137,3 +148,106 @@ QUIRKS: Mapping[str, AgentProfile] = {
 def quirks_of(agent: str) -> AgentProfile:
     """Return the profile of an agent by its name, with or without an npm scope before it."""
     return QUIRKS.get(agent.rpartition("/")[2].lower(), AgentProfile())
+
+
+@dataclass(slots=True, eq=False)
+class _Sent:
+    """A text that was merged.
+
+    Attributes:
+        turn: The session's turn in which it was sent.
+        text: As it was sent.
+        meant: The file that came of it.
+    """
+
+    session: Session
+    turn: int
+    text: str
+    meant: Document
+
+
+class AgentWrites:
+    """What an agent has sent that writes it by itself as well, until it has; for all threads.
+
+    Args:
+        client: The editor among the buffers.
+    """
+
+    def __init__(self, client: str) -> None:
+        self._client = client
+        self._sent: dict[WorkspacePath, _Sent] = {}
+        self._lock = threading.Lock()
+
+    def first(
+        self, bound: AcpSession, session: Session, path: str, text: str
+    ) -> tuple[Document | None, Document | None]:
+        """Return a file as it was before the agent wrote to the disk what it now sends, and as it is.
+
+        What it wrote is in the journal then.  None for the first where it has not, or nobody knows.
+        """
+        with suppress(FilepactError):
+            disk = bound.workspace.editors.stored(path)
+            if disk is not None and same_text(text, disk):
+                bound.workspace.external.detect_in(disk.path, session)
+                return bound.workspace.unsaved.before_external(disk), disk
+        return None, None
+
+    def sent(self, bound: AcpSession, session: Session, text: str, meant: Document) -> None:
+        """A text was sent and written; another one may have come of it."""
+        with self._lock:
+            if same_text(text, meant):
+                self._sent.pop(meant.path, None)
+            else:
+                self._sent[meant.path] = _Sent(session, bound.turn, text, meant)
+
+    def update(self, path: WorkspacePath, meant: Document | None) -> None:
+        """The file has become something else since, which is meant as well."""
+        with self._lock:
+            sent = self._sent.get(path)
+            if sent is not None and meant is not None:
+                sent.meant = meant
+
+    def forget(self, path: WorkspacePath) -> None:
+        """Forget what was sent: it is taken back."""
+        with self._lock:
+            self._sent.pop(path, None)
+
+    def disk(self, bound: AcpSession, file: WorkspacePath | Location) -> Document | None:
+        """Read a file from the disk, after the agent's own writing of it was put right.
+
+        Args:
+            bound: The session.
+            file: Its true name, or the file where it was found before.
+
+        Raises:
+            FilepactError: It cannot be read whole, or not be put right.
+        """
+        with self._lock:
+            sent = self._sent.get(file if isinstance(file, WorkspacePath) else file.path)
+        if sent is None or bound.turn != sent.turn:
+            return bound.workspace.editors.stored(file)
+        return self._keep(bound, sent)
+
+    def put_right(self, bound: AcpSession, path: WorkspacePath) -> None:
+        """Put the agent's own writing of a file right, if it may have written it.
+
+        Raises:
+            FilepactError: It cannot be.
+        """
+        with self._lock:
+            sent = self._sent.get(path)
+        if sent is not None and bound.turn == sent.turn:
+            self._keep(bound, sent)
+
+    def end_step(self, bound: AcpSession) -> None:
+        """The agent has ended one of its steps: what it wrote in it is on the disk."""
+        with self._lock:
+            ended = [one for one in self._sent.values() if one.session.id == bound.id]
+            for one in ended:
+                del self._sent[one.meant.path]
+        for one in ended:
+            self._keep(bound, one)
+
+    def _keep(self, bound: AcpSession, sent: _Sent) -> Document | None:
+        keep = bound.workspace.unsaved.restore_merge
+        return keep(sent.meant, sent.text, sent.session, client=self._client)

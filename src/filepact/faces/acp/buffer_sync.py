@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from filepact.errors import FilepactError, NotAFileError, WriteFailedError
+from filepact.errors import FilepactError, NotAFileError, StaleFileError, WriteFailedError
 from filepact.faces.acp.cancellation import CancelScope, ScopeCancelledError
+from filepact.faces.acp.client_buffers import ClientWrite
 from filepact.values import replace
 from filepact.workspace.documents import EDIT_LIMIT
 
@@ -55,6 +57,8 @@ class BufferSync:
         self._remote = remote
         self._texts = texts
         self._late: set[asyncio.Future[None]] = set()
+        # What was typed where a change was made, until it is shown again.
+        self._overtyped: dict[ClientFile, str] = {}
 
     # -- before a call: what the client shows ---------------------------------------------
 
@@ -169,8 +173,7 @@ class BufferSync:
                 again = await asyncio.to_thread(self._buffers.to_save, [one.file.path])
                 saves = next(iter(again), None)
             if saves is not None:
-                await stop.wait_for(self._remote.write(saves.file.name, saves.text))
-                await asyncio.to_thread(self._buffers.saved, saves)
+                await asyncio.to_thread(self._buffers.saved, await self.hand_over(saves, stop))
 
     async def fetch(self, asked: ClientFile, stop: CancelScope) -> str | None:
         """Ask for the client's present text of a file; None where it does not say.
@@ -184,18 +187,90 @@ class BufferSync:
             text = await self._ask(asked, stop)
         return text
 
-    async def merge_typed(self, news: PendingWrite, stop: CancelScope) -> PendingWrite:
-        """Merge what was typed until this moment into a text for the client.
+    async def hand_over(self, news: PendingWrite, stop: CancelScope) -> PendingWrite:
+        """Give the client a new text, with what was typed until it has that.
 
-        Nothing that takes time is done between this and the write.
+        Returns:
+            What it was given.
 
         Raises:
-            FilepactError: It cannot be joined with that, or the client does not say what it shows.
+            FilepactError: It cannot be joined with what was typed, the client does not say what it
+                shows, or it refuses the text.
         """
-        text = await self.fetch(news.file, stop)
-        if text is None or text == news.text:
-            return news
-        return await asyncio.to_thread(self._buffers.merge, news, text)
+        with self._texts.following(self._buffers.open_name(news.file.path)) as told:
+            showed = await self.fetch(news.file, stop)
+            if showed is not None and showed != news.text:
+                news = await asyncio.to_thread(self._buffers.merge, news, showed)
+            if news.document is None:
+                await self._give(news, stop)
+                return news
+            if told is None and not self._remote.offers.read:
+                showed = None
+            styled = partial(self._buffers.in_client_style, news.file.path)
+            typing = news.over is not None and told is None
+            out = ClientWrite(news.document, styled, showed, typing=typing)
+            return await self._hand_over(news, out, told, stop)
+
+    async def _hand_over(
+        self, news: PendingWrite, out: ClientWrite, told: list[str] | None, stop: CancelScope
+    ) -> PendingWrite:
+        seen = None
+        try:
+            while True:
+                while told is None and out.waits:
+                    seen = await self._ask(news.file, stop)
+                    out.looked(seen)
+                if out.meant is not news.document:
+                    over = news.over or news.document
+                    news = replace(news, document=out.meant, text=out.text, over=over)
+                seen = await self._give(news, stop, asks=told is None and out.asks)
+                if told is not None:
+                    # What it tells by itself before its answer is what it showed before the text.
+                    end = told.index(news.text) if news.text in told else len(told)
+                    seen = told[end - 1] if end else None
+                    del told[: end + 1]
+                if out.given(seen):
+                    return news
+        except StaleFileError:
+            if seen is not None and out.was_given:
+                self._overtyped[news.file] = seen
+            raise
+
+    async def _give(
+        self, news: PendingWrite, stop: CancelScope, *, asks: bool = False
+    ) -> str | None:
+        """Send the client a text, and with nothing in between what it is asked for it: what it shows.
+
+        Returns:
+            What it showed right before it had the text; None where it was not asked or did not say.
+        """
+        name = news.file.name
+        with self._remote.together() if asks else nullcontext():
+            # The first of both is sent first: each is on its way when it first waits.
+            looking = asyncio.ensure_future(self._remote.read(name)) if asks else None
+            asking = asyncio.ensure_future(self._remote.write(name, news.text))
+            try:
+                await stop.wait_for(asyncio.shield(asking))
+                with suppress(FilepactError):
+                    return None if looking is None else await looking
+            except ScopeCancelledError:
+                # The client may write it all the same, and is not interrupted in the middle.
+                asking.add_done_callback(partial(self._answered_late, news))
+                raise
+            finally:
+                if looking is not None:
+                    looking.cancel()
+        return None
+
+    async def give_back(self, stop: CancelScope) -> None:
+        """Give the client again what it showed where a change was made that is taken back now."""
+        while self._overtyped:
+            asked, seen = self._overtyped.popitem()
+            with suppress(FilepactError, TimeoutError):
+                async with asyncio.timeout(_PATIENCE):
+                    await stop.wait_for(self._remote.write(asked.name, seen))
+                # It is the client's own again, and what that saves is a change of its own.
+                await asyncio.to_thread(self._buffers.keep, asked, seen)
 
     # -- after it: what the client is given -----------------------------------------------
 
@@ -234,8 +309,7 @@ class BufferSync:
         for one in news:
             try:
                 stop.check()
-                given = await self.merge_typed(one, stop)
-                await self._hand_over(given, stop)
+                given = await self.hand_over(one, stop)
             except (FilepactError, ScopeCancelledError) as error:
                 await self.take_back(operation, told, error)
                 raise
@@ -246,15 +320,6 @@ class BufferSync:
             await self.take_back(operation, told, ScopeCancelledError())
             raise ScopeCancelledError
         return _with(outcome, notes)
-
-    async def _hand_over(self, news: PendingWrite, stop: CancelScope) -> None:
-        asking = asyncio.ensure_future(self._remote.write(news.file.name, news.text))
-        try:
-            await stop.wait_for(asyncio.shield(asking))
-        except ScopeCancelledError:
-            # The client may write it all the same, and is not interrupted in the middle.
-            asking.add_done_callback(partial(self._answered_late, news))
-            raise
 
     def _answered_late(self, news: PendingWrite, asking: asyncio.Future[None]) -> None:
         if asking.cancelled() or asking.exception() is not None or news.document is None:
@@ -317,12 +382,12 @@ class BufferSync:
                 f"{reason}; and the change could not be taken back: {error.message}",
                 hint=f"The person can take it back: {operation} in `filepact log`.",
             ) from None
+        await self.give_back(CancelScope())
         for one in await asyncio.to_thread(self._news, str(undone.operation)):
             if any(one.file.path == earlier.file.path for earlier in told):
                 try:
                     async with asyncio.timeout(_PATIENCE):
-                        given = await self.merge_typed(one, CancelScope())
-                        await self._remote.write(given.file.name, given.text)
+                        given = await self.hand_over(one, CancelScope())
                 except (FilepactError, TimeoutError):
                     continue
                 self.mark(given)

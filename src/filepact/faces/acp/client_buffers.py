@@ -6,14 +6,14 @@ It does no asking and no telling: who talks with the client hands in what it sai
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError, InvalidParamsError, StaleFileError
 from filepact.text.edit import EditList
-from filepact.text.lines import Position
+from filepact.text.lines import Position, common_head, common_tail
 from filepact.text.patch import parse
 from filepact.values import dataclass
 from filepact.wire.uris import path_of
@@ -24,21 +24,18 @@ from filepact.workspace.read_tracker import TextCache
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from filepact.domain.document import Document
-    from filepact.domain.operation import Session
-    from filepact.faces.acp.sessions import AcpSession
+    from filepact.domain.document import Document, WorkspacePath
     from filepact.text.lines import Unit
     from filepact.wire.messages import Message
     from filepact.workspace.buffers import Buffer, Buffers, BufferStatus
     from filepact.workspace.editors import BufferWriteResult
-    from filepact.workspace.location import Location
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
     "PATIENCE",
-    "AgentWrites",
     "BufferFormat",
     "ClientBuffers",
+    "ClientWrite",
     "named_files",
     "typed_of",
     "typed_over",
@@ -47,6 +44,9 @@ __all__ = [
 PATIENCE: Final = 30.0
 """Seconds in which a client has to say what it shows of a file; a person is not asked for that."""
 
+_NEXT: Final = 0.02  # seconds that the next key of somebody who types is waited for
+_LONGEST: Final = 0.3  # seconds until a text goes out whoever types
+_TURNS: Final = 100  # in which a text is given again with what was typed before it came
 _REMEMBERED: Final = 32 * 1_048_576
 _BOM: Final = "\ufeff"
 
@@ -252,6 +252,9 @@ class ClientBuffers:
             self.opened(workspace, path, text, version)
             return
         location = workspace.editors.locate(path)
+        if not self.announces(location.path):
+            # It has been asked since, and what it shows then is not what this goes on from.
+            return
         if method == "document/didChange":
             changes = params.get("contentChanges")
             if isinstance(changes, list) and type(version) is int:
@@ -310,26 +313,6 @@ class ClientBuffers:
             self.close(path)
         raise typed_over(path)
 
-    def typed_over(self, meant: Document, shown: str, seen: str) -> Document | None:
-        """A file's new text with what a client's text had when it was replaced by it.
-
-        Args:
-            meant: What the client was given.
-            shown: What it showed when that was made.
-            seen: What it showed right before it had it.
-
-        Returns:
-            None where the same characters were changed.
-        """
-        given = self.in_style(meant.path, meant.text)
-        typed = EditList.between(shown, seen).trim(shown)
-        moved = typed.following(EditList.between(shown, given).trim(shown))
-        with suppress(FilepactError):
-            return (
-                None if moved is None else with_text(meant, moved.apply(given).removeprefix(_BOM))
-            )
-        return None
-
     def settle(
         self, workspace: Workspace, meant: Document, operation: str, over: Document | None
     ) -> BufferWriteResult | None:
@@ -360,6 +343,147 @@ class ClientBuffers:
         return left
 
 
+class ClientWrite:
+    """One text on its way to a client in which somebody may be typing, until it has all of both.
+
+    The protocol has no "only if unchanged": a client takes a text in place of whatever it shows by then.  So
+    it is asked once more together with the new text, and answers with what that replaces.  What was
+    typed until then is given to it again.
+
+    While ``waits``, ask the client what it shows and say it to `looked`.  Then give it ``text``; where
+    ``asks``, with a question for what it shows right before that, whose answer is for `given`.  Again
+    until that is True.
+
+    Args:
+        meant: The file as it is to be.
+        styled: A text of the file as the client shows such texts.
+        showed: What the client showed when that was made; None where it was not asked.
+        typing: Whether somebody has typed while it was made.
+
+    Attributes:
+        meant: The file as it is to be, with what was typed.
+        text: Its text for the client.
+    """
+
+    def __init__(
+        self,
+        meant: Document,
+        styled: Callable[[str], str],
+        showed: str | None,
+        *,
+        typing: bool,
+    ) -> None:
+        self._styled = styled
+        self._showed = showed
+        self._turns = 0
+        self.meant, self.text = meant, styled(meant.text)
+        self._wait() if typing else self._go()
+
+    def _go(self) -> None:
+        self._until = self._last = self._key = 0.0
+
+    def _wait(self) -> None:
+        """Somebody types: right after a key is the longest time before the next."""
+        self._key = self._last = now = time.monotonic()
+        self._until, self._end = now + _NEXT, now + _LONGEST
+
+    @property
+    def waits(self) -> bool:
+        """Whether the client is to be asked before it is given the text."""
+        return self.asks and time.monotonic() < self._until
+
+    @property
+    def asks(self) -> bool:
+        """Whether it is to be asked with the text as well; they who never pause get it without."""
+        return self._showed is not None and self._turns < _TURNS
+
+    @property
+    def was_given(self) -> bool:
+        """Whether the client has had the text once, in place of what it showed."""
+        return self._turns > 0
+
+    def looked(self, seen: str | None) -> None:
+        """Take what the client shows before it was given the text; None for no answer.
+
+        Raises:
+            StaleFileError: The same characters were changed; the client shows them.
+        """
+        if seen is None:
+            self._go()
+            return
+        before, self._last = self._last, time.monotonic()
+        if seen != self._showed:
+            self._take(seen)
+            # A key that was seen late tells little of when the next comes.
+            now = time.monotonic()
+            if 4 * (now - before) < now - self._key:
+                self._go()
+            else:
+                self._key, self._until = now, min(now + _NEXT, self._end)
+
+    def given(self, seen: str | None) -> bool:
+        """Take what the client showed before it had the text; whether nothing of that is missing now.
+
+        Raises:
+            StaleFileError: The same characters were changed; the client does not show them any more.
+        """
+        self._turns += 1
+        if seen is None or self._showed is None or not _is_typed(seen, self._showed, self.text):
+            return True
+        given = self.text
+        self._take(seen)
+        self._showed = given
+        self._wait()
+        return False
+
+    def _take(self, seen: str) -> None:
+        """Make what was typed in the text that the client showed in the text for it as well."""
+        showed = self._showed or ""
+        typed = EditList.between(showed, seen).trim(showed)
+        moved = typed.following(EditList.between(showed, self.text).trim(showed))
+        if moved is None:
+            raise typed_over(self.meant.path)
+        both = moved.apply(self.text).removeprefix("\ufeff")
+        with suppress(FilepactError):
+            self.meant = with_text(self.meant, both)
+            self.text, self._showed = self._styled(self.meant.text), seen
+            return
+        raise typed_over(self.meant.path)
+
+
+def typed_over(path: WorkspacePath) -> StaleFileError:
+    """The error for a new text where somebody has just typed another one."""
+    return StaleFileError(
+        f"{path.path}: somebody typed in it just now",
+        hint="Nothing was changed. Read the file again and make the change for what it holds now.",
+        path=path.path,
+    )
+
+
+def _is_typed(seen: str, showed: str, given: str) -> bool:
+    """Whether a text that was asked for right before another was given has what neither has.
+
+    An editor may read the disk while it writes there: the beginning of the new text, or that and the rest
+    of the old one, is no typing.  One that answers out of order shows what was typed into the new
+    text, where it stays.
+    """
+    if "\ufffd" in seen and "\ufffd" not in showed + given:
+        return False
+    if seen == showed or given.startswith(seen):
+        return False
+    if len(seen) == len(showed) and common_head(seen, given) + common_tail(seen, showed) >= len(
+        seen
+    ):
+        return False
+    return _gone(showed, seen) <= _gone(given, seen)
+
+
+def _gone(before: str, after: str) -> int:
+    """How many characters of a text at the most are not in another one that came of it."""
+    head = common_head(before, after)
+    return len(before) - head - common_tail(before[head:], after[head:])
+
+
 def typed_of(change: object) -> Typed:
     """One of the ``contentChanges`` of a notification.
 
@@ -386,15 +510,6 @@ def _position(place: Message) -> Position:
     return Position(line, character)
 
 
-def typed_over(path: WorkspacePath) -> StaleFileError:
-    """The error for a new text where somebody has just typed another one."""
-    return StaleFileError(
-        f"{path.path}: somebody typed in it just now",
-        hint="Nothing was changed. Read the file again and make the change for what it holds now.",
-        path=path.path,
-    )
-
-
 _BY_PATH = frozenset({"read_file", "write_file", "edit_file", "grep", "patch_apply"})
 
 
@@ -418,106 +533,3 @@ def named_files(tool: str, arguments: Mapping[str, object]) -> tuple[str, ...]:
         return ()
     names = (name for part in parts for name in (part.old_path, part.new_path))
     return tuple(dict.fromkeys(name for name in names if name))
-
-
-@dataclass(slots=True, eq=False)
-class _Sent:
-    """A text that was merged.
-
-    Attributes:
-        turn: The session's turn in which it was sent.
-        text: As it was sent.
-        meant: The file that came of it.
-    """
-
-    session: Session
-    turn: int
-    text: str
-    meant: Document
-
-
-class AgentWrites:
-    """What such an agent has sent, until it has written it; for all threads.
-
-    Args:
-        client: The editor among the buffers.
-    """
-
-    def __init__(self, client: str) -> None:
-        self._client = client
-        self._sent: dict[WorkspacePath, _Sent] = {}
-        self._lock = threading.Lock()
-
-    def first(
-        self, bound: AcpSession, session: Session, path: str, text: str
-    ) -> tuple[Document | None, Document | None]:
-        """Return a file as it was before the agent wrote to the disk what it now sends, and as it is.
-
-        What it wrote is in the journal then.  None for the first where it has not, or nobody knows.
-        """
-        with suppress(FilepactError):
-            disk = bound.workspace.editors.stored(path)
-            if disk is not None and same_text(text, disk):
-                bound.workspace.external.detect_in(disk.path, session)
-                return bound.workspace.unsaved.before_external(disk), disk
-        return None, None
-
-    def sent(self, bound: AcpSession, session: Session, text: str, meant: Document) -> None:
-        """A text was sent and written; another one may have come of it."""
-        with self._lock:
-            if same_text(text, meant):
-                self._sent.pop(meant.path, None)
-            else:
-                self._sent[meant.path] = _Sent(session, bound.turn, text, meant)
-
-    def update(self, path: WorkspacePath, meant: Document | None) -> None:
-        """The file has become something else since, which is meant as well."""
-        with self._lock:
-            sent = self._sent.get(path)
-            if sent is not None and meant is not None:
-                sent.meant = meant
-
-    def forget(self, path: WorkspacePath) -> None:
-        """Forget what was sent: it is taken back."""
-        with self._lock:
-            self._sent.pop(path, None)
-
-    def disk(self, bound: AcpSession, file: WorkspacePath | Location) -> Document | None:
-        """Read a file from the disk, after the agent's own writing of it was put right.
-
-        Args:
-            bound: The session.
-            file: Its true name, or the file where it was found before.
-
-        Raises:
-            FilepactError: It cannot be read whole, or not be put right.
-        """
-        with self._lock:
-            sent = self._sent.get(file if isinstance(file, WorkspacePath) else file.path)
-        if sent is None or bound.turn != sent.turn:
-            return bound.workspace.editors.stored(file)
-        return self._keep(bound, sent)
-
-    def put_right(self, bound: AcpSession, path: WorkspacePath) -> None:
-        """Put the agent's own writing of a file right, if it may have written it.
-
-        Raises:
-            FilepactError: It cannot be.
-        """
-        with self._lock:
-            sent = self._sent.get(path)
-        if sent is not None and bound.turn == sent.turn:
-            self._keep(bound, sent)
-
-    def end_step(self, bound: AcpSession) -> None:
-        """The agent has ended one of its steps: what it wrote in it is on the disk."""
-        with self._lock:
-            ended = [one for one in self._sent.values() if one.session.id == bound.id]
-            for one in ended:
-                del self._sent[one.meant.path]
-        for one in ended:
-            self._keep(bound, one)
-
-    def _keep(self, bound: AcpSession, sent: _Sent) -> Document | None:
-        keep = bound.workspace.unsaved.restore_merge
-        return keep(sent.meant, sent.text, sent.session, client=self._client)

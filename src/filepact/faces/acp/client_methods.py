@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from acp import RequestError
@@ -23,7 +23,7 @@ from filepact.faces.acp.errors import MISSING, ClientResponseError, error_of_kin
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from filepact.domain.document import Document
     from filepact.errors import FilepactError
@@ -167,6 +167,21 @@ class ClientMethods:
             # An answer is an answer: the method has none to give.
             return
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Have the next two messages arrive at once, where what the package keeps to itself is as it was."""
+        wire = getattr(self._connection, "_conn", None)
+        sender = getattr(getattr(wire, "_transport", wire), "_sender", None)
+        writer = getattr(sender, "_writer", None)
+        if writer is None or isinstance(writer, _Pair):
+            yield
+            return
+        pair = _Pair(sender, writer)
+        try:
+            yield
+        finally:
+            pair.end()
+
     async def choose(self, call: Message, options: list[Message]) -> str:
         """Show the person a dialog; returns the id of the chosen option, empty for no answer."""
         shown = ToolCallUpdate.model_validate(call)
@@ -184,6 +199,30 @@ class ClientMethods:
         update = update_tool_call(call, status="completed" if done else "failed")
         with suppress(RequestError, ConnectionError):
             await self._connection.session_update(session_id=self._session_id, update=update)
+
+
+class _Pair:
+    """A writer in the place of a sender's own, until it has two messages and writes both at once."""
+
+    def __init__(self, sender: Any, writer: Any) -> None:
+        self._sender = sender
+        self._writer = writer
+        self._messages: list[bytes] = []
+        sender._writer = self  # noqa: SLF001 - see `together`
+
+    def write(self, data: bytes) -> None:
+        self._messages.append(data)
+        if len(self._messages) > 1:
+            self.end()
+
+    async def drain(self) -> None:
+        await self._writer.drain()
+
+    def end(self) -> None:
+        """Write what there is, and leave."""
+        if self._sender._writer is self:  # noqa: SLF001 - see `together`
+            self._sender._writer = self._writer  # noqa: SLF001 - see `together`
+            self._writer.write(b"".join(self._messages))
 
 
 def _check_name(path: str, kind: type[FilepactError]) -> None:

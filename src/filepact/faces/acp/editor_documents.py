@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import RootId, WorkspacePath
@@ -22,6 +23,7 @@ __all__ = ["EditorDocuments"]
 
 _EDITOR: Final = "editor"
 _PATIENCE: Final = 10.0  # seconds for an editor to make edits; the disk has them already
+_MOMENT: Final = 0.1  # seconds in which it says what was typed, if that is why it did not make them
 
 _log = logging.getLogger("filepact.acp")
 
@@ -51,6 +53,7 @@ class EditorDocuments:
         self._shown: dict[str, WorkspacePath] = {}
         self._homeless: set[str] = set()
         self._delivering = asyncio.Lock()
+        self._typed = asyncio.Event()
 
     # -- what an editor says --------------------------------------------------------------
 
@@ -90,6 +93,7 @@ class EditorDocuments:
         """
         typed = (Typed(changes),) if isinstance(changes, str) else changes
         self._client.changed(self._there(path), typed, version, unit)
+        self._typed.set()
 
     def saved(self, path: str) -> None:
         """The editor has written its text to the disk by itself.
@@ -147,26 +151,41 @@ class EditorDocuments:
             return
         # One after the other, so that nobody answers before the edits are made that were its own.
         async with self._delivering:
-            for delivery in self.take():
-                await self._hand_over(self._deliver, delivery)
+            buffers = self._sessions.buffers
+            while (delivery := buffers.hand_over(_EDITOR)) is not None:
+                self._typed.clear()
+                said = await self._made(self._deliver, delivery)
+                if not said:
+                    buffers.made(delivery)
+                elif not await self._typed_since(delivery):
+                    buffers.refused(delivery)
+                    self._say(
+                        f"{delivery.path.absolute}: the disk has a change that the editor {said}; "
+                        "both are brought together when it is changed next."
+                    )
 
-    async def _hand_over(
+    async def _made(
         self, deliver: Callable[[Delivery], Awaitable[bool | None]], delivery: Delivery
-    ) -> None:
-        said = "did not make"
+    ) -> str:
+        """Have an editor make edits; what it did instead, empty where it has made them."""
         try:
             async with asyncio.timeout(_PATIENCE):
-                if await deliver(delivery) is not False:
-                    return
+                return "" if await deliver(delivery) is not False else "did not make"
         except TimeoutError:
-            said = "did not say in time that it made"
+            return "did not say in time that it made"
         except Exception:  # noqa: BLE001 - an editor's, which must not undo the answer
             _log.exception("an editor could not make edits")
-        self._sessions.buffers.refused(delivery)
-        self._say(
-            f"{delivery.path.absolute}: the disk has a change that the editor {said}; "
-            "both are brought together when it is changed next."
-        )
+            return "did not make"
+
+    async def _typed_since(self, delivery: Delivery) -> bool:
+        """Whether the editor has told of something typed, for which the edits are made anew."""
+        buffers = self._sessions.buffers
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_MOMENT):
+                while buffers.is_waited_for(delivery):
+                    await self._typed.wait()
+                    self._typed.clear()
+        return not buffers.is_waited_for(delivery)
 
     def _house(self, path: str, text: str, version: int) -> bool:
         """Open a file in a workspace whose folders hold it; whether there is one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from filepact.workspace.buffers import apply_typed
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from filepact.domain.document import Document, WorkspacePath
     from filepact.domain.operation import Operation
@@ -82,6 +82,7 @@ class ClientDocuments:
     def __init__(self, unit: Unit = "utf-16") -> None:
         self._unit = unit
         self._known: dict[str, ClientDocument] = {}
+        self._followed: dict[str, list[str]] = {}
         self._stamps = 0
 
     def present(self) -> tuple[ClientDocument, ...]:
@@ -92,6 +93,18 @@ class ClientDocuments:
         """The client's text of a document; None where its notifications leave a doubt."""
         known = self._known.get(path)
         return known.text if known is not None and known.sure else None
+
+    @contextmanager
+    def following(self, path: str | None) -> Iterator[list[str] | None]:
+        """The texts of a document from now on, one after the other; None where there is a doubt."""
+        if path is None or self.text(path) is None:
+            yield None
+            return
+        texts = self._followed[path] = []
+        try:
+            yield texts
+        finally:
+            del self._followed[path]
 
     def receive(self, method: str, params: object) -> None:
         """Take one notice down.
@@ -166,6 +179,8 @@ class ClientDocuments:
             text = apply_typed(text, replace(typed, text=_text(typed.text)), self._unit)
         known.text, known.version = _text(text), version
         known.broken, known.sent = broken, None
+        if path in self._followed:
+            self._followed[path].append(known.text)
 
     def _stamp(self, known: ClientDocument) -> None:
         self._stamps += 1

@@ -8,13 +8,13 @@ late nobody knows what it has.
 from __future__ import annotations
 
 import logging
-import time
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from filepact.errors import BinaryFileError, FilepactError
-from filepact.faces.acp.client_buffers import PATIENCE, AgentWrites, ClientBuffers, typed_over
+from filepact.errors import BinaryFileError, FilepactError, StaleFileError
+from filepact.faces.acp.agents import AgentWrites
+from filepact.faces.acp.client_buffers import PATIENCE, ClientBuffers, ClientWrite
 from filepact.faces.acp.errors import (
     CANCELLED,
     REFUSED,
@@ -24,7 +24,6 @@ from filepact.faces.acp.errors import (
     to_refusal,
 )
 from filepact.faces.acp.proxy.protocol import READ, WRITE
-from filepact.text.lines import common_head, common_tail
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
@@ -47,8 +46,6 @@ __all__ = ["EditorTexts"]
 EDITOR: Final = "editor"
 """The name of the editor's connection among the buffers."""
 
-_TYPING: Final = 0.02  # seconds that the next key of somebody who types is waited for
-_TURNS: Final = 100  # in which a new text is given again with what was typed before it came
 _TAKING_BACK: Final = 10.0  # seconds for an editor to take the old text of a file again
 
 _log = logging.getLogger(__name__)
@@ -254,6 +251,12 @@ class EditorTexts:
         """
         editors = bound.workspace.editors
         merged = editors.take(EDITOR)
+        for delivery in merged:
+            base = delivery.before.base
+            if base is not None and self._facts.reads and self._buffers.announces(base.path):
+                # With the new text it is asked what it shows, and what it says by itself is too late.
+                self._buffers.closed(base.path)
+                self._buffers.agree(base)
         if receipt.status == "unchanged":
             # The disk had it already, and has now what was typed as well.
             for delivery in merged:
@@ -312,9 +315,6 @@ class EditorTexts:
     ) -> tuple[Document, EditorResult]:
         """Give the editor a new text, and again what was typed between its last answer and that.
 
-        The protocol has no "only if unchanged".  So with the new text the editor is asked once more what it
-        shows: it answers in order, with what it has just before.
-
         Args:
             bound: The session's folders.
             meant: The file as it is to be.
@@ -327,48 +327,28 @@ class EditorTexts:
         Raises:
             ClientRequestError: The same was typed meanwhile; it shows that again.
         """
-        path = meant.path
-        place = _place(bound, path)
-        until = time.monotonic() + _TYPING if typing else 0.0
-        for turn in range(_TURNS):
-            if turn == _TURNS - 1:
-                showed = None  # They never pause: at last it is given without a look.
-            while showed is not None and time.monotonic() < until:
-                # Somebody types: right after a key is the longest time before the next.
-                reply = self._questions.ask(READ, place, patience=self.patience)
-                seen = _content_of(reply)
-                if seen is None:
-                    break
-                if seen != showed:
-                    both = self._buffers.typed_over(meant, showed, seen)
-                    if both is None:
-                        raise to_refusal(typed_over(path), path.absolute, bound.roots)
-                    meant, showed = both, seen
-                    break
-            self._twice.update(path, meant)
-            news = self._news(bound, path, meant.text)
-
-            def late(reply: EditorResult, told: Document = meant) -> None:
-                self._answered_late(bound, told, reply)
-
-            if showed is None:
-                return meant, self._questions.ask(WRITE, news, late=late)
-            questions = self._questions.begin_together((READ, place), (WRITE, news), late=late)
-            before = self._questions.end_of(questions[0], patience=self.patience)
-            reply = self._questions.end_of(questions[1])
-            seen = _content_of(before)
-            if (
-                reply.kind != "result"
-                or seen is None
-                or not _is_typed(seen, showed, news["content"])
-            ):
-                return meant, reply
-            both = self._buffers.typed_over(meant, showed, seen)
-            if both is None:
+        path, place = meant.path, _place(bound, meant.path)
+        styled = partial(self._buffers.in_style, path)
+        news, seen = ClientWrite(meant, styled, showed, typing=typing), None
+        try:
+            while True:
+                while news.waits:
+                    seen = _content_of(self._questions.ask(READ, place, patience=self.patience))
+                    news.looked(seen)
+                self._twice.update(path, news.meant)
+                late = partial(self._answered_late, bound, news.meant)
+                write = {**place, "content": news.text}
+                if not news.asks:
+                    return news.meant, self._questions.ask(WRITE, write, late=late)
+                asked = self._questions.begin_together((READ, place), (WRITE, write), late=late)
+                seen = _content_of(self._questions.end_of(asked[0], patience=self.patience))
+                reply = self._questions.end_of(asked[1])
+                if reply.kind != "result" or news.given(seen):
+                    return news.meant, reply
+        except StaleFileError as error:
+            if seen is not None and news.was_given:
                 self._overtyped[path] = seen
-                raise to_refusal(typed_over(path), path.absolute, bound.roots)
-            meant, showed, until = both, news["content"], time.monotonic() + _TYPING
-        raise AssertionError
+            raise to_refusal(error, path.absolute, bound.roots) from None
 
     def _news(self, bound: AcpSession, path: WorkspacePath, text: str) -> Message:
         """A file's new text in the editor's own way of showing it."""
@@ -516,16 +496,6 @@ def _stored(bound: AcpSession, path: WorkspacePath) -> Document | None:
 def _place(bound: AcpSession, path: WorkspacePath) -> Message:
     """A file of a session as the editor calls it."""
     return {"sessionId": bound.id, "path": path.absolute}
-
-
-def _is_typed(seen: str, showed: str, given: str) -> bool:
-    """Whether a text has something that neither the one before has nor the new one.
-
-    An editor may read the disk while it writes there: half of each, or the beginning of one, is no typing.
-    """
-    if "\ufffd" in seen and "\ufffd" not in showed + given:
-        return False
-    return common_head(seen, given) + common_tail(seen, showed) < len(seen)
 
 
 def _content_of(reply: EditorResult) -> str | None:
