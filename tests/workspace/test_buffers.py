@@ -264,6 +264,34 @@ def test_what_was_saved_by_the_editor_is_the_new_ground(
     assert len(workspace.log()) == 1, "nothing was unsaved"
 
 
+@pytest.mark.parametrize("unsaved", [False, True])
+@pytest.mark.parametrize("line", [0, 4])
+def test_what_is_typed_while_a_change_is_made_refuses_it_in_the_same_lines_alone(
+    workspace: Workspace, session: Session, root: Path, unsaved: bool, line: int
+) -> None:
+    (root / "a.txt").write_text("one\n\ntwo\n\nthree\n")
+    start = "one\n\n2\n\nthree\n" if unsaved else "one\n\ntwo\n\nthree\n"
+    show(workspace, session, "a.txt", start)
+    typed = Typed("typed", Position(line, 0), Position(line, 5 if line else 3))
+    with workspace.draft(session, "t") as draft:
+        draft.write(draft.open("a.txt"), start.replace("three", "3"))
+        workspace.editors.change("a.txt", [typed], client=EDITOR, version=2)
+        if line:
+            with pytest.raises(StaleFileError):
+                workspace.submit(draft, "t")
+            assert "two" in (root / "a.txt").read_text()
+            return
+        workspace.submit(draft, "t")
+    written = start.replace("three", "3")
+    assert (root / "a.txt").read_text() == written
+    (told,) = workspace.editors.take(EDITOR)
+    assert (told.version, told.text) == (2, written.replace("one", "typed"))
+    # Taken back, what was typed stays.
+    workspace.undo(session, workspace.log()[0].id, dry_run=False)
+    (told,) = workspace.editors.take(EDITOR)
+    assert told.text == start.replace("one", "typed")
+
+
 def test_a_secret_cannot_be_held_open(workspace: Workspace, session: Session, root: Path) -> None:
     (root / "id_rsa").write_text("KEY\n")
     show(workspace, session, "id_rsa", "KEY\n")
