@@ -31,7 +31,7 @@ class Agents:
 
     def __init__(self, root: Path, state: Path) -> None:
         self.root, self.state = root, state
-        self.now = 0
+        self.now = 1
         self.daemon = HookDaemon((str(root),), str(state), now=lambda: self.now)
 
     def tell(
@@ -198,10 +198,13 @@ def test_what_a_person_does_by_hand_instead_of_a_call_that_they_refuse_is_theirs
     agents.tell("UserPromptSubmit", above=((6, "6"), *chain(os.getpid())))
     given = {"command": "echo x > a.txt"} if tool == "Bash" else {"file_path": "a.txt"}
     agents.tell("PreToolUse", tool, **above, **given)
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
+    hook = [sys.executable, "-c", "input()", "filepact", "hook", "claude"]
+    with subprocess.Popen(hook, stdin=subprocess.PIPE):
         agents.tell("PermissionRequest", tool, **above, **given)
         agents.write("a.txt", "by hand\n")
-        assert agents.daemon.poll() is (tool == "Bash")
+        with subprocess.Popen(hook, stdin=subprocess.PIPE) as process:
+            assert agents.daemon.poll() is (tool == "Bash")
+            process.communicate(b"\n")
         agents.tell("UserPromptSubmit", **above)
     assert agents.log() == [(BY_NOBODY, {"a.txt"})]
 

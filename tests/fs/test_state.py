@@ -109,7 +109,9 @@ def test_a_server_learns_for_which_turn_the_program_that_has_started_it_calls(tm
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 def test_what_a_program_has_started_is_found_at_any_depth():
-    with subprocess.Popen(["/bin/sh", "-c", "cat & wait"], stdin=subprocess.PIPE) as shell:
+    with subprocess.Popen(
+        ["/bin/sh", "-c", "exec 3<&0; cat <&3 & wait"], stdin=subprocess.PIPE
+    ) as shell:
         found = ()
         while len(found) < 2:
             found = descendants(shell.pid)[:1] and tuple(

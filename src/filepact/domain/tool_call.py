@@ -501,7 +501,7 @@ class OpenCall:
         own: Whether it is one of a tool of ours.
         command: Whether it is a command, which is a process of its own.
         below: What its host had started when the person was asked.
-        since: When it was known last that it does not run, since they were asked; nanoseconds since the epoch.
+        since: When it was known last that it does not run, since they were asked; 0 where nobody can tell.
         seen: When something new of its host's was seen to run, since then; 0 for never.
     """
 

@@ -404,7 +404,7 @@ def ancestors(
 
 
 def descendants(process: int) -> tuple[Ancestor, ...]:
-    """What a process has started, and what that has, as far as the system tells; without their command lines."""
+    """What a process has started, and what that has, as far as the system tells."""
     found: list[Ancestor] = []
     waiting = [process]
     while waiting and len(found) < _MOST_BELOW:
@@ -415,7 +415,7 @@ def descendants(process: int) -> tuple[Ancestor, ...]:
                     int, _read_some(f"{folder}/{thread}/children", _LONGEST_LINE).split()
                 ):
                     with suppress(OSError, ValueError, IndexError):
-                        found.append(_process(one, commands=False)[0])
+                        found.append(_process(one, commands=True)[0])
                         waiting.append(one)
     return tuple(found)
 

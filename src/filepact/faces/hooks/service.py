@@ -312,13 +312,15 @@ class HookDaemon:
         alike = [key for key in of if event.does.tool in ("", self._calls[key].tool)]
         for key in (likely or alike)[:1]:
             call = self._calls[key]
-            below = frozenset(_below(call.host)) if call.command else frozenset()
-            self._calls[key] = replace(call, asked=True, below=below, since=heard)
+            # There is the hook itself at least, where the system tells.
+            tells = call.command and call.host is not None and descendants(call.host[0])
+            below = frozenset(_below(call.host)) if tells else frozenset()
+            self._calls[key] = replace(call, asked=True, below=below, since=heard if tells else 0)
 
     def poll(self) -> bool:
         """Look whether commands run about which a person was asked; whether there are any."""
         with self._lock:
-            asked = [(key, one) for key, one in self._calls.items() if one.asked and one.command]
+            asked = [(key, one) for key, one in self._calls.items() if one.asked and one.since]
             for key, call in asked:
                 now = self._now()
                 if not call.below.issuperset(_below(call.host)):
@@ -356,7 +358,7 @@ class HookDaemon:
         if event.seconds is not None and call.begun:
             since = heard - int(event.seconds * 10**9) - _BEFORE_IT_RAN
             call = replace(call, asked=False)
-        elif call.asked and call.below:
+        elif call.asked and call.since:
             since, call = call.since - _BEFORE_IT_RAN, replace(call, asked=False)
         done = self._settle(desk, call, since=since)
         late = self._late(call, above)
@@ -420,7 +422,7 @@ class HookDaemon:
             if call.late and moment != "end":
                 continue
             # What a person was asked about and never ran has changed nothing.
-            if not call.asked or (call.command and (call.seen or not call.below)):
+            if not call.asked or (call.command and (call.seen or not call.since)):
                 # Nobody told that its turn is over, so a person has broken it off at some moment.
                 self._settle(desk, call if moment == "stop" else replace(call, asked=True))
             del self._calls[key]
@@ -591,8 +593,11 @@ class _Desk:
 
 
 def _below(host: HostProcess | None) -> Iterator[HostProcess]:
-    """What a host has started, as far as that is known."""
-    return ((one.process, one.started) for one in (descendants(host[0]) if host else ()))
+    """What a host has started, as far as that is known, without our hooks."""
+    for one in descendants(host[0]) if host else ():
+        said = " ".join(one.words)
+        if "filepact" not in said or " hook " not in said:
+            yield one.process, one.started
 
 
 def _identity(path: str) -> tuple[int, int]:
