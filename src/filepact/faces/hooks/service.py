@@ -375,7 +375,8 @@ class HookDaemon:
             return frozenset()
         first = int(call.above[0][1])
         others = frozenset(above).union(*(one.late for one in self._calls.values()))
-        return frozenset(one for one in _below(call.host) if int(one[1]) >= first) - others
+        found = ((one.process, one.started) for one in descendants(call.host[0]))
+        return frozenset(one for one in found if int(one[1]) >= first) - others
 
     def _settle(self, desk: _Desk, call: OpenCall, *, since: int = 0) -> frozenset[WorkspacePath]:
         """Write down what a call has changed, if not before a time in nanoseconds since the epoch; the files."""
