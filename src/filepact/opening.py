@@ -370,3 +370,14 @@ def move_history(state_dir: str, store: StoreOptions | None, old: str, new: str)
         if journal is None:
             raise NotFoundError("there is no journal yet")
         return journal.move_root(RootId(old), RootId(new))
+
+
+def unwatched_files(state_dir: str, roots: Sequence[str]) -> int:
+    """How many files of some roots hooks do not look at: they are recorded only where a call names them."""
+    state, names = open_state(state_dir), [RootId(one) for one in roots]
+    if not state.has_snapshot(names):
+        return 0
+    from filepact.store.snapshots import SqliteSnapshots  # noqa: PLC0415 - servers have none
+
+    with closing(SqliteSnapshots(state.snapshot(names))) as found:
+        return found.unwatched()

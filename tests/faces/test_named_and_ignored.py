@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,9 @@ from filepact.app import open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
 from filepact.faces.hooks.service import HookDaemon
+from filepact.workspace import external
+from filepact.workspace.external import KnownFileLimits
+from tests.faces import command_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -206,3 +210,32 @@ def test_what_cannot_be_kept_is_said_before_with_its_size(root, agent):
 def test_folders_that_programs_fill_are_not_kept(root, agent):
     agent.bash("rm -rf node_modules data/node_modules")
     assert agent.log() == []
+
+
+def test_what_is_not_watched_is_said_once_a_session_and_named_files_are_recorded(
+    root, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(external, "KnownFileLimits", partial(KnownFileLimits, files=4))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (root / "zzz").mkdir()
+    for name in ("zzz/last.py", "zzz/other.py"):
+        (root / name).write_text("one\n")
+    agent = Agent(root, tmp_path / "state")
+    with closing(agent.daemon):
+        told = agent.bash("true")
+        assert "2 files are not watched" in told
+        assert agent.bash("true") == ""
+        agent.write("zzz/last.py", "two\n")
+        agent.bash(
+            'echo three > zzz/new.py; echo > .gitignore; python3 -c \'open("zzz/other.py", "w")\''
+        )
+        changed = [[one.path.path for one in each.changes.changes] for each in agent.log()]
+        assert changed == [["zzz/last.py"], [".gitignore", "zzz/new.py"]]
+        agent.undo()
+        assert (root / "zzz/last.py").read_text() == "one\n"
+        assert not (root / "zzz/new.py").exists()
+    for words in ("status", "doctor", "undo"):
+        done = command_line.command(words, "--root", str(root), "--state", agent.state)
+        said = " ".join((done.out + done.err).split())
+        assert "2 files are not watched here" in said
+        assert "All is well" not in said

@@ -373,7 +373,7 @@ def test_beyond_the_most_files_nothing_is_taken_for_new_or_gone(root, workspace,
         (root / name).write_text(name)
     outside = limited(workspace, files=3)
     learned = outside.snapshot()
-    assert (learned.files, learned.cut) == (3, True)
+    assert (learned.files, learned.unwatched) == (3, 1)
     (root / "e").write_text("other")
     (root / "a").write_text("a")
     assert told(outside.detect(session)) == {("a", "create")}
@@ -814,7 +814,9 @@ def test_reading_contents_goes_on_where_it_was_left(root, outside):
 def test_a_turn_looks_at_nothing_that_was_not_touched(root, outside, session, monkeypatch):
     (root / "a.txt").write_text("one\n")
     (root / "b.txt").write_text("one\n")
-    monkeypatch.setattr(observe, "_RACY", 0)  # else what was written just now is looked at again
+    monkeypatch.setattr(
+        file_snapshot, "_RACY", 0
+    )  # else what was written just now is looked at again
     outside.snapshot()
     if outside._files._snapshots[outside._guard.roots[0].path].watcher._notices is None:
         pytest.skip("no notices on this file system")
@@ -1166,7 +1168,7 @@ def test_known_files_below_a_folder_that_is_hidden_are_still_told_of(
 
 def test_whoever_missed_a_change_relies_on_no_notices_any_more(root, outside, session, monkeypatch):
     # As if the file had been left alone for a while: what was written just now is looked at anyway.
-    monkeypatch.setattr(observe, "_RACY", 0)
+    monkeypatch.setattr(file_snapshot, "_RACY", 0)
     (root / "a.txt").write_text("x" * 100)
     outside.resnapshot()
     if not outside.is_watched:

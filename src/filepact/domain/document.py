@@ -299,6 +299,7 @@ class SnapshotRecord(NamedTuple):
             they are not known.
         hidden: What was there and was not looked at or into, by root.
         ends: The last path that was looked at, of the roots that have too many files.
+        unwatched: How many files there are behind these, when they were counted.
         files: All files.
     """
 
@@ -307,4 +308,5 @@ class SnapshotRecord(NamedTuple):
     folders: Mapping[RootId, Mapping[str, int]]
     hidden: Mapping[RootId, Iterable[str]]
     ends: Mapping[RootId, str | None]
+    unwatched: int
     files: Iterable[tuple[WorkspacePath, SnapshotFile]]

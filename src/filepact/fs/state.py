@@ -136,6 +136,10 @@ class StateFolder:
         name = content_id(names)[:16]
         return os.path.join(self.path, "snapshots", f"{name}.db")
 
+    def has_snapshot(self, roots: Iterable[RootId]) -> bool:
+        """Whether there is a snapshot of some roots."""
+        return os.path.exists(self.snapshot(roots))
+
     def checkout(self, root: RootId) -> str:
         """The path of the file in which a checkout of a shared workspace remembers itself."""
         name = content_id(root.encode("utf-8", "surrogateescape"))[:16]

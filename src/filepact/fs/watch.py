@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from filepact.fs.root import Root
 
 __all__ = [
+    "IGNORE_FILES",
+    "MOST_FILES",
     "FileEvents",
     "InotifyWatcher",
     "RootStamps",
@@ -46,6 +48,12 @@ __all__ = [
     "stamp_at",
     "wait_for",
 ]
+
+MOST_FILES: Final = 100_000
+"""Most files of a root that are looked at."""
+
+IGNORE_FILES: Final = (".gitignore", ".ignore", ".git/info/exclude")
+"""How the paths of files end that say what is ignored."""
 
 _MOST_STEERING: Final = 10_000  # folders and files of one repository that steer Git
 _GIT_FOLDERS: Final = frozenset({"hooks", "info", "modules", "worktrees"})

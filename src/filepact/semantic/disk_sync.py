@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from filepact.domain.document import WorkspacePath
 from filepact.lsp.documents import DiskChange
 from filepact.values import dataclass
-from filepact.workspace.observe import is_racy
+from filepact.workspace.file_snapshot import is_racy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -89,6 +89,16 @@ class SqliteSnapshots:
                 return True
         return False
 
+    def unwatched(self) -> int:
+        """How many files of the roots are not looked at, when it was saved last; 0 where nobody knows."""
+        if not self._path.exists():
+            return 0
+        with self._lock, suppress(apsw.Error, OSError, ValueError, TypeError):
+            query = "SELECT json_extract(facts, '$.unwatched') FROM facts"
+            rows: list[tuple[Any, ...]] = self._opened().execute(query).fetchall()
+            return sum(int(found or 0) for (found,) in rows)
+        return 0
+
     def content(self, name: str) -> bytes | None:
         """The stored bytes of a content, compressed; None where they are not stored."""
         with self._lock, suppress(apsw.Error, OSError, ValueError):
@@ -156,6 +166,7 @@ def _read(database: apsw.Connection) -> SnapshotRecord | None:
             # That of an earlier version does not say.
             hidden=facts.get("hidden", {}),
             ends=facts["ends"],
+            unwatched=facts.get("unwatched", 0),
             files=list(_files(rows.fetchall())),
         )
     return None
@@ -185,6 +196,7 @@ def _write(
         "folders": {root: dict(some) for root, some in snapshot.folders.items()},
         "hidden": {root: sorted(some) for root, some in snapshot.hidden.items()},
         "ends": dict(snapshot.ends),
+        "unwatched": snapshot.unwatched,
     }
     database.execute("INSERT OR REPLACE INTO facts VALUES (1, ?)", (json.dumps(facts),))
     files = list(snapshot.files)

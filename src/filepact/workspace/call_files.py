@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import WorkspacePath
 from filepact.domain.protected import is_in_git
@@ -18,18 +18,17 @@ from filepact.fs.walk import TreeReader
 from filepact.text.glob import GlobError, literal_length
 from filepact.text.shell_command import read_command
 from filepact.text.shell_programs import expand_word
+from filepact.workspace.file_snapshot import CallFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from filepact.domain.document import RootId
     from filepact.domain.tool_call import ToolCall
     from filepact.text.shell_command import ShellWord
+    from filepact.workspace.file_snapshot import Folder
     from filepact.workspace.guard import Guard
 
-    Folder = tuple[RootId, str]
-
-__all__ = ["AttendedFiles", "CallFiles", "files_of"]
+__all__ = ["files_of"]
 
 _MOST_NAMES: Final = 1_000
 _MOST_STARTS: Final = 8
@@ -37,34 +36,6 @@ _SWEEPING: Final = frozenset(
     {"checkout", "switch", "restore", "reset", "stash", "clean", "pull", "merge", "rebase"}
 )
 """What Git does to files without naming them."""
-
-
-class CallFiles(NamedTuple):
-    """What a call may change.
-
-    Attributes:
-        files: Files that it names, whether they are there or not.
-        folders: Folders, by root and path, of which it may remove or move everything.
-        sweeping: Whether it may also change files that nobody names, as Git does.
-    """
-
-    files: frozenset[WorkspacePath] = frozenset()
-    folders: frozenset[Folder] = frozenset()
-    sweeping: bool = False
-
-
-class AttendedFiles(NamedTuple):
-    """What is looked at for a call that is under way.
-
-    Attributes:
-        names: The files that it may change.
-        free: Those of them that were not there, where a folder may come.
-        found: Files that are known for its sake alone.
-    """
-
-    names: frozenset[WorkspacePath]
-    free: frozenset[WorkspacePath]
-    found: set[WorkspacePath]
 
 
 def files_of(call: ToolCall, guard: Guard, start: str, home: str = "") -> CallFiles:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from filepact.domain.policy import Action, Rule
     from filepact.fs.locks import FileLocks
     from filepact.fs.watch import Stamp
-    from filepact.workspace.call_files import CallFiles
+    from filepact.workspace.file_snapshot import CallFiles
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.kept_files import SnapshotStore
@@ -66,7 +66,7 @@ class SnapshotStatus:
         kept: Those whose contents are kept.
         unkept: Those of which a change is seen, and cannot be taken back.
         bytes_held: What the contents take in memory.
-        cut: Whether there are more files than are known.
+        unwatched: How many files there are that are not looked at, when they were last counted.
         complete: Whether it was not cancelled.
     """
 
@@ -74,7 +74,7 @@ class SnapshotStatus:
     kept: int
     unkept: int
     bytes_held: int
-    cut: bool
+    unwatched: int
     complete: bool
 
 
@@ -318,7 +318,7 @@ class ExternalChanges:
         files = len(self._files)
         kept = sum(state.size > 0 for _, state in self._files)
         return SnapshotStatus(
-            files, kept, files - kept, self._files.held, self._files.cut, complete
+            files, kept, files - kept, self._files.held, self._files.unwatched, complete
         )
 
     # -- what is different ----------------------------------------------------------------

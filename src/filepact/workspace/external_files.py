@@ -10,8 +10,7 @@ from filepact.fs.walk import is_ignored
 from filepact.fs.watch import Stamp, stamp_at
 from filepact.text.codec import decode
 from filepact.values import dataclass
-from filepact.workspace.file_snapshot import FileSnapshot
-from filepact.workspace.observe import nested_roots
+from filepact.workspace.file_snapshot import FileSnapshot, nested_roots
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,20 +11,70 @@ from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.errors import FilepactError
-from filepact.fs.watch import Stamp, is_gone, scan, stamp_at
+from filepact.fs.walk import TreeReader
+from filepact.fs.watch import IGNORE_FILES, MOST_FILES, Stamp, is_gone, scan, stamp_at
 from filepact.text.gitignore import DEFAULT_IGNORED, MACHINE_FOLDERS, is_build
-from filepact.workspace.observe import IGNORE_FILES, MOST_FILES, RootWatcher, is_racy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from filepact.domain.document import RootId, WorkspacePath
     from filepact.fs.root import Root
-    from filepact.workspace.observe import RootEvents, RootStamps
+    from filepact.fs.watch import RootStamps
+    from filepact.workspace.guard import Guard
+    from filepact.workspace.observe import RootEvents, RootWatcher
 
-__all__ = ["FileSnapshot", "RacyFiles", "files_below"]
+    Folder = tuple[RootId, str]
+    """By its root, and its path beneath it; ``.`` is the root itself."""
+
+__all__ = [
+    "CallFiles",
+    "FileSnapshot",
+    "RacyFiles",
+    "files_below",
+    "is_racy",
+    "nested_roots",
+    "unwatched_said",
+]
+
+_RACY: Final = 2 * 10**9
+"""Nanoseconds in which a file may change twice under one stamp, on some file systems."""
 
 _MOST_HIDDEN: Final = 1_000  # files of a folder that is ignored from now on, if all are looked for
 _UNKNOWN: Final = Stamp(0, 0, 0, 0, 0)
+
+
+def is_racy(stamp: Stamp, now: int) -> bool:
+    """Whether a stamp is racy: the file may still change without changing its stamp.
+
+    Args:
+        stamp: The file's stamp.
+        now: Nanoseconds since the epoch.
+    """
+    return now - stamp.changed < _RACY
+
+
+def nested_roots(root: Root, guard: Guard) -> frozenset[str]:
+    """List the folders of a root that are roots themselves, by their path beneath it."""
+    return frozenset(
+        other.path[len(root.path) :].lstrip("/")
+        for other in guard.roots
+        if other is not root and other.path.startswith(f"{root.path.rstrip('/')}/")
+    )
+
+
+class CallFiles(NamedTuple):
+    """What a call may change.
+
+    Attributes:
+        files: Files that it names, whether they are there or not.
+        folders: Folders, by root and path, of which it may remove or move everything.
+        sweeping: Whether it may also change files that nobody names, as Git does.
+    """
+
+    files: frozenset[WorkspacePath] = frozenset()
+    folders: frozenset[Folder] = frozenset()
+    sweeping: bool = False
 
 
 class RacyFiles(NamedTuple):
@@ -56,7 +106,6 @@ class FileSnapshot:
         git: As for `RootWatcher`.
 
     Attributes:
-        watcher: Watches the root.
         stamps: By path beneath the root.
         folders: The folders that were there at the last scan, as of `RootStamps`.
         hidden: The files and folders that were there, and were not looked at or into.
@@ -74,18 +123,36 @@ class FileSnapshot:
         git: bool = False,
     ) -> None:
         self._root = root
+        self._skip = skip
         self._overlooks = overlooks or (lambda _name: False)
         self._listed: Collection[str] = ()
         self._attended: frozenset[str] = frozenset()
         self._trees: frozenset[str] = frozenset()
         self._racy: set[str] = set()
         self._doubtful: set[str] = set()
-        self.watcher = RootWatcher(root, skip, most=most, few=few, git=git)
+        self._most, self._few, self._git = most, few, git
+        self._watcher: RootWatcher | None = None
         self.stamps: dict[str, Stamp] = {}
         self.folders: Mapping[str, int] = {}
         self.hidden: frozenset[str] = frozenset()
-        self.watcher.besides = lambda: set(map(dirname, self.stamps))
         self.end: str | None = None
+
+    @property
+    def watcher(self) -> RootWatcher:
+        """Watches the root, once somebody looks."""
+        if self._watcher is None:
+            from filepact.workspace.observe import RootWatcher  # noqa: PLC0415 - most never look
+
+            self._watcher = RootWatcher(
+                *(self._root, self._skip), most=self._most, few=self._few, git=self._git
+            )
+            self._watcher.besides = lambda: set(map(dirname, self.stamps))
+        return self._watcher
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._watcher is not None:
+            self._watcher.close()
 
     def __contains__(self, name: str) -> bool:
         return name in self.stamps
@@ -114,7 +181,8 @@ class FileSnapshot:
     def put(self, name: str, stamp: Stamp | None, *, racy: bool = False) -> None:
         """Set the known stamp of a file; it is checked again if that is None, or racy."""
         self.stamps[name] = stamp or _UNKNOWN
-        self.watcher.mind(name)
+        if self._watcher is not None:
+            self._watcher.mind(name)
         self._doubtful.discard(name)
         self._racy.discard(name)
         if stamp is None:
@@ -161,6 +229,17 @@ class FileSnapshot:
         return self.watcher.check(
             lambda name: name in self.stamps or self._overlooks(name), cancelled, keep=keep
         )
+
+    def count_unwatched(self) -> int:
+        """How many files lie behind the last path that is looked at, as far as one walk goes."""
+        if self.end is None:
+            return 0
+        end, skip = self.end, self._skip
+        walk = TreeReader(self._root, allow=lambda path, is_dir: not is_dir or path not in skip)
+        with walk:
+            return sum(
+                prefix + name > end for prefix, names, *_ in walk.batches() for name in names
+            )
 
     def compare(self, seen: RootEvents, *, racy: bool = True, hidden: bool = False) -> RacyFiles:
         """List the files that may have changed since they became known.
@@ -295,3 +374,9 @@ def files_below(root: Root, path: str, most: int) -> tuple[dict[str, Stamp], boo
         return {}, False
     names = {name[len(path) + 1 :].partition("/")[0] for name in found.stamps}
     return ({}, False) if is_build(names) else (found.stamps, found.end is not None)
+
+
+def unwatched_said(files: int) -> str:
+    """What is said where a root has more files than are looked at."""
+    some = f"{files:,} {'file is' if files == 1 else 'files are'}"
+    return f"{some} not watched here: what changes in them is recorded only where a call names them"

@@ -26,9 +26,13 @@ from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
 from filepact.fs.watch import Stamp, moment, stamp_at
 from filepact.text.secrets import holds_private_key
-from filepact.workspace.call_files import AttendedFiles
-from filepact.workspace.file_snapshot import FileSnapshot, RacyFiles, files_below
-from filepact.workspace.observe import is_racy, nested_roots
+from filepact.workspace.file_snapshot import (
+    FileSnapshot,
+    RacyFiles,
+    files_below,
+    is_racy,
+    nested_roots,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
     from filepact.domain.change import FileChange
     from filepact.domain.document import RootId
     from filepact.fs.root import Root
-    from filepact.workspace.call_files import CallFiles
+    from filepact.workspace.file_snapshot import CallFiles
     from filepact.workspace.guard import Guard
     from filepact.workspace.observe import RootEvents
 
@@ -149,6 +153,10 @@ class SnapshotStore(Protocol):
         """Let go of the store."""
 
 
+_Attended = tuple[set[WorkspacePath], set[WorkspacePath], set[WorkspacePath]]
+"""Files that a call may change, those of them that were not there, and those that are known for its sake alone."""
+
+
 class KnownFiles:
     """The known state of every file; for one thread at a time, but for marks.
 
@@ -158,14 +166,16 @@ class KnownFiles:
 
     Attributes:
         store: Keeps it beyond the end of the process; None keeps it in memory.
+        unwatched: How many files there are behind the most that are known, when they were last counted.
         newly: Files that were there before they were seen; what they hold has to be read.
     """
 
     def __init__(self, guard: Guard, limits: KnownFileLimits) -> None:
         self._guard = guard
         self.store: SnapshotStore | None = None
+        self.unwatched = 0
         self.newly: list[tuple[WorkspacePath, Stamp]] = []
-        self._attended: dict[Hashable, AttendedFiles] = {}
+        self._attended: dict[Hashable, _Attended] = {}
         self._unsaved: set[WorkspacePath] = set()
         self._told: set[WorkspacePath] = set()
         self._saved: list[tuple[object, ...]] = []
@@ -189,7 +199,7 @@ class KnownFiles:
     def close(self) -> None:
         """Stop watching the roots."""
         for snapshot in self._snapshots.values():
-            snapshot.watcher.close()
+            snapshot.close()
         if self.store is not None:
             self.store.close()
 
@@ -292,6 +302,7 @@ class KnownFiles:
             snapshot.hidden = frozenset(found.hidden.get(root, ()))
             snapshot.watcher.expected = snapshot.folders
             snapshot.end = found.ends.get(root)
+        self.unwatched = found.unwatched
         self._unsaved.clear()
         self._saved = self._view
         self.started = True
@@ -318,7 +329,9 @@ class KnownFiles:
         gone = tuple(self._unsaved - self._states.keys())
         ends = {root: snapshot.end for root, snapshot in self._snapshots.items()}
         hidden = {root: snapshot.hidden for root, snapshot in self._snapshots.items()}
-        record = SnapshotRecord(seq, self._inodes(), self.folders, hidden, ends, files)
+        record = SnapshotRecord(
+            *(seq, self._inodes(), self.folders, hidden, ends, self.unwatched), files=files
+        )
         if not self.store.save(record, gone):
             # It may be gone as a whole: then all of it has to be written again.
             self._unsaved.update(self._states)
@@ -389,6 +402,7 @@ class KnownFiles:
                 else:
                     self.put(path, FileState(stamp))
                     unread.append((path, stamp))
+        self.unwatched = sum(one.count_unwatched() for one in self._snapshots.values())
         self.started = True
         unread.reverse()  # They are taken from the end.
         return unread
@@ -482,13 +496,12 @@ class KnownFiles:
             The files, as they are shown, that could not be kept, with their sizes.
         """
         for ended in [one for one in self._attended if one not in under_way]:
-            for path in self._attended.pop(ended).found:
+            for path in self._attended.pop(ended)[2]:
                 if not self._snapshots[path.root].listed(path.path):
                     self.drop(path)
         until, left = time.monotonic() + _LONGEST_READ, self.limits.call
-        unkept: list[str] = []
         found, more = self._below(may.folders)
-        unkept += [f"more than {_MOST_NAMED:,} files below {one}" for one in more]
+        unkept = [f"more than {_MOST_NAMED:,} files below {one}" for one in more]
         large = self._large() if may.sweeping else set()
         added: set[WorkspacePath] = set()
         for path in sorted(may.files | found | large):
@@ -507,25 +520,19 @@ class KnownFiles:
                 if state is not None:
                     self.put(path, state, large=True)
             if stamp.size and not self._states[path].size and path not in self._told:
-                unkept.append(f"{self._shown(path)} ({stamp.size:,} bytes)")
+                unkept.append(f"{self._guard.show(path.root, path.path)} ({stamp.size:,} bytes)")
                 if path in large:
                     self._told.add(path)
-        names = frozenset(path for path in may.files | found)
-        self._attended[call] = AttendedFiles(
-            names,
-            frozenset(one for one in may.files if one not in self._states),
-            added - may.files,
-        )
+        names = {*may.files, *found}
+        free = {one for one in may.files if one not in self._states}
+        self._attended[call] = names, free, added - may.files
         for root, snapshot in self._snapshots.items():
             some = self._attended.values()
             snapshot.attend(
-                {one.path for each in some for one in each.names if one.root == root},
-                {one.path for each in some for one in each.free if one.root == root},
+                {one.path for named, _, _ in some for one in named if one.root == root},
+                {one.path for _, new, _ in some for one in new if one.root == root},
             )
         return unkept
-
-    def _shown(self, path: WorkspacePath) -> str:
-        return self._guard.show(path.root, path.path)
 
     def _large(self) -> set[WorkspacePath]:
         """Known files whose contents are not kept for their size."""

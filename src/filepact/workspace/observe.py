@@ -17,6 +17,8 @@ from filepact.domain.protected import is_in_git, steers_git
 from filepact.errors import FilepactError
 from filepact.fs.walk import is_ignored
 from filepact.fs.watch import (
+    IGNORE_FILES,
+    MOST_FILES,
     FileEvents,
     InotifyWatcher,
     RootStamps,
@@ -30,46 +32,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from filepact.fs.root import Root
-    from filepact.workspace.guard import Guard
 
 __all__ = [
-    "IGNORE_FILES",
-    "MOST_FILES",
     "RootEvents",
     "RootStamps",
     "RootWatcher",
     "Stamp",
-    "is_racy",
-    "nested_roots",
 ]
 
-_RACY: Final = 2 * 10**9
-"""Nanoseconds in which a file may change twice under one stamp, on some file systems."""
-
-MOST_FILES: Final = 100_000
 _SCAN_EVERY: Final = 60.0
 _TRIES: Final = 3
-IGNORE_FILES: Final = (".gitignore", ".ignore", ".git/info/exclude")
 _NOTHING: Final = FileEvents(frozenset(), frozenset(), frozenset(), folders=False)
-
-
-def is_racy(stamp: Stamp, now: int) -> bool:
-    """Whether a stamp is racy: the file may still change without changing its stamp.
-
-    Args:
-        stamp: The file's stamp.
-        now: Nanoseconds since the epoch.
-    """
-    return now - stamp.changed < _RACY
-
-
-def nested_roots(root: Root, guard: Guard) -> frozenset[str]:
-    """List the folders of a root that are roots themselves, by their path beneath it."""
-    return frozenset(
-        other.path[len(root.path) :].lstrip("/")
-        for other in guard.roots
-        if other is not root and other.path.startswith(f"{root.path.rstrip('/')}/")
-    )
 
 
 class RootEvents(NamedTuple):

@@ -34,6 +34,7 @@ from filepact.faces.cli.servers import check_servers
 from filepact.text.gitignore import MACHINE_FOLDERS
 from filepact.values import asdict
 from filepact.workspace.documents import PROJECT_FILE
+from filepact.workspace.file_snapshot import unwatched_said
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -89,6 +90,8 @@ _ROOM, _LEAST_ROOM = 64 * 1024 * 1024, 1024 * 1024
 
 def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Check everything that can be checked without changing anything."""
+    from filepact.opening import unwatched_files  # noqa: PLC0415 - loads the database
+
     context = find_context(arguments)
     files = list(check_settings(arguments.config, context.roots))
     found = [*check_programs(), *files, *check_state(context.state), *check_room(context.state)]
@@ -110,6 +113,9 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             found += check_accounts(context.state, settings, screen.patience())
             with opened(arguments, context) as workspace:
                 found += check_folders(workspace)
+                roots = [root.path for root in workspace.guard.roots]
+                if unwatched := unwatched_files(context.state, roots):
+                    found.append(CheckResult("hooks", "warn", unwatched_said(unwatched)))
                 found.append(check_wall(workspace, context.state, settings.guard.landlock))
                 found += check_servers(
                     workspace,

@@ -38,10 +38,11 @@ from filepact.faces.cli.render import (
     show_diff,
     tally,
 )
-from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain
+from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain, remark
 from filepact.faces.cli.turns import log_turns, select, time_named
 from filepact.text.confusables import visible
 from filepact.values import replace
+from filepact.workspace.file_snapshot import unwatched_said
 from filepact.workspace.selection import Selection
 
 if TYPE_CHECKING:
@@ -209,7 +210,13 @@ def diff(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 
 def undo(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Take operations back."""
-    with opened(arguments) as workspace:
+    from filepact.opening import unwatched_files  # noqa: PLC0415 - loads the database
+
+    context = find_context(arguments)
+    with opened(arguments, context) as workspace:
+        roots = [root.path for root in workspace.guard.roots]
+        if unwatched := unwatched_files(context.state, roots):
+            remark(f"filepact: {unwatched_said(unwatched)}.\n")
         selection = select(workspace, arguments)
         session = decider(arguments, screen)
         how = _how(workspace, arguments, screen)

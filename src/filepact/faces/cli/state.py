@@ -13,6 +13,7 @@ from filepact.faces.cli.context import find_context, moved_here, opened
 from filepact.faces.cli.render import age, count, cut, listed, size
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
 from filepact.values import asdict
+from filepact.workspace.file_snapshot import unwatched_said
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -53,6 +54,8 @@ _ORIGINS: Final[dict[Origin, str]] = {
 
 def status(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Show the roots, the state folder and the journal in use, and the newest operation."""
+    from filepact.opening import unwatched_files  # noqa: PLC0415 - loads the database
+
     context = find_context(arguments)
     with opened(arguments, context) as workspace:
         figures = workspace.statistics()
@@ -71,6 +74,9 @@ def status(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             ),
             ("pending", f"{len(waiting)} here, {figures.proposals} in all folders"),
         ]
+        roots = [root.path for root in workspace.guard.roots]
+        if unwatched := unwatched_files(context.state, roots):
+            rows.append(("hooks", unwatched_said(unwatched)))
         spans = [span for row in rows for span in _fact(*row, screen.columns)]
         moved = moved_here(context, arguments.config)
         if moved is not None:
@@ -90,6 +96,7 @@ def status(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             "pending_in_all": figures.proposals,
             "journal_bytes": figures.bytes_on_disk,
             "moved": None if moved is None else " ".join(moved),
+            "unwatched": unwatched,
             "last": known_last[0] if known_last else None,
         }
     return CommandAnswer(tuple(spans), known)

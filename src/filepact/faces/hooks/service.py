@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.app import open_observed
-from filepact.config.person import read_settings
+from filepact.config.person import home_folder, read_settings
 from filepact.domain.document import RootId, WorkspacePath
 from filepact.domain.operation import BY_NOBODY, NOBODY, Actor, Session
 from filepact.domain.tool_call import HostProcess, NamedFiles, OpenCall, changed_by, shares
@@ -29,6 +29,7 @@ from filepact.values import dataclass, field, replace
 from filepact.workspace.call_files import files_of
 from filepact.workspace.call_rules import CallJudge, CallVerdict
 from filepact.workspace.documents import read_project_file
+from filepact.workspace.file_snapshot import unwatched_said
 from filepact.workspace.kept_files import some_names
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class HookDaemon:
         self._above: dict[str, tuple[HostProcess, ...]] = {}
         self._untold: list[_Unapproved] = []
         self._unrecorded: dict[str, str] = {}
+        self._warned: set[str] = set()
         self._judge = HookJudge(self._roots, state, config)
 
     @property
@@ -213,7 +215,9 @@ class HookDaemon:
         self._above[session.id] = above
         if event.moment == "before":
             unkept = self._before(desk, event, session, said, judges=judges, host=host, above=above)
-            return agent.answer(said, unkept)
+            return agent.answer(
+                said, " ".join(filter(None, (self._unwatched(desk, session), unkept)))
+            )
         if event.moment == "after":
             self._after(desk, event, session, heard, above)
             return self._told(agent, session)
@@ -391,6 +395,15 @@ class HookDaemon:
             done |= paths
         return done
 
+    def _unwatched(self, desk: _Desk, session: Session) -> str:
+        """What a person is told once a session where there are more files than are looked at."""
+        if session.id in self._warned or not desk.unwatched:
+            return ""
+        while len(self._warned) >= _MOST_SESSIONS:
+            self._warned.pop()
+        self._warned.add(session.id)
+        return f"filepact: {unwatched_said(desk.unwatched)}."
+
     def _told(self, agent: HookAgent, session: Session) -> HookAnswer:
         """What a person has still to be told of a session's calls: nothing, mostly."""
         some = [one for one in self._untold if one.session.id == session.id]
@@ -463,6 +476,7 @@ class _Desk:
     Attributes:
         settings: The person's.
         places: What the roots are, by device and inode.
+        unwatched: How many files there are that are not looked at.
     """
 
     workspace: Workspace
@@ -471,11 +485,13 @@ class _Desk:
     _rules: tuple[str | None, ...] = ()
     _ending: threading.Event = field(default_factory=threading.Event)
     _reader: threading.Thread | None = None
+    unwatched: int = 0
 
     def __post_init__(self) -> None:
         self._rules = tuple(map(read_project_file, self.workspace.guard.roots))
         external = self.workspace.external
         status = external.snapshot(contents=False)
+        self.unwatched = status.unwatched
         if not status.complete:
             self._read()
 
@@ -517,7 +533,7 @@ class _Desk:
         """Keep what a call may change; what a person is told if some of it cannot be kept."""
         guard = self.workspace.guard
         start = posixpath.join(guard.roots[0].path, event.cwd)
-        may = files_of(event.does, guard, start, posixpath.expanduser("~"))
+        may = files_of(event.does, guard, start, home_folder() or "")
         may = may._replace(files=may.files | names)
         unkept = self.workspace.external.attend(call, may, under_way)
         if not unkept:
