@@ -202,7 +202,7 @@ def test_what_cannot_be_kept_is_said_before_with_its_size(root, agent):
     told = agent.bash("rm -rf data")
     assert "data/huge (50,000,000 bytes)" in told
     lost = next(one for one in agent.log() if "not kept, so it cannot" in one.note)
-    assert "data/huge" in lost.note
+    assert "data/huge (50,000,000 bytes)" in lost.note
     agent.undo()
     assert (root / "data/base.db").read_text() == "data/base.db of the person\n"
 

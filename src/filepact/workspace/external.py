@@ -22,6 +22,7 @@ from filepact.errors import FilepactError
 from filepact.fs.watch import wait_for
 from filepact.text.secrets import holds_private_key
 from filepact.values import dataclass, field, replace
+from filepact.workspace.file_snapshot import some_names
 from filepact.workspace.folder_changes import made_folders, with_folders
 from filepact.workspace.journal import new_operation
 from filepact.workspace.kept_files import (
@@ -29,7 +30,6 @@ from filepact.workspace.kept_files import (
     KnownContents,
     KnownFileLimits,
     KnownFiles,
-    some_names,
     unread,
 )
 
@@ -562,17 +562,18 @@ class ExternalChanges:
             self._files.note_folders(seen.changes)
             seen.contents.add(FOLDER.content, compress(b"", 1))
         names = tuple(self._guard.show(one.path.root, one.path.path) for one in seen.lost)
+        sized = some_names([self._files.shown(one.path) for one in seen.lost])
         asked = [self._guard.show(path.root, path.path) for path in seen.unasked]
         lead = [f"{UNASKED} {some_names(asked)}"] if asked else []
         if seen.lost:
-            note = f"what it held was not kept, so it cannot be taken back: {some_names(names)}"
+            note = f"what it held was not kept, so it cannot be taken back: {sized}"
             note = "; ".join((*lead, note))
             lost = self._store.adopt(self._operation(session, tool, seen.lost, note, seen), {})
             self._applied[lost.id] = lost.seq
         if seen.changes:
             note = "seen on the disk; what came before the last state is not known"
             if names:
-                note += f"; changed as well, and not kept: {some_names(names)}"
+                note += f"; changed as well, and not kept: {sized}"
             note = "; ".join((*lead, note))
             operation = self._store.adopt(
                 self._operation(session, tool, seen.changes, note, seen), seen.contents

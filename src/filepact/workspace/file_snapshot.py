@@ -16,7 +16,7 @@ from filepact.fs.watch import IGNORE_FILES, MOST_FILES, Stamp, is_gone, scan, st
 from filepact.text.gitignore import DEFAULT_IGNORED, MACHINE_FOLDERS, is_build
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.fs.root import Root
@@ -34,6 +34,7 @@ __all__ = [
     "files_below",
     "is_racy",
     "nested_roots",
+    "some_names",
     "unwatched_said",
 ]
 
@@ -380,3 +381,9 @@ def unwatched_said(files: int) -> str:
     """What is said where a root has more files than are looked at."""
     some = f"{files:,} {'file is' if files == 1 else 'files are'}"
     return f"{some} not watched here: what changes in them is recorded only where a call names them"
+
+
+def some_names(names: Sequence[str], most: int = 5) -> str:
+    """Some of many names, in a sentence."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown

@@ -35,7 +35,7 @@ from filepact.workspace.file_snapshot import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 
     from filepact.domain.change import FileChange
     from filepact.domain.document import RootId
@@ -50,7 +50,6 @@ __all__ = [
     "KnownFileLimits",
     "KnownFiles",
     "SnapshotStore",
-    "some_names",
     "unread",
 ]
 
@@ -271,6 +270,11 @@ class KnownFiles:
         if old is not None:
             self.held -= old.size
             self._unsaved.add(path)
+
+    def shown(self, path: WorkspacePath) -> str:
+        """A file with its size, if that is known, in a sentence."""
+        state, name = self._states.get(path), self._guard.show(path.root, path.path)
+        return f"{name} ({state.stamp.size:,} bytes)" if state and state.stamp else name
 
     def doubt(self, path: WorkspacePath) -> None:
         """Suspect a file the next time, whatever has happened to it."""
@@ -520,7 +524,7 @@ class KnownFiles:
                 if state is not None:
                     self.put(path, state, large=True)
             if stamp.size and not self._states[path].size and path not in self._told:
-                unkept.append(f"{self._guard.show(path.root, path.path)} ({stamp.size:,} bytes)")
+                unkept.append(self.shown(path))
                 if path in large:
                     self._told.add(path)
         names = {*may.files, *found}
@@ -632,9 +636,3 @@ def unread(state: FileState | None) -> Revision | None:
         return Revision.unread("reported", 0o600)
     sign = " ".join(map(str, state.stamp))
     return Revision.unread(sign, state.stamp.permissions, state.stamp.size)
-
-
-def some_names(names: Sequence[str], most: int = 5) -> str:
-    """Some of many names, in a sentence."""
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown

@@ -29,8 +29,7 @@ from filepact.values import dataclass, field, replace
 from filepact.workspace.call_files import files_of
 from filepact.workspace.call_rules import CallJudge, CallVerdict
 from filepact.workspace.documents import read_project_file
-from filepact.workspace.file_snapshot import unwatched_said
-from filepact.workspace.kept_files import some_names
+from filepact.workspace.file_snapshot import some_names, unwatched_said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
