@@ -623,3 +623,71 @@ def test_a_link_that_came_where_a_program_removed_a_file_and_made_another_stays(
     layered.put("a.txt", "program\n")
     assert layered.commit_going_on().receipts == ()
     assert os.readlink(layered.root / "a.txt") == "elsewhere"
+
+
+def test_permissions_of_a_new_folder_are_kept_and_those_of_one_that_was_there_are_told(
+    layered: Layered,
+) -> None:
+    (layered.root / "there").mkdir(mode=0o755)
+    layered.begin()
+    assert layered.run is not None
+    upper = Path(layered.run.layers()[0].upper)
+    layered.put("keys/deep/id", "k\n")
+    layered.put("there/f", "f\n")
+    for name, mode in (("keys", 0o700), ("keys/deep", 0o750), ("there", 0o700)):
+        (upper / name).chmod(mode)
+    result = layered.commit()
+    assert result.left == {}
+    assert [note.partition(":")[0] for note in result.notes] == ["there/"]
+    modes = {
+        name: (layered.root / name).stat().st_mode & 0o777
+        for name in ("keys", "keys/deep", "there")
+    }
+    assert modes == {"keys": 0o700, "keys/deep": 0o750, "there": 0o755}
+
+
+def test_a_file_that_cannot_be_written_keeps_no_other_from_being_committed(
+    layered: Layered,
+) -> None:
+    (layered.root / "locked").write_text("old\n")
+    (layered.root / "locked").chmod(0o444)
+    layered.begin()
+    assert layered.run is not None
+    for name in ("locked", "one", "two"):
+        layered.put(name, "new\n")
+    (Path(layered.run.layers()[0].upper) / "locked").chmod(0o444)
+    result = layered.commit()
+    assert list(result.left) == ["locked"]
+    assert (layered.root / "locked").read_text() == "old\n"
+    assert [(layered.root / name).read_text() for name in ("one", "two")] == ["new\n"] * 2
+
+
+def test_a_link_that_leads_elsewhere_is_committed_and_taken_back(layered: Layered) -> None:
+    (layered.root / "current").symlink_to("r1")
+    layered.begin()
+    assert layered.run is not None
+    assert layered.workspace is not None
+    os.symlink("r2", Path(layered.run.layers()[0].upper) / "current")
+    layered.put("after", "after\n")
+    result = layered.commit()
+    assert result.left == {}
+    assert os.readlink(layered.root / "current") == "r2"
+    assert len(result.receipts) == 1
+    layered.workspace.undo(Session("p", Actor("person", "p")))
+    assert os.readlink(layered.root / "current") == "r1"
+    assert not (layered.root / "after").exists()
+
+
+def test_a_folder_that_is_to_be_a_file_waits_whole_while_somebody_keeps_something_in_it(
+    layered: Layered,
+) -> None:
+    (layered.root / "d").mkdir()
+    (layered.root / "d/k").write_text("k\n")
+    layered.begin()
+    layered.put("d", "a file now\n")
+    layered.put("other", "other\n")
+    (layered.root / "d/k").write_text("mine\n")
+    result = layered.commit()
+    assert list(result.left) == ["d"]
+    assert (layered.root / "d/k").read_text() == "mine\n"
+    assert (layered.root / "other").read_text() == "other\n"

@@ -36,17 +36,26 @@ def with_folders(
     """
     found: dict[WorkspacePath, FileChange] = {}
     tops: set[WorkspacePath] = set()
+    still: set[WorkspacePath] = set()
+
+    def is_gone(folder: WorkspacePath) -> bool:
+        """Asked of each folder once, and of none below one that has gone."""
+        above = dirname(folder.path)
+        if above in known.get(folder.root, {}) and is_gone(WorkspacePath(folder.root, above)):
+            tops.add(folder)
+        if folder not in tops and folder not in still:
+            (tops if _folder_at(guard, folder) is None else still).add(folder)
+        return folder in tops
+
     for change in changes:
         root, path = change.path
         before, after, there = change.before, change.after, known.get(root, {})
         if before is None and path in there:
             before = Revision.folder(there[path])
         elif after is None:
-            after = _folder_at(guard, change.path)
             above = dirname(path)
-            while above in there and _folder_at(guard, WorkspacePath(root, above)) is None:
-                tops.add(WorkspacePath(root, above))
-                above = dirname(above)
+            if above not in there or not is_gone(WorkspacePath(root, above)):
+                after = _folder_at(guard, change.path)
         found[change.path] = FileChange(change.path, before, after)
     for root, path in made_folders(found.values(), known):
         where = WorkspacePath(root, path)

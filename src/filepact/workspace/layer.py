@@ -70,10 +70,12 @@ class LayerResult:
     Attributes:
         receipts: Of what was done, and of what waits.
         left: What stays in the layers, by path as it is shown, with the reason.
+        notes: What else a person should know.
     """
 
     receipts: tuple[Receipt, ...]
     left: dict[str, str]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -160,7 +162,7 @@ class LayerCommitter:
             receipts += self._commit(session, tool, found, mode, None if keep is None else waiting)
         if keep is not None:
             self._note(found, waiting, keep)
-        return LayerResult(tuple(receipts), found.left)
+        return LayerResult(tuple(receipts), found.left, tuple(found.notes))
 
     def _content_of(self, record: LayerRecord) -> Callable[[str], bytes]:
         """The bytes of recorded states: kept with the record, or by the journal."""

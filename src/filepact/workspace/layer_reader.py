@@ -69,6 +69,7 @@ class LayerChanges:
         unclear: Those of them of which the base is not known, so that they start from the present.
         contents: The bytes of every state.
         left: See `LayerResult`.
+        notes: What a person should know.
         held: What stays in the layers since it lies in something that does.
         own: What an earlier commit of the same layers, which was cut off, started from and made.
         record: What was committed before.
@@ -82,6 +83,7 @@ class LayerChanges:
     unclear: set[WorkspacePath] = field(default_factory=set)
     contents: dict[str, bytes] = field(default_factory=lambda: {_NOTHING: b""})
     left: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
     held: set[WorkspacePath] = field(default_factory=set)
     own: dict[WorkspacePath, set[Revision | None]] = field(default_factory=dict)
     record: LayerRecord = field(default_factory=lambda: LayerRecord(_nothing_kept))
@@ -180,11 +182,17 @@ class LayerReader:
         mine = path in record.whole or record.unchanged(path, FOLDER)
         if entry.kind == "opaque" or lower != "directory":
             self._note_whole(path)
-        mode = upper.place(entry.path, follow=False).mode & _BITS
+        mode = upper.place(entry.path, follow=False).mode
         if lower == "directory":
             if entry.kind == "opaque":
                 self._remove_inside(entry.path)
+            if mode != (now := self._root.place(entry.path, follow=False).mode):
+                said = (
+                    f"the permissions of this folder stay {now:o}, and are not changed to {mode:o}"
+                )
+                self._found.notes.append(f"{self._show(entry.path)}/: {said}")
             return
+        mode &= _BITS
         before: Revision | None = None
         if lower != "missing":
             if entry.kind == "folder" or mine:

@@ -34,7 +34,7 @@ from filepact.fs.run_folder import (
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
 from filepact.text.gitignore import DEFAULT_IGNORED, MACHINE_FOLDERS, is_build
-from filepact.workspace.layer import LayerResult
+from filepact.values import replace
 from filepact.workspace.layer_reader import REPOSITORIES, LayerRecord, state_of
 from filepact.workspace.run_context import RunContext
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from filepact.fs.inside import LayerMount
     from filepact.fs.watch import Stamp
-    from filepact.workspace.layer import RunMode
+    from filepact.workspace.layer import LayerResult, RunMode
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
@@ -350,7 +350,7 @@ class Run:
             result = commit_run(self._workspace, self.folder, self._builds, apart)
         finally:
             self.rest()
-        return LayerResult((*self._receipts, *result.receipts), result.left)
+        return replace(result, receipts=(*self._receipts, *result.receipts))
 
     def rest(self) -> None:
         """Wait until what is left of the layers can be used again, by another run."""

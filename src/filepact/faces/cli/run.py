@@ -177,7 +177,8 @@ def _tell(result: LayerResult, folder: RunFolder, screen: Terminal) -> None:
             what = f"{count(len(receipt.files), 'file')} {wait} for you"
             remark(f"filepact: {what}: {receipt.operation} ({receipt.rule})\n")
             remark(f"filepact: `filepact approve {receipt.operation}` shows and decides\n")
-    for note in dict.fromkeys(note for receipt in result.receipts for note in receipt.notes):
+    notes = [note for receipt in result.receipts for note in receipt.notes]
+    for note in dict.fromkeys([*notes, *result.notes]):
         remark(f"filepact: {note}\n")
     if result.left:
         name = folder.record.id
@@ -196,6 +197,7 @@ def _facts(result: LayerResult, folder: RunFolder) -> dict[str, object]:
         "operations": [one.operation for one in result.receipts if one.status == "applied"],
         "proposals": [one.operation for one in result.receipts if one.status == "pending"],
         "left": result.left,
+        "notes": list(result.notes),
     }
 
 
