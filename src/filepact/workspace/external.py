@@ -23,7 +23,7 @@ from filepact.fs.watch import wait_for
 from filepact.text.secrets import holds_private_key
 from filepact.values import dataclass, field, replace
 from filepact.workspace.file_snapshot import some_names
-from filepact.workspace.folder_changes import made_folders, with_folders
+from filepact.workspace.folder_steps import made_folders, with_folders
 from filepact.workspace.journal import new_operation
 from filepact.workspace.kept_files import (
     FileState,
