@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.faces.hooks.service import HookDaemon
-from tests import kinds
+from tests import forked, kinds
 from tests.faces.test_hooks import event
 from tests.faces.test_run import Place
 
@@ -41,12 +42,23 @@ def hooked(place: Place) -> Iterator[None]:
         daemon.answer("claude", event("PostToolUse", "Bash", command="make"))
 
 
-@pytest.mark.parametrize("door", ["hooks", "run", "off"])
+@contextmanager
+def guarded(place: Place) -> Iterator[None]:
+    """A guard that, in the end, records what is left."""
+    with forked.Command(("guard", str(place.root)), **place.options()) as process:
+        while not (line := process.stdout.readline()).startswith("Guarding"):
+            assert line, process.stderr.read()
+        yield
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+
+
+@pytest.mark.parametrize("door", ["hooks", "guard", "run", "off"])
 def test_what_a_program_makes_of_names_goes_back_and_forth(place: Place, door: str) -> None:
     was = kinds.tree(place.root)
     assert place.command("checkpoint", "start").returncode == 0
-    if door == "hooks":
-        with hooked(place):
+    if door in ("hooks", "guard"):
+        with (hooked if door == "hooks" else guarded)(place):
             kinds.make(place.root, 1)
     else:
         layers = "auto" if door == "run" else "off"
