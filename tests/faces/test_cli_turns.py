@@ -214,3 +214,23 @@ def test_restore_goes_to_before_an_operation(cli: CommandLine) -> None:
     # With an operation, what else is said is a file.
     refusal = cli.json("restore", "--unattended", "name", "--before", second, code=1)["error"]
     assert refusal["code"] == "NOT_FOUND"
+
+
+def test_every_way_back_takes_paths_and_leaves_what_cannot_go(cli: CommandLine) -> None:
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (cli.root / name).write_text("1\n2\n3\n")
+    cli("checkpoint", "here")
+    act(cli, *(("t", name, "1\ntwo\n3\n") for name in ("a.txt", "b.txt", "c.txt")))
+    (cli.root / "a.txt").write_text("1\nmine\n3\n")
+    refusal = cli.json("restore", "here", "--unattended", code=1)["error"]
+    assert "--partly" in refusal["hint"]
+    done = cli.json("restore", "here", "c.txt", "--unattended")
+    assert [one["path"] for one in done["files"]] == ["c.txt"]
+    done = cli.json("restore", "here", "--partly", "--unattended")
+    assert [one["path"] for one in done["left"]] == ["a.txt"]
+    assert (cli.root / "b.txt").read_text() == "1\n2\n3\n"
+    done = cli.json("redo", done["operation"], "b.txt", "--unattended")
+    assert [one["path"] for one in done["files"]] == ["b.txt"]
+    assert cli.json("redo", done["operation"], "--unattended", code=3)
+    ids = [one["id"] for one in cli.json("log")["operations"][:2]]
+    assert cli.json("redo", *ids, "--unattended", code=2)["error"]["code"] == "INVALID_PARAMS"

@@ -493,3 +493,19 @@ def test_what_is_approved_in_advance_is_listed_and_revoked(cli: CommandLine) -> 
     (over,) = cli.json("grants", "--all")["grants"]
     assert over["revoked"]
     assert cli("grants", "--revoke", given, "--unattended").code == 3
+
+
+def test_what_was_accepted_says_how_many_files_it_is(cli: CommandLine) -> None:
+    with (
+        open_workspace([str(cli.root)], state_dir=str(cli.state), mode="preview") as workspace,
+        workspace.draft(Session("s", Actor("agent", "robot")), "patch_apply") as draft,
+    ):
+        for target in draft.open_all(["a", "b", "c", "d"]):
+            draft.write(target, "1\n")
+        proposal = workspace.submit(draft, "make four files").operation
+    assert proposal
+    done = cli.json("approve", proposal, "--hunks", "1", "--unattended")
+    assert len(done["files"]) == 1
+    assert "1 of 4 files" in done["summary"]
+    [waits] = cli.json("pending")["pending"]
+    assert "3 of 4 files" in waits["summary"]

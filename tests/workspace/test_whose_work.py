@@ -274,6 +274,11 @@ def test_what_the_same_call_lost_is_named_with_its_size(workspace: Workspace, ro
     assert (root / "a").read_text() == "1\n"
     assert [(one.path, one.bytes, one.lost) for one in done.left] == [("id_rsa", 9, True)]
     assert any("id_rsa" in note and "9 bytes" in note for note in done.notes)
+    workspace.redo(ADA)
+    own = workspace.past(ROBOT).undo(None, dry_run=True)
+    assert [(one.path, one.bytes) for one in own.left] == [("id_rsa", None)]
+    assert not any("9 bytes" in note for note in own.notes)
+    workspace.undo(ADA)
     # It was told of; what is older is another session's, and asked about as such.
     error = refused(lambda: workspace.undo(ADA))
     assert (error.code, (root / "older").exists()) == ("INVALID_PARAMS", True)

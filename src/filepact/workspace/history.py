@@ -24,7 +24,7 @@ from filepact.values import replace
 from filepact.workspace.commit import refused_files
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.pending import check_free
-from filepact.workspace.rebase import together
+from filepact.workspace.rebase import not_kept, together
 from filepact.workspace.receipt import Receipt, SkippedFile, done_receipt
 from filepact.workspace.selection import Selection
 from filepact.workspace.undo_plan import plan_redo, plan_selection, plan_undo
@@ -167,6 +167,9 @@ class UndoExecutor:
                 raise NoChangeError("nothing was done: you did not agree")
             if agrees is None and plan.way:
                 raise InvalidParamsError(plan.doubt, hint=plan.way)
+        if session.agent:  # How large a file was that it may not see is not told.
+            unable = {path: not_kept(self._writer.show(path)) for path in plan.unable}
+            plan = replace(plan, unable=unable)
         conflicts: dict[WorkspacePath, FilepactError] = {}
         files = len(plan.unable) + len(plan.changes.changes)
         for change in plan.changes.changes:
