@@ -7,6 +7,7 @@ changed a file, and what one of them needs besides is done right before it.
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import pytest
@@ -126,6 +127,9 @@ TYPED = {
 }
 """What a person answers."""
 
+ANSWERED = "[y/N] y"
+"""How a question ends that is answered in a document."""
+
 LEFT_OVER = {"filepact guard": "filepact guard ~/project --stop"}
 NOTHING_TO_DO = ("filepact state repair", "filepact trust", "filepact policy test")
 """What ends with 3 here, as it may."""
@@ -139,6 +143,18 @@ def begins(example: Example, names: object) -> str:
     """With which of some names a command of a shell block begins; empty for none."""
     found = [one for one in names if example.command.startswith(one)]  # type: ignore[attr-defined]
     return max(found, key=len, default="") if example.language == "sh" else ""
+
+
+def unechoed(example: Example) -> Example:
+    """The example as a terminal shows it that does not echo what is typed: an answer and the end of its line are missing."""
+    lines: list[str] = []
+    for line in example.expected or ():
+        if lines and lines[-1].endswith(ANSWERED):
+            lines[-1] = lines[-1].removesuffix("y") + line.strip()
+            lines += [line] if line.strip() == "..." else []
+        else:
+            lines.append(line)
+    return example if example.expected is None else replace(example, expected=tuple(lines))
 
 
 @pytest.mark.slow(after=1)
@@ -155,9 +171,10 @@ def test_the_examples_of_a_document_run_in_order(document: Path, tmp_path: Path)
     for example in found:
         if before := begins(example, BEFORE):
             BEFORE[before](shell)
+        answered = any(line.endswith(ANSWERED) for line in example.expected or ())
         wrong = shell.run(
-            example,
-            typed=TYPED.get(begins(example, TYPED), ()),
+            unechoed(example),
+            typed=[("[y/N]", "y\n")] if answered else TYPED.get(begins(example, TYPED), ()),
             stop_at=STOPPED.get(begins(example, STOPPED)),
             allowed=(0, 3) if begins(example, NOTHING_TO_DO) else (0,),
         )
