@@ -100,6 +100,21 @@ def test_partly_leaves_what_the_person_has_made_of_a_name_and_says_so(
         assert name_of(pair) in said
 
 
+def test_partly_removes_the_folders_from_which_all_goes(root: Path, workspace: Workspace) -> None:
+    (root / "a").mkdir()
+    (root / "a" / "x").write_text("x\n")
+    workspace.external.resnapshot()
+    was = tree(root)
+    (root / "a").rename(root / "b")
+    for name in ("c", "d"):
+        (root / name).mkdir()
+        (root / name / "y").write_text("y\n")
+    workspace.external.detect(AGENT, tool="bash")
+    (root / "d" / "y").write_text("mine\n")
+    workspace.undo(PERSON, partly=True)
+    assert tree(root).keys() == was.keys() | {"d", "d/y"}
+
+
 def test_a_file_that_cannot_be_written_is_one_that_partly_leaves(
     root: Path, workspace: Workspace
 ) -> None:

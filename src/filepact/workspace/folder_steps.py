@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.change import FileChange
 from filepact.domain.document import Revision, WorkspacePath
 from filepact.errors import FilepactError, NotFoundError, StaleFileError, WriteFailedError
+from filepact.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -226,9 +227,21 @@ def remove_emptied(
             since = store.operations(root=root, after_seq=after, limit=None)
             back = [one for one in since if one.was_done and one.id != operation.id]
         else:
-            whole = (target for target, all_of_it in operation.taken_back.items() if all_of_it)
-            back = [store.operation(target) for target in whole]
+            for target, whole in operation.taken_back.items():
+                one = store.operation(target)
+                back.append(one if whole else _emptied(one, operation))
     return [note for one in back for note in remove_folders(one, root_of)]
+
+
+def _emptied(made: Operation, operation: Operation) -> Operation:
+    """What some of was taken back, with those folders that were made for it from which something went."""
+    gone = [change.path for change in operation.changes.changes if change.after is None]
+    held = tuple(
+        (root, folder)
+        for root, folder in made.directories
+        if any(path.root == root and path.path.startswith(f"{folder}/") for path in gone)
+    )
+    return replace(made, directories=held)
 
 
 def _restored(operation: Operation, root: RootId, store: JournalStore) -> int:
