@@ -159,7 +159,9 @@ def test_a_daemon_that_is_killed_during_a_call_loses_nothing(hooks):
     (hooks.root / "a.txt").write_text("before the kill\n")
     hooks.kill()
     (hooks.root / "b.txt").write_text("after it\n")
-    assert hooks.call("PostToolUse") == ""
+    ended = json.loads(event("PostToolUse")) | {"duration_ms": 60_000}
+    with hooks.start() as process:
+        assert process.communicate(json.dumps(ended).encode(), 90) == (b"", b"")
     assert hooks.log() == [("Bash", {"a.txt", "b.txt"})]
 
 

@@ -353,16 +353,21 @@ def test_a_call_that_began_an_hour_ago_is_over(root, tmp_path, daemon, before, c
     assert operation.tool == BY_NOBODY
 
 
+@pytest.mark.parametrize("told", [True, False])
 def test_what_changed_while_no_process_ran_belongs_to_the_call_that_ends_then(
-    root, tmp_path, daemon, before
+    root, tmp_path, daemon, before, told
 ):
     before("Bash", command="make")
     daemon.close()
     (root / "a.txt").write_text("by the command\n")
+    ended = json.loads(event("PostToolUse", "Bash", command="make"))
     with closing(HookDaemon((str(root),), str(tmp_path / "state"))) as other:
-        other.answer("claude", event("PostToolUse", "Bash", command="make"))
+        more = {"duration_ms": 60_000} if told else {}
+        other.answer("claude", json.dumps(ended | more).encode())
     (operation,) = log(root, tmp_path)
-    assert (operation.tool, operation.session.call) == ("Bash", "t1")
+    # Where its host does not tell how long it ran, a person may have done it before it began.
+    whose = ("Bash", "t1") if told else ("unknown", "")
+    assert (operation.tool, operation.session.call) == whose
 
 
 def test_a_hosts_turns_have_names_of_their_own_where_it_gives_them_none(root, tmp_path, daemon):

@@ -10,14 +10,16 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.document import WorkspacePath
+from filepact.domain.document import RootId, WorkspacePath
 from filepact.domain.protected import is_in_git
+from filepact.domain.tool_call import NamedFiles, changed_by
 from filepact.errors import FilepactError
 from filepact.fs.root import look_at
 from filepact.fs.walk import TreeReader
 from filepact.text.glob import GlobError, literal_length
 from filepact.text.shell_command import read_command
 from filepact.text.shell_programs import expand_word
+from filepact.workspace.call_rules import CallJudge
 from filepact.workspace.file_snapshot import CallFiles
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from filepact.workspace.file_snapshot import Folder
     from filepact.workspace.guard import Guard
 
-__all__ = ["files_of"]
+__all__ = ["files_of", "names_of"]
 
 _MOST_NAMES: Final = 1_000
 _MOST_STARTS: Final = 8
@@ -55,6 +57,35 @@ def files_of(call: ToolCall, guard: Guard, start: str, home: str = "") -> CallFi
     for command in call.commands:
         found.command(command, start)
     return CallFiles(frozenset(found.files), frozenset(found.folders), found.sweeping)
+
+
+def names_of(call: ToolCall, guard: Guard, cwd: str) -> NamedFiles:
+    """The true names of the files that a call may change, whether they are there now or come meanwhile.
+
+    Args:
+        call: The call.
+        guard: The roots.
+        cwd: Where its relative names start, from the first root on.
+    """
+    judge = CallJudge(guard, "", posixpath.join(guard.roots[0].path, cwd))
+    uses = [(one.path, one.action, one.missing) for one in call.uses if one.action != "read"]
+    globs: set[WorkspacePath] = set()
+    for name, is_glob in changed_by(call) if call.open_ended else ():
+        path = judge.inside(name)
+        if is_glob and path is not None:
+            above = [one.path for one in guard.roots if path.startswith(f"{one.path}/")]
+            root = max(above, key=len, default="")
+            if root:
+                globs.add(WorkspacePath(RootId(root), posixpath.relpath(path, root)))
+        else:
+            uses.append((name, "write", "create"))
+    files: set[WorkspacePath] = set()
+    for name, action, missing in uses:
+        with suppress(FilepactError, ValueError):
+            path = judge.inside(name)
+            if path is not None:
+                files.add(guard.find(path, action, missing=missing).path)
+    return NamedFiles(frozenset(files), tuple(globs))
 
 
 class _Finding:

@@ -23,15 +23,10 @@ from filepact.fs.watch import wait_for
 from filepact.text.secrets import holds_private_key
 from filepact.values import dataclass, field, replace
 from filepact.workspace.file_snapshot import some_names
+from filepact.workspace.file_states import FileState, KnownContents, unread
 from filepact.workspace.folder_steps import made_folders, with_folders
 from filepact.workspace.journal import new_operation
-from filepact.workspace.kept_files import (
-    FileState,
-    KnownContents,
-    KnownFileLimits,
-    KnownFiles,
-    unread,
-)
+from filepact.workspace.kept_files import KnownFileLimits, KnownFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping

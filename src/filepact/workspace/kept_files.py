@@ -9,33 +9,28 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from filepact.compression import compress, decompress, packed_size
+from filepact.compression import decompress
 from filepact.domain.document import (
-    LINK,
-    Revision,
     SnapshotFile,
     SnapshotRecord,
     WorkspacePath,
     content_id,
 )
 from filepact.domain.protected import is_agent_log
-from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
 from filepact.fs.watch import Stamp, moment, stamp_at
-from filepact.text.secrets import holds_private_key
 from filepact.workspace.file_snapshot import (
     FileSnapshot,
     RacyFiles,
     files_below,
-    is_racy,
     nested_roots,
 )
+from filepact.workspace.file_states import FileState, read_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
     from filepact.domain.change import FileChange
     from filepact.domain.document import RootId
@@ -45,21 +40,16 @@ if TYPE_CHECKING:
     from filepact.workspace.observe import RootEvents
 
 __all__ = [
-    "FileState",
-    "KnownContents",
     "KnownFileLimits",
     "KnownFiles",
     "SnapshotStore",
-    "unread",
 ]
 
-_TRIES: Final = 3
 _FEW: Final = 20  # new files of which one by one is asked whether they are ignored
 _LONGEST_READ: Final = (
     2.0  # seconds that a call waits at most until the files that it may change are kept
 )
 _MOST_NAMED: Final = 20_000  # files below the folders that a call may remove
-_LEVEL: Final = 1  # of compression: somebody waits until the files are known
 
 
 class KnownFileLimits(NamedTuple):
@@ -78,59 +68,6 @@ class KnownFileLimits(NamedTuple):
     memory: int = 128 * 1_048_576
     files: int = 100_000
     call: int = 64 * 1_048_576
-
-
-class FileState(NamedTuple):
-    """A file at one moment.
-
-    A named tuple, because there are many thousands of them.
-
-    Attributes:
-        stamp: Another one once the file has changed; None where only the journal tells of it.
-        revision: None where it was not read.
-        packed: Its bytes, compressed; None where the store or the journal has them, or nobody.
-        racy: Whether it may have changed again and kept its stamp.
-        held: What its bytes take in the store; 0 where they are not there.
-        secret: Whether they are not to be stored, since they hold a private key.
-    """
-
-    stamp: Stamp | None
-    revision: Revision | None = None
-    packed: bytes | None = None
-    racy: bool = False
-    held: int = 0
-    secret: bool = False
-
-    @property
-    def size(self) -> int:
-        """What its bytes take, in memory or in the store."""
-        return self.held if self.packed is None else len(self.packed)
-
-
-class KnownContents(Mapping[str, bytes]):
-    """Contents by id, unpacked one at a time."""
-
-    def __init__(self) -> None:
-        self._packed: dict[str, bytes] = {}
-        self.size = 0
-
-    def add(self, name: str, packed: bytes) -> None:
-        if name not in self._packed:
-            self._packed[name] = packed
-            self.size += len(packed)
-
-    def __getitem__(self, name: str) -> bytes:
-        return decompress(self._packed[name])
-
-    def size_of(self, name: str) -> int:
-        """The bytes of one, which is not unpacked for it."""
-        return packed_size(self._packed[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._packed)
-
-    def __len__(self) -> int:
-        return len(self._packed)
 
 
 class SnapshotStore(Protocol):
@@ -578,61 +515,6 @@ class KnownFiles:
         return stamp_at(self._guard.root_of(path.root), path.path)
 
     def read(self, path: WorkspacePath, stamp: Stamp, *, limit: int) -> FileState | None:
-        """A file in one state; None while it changes.
-
-        Args:
-            path: The file.
-            stamp: Its stamp.
-            limit: Most bytes; a larger file is not read, nor one that may not be kept.
-        """
-        root = self._guard.root_of(path.root)
-        if stamp.is_link:
-            return self._read_link(root, path, stamp)
-        for _ in range(_TRIES):
-            if stamp.size > limit or not self._guard.keeps(path):
-                return FileState(stamp)
-            now = time.time_ns()
-            try:
-                contents = root.read(path.path, limit=limit, follow=False)
-            except (PathBlockedError, ReadFailedError):
-                return FileState(stamp) if stamp_at(root, path.path) == stamp else None
-            except FilepactError:
-                return None
-            if contents.inode == stamp.inode and root.glance(path.path) == stamp[:4]:
-                secret = self.store is not None and self._guard.net
-                return FileState(
-                    stamp,
-                    Revision.of(contents.data, contents.mode),
-                    compress(contents.data, _LEVEL),
-                    racy=is_racy(stamp, now),
-                    secret=secret and holds_private_key(contents.data),
-                )
-            again = stamp_at(root, path.path)
-            if again is None:
-                return None
-            stamp = again
-        return None
-
-    def _read_link(self, root: Root, path: WorkspacePath, stamp: Stamp) -> FileState | None:
-        """A link, which holds the name that it leads to; nothing is looked at there."""
-        if not self._guard.keeps(path):
-            return FileState(stamp)
-        now = time.time_ns()
-        try:
-            data = root.read_link(path.path)
-        except FilepactError:
-            return None
-        if stamp_at(root, path.path) != stamp:
-            return None
-        packed = compress(data, _LEVEL)
-        return FileState(stamp, Revision.of(data, LINK), packed, racy=is_racy(stamp, now))
-
-
-def unread(state: FileState | None) -> Revision | None:
-    """A file of which only the stamp counts, since its bytes are not kept."""
-    if state is None:
-        return None
-    if state.stamp is None:
-        return Revision.unread("reported", 0o600)
-    sign = " ".join(map(str, state.stamp))
-    return Revision.unread(sign, state.stamp.permissions, state.stamp.size)
+        """As of `read_state`."""
+        secret = self.store is not None and self._guard.net
+        return read_state(self._guard, path, stamp, limit=limit, secret=secret)

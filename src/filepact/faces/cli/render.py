@@ -230,9 +230,7 @@ _VERDICT_STYLES: dict[str, Style] = {
     "waits": "warn",
 }
 _FILES_SHOWN = 3
-_WHO = 20
-_KIND = 6
-_LEAST = 8
+_WHO, _KIND, _LEAST = 20, 6, 8  # columns
 _SEEN = (PAST_THE_DOORS, UNOBSERVED, BY_NOBODY, BY_SEVERAL)
 _RECEIPT_STYLES: dict[str, Style] = {"applied": "good", "preview": "warn", "pending": "warn"}
 

@@ -18,16 +18,15 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.app import open_observed
 from filepact.config.person import home_folder, read_settings
-from filepact.domain.document import RootId, WorkspacePath
 from filepact.domain.operation import BY_NOBODY, NOBODY, Actor, Session
-from filepact.domain.tool_call import HostProcess, NamedFiles, OpenCall, changed_by, shares
+from filepact.domain.tool_call import HostProcess, OpenCall, shares
 from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import AGENTS, HookAgent, HookAnswer, HookEvent, read_event
 from filepact.faces.hooks.judge import HookJudge, answer_unread, answer_unrecorded, told
 from filepact.opening import descendants
 from filepact.values import dataclass, field, replace
-from filepact.workspace.call_files import files_of
-from filepact.workspace.call_rules import CallJudge, CallVerdict
+from filepact.workspace.call_files import files_of, names_of
+from filepact.workspace.call_rules import CallVerdict
 from filepact.workspace.documents import read_project_file
 from filepact.workspace.file_snapshot import some_names, unwatched_said
 
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from filepact.config.settings import Settings
+    from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import ChangeId
     from filepact.faces.hooks.agents import HookMode, Moment
     from filepact.workspace.workspace import Workspace
@@ -141,9 +141,8 @@ class HookDaemon:
         with self._lock:
             for key, call in [*self._calls.items()]:
                 left = call.late - {process}
-                if call.host != process and (left or left == call.late):
-                    if left != call.late:
-                        self._calls[key] = replace(call, late=left)
+                if call.host != process and (left or not call.late):
+                    self._calls[key] = replace(call, late=left)
                     continue
                 if self._desk is not None:
                     # What cannot be recorded now is found by the next look, and is nobody's then.
@@ -285,7 +284,7 @@ class HookDaemon:
         if said.verdict == "deny":
             return ""
         self._look_before(desk, session)
-        names = desk.names(event)
+        names = names_of(event.does, desk.workspace.guard, event.cwd)
         key = session.id, event.call
         desk.know(names.files, all_files=does.open_ended)
         unkept = desk.attend(event, names.files, key, {key, *self._calls})
@@ -352,13 +351,14 @@ class HookDaemon:
         key = session.id, event.call
         call = self._calls.pop(key, None)
         if call is None:
-            # The process that heard of its begin is gone; what changed since is the call's.
+            # The process that heard of its begin is gone.  What it does not name is its own only where its
+            # host tells how long it ran: a person may have saved before it began.
             does = event.does
-            call = OpenCall(
-                session, does.tool, desk.names(event), does.open_ended, lone=False, begun=0.0
-            )
+            names = names_of(does, desk.workspace.guard, event.cwd)
+            timed = does.open_ended and event.seconds is not None
+            call = OpenCall(session, does.tool, names, timed, lone=False, begun=0.0)
         since = 0
-        if event.seconds is not None and call.begun:
+        if event.seconds is not None:
             since = heard - int(event.seconds * 10**9) - _BEFORE_IT_RAN
             call = replace(call, asked=False)
         elif call.asked and call.since:
@@ -488,8 +488,7 @@ class _Desk:
 
     def __post_init__(self) -> None:
         self._rules = tuple(map(read_project_file, self.workspace.guard.roots))
-        external = self.workspace.external
-        status = external.snapshot(contents=False)
+        status = self.workspace.external.snapshot(contents=False)
         self.unwatched = status.unwatched
         if not status.complete:
             self._read()
@@ -513,9 +512,8 @@ class _Desk:
 
     def know(self, names: frozenset[WorkspacePath], *, all_files: bool) -> None:
         """Read what some files hold before somebody changes them, or all files that may be changed."""
-        if not self.workspace.external.has_read and (
-            self._reader is None or not self._reader.is_alive()
-        ):
+        idle = self._reader is None or not self._reader.is_alive()
+        if idle and not self.workspace.external.has_read:
             self._read()
         if all_files and self._reader is not None:
             self._reader.join(_READING)
@@ -534,11 +532,9 @@ class _Desk:
         start = posixpath.join(guard.roots[0].path, event.cwd)
         may = files_of(event.does, guard, start, home_folder() or "")
         may = may._replace(files=may.files | names)
-        unkept = self.workspace.external.attend(call, may, under_way)
-        if not unkept:
-            return ""
-        files = some_names(unkept, _NAMED)
-        return f"filepact: if this call changes them, no undo brings these back: {files}"
+        unkept = some_names(self.workspace.external.attend(call, may, under_way), _NAMED)
+        said = f"filepact: if this call changes them, no undo brings these back: {unkept}"
+        return said if unkept else ""
 
     def look(
         self,
@@ -560,7 +556,7 @@ class _Desk:
         )
         paths = frozenset(path for one in found.operations for path in one.changes.paths)
         whole = found.operation
-        kept = () if whole is None else whole.changes.paths
+        kept = whole.changes.paths if whole else ()
         rules = {path: rule for path, rule in found.unasked.items() if path in kept}
         left = [path for path in found.unasked if path not in rules]
         said: list[_Unapproved] = []
@@ -575,37 +571,13 @@ class _Desk:
             if rules:
                 said.append(_Unapproved(session, self._unapproved([*rules]) + became, ids))
         if left:
-            said.append(
-                _Unapproved(session, f"{self._unapproved(left)}, and could not be taken back")
-            )
+            also = f"{self._unapproved(left)}, and could not be taken back"
+            said.append(_Unapproved(session, also))
         return said, paths
 
     def _unapproved(self, paths: list[WorkspacePath]) -> str:
         names = some_names([self.workspace.show(path) for path in paths], _NAMED)
         return f"{names} changed without your approval"
-
-    def names(self, event: HookEvent) -> NamedFiles:
-        """The true names of the files that a call may change."""
-        does, guard = event.does, self.workspace.guard
-        judge = CallJudge(guard, "", posixpath.join(guard.roots[0].path, event.cwd))
-        uses = [(one.path, one.action, one.missing) for one in does.uses if one.action != "read"]
-        globs: set[WorkspacePath] = set()
-        for name, is_glob in changed_by(does) if does.open_ended else ():
-            path = judge.inside(name)
-            if is_glob and path is not None:
-                above = [one.path for one in guard.roots if path.startswith(f"{one.path}/")]
-                root = max(above, key=len, default="")
-                if root:
-                    globs.add(WorkspacePath(RootId(root), posixpath.relpath(path, root)))
-            else:
-                uses.append((name, "write", "create"))
-        files: set[WorkspacePath] = set()
-        for name, action, missing in uses:
-            with suppress(FilepactError, ValueError):
-                path = judge.inside(name)
-                if path is not None:
-                    files.add(guard.find(path, action, missing=missing).path)
-        return NamedFiles(frozenset(files), tuple(globs))
 
 
 def _below(host: HostProcess | None) -> Iterator[HostProcess]:
