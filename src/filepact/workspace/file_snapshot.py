@@ -147,7 +147,7 @@ class FileSnapshot:
             self._watcher = RootWatcher(
                 *(self._root, self._skip), most=self._most, few=self._few, git=self._git
             )
-            self._watcher.besides = lambda: set(map(dirname, self.stamps))
+            self._watcher.besides = lambda: {dirname(name) or "." for name in self.stamps}
         return self._watcher
 
     def close(self) -> None:
@@ -220,7 +220,7 @@ class FileSnapshot:
             if name in self.stamps and name not in self._listed
         ]
         self._attended, self._trees = frozenset(names), frozenset(trees)
-        self.watcher.watch(set(map(dirname, left)))
+        self.watcher.watch({dirname(name) or "." for name in left})
         self._doubtful.update(left)
 
     # -- what is different ----------------------------------------------------------------

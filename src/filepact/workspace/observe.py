@@ -344,7 +344,7 @@ class RootWatcher:
         """Watch folders as well that no scan looks into, if they are there and notices are to be had."""
         if self._notices is not None:
             try:
-                self._notices.watch(one for one in folders if self._root.glance(one or "."))
+                self._notices.watch(one for one in folders if self._root.glance(one))
             except OSError:
                 self.distrust()
 
