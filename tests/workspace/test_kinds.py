@@ -12,7 +12,7 @@ import pytest
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError
 from filepact.workspace.selection import Selection
-from tests.kinds import SEEN, make, name_of, seen, tree
+from tests.kinds import SEEN, make, name_of, put, seen, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +49,7 @@ def test_whatever_becomes_of_names_goes_back_and_forth_as_one_operation(
 ) -> None:
     place = Place(root, workspace, SEEN)
     assert len(workspace.log()) == 1
-    workspace.undo(PERSON)
+    assert workspace.undo(PERSON).notes == ()
     assert place.is_as(place.was)
     workspace.redo(PERSON)
     assert place.is_as(place.now)
@@ -127,6 +127,48 @@ def test_a_file_that_cannot_be_written_is_one_that_partly_leaves(
     assert "file-other" in " ".join(workspace.undo(PERSON, partly=True).notes)
     assert tree(root)["link-elsewhere"] == place.was["link-elsewhere"]
     assert (root / "file-other").read_text() == "other\n"
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ("link", "deep", "empty", "other"),
+        ("other", "nothing", "empty", "link"),
+        ("file", "link", "empty", "nothing"),
+        ("empty", "deep", "other", "deep"),
+    ],
+    ids=" ".join,
+)
+def test_several_changes_of_kind_go_back_one_by_one_and_together(
+    root: Path, workspace: Workspace, kinds: tuple[str, ...]
+) -> None:
+    (root / "kept").write_text("kept\n")
+    put(root / "a", kinds[0])
+    workspace.external.resnapshot()
+    seen_at = [tree(root)]
+    for kind in kinds[1:]:
+        put(root / "a", kind)
+        if workspace.external.detect(AGENT, tool="bash").operation is None:
+            seen_at[-1] = tree(root)
+        else:
+            seen_at.append(tree(root))
+    for wanted in seen_at[-2::-1]:
+        workspace.undo(PERSON)
+        assert without_empty(tree(root)) == without_empty(wanted)
+    for wanted in seen_at[1:]:
+        workspace.redo(PERSON)
+        assert without_empty(tree(root)) == without_empty(wanted)
+    workspace.undo_selected(PERSON, Selection(session=AGENT))
+    assert without_empty(tree(root)) == without_empty(seen_at[0])
+
+
+def without_empty(found: dict[str, object]) -> dict[str, object]:
+    """Without folders in which nothing lies, which are not seen when they come or go by themselves."""
+    return {
+        name: held
+        for name, held in found.items()
+        if held[1] or any(other.startswith(f"{name}/") for other in found)  # type: ignore[index]
+    }
 
 
 # -- renames ---------------------------------------------------------------------------------

@@ -113,6 +113,7 @@ class ChangeSet:
         """The same where a name that others lie below is that of a folder; what was seen on the disk tells files only."""
         was = {above for one in self.changes if one.before for above in _above(one.path)}
         will_be = {above for one in self.changes if one.after for above in _above(one.path)}
+        solid = {one.path for one in self.changes if one.after and not one.after.is_folder}
         turned = [
             (
                 one,
@@ -120,6 +121,8 @@ class ChangeSet:
                 FOLDER if one.after is None and one.path in will_be else one.after,
             )
             for one in self.changes
+            # An empty folder may have come unseen, with the one that it lies in.
+            if one.of_file or not one.after or solid.isdisjoint(_above(one.path))
         ]
         return ChangeSet(
             tuple(

@@ -209,8 +209,10 @@ class Committer:
             raise
         notes = [begun.note, *self._settle(begun.id, parts)]
         notes += [f"{self._show(path)}: written, durability not confirmed" for path in unsure]
-        notes += [f"{self._show(path)} stays: it is not empty" for path in folders.settle()]
+        folders.settle()
         notes += remove_emptied(begun, self._store, self._root_of)
+        # Some may have held only what has gone with the others.
+        notes += [f"{self._show(path)} stays: it is not empty" for path in folders.settle()]
         note = "; ".join(filter(None, notes))
         told = self._tell(OperationResult(begun.id, "applied", note))
         if not told:

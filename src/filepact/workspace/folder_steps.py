@@ -336,9 +336,11 @@ def made_folders(
 ) -> tuple[tuple[RootId, str], ...]:
     """Folders that came with new files, outermost first."""
     made: set[tuple[RootId, str]] = set()
+    changes = [*changes]
     for change in changes:
         above = dirname(change.path.path) if change.before is None else ""
         while above and above not in known.get(change.path.root, ()):
             made.add((change.path.root, above))
             above = dirname(above)
-    return tuple(sorted(made))
+    # One that took the place of a file is a change of its own.
+    return tuple(sorted(made - {(*change.path,) for change in changes if change.turns}))

@@ -487,7 +487,9 @@ def _fit_one(
     at = now.revision if now is not None else None
     if same_state(at, after):
         return None
-    if same_state(at, before):
+    # An empty folder comes and goes unseen; that it is empty is seen to before it makes way.
+    unseen = {one is None or one.is_folder for one in (at, before)} == {True}
+    if same_state(at, before) or unseen:
         if after is not None and after.is_folder:
             return after, b""
         return (after, content(after.content) if after is not None else None)

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import same_state
+from filepact.domain.document import WorkspacePath, same_state
 from filepact.domain.operation import BY_SEVERAL, PARTLY, Checkpoint, who
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
 from filepact.values import dataclass, field, replace
@@ -38,7 +38,7 @@ from filepact.workspace.selection import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from filepact.domain.document import Revision, RootId, WorkspacePath
+    from filepact.domain.document import Revision, RootId
     from filepact.domain.operation import ChangeId, Operation, OperationKind
     from filepact.errors import FilepactError
     from filepact.workspace.journal import JournalStore
@@ -133,6 +133,7 @@ def net_changes(operations: Iterable[Operation]) -> tuple[ChangeSet, ...]:
     """What operations did, given oldest first: of what follows each other in a file, all at once."""
     runs = _Runs()
     for operation in operations:
+        runs.note_folders(operation)
         for change in operation.changes.changes:
             runs.add(change)
     return tuple(step.inverse() for step in reversed(runs.steps()))
@@ -367,6 +368,7 @@ def _plan(
         meant = [one for one in left if within is None or any(is_in(one.path, at) for at in within)]
         if len(meant) < len(left):
             meant = _with_other_ends(meant, left, store)
+        runs.note_folders(operation)
         for change in meant:
             runs.add(change)
             if not change.retraceable:
@@ -445,14 +447,21 @@ class _Runs:
 
     def __init__(self) -> None:
         self._runs: dict[WorkspacePath, list[tuple[Revision | None, Revision | None]]] = {}
+        self._made: set[WorkspacePath] = set()
+
+    def note_folders(self, operation: Operation) -> None:
+        """Take in the folders that an operation made for its files, before its changes."""
+        self._made |= {WorkspacePath(*one) for one in operation.directories}
 
     def add(self, change: FileChange) -> None:
         """Take in the next change of a file."""
         known = self._runs.setdefault(change.path, [])
-        if known and same_state(known[-1][1], change.before):
+        if known and _follows(known[-1][1], change.before):
             known[-1] = (known[-1][0], change.after)
         else:
-            known.append((change.before, change.after))
+            made = not known and change.before and change.before.is_folder
+            before = None if made and change.path in self._made else change.before
+            known.append((before, change.after))
 
     def steps(self, without: Collection[WorkspacePath] = ()) -> tuple[ChangeSet, ...]:
         """What takes all of them back: the newest of each file, then what goes before that."""
@@ -469,6 +478,12 @@ class _Runs:
             ChangeSet(tuple(sorted(filter(None, step), key=_order))).with_turns
             for step in zip_longest(*back)
         )
+
+
+def _follows(last: Revision | None, before: Revision | None) -> bool:
+    """Whether a state is the one that was known last; an empty folder comes and goes unseen."""
+    sides = {side is None or side.is_folder for side in (last, before)}
+    return same_state(last, before) or sides == {True}
 
 
 def _order(change: FileChange) -> tuple[bool, int, WorkspacePath]:
