@@ -51,6 +51,7 @@ ELSEWHERE = {
     "filepact mcp ~/work": BUCKET,
     "filepact workspace": BUCKET,
     "filepact store": DATABASE,
+    "filepact state move": "wants a folder that was moved; tests/faces/test_cli_state.py",
     "acp-conformance": "wants a client; tests of packages/acp-conformance run it",
     "filepact tour": "takes seconds; tests/faces/test_tour.py",
     "filepact review": "draws a window; tests/faces/test_review_window.py, and tests/faces/web for --web",
