@@ -55,7 +55,7 @@ def test_whatever_becomes_of_names_goes_back_and_forth_as_one_operation(
     assert place.is_as(place.now)
     workspace.undo(PERSON, partly=True)
     assert place.is_as(place.was)
-    workspace.restore(PERSON, "changed")
+    workspace.redo(PERSON)
     assert place.is_as(place.now)
     workspace.restore(PERSON, "start")
     assert place.is_as(place.was)
