@@ -75,6 +75,11 @@ def changed(shell: Shell, mode: Literal["auto", "preview"] = "auto") -> None:
         files.write(f"greeting-{secrets.token_hex(4)}.txt", "hello\n")
 
 
+def undone(shell: Shell) -> None:
+    changed(shell)
+    shell.do("filepact undo")
+
+
 def wants(shell: Shell) -> None:
     changed(shell, mode="preview")
 
@@ -109,7 +114,7 @@ BEFORE: dict[str, Callable[[Shell], None]] = {
     "filepact mcp ~/project": files,
     "filepact diff c4k2m | git": changed,
     "filepact undo": changed,
-    "filepact redo": lambda shell: shell.do("filepact undo"),
+    "filepact redo": undone,
     "filepact restore": changed,
     "filepact approve": wants,
     "filepact reject": wants,
