@@ -356,6 +356,18 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             attacked=("histories",),
         ),
         Promise(
+            "What an agent did for one request goes back as a whole, and what you did meanwhile stays.",
+            (
+                ("properties/test_turns.py", "test_only_the_agents_changes_go_back"),
+                ("properties/test_turns.py", "test_a_kill_at_any_moment_loses_nothing_of_a_person"),
+                ("faces/test_undo_beside_others.py", "test_what_the_table_says_is_true"),
+            ),
+            attacked=(
+                "turns",
+                "killed",
+            ),
+        ),
+        Promise(
             "An undo can be undone.",
             ((HISTORY, "test_undo_of_an_undo_is_a_redo_and_undo_of_a_redo_undoes_the_original"),),
             attacked=(

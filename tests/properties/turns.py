@@ -1,0 +1,577 @@
+"""Random turns of an agent beside a person, taken back: the agent's are gone, the person's are there.
+
+Run as a program: ``python -m tests.properties.turns [--tries N] [--seed S] [--door DOOR]``.  A history that goes
+wrong is made smaller, and printed as a shell script that plays it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filepact.faces.hooks.service import HookDaemon
+from tests.faces.command_line import command
+from tests.forked import Command
+from tests.properties.turn_histories import (
+    GIT,
+    Call,
+    Door,
+    History,
+    Step,
+    event,
+    history,
+    script,
+    smaller,
+)
+from tests.properties.turn_truth import LARGE, Entry, Truth, tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """What is not as it should be.
+
+    Attributes:
+        kind: In short, the same for what has the same cause.
+        said: The rest.
+    """
+
+    kind: str
+    said: str
+
+
+class Place:
+    """A root and a state folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.state = folder / "root", folder / "state"
+        self.root.mkdir(parents=True)
+        self.config = folder / "settings.toml"
+        self.config.write_text("[recording]\nquiet = 0.05\nlongest = 1\n")
+        self.common = (
+            "--root",
+            str(self.root),
+            "--state",
+            str(self.state),
+            "--config",
+            str(self.config),
+        )
+
+    def shell(self, line: str, root: Path | None = None) -> None:
+        subprocess.run(
+            ["sh", "-c", line],
+            cwd=root or self.root,
+            check=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def undo(self, *words: str) -> tuple[int, str]:
+        said = command("undo", "--unattended", *words, *self.common)
+        return said.code, said.out + said.err
+
+    def session(self, begins: str) -> str:
+        found = json.loads(command("log", "--all", "--json", *self.common).out)["operations"]
+        return next((one["session"] for one in found if one["session"].startswith(begins)), "")
+
+
+SLACK = 1_000_000_000
+"""Nanoseconds before a command began in which a change may be its own, since no clock is exact."""
+
+
+def _later_than_all(root: Path) -> int:
+    """Wait until the clock of the disk is past all that stands in the root; that time."""
+    newest = max(root.lstat().st_ctime_ns, *(path.lstat().st_ctime_ns for path in root.rglob("*")))
+    clock = root.parent / "clock"
+    while True:
+        clock.write_text("")
+        if (now := clock.stat().st_mtime_ns) > newest:
+            return now
+        os.sched_yield()
+
+
+class _Hooks:
+    """Plays a history to hooks."""
+
+    def __init__(self, place: Place, truth: Truth) -> None:
+        self.place, self.truth = place, truth
+        self.ran = 0
+        self.daemon = HookDaemon(
+            (str(place.root),), str(place.state), str(place.config), now=self.now
+        )
+        self.number = 0
+
+    def now(self) -> int:
+        """The time; at the end of a command one at which it has just begun, as far as the daemon may tell."""
+        return self.ran - 1 + SLACK if self.ran else time.time_ns()
+
+    def tell(self, *facts: Any, took: bool = False) -> str:
+        told = {
+            **event(*facts),
+            "cwd": str(self.place.root),
+            **({"duration_ms": 0} if took else {}),
+        }
+        return self.daemon.answer("claude", json.dumps(told).encode()).out
+
+    def play(self, one: History) -> None:
+        self.tell("SessionStart")
+        whole = one.back == "--session"
+        for turn, moves in (("t1", one.earlier), ("t2", one.turn)):
+            if moves:
+                self.tell("UserPromptSubmit", turn)
+                self.moves(
+                    moves, turn, "agent" if whole or turn == "t2" else "other", "between calls"
+                )
+                self.tell("Stop", turn)
+
+    def moves(
+        self,
+        moves: tuple[Step | Call, ...],
+        turn: str,
+        agent: str,
+        when: str,
+        *,
+        runs: bool = False,
+    ) -> None:
+        for move in moves:
+            if isinstance(move, Call):
+                self.number += 1
+                number = self.number
+                if '"deny"' in self.tell("PreToolUse", turn, move, number):
+                    continue
+                since = self.truth.counts
+                self.tell("PermissionRequest", turn, move)
+                self.moves(move.steps, turn, agent, f"during {move.tool}", runs=move.tool == "Bash")
+                if move.tool == "Bash" and not self.ran:
+                    continue  # The person has said no.
+                self.tell("PostToolUse", turn, move, number, took=bool(self.ran))
+                self.ran = 0
+                if move.tool != "Task":
+                    self.truth.blend(since)
+                continue
+            if move.who == "agent" and runs and not self.ran:
+                self.ran = _later_than_all(self.place.root)
+            self.place.shell(move.line)
+            # What a person saves while a command runs is put down to the command.
+            during = runs and bool(self.ran)
+            who = agent if move.who == "agent" else "either" if during else "person"
+            self.truth.see(
+                tree(self.place.root), who, when if during or not runs else f"asked about {when}"
+            )
+
+
+def _play_hook(place: Place, one: History, truth: Truth) -> str:
+    hooks = _Hooks(place, truth)
+    with closing(hooks.daemon):
+        hooks.play(one)
+    return "s"
+
+
+def _program(
+    one: History,
+) -> tuple[tuple[Step | Call, ...], tuple[Step | Call, ...], tuple[Step | Call, ...]]:
+    """What comes before the program, what happens while it runs, and what comes after it."""
+    at = next((at for at, move in enumerate(one.turn) if isinstance(move, Call)), len(one.turn))
+    during = one.turn[at].steps if at < len(one.turn) else ()  # type: ignore[union-attr]
+    return one.turn[:at], during, one.turn[at + 1 :]
+
+
+def _persons(place: Place, steps: tuple[Step | Call, ...], truth: Truth, when: str) -> None:
+    for step in steps:
+        assert isinstance(step, Step)
+        place.shell(step.line)
+        truth.see(tree(place.root), "person", when)
+
+
+def _play_run(place: Place, one: History, truth: Truth) -> str:
+    before, during, after = _program(one)
+    _persons(place, before, truth, "before")
+    start = truth.now
+    model = place.root.parent / "model"
+    layers = one.door == "layers"
+    if layers:
+        subprocess.run(["cp", "-a", str(place.root), str(model)], check=True)
+    lines = [
+        f"({step.line})\necho @; read x"
+        for step in during
+        if isinstance(step, Step) and step.who == "agent"
+    ]
+    words = (
+        "run",
+        "--layers",
+        "required" if layers else "off",
+        *place.common,
+        "--",
+        "sh",
+        "-c",
+        "echo @; read x\n" + "\n".join(lines),
+    )
+    process = Command(
+        words,
+        cwd=place.root,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    seen = model if layers else place.root
+
+    heard: list[bytes] = []
+
+    def until() -> None:
+        while (said := process.stdout.readline()) != b"@\n":
+            assert said, f"it has ended: {b''.join(heard)!r}"
+            heard.append(said)
+
+    with process:
+        until()
+        for step in during:
+            assert isinstance(step, Step)
+            if step.who == "agent":
+                process.stdin.write(b"\n")
+                process.stdin.flush()
+                until()
+            else:
+                place.shell(step.line)
+            if layers:
+                place.shell(step.line, model)
+            who = step.who if layers or step.who == "agent" else "either"
+            truth.see(tree(seen), who, "while it ran")
+        said = process.communicate(b"\n")[0].decode(errors="replace")
+    if layers and (found := tree(place.root)) != truth.now:
+        waits = "waits for you" in said
+
+        def is_committed(name: str) -> bool:
+            states = [truth.now.get(name)]
+            if waits:
+                seen = truth.changes.get(name, ())
+                states += [start.get(name), *(state for one in seen for state in one[1:3])]
+            # Modes of folders that stay are not committed, and that is said.
+            kinds = {one[0] for one in (found.get(name), truth.now.get(name)) if one}
+            told = kinds == {"folder"} or _is_limit(truth, name)
+            return found.get(name) in states or (told and name in said)
+
+        names = [name for name in sorted(found.keys() | truth.now.keys()) if not is_committed(name)]
+        shown = {name: (truth.now.get(name), found.get(name)) for name in names}
+        kinds = sorted({f"{_kind(a)} as {_kind(b)}" for a, b in shown.values()})
+        if kinds:
+            raise Found(Wrong(f"layers: committed {kinds[0]}", f"{shown}\n{said}"))
+        truth.now = found
+    _persons(place, after, truth, "after")
+    return place.session("run-")
+
+
+def _play_guard(place: Place, one: History, truth: Truth) -> str:
+    before, during, after = _program(one)
+    _persons(place, before, truth, "before")
+    words = ("guard", *place.common)
+    process = Command(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    with process:
+        while not (line := process.stdout.readline()).startswith(b"Guarding"):
+            assert line, "it has ended"
+        for step in during:
+            assert isinstance(step, Step)
+            place.shell(step.line)
+            truth.see(tree(place.root), "agent", "while it guarded")
+        process.terminate()
+        process.communicate()
+    _persons(place, after, truth, "after")
+    return place.session("guard-")
+
+
+DOORS: dict[Door, Callable[[Place, History, Truth], str]] = {
+    "hook": _play_hook,
+    "layers": _play_run,
+    "off": _play_run,
+    "guard": _play_guard,
+}
+
+
+USUAL: tuple[Door, ...] = (*["hook"] * 13, "off", "guard", "layers")  # type: ignore[assignment]
+"""Hooks mostly: the others take longer."""
+
+
+class Found(Exception):  # noqa: N818 - what is wrong, on its way to whoever asked
+    """Something is wrong before anything is taken back."""
+
+    def __init__(self, wrong: Wrong) -> None:
+        super().__init__(wrong.kind)
+        self.wrong = wrong
+
+
+@dataclass(frozen=True)
+class Played:
+    """What came of a history: whether the agent changed something, what went wrong, whether something was not seen."""
+
+    acted: bool = False
+    wrong: Wrong | None = None
+    unseen: bool = False
+
+
+def play(one: History, folder: Path) -> Played:
+    """Play a history in an empty folder, take it back, and look."""
+    place = Place(folder)
+    place.shell("\n".join(f"({line})" for line in one.tree))
+    truth = Truth(tree(place.root))
+    try:
+        session = DOORS[one.door](place, one, truth)
+        _persons(place, one.later, truth, "afterwards")
+        wrong = _taken_back(place, one, truth, session)
+        return Played(truth.acted, wrong, bool(truth.unseen))
+    except Found as found:
+        return Played(truth.acted, found.wrong)
+    finally:
+        for name in (place.root, place.state):
+            subprocess.run(
+                ["chmod", "-R", "u+rwX", str(name)], check=False, stderr=subprocess.DEVNULL
+            )
+
+
+def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong | None:
+    if not truth.acted:
+        return None
+    held = {
+        above for name, entry in truth.now.items() if entry[0] != "folder" for above in _above(name)
+    }
+    if one.earlier and all(
+        _is_left_out(one, name) or _is_unseen(one.door, truth.now.get(name), wanted[0], name, held)
+        for name, changes in truth.changes.items()
+        if "agent" in {change[0] for change in changes}
+        and not truth.suits(name, truth.now.get(name))
+        for wanted in [truth.wanted(name)[0]]
+    ):
+        truth.unseen.append("all")
+        return None  # The newest turn that is known is the one before.
+    words = (one.back, session) if one.back == "--session" else (one.back,)
+    if one.back == "--session" and not session:
+        code, said = 3, "nothing was recorded"
+    else:
+        code, said = place.undo(*words)
+    found = tree(place.root)
+    names = sorted(truth.now.keys() | found.keys() | truth.changes.keys())
+    partly = False
+    contested = [name for name in names if truth.wanted(name)[1]]
+    if code and found == truth.now and contested and "--partly" in said:
+        code, said = place.undo(*words, "--partly")
+        partly = True
+        found = tree(place.root)
+    held = {
+        above for name, entry in found.items() if entry[0] != "folder" for above in _above(name)
+    }
+    for name in names:
+        wanted, both = truth.wanted(name)
+        entry = found.get(name)
+        if truth.suits(name, entry) or (
+            None in wanted and name in held and entry and entry[0] == "folder"
+        ):
+            continue
+        told = (code == 1 or partly) and _shown(name) in said
+        if told and (_is_limit(truth, name) or (both and entry == truth.now.get(name))):
+            continue
+        if _has_names(one) and entry == truth.now.get(name):
+            continue  # What a call did to a file by another name is nobody's.
+        if _is_left_out(one, name) or _is_unseen(one.door, entry, wanted[0], name, held):
+            truth.unseen.append(name)
+            continue
+        if code and found == truth.now:
+            return Wrong(f"{one.door}: refused {_code(said)}", f"{name!r}: {said}")
+        changes = truth.changes.get(name, [])
+        whose = "agent's" if any(change[0] == "agent" for change in changes) else "person's"
+        when = f" {changes[-1][3]}" if whose == "person's" and changes else ""
+        way = "told" if told else "untold"
+        kind = f"{one.door}: {whose}{when} {_kind(wanted[0])} is {_kind(entry)}, {way}"
+        return Wrong(
+            kind,
+            f"{name!r}: wanted {wanted!r:.300}, is {entry!r:.300}\n{changes!r:.600}\nexit {code}: {said}",
+        )
+    return None
+
+
+def _commands(moves: tuple[Step | Call, ...]) -> list[str]:
+    calls = [move for move in moves if isinstance(move, Call)]
+    return [call.command for call in calls] + [
+        one for call in calls for one in _commands(call.steps)
+    ]
+
+
+def _has_names(one: History) -> bool:
+    """Whether a file has a second name (hard link)."""
+    return any(
+        re.search(r"\bln [^-]", line) for line in (*one.tree, *_commands((*one.earlier, *one.turn)))
+    )
+
+
+def _is_left_out(one: History, name: str) -> bool:
+    """Whether the documents say that no look sees a file: what programs make, and what is ignored, unless a call names it."""
+    top = name.partition("/")[0]
+    calls = _commands((*one.earlier, *one.turn))
+    if ".ignore" in " ".join(one.tree) and any("git stash" in call for call in calls):
+        return top == "out" or name.endswith(".log")  # which only we leave out, and no words name
+    if top == "build" and one.door == "hook":
+        return not any("rm -r build" in call for call in calls)
+    if one.door == "hook" or top == "node_modules":
+        return top == "node_modules"
+    hides = any("'d0/' > .gitignore" in line for line in (*one.tree, *calls))
+    return top in ("out", "build") or name.endswith((".log", ".tmp")) or (hides and top == "d0")
+
+
+def _is_unseen(
+    door: Door, entry: Entry | None, wanted: Entry | None, name: str, held: set[str]
+) -> bool:
+    """Whether the documents say that nobody sees such a change: of empty folders, modes of folders, pipes."""
+    kinds = {one[0] for one in (entry, wanted) if one}
+    if "special" in kinds:
+        return True
+    if door == "layers" or kinds != {"folder"}:
+        return False
+    return name not in held if entry and not wanted else True
+
+
+def _above(name: str) -> Iterator[str]:
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name
+
+
+def _is_limit(truth: Truth, name: str) -> bool:
+    """Whether the documents say that it cannot be taken back."""
+    states = [state for change in truth.changes.get(name, ()) for state in change[1:3] if state]
+    return any(
+        state[0] == "special" or (state[0] == "file" and len(state[2]) > LARGE) for state in states
+    )
+
+
+def _shown(name: str) -> str:
+    return name if name.isprintable() else name.rpartition("/")[2][:3]
+
+
+def _kind(entry: Entry | None) -> str:
+    if entry is None:
+        return "nothing"
+    return f"{entry[0]} {entry[1]:o}" if entry[0] == "folder" else entry[0]
+
+
+def _code(said: str) -> str:
+    return ", ".join(sorted(set(re.findall(r"\[([A-Z_]+)\]", said)))) or said.strip()[:60]
+
+
+def tried(one: History, base: str | None = None) -> Played:
+    """Play a history in a folder of its own; an error of ours is wrong as well."""
+    # Behind layers a program has devices of its own, and nothing below `/dev` but them.
+    base = None if one.door == "layers" else base
+    with tempfile.TemporaryDirectory(dir=base, ignore_cleanup_errors=True) as folder:
+        try:
+            return play(one, Path(folder))
+        except AssertionError as error:
+            return Played(wrong=Wrong(f"{one.door}: assertion", repr(error)))
+        except Exception as error:  # noqa: BLE001 - whatever is raised is the finding
+            return Played(wrong=Wrong(f"{one.door}: raised {type(error).__name__}", f"{error!r}"))
+
+
+def smallest(
+    one: History, wrong: Wrong, base: str | None = None, patience: float = 25.0
+) -> tuple[History, Wrong]:
+    """The same history without what does not matter to what is wrong with it."""
+    until = time.monotonic() + patience
+    again = True
+    while again and time.monotonic() < until:
+        again = False
+        for less in smaller(one):
+            found = tried(less, base).wrong
+            if found is not None and found.kind == wrong.kind:
+                one, wrong, again = less, found, True
+                break
+            if time.monotonic() > until:
+                break
+    return one, wrong
+
+
+@dataclass
+class Figures:
+    """What came of some histories.
+
+    Attributes:
+        played: How many, by door or victim.
+        acted: In how many the agent changed something.
+        unseen: In how many something stayed that the documents say is not seen.
+        wrong: How many went wrong, by kind.
+        said: The first of each kind, made smaller, as a script.
+    """
+
+    played: Counter[str] = field(default_factory=Counter)
+    acted: int = 0
+    unseen: int = 0
+    wrong: Counter[str] = field(default_factory=Counter)
+    said: str = ""
+
+    def __str__(self) -> str:
+        kinds = "".join(f"{number:>6}  {kind}\n" for kind, number in self.wrong.most_common())
+        how = ", ".join(f"{number} {what}" for what, number in self.played.items())
+        right = f"{self.acted} with changes of the agent, {self.unseen} with one that is not seen"
+        right += f", {sum(self.wrong.values())} wrong"
+        return f"{kinds}{sum(self.played.values())} histories ({how}), {right}"
+
+
+def ready() -> str | None:
+    """Have Git know an author and no settings; where small folders are made."""
+    os.environ.update(GIT)
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+def run(tries: int, seed: int, doors: Sequence[Door], *, show: int = 1) -> Figures:
+    """Play histories.
+
+    Args:
+        tries: How many.
+        seed: Of the first.
+        doors: By which; one after the other, and again.
+        show: How many of each kind are made smaller.
+    """
+    figures = Figures()
+    base = ready()
+    for at in range(seed, seed + tries):
+        one = history(at, doors[at % len(doors)])
+        played = tried(one, base)
+        figures.played[one.door] += 1
+        figures.acted += played.acted
+        figures.unseen += played.unseen
+        wrong = played.wrong
+        if wrong is None:
+            continue
+        figures.wrong[wrong.kind] += 1
+        if figures.wrong[wrong.kind] <= show:
+            one, wrong = smallest(one, wrong, base)
+            said = f"WRONG: {wrong.kind} (seed {at})\n{wrong.said}\n{script(one)}\n"
+            print(said, flush=True)
+            figures.said += said
+    return figures
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="tests.properties.turns", description=__doc__)
+    parser.add_argument("--tries", type=int, default=200, help="how many histories")
+    parser.add_argument("--seed", type=int, default=0, help="the first of the seeds")
+    parser.add_argument("--door", choices=[*DOORS], action="append", help="only by these")
+    parser.add_argument(
+        "--show", type=int, default=1, help="how many of each kind are made smaller"
+    )
+    given = parser.parse_args(arguments)
+    figures = run(given.tries, given.seed, given.door or USUAL, show=given.show)
+    print(figures)
+    return 1 if figures.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
