@@ -227,6 +227,23 @@ def test_the_files_of_a_folder_that_a_command_moves_are_moved_by_it(agents):
     ]
 
 
+def test_a_command_that_points_a_link_elsewhere_has_made_nothing_of_what_lies_there(tmp_path):
+    root = tmp_path / "root"
+    for name in ("one", "two"):
+        (root / name).mkdir(parents=True)
+    (root / "link").symlink_to("one")
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "one" / "mine.log").write_text("mine\n")
+    agents = Agents(root, tmp_path / "state")
+    with closing(agents.daemon):
+        agents.tell("SessionStart")
+        agents.tell("PreToolUse", "Bash", command="ln -sfn two link")
+        (root / "new").symlink_to("two")
+        (root / "new").replace(root / "link")
+        agents.tell("PostToolUse", "Bash", command="ln -sfn two link")
+    assert agents.log() == [("Bash", {"link"})]
+
+
 @pytest.mark.parametrize("asked", [True, False])
 def test_after_an_interruption_only_what_the_command_names_is_its_own(agents, asked):
     given = {"command": "echo x > named.txt; make"}

@@ -465,7 +465,12 @@ class KnownFiles:
                 if path in large:
                     self._told.add(path)
         names = {*may.files, *found}
-        free = {one for one in may.files if one not in self._states}
+        # Of a link to a folder both are named; what lies in the folder was there before.
+        free = {
+            one
+            for one in may.files
+            if one not in self._states and not self._guard.root_of(one.root).glance(one.path)
+        }
         self._attended[call] = names, free, added - may.files
         for root, snapshot in self._snapshots.items():
             some = self._attended.values()
