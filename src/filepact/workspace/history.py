@@ -194,7 +194,7 @@ class UndoExecutor:
                     for path, one in some.items()
                 ]
                 said = (f"left as it is: {one.reason}" for one in left)
-                fitted = replace(fitted, notes=(*part.notes, *fitted.notes, *said))
+                fitted = replace(fitted, notes=(*fitted.notes, *said))
                 proposal = replace(
                     new_proposal(session, whole.tool or whole.kind, part.summary, fitted.changes),
                     rule=rule,
@@ -203,7 +203,7 @@ class UndoExecutor:
                 )
                 proposal = replace(proposal, id=again or proposal.id)
                 try:
-                    receipt = self._do(proposal, fitted, deadline, dry_run=dry_run)
+                    receipt = self._do(proposal, fitted, part.notes, deadline, dry_run=dry_run)
                 except FilepactError as error:
                     refused = refused_files(error, fitted.changes)
                     if not refused or refused.keys() <= conflicts.keys():
@@ -247,20 +247,27 @@ class UndoExecutor:
         return fitted
 
     def _do(
-        self, proposal: Proposal, fitted: RebaseResult, deadline: Deadline, *, dry_run: bool
+        self,
+        proposal: Proposal,
+        fitted: RebaseResult,
+        notes: tuple[str, ...],
+        deadline: Deadline,
+        *,
+        dry_run: bool,
     ) -> Receipt:
         """Carry out what fits, or show it, or have it wait."""
         reader = proposal.session if proposal.session.agent else None
         versions = self._writer.versions(fitted.contents.__getitem__)
         shown = self._writer.shown(fitted.changes, versions, reader, deadline)
         deadline.check()
-        receipt = Receipt(None, "preview", proposal.summary, shown.files, shown.diff, fitted.notes)
+        said = (*notes, *fitted.notes)
+        receipt = Receipt(None, "preview", proposal.summary, shown.files, shown.diff, said)
         if dry_run:
             return receipt
         if proposal.rule:
             self._waiting.propose(proposal, fitted.contents)
             return replace(receipt, operation=proposal.id, status="pending", rule=proposal.rule)
-        return done_receipt(self._writer.write(proposal, fitted, shown, versions), shown)
+        return done_receipt(self._writer.write(proposal, fitted, shown, versions), shown, notes)
 
     def _refusal(
         self, plan: UndoChange, conflicts: Conflicts, files: int, session: Session
