@@ -92,8 +92,10 @@ def test_agents_of_both_eras_are_served_and_what_they_do_is_undone(
     answers = run("mcp", ".", sent=lines(newer)).stdout.splitlines()
     assert all("result" in json.loads(line) for line in answers)
     assert file.read_text() == "three\n"
-    for before in ("two\n", "one\n"):
-        assert run("undo", "--unattended").returncode == 0
+    # Of another session's work than the newest it has to be said which.
+    done = [one["id"] for one in json.loads(run("log", "--json").stdout)["operations"]]
+    for change, before in zip(done, ("two\n", "one\n"), strict=True):
+        assert run("undo", change, "--unattended").returncode == 0
         assert file.read_text() == before
 
 

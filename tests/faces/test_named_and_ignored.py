@@ -227,7 +227,7 @@ def test_what_is_not_watched_is_said_once_a_session_and_named_files_are_recorded
         assert agent.bash("true") == ""
         agent.write("zzz/last.py", "two\n")
         agent.bash(
-            'echo three > zzz/new.py; echo > .gitignore; python3 -c \'open("zzz/other.py", "w")\''
+            'echo three > zzz/new.py; echo > .gitignore; python3 -c \'open("zzz/oth" + "er.py", "w")\''
         )
         changed = [[one.path.path for one in each.changes.changes] for each in agent.log()]
         assert changed == [["zzz/last.py"], [".gitignore", "zzz/new.py"]]

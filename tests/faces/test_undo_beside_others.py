@@ -233,7 +233,8 @@ WAYS: dict[str, type[Filepact | ShadowGit]] = {"filepact": Filepact, "shadow Git
 
 def table() -> tuple[list[str], dict[str, list[str]]]:
     """The head and the rows of the table, each by what it says first."""
-    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("|")]
+    section = PAGE.read_text().partition("## Beside other ways")[2]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return rows[0][1:], {row[0]: row[1:] for row in rows[2:]}
 
