@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.installed import MissingError, node_program
+from tests.agents.installed import MissingError, node_program, skip_slow_starter
 from tests.agents.machines import AGENTS, Machine, SetUp
 from tests.agents.model import Call, ScriptedModel
 
@@ -39,6 +39,7 @@ def install(machine: Machine, command: list[str]) -> None:
 
 @pytest.mark.parametrize("name", ["claude", "gemini", "opencode"])
 def test_a_plugin_guards_and_records_the_agents_own_tools(name: str, tmp_path: Path) -> None:
+    skip_slow_starter(name)
     agent: SetUp = next(one for one in AGENTS if one.name == name)
     package, program, group = agent.package
     try:

@@ -13,6 +13,7 @@ _FULL = "FILEPACT_TESTS_FULL"
 _TESTS = (
     "packages/filepact-csharp/tests/test_csharp_against_builds.py",
     "tests/agents/test_hooked_agents.py",
+    "tests/agents/test_plugins.py",
     "tests/agents/test_setup_hosts.py",
     "tests/agents/test_what_is_guarded.py",
     "tests/domain/test_names.py",
@@ -26,6 +27,7 @@ _TESTS = (
     "tests/hostile/test_planted_prompts.py",
     "tests/hostile/test_races.py",
     "tests/hostile/test_removals.py",
+    "tests/lsp/test_confined_servers.py",
     "tests/workspace/test_search_index.py",
 )
 

@@ -47,5 +47,5 @@ def test_no_path_out_of_some_thousands_leads_outside() -> None:
 def test_no_random_path_leads_outside() -> None:
     result = path_fuzz.run(often(100_000, 200_000), seed=1)
     assert result.escapes == ()
-    assert result.found > 10_000
+    assert result.found > often(5_000, 10_000)
     assert result.refused > 10_000
