@@ -195,6 +195,26 @@ def test_a_checkpoint_is_restored_again_and_in_part(workspace: Workspace, root: 
     assert not (root / "a").exists()
 
 
+def test_an_undo_and_its_redo_since_a_checkpoint_come_to_nothing(
+    workspace: Workspace, root: Path
+) -> None:
+    agent = Session("s-1", Actor("agent", "one"))
+    workspace.checkpoint("before")
+    write(workspace, agent, "a.txt", "text\n")
+    workspace.checkpoint("after")
+    for _ in range(2):
+        workspace.undo(agent)
+        workspace.redo(agent)
+    assert refused(lambda: workspace.restore(agent, "after")).code == "NO_CHANGE"
+    assert (root / "a.txt").read_text() == "text\n"
+    # An agent's undo alone is taken back as its other work is.
+    workspace.undo(agent)
+    workspace.restore(agent, "after")
+    assert (root / "a.txt").read_text() == "text\n"
+    workspace.restore(agent, "before")
+    assert not (root / "a.txt").exists()
+
+
 def test_a_redo_brings_back_some_files_and_leaves_others(workspace: Workspace, root: Path) -> None:
     with workspace.draft(ROBOT, "patch_apply") as draft:
         for target in draft.open_all(["a", "b", "c"]):

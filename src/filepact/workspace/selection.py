@@ -493,5 +493,7 @@ def _settled(store: JournalStore, operation: Operation, names: set[ChangeId]) ->
         return operation.undone_by is not None or names.issuperset(operation.taken_back)
     if operation.kind == "redo":
         undo = store.operation(operation.target)
-        return undo.undone_by != operation.id or names.issuperset(undo.taken_back)
+        # With its undo it comes to nothing.
+        both = undo.id in names
+        return both or undo.undone_by != operation.id or names.issuperset(undo.taken_back)
     return True
