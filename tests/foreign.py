@@ -15,6 +15,7 @@ PLACES = {
     "tests/faces/test_run_terminal.py": "bash, on a terminal",
     "tests/faces/test_sandbox_and_language_servers.py": "a language server",
     "tests/faces/test_solution_with_servers.py": "language servers",
+    "tests/faces/web/test_chat_app.py": "Chromium",
     "tests/faces/web/test_web_journey.py": "Chromium",
     "tests/lsp/test_confined_servers.py": "language servers",
     "tests/lsp/test_nothing_from_the_project.py": "language servers",
