@@ -248,6 +248,35 @@ def test_the_exclude_file_of_a_repository_counts(top):
     assert paths(top) == ["b"]
 
 
+@pytest.mark.parametrize("common", ["../..", "{top}/.git"], ids=["relative", "absolute"])
+def test_linked_work_trees_share_the_exclude_file_of_their_repository(top, common):
+    make(
+        top,
+        {
+            ".git/info/exclude": "*.tmp\n",
+            ".git/worktrees/w/commondir": common.format(top=top) + "\n",
+            ".git/worktrees/w/info/exclude": "*.log\n",
+            "w/.git": f"gitdir: {top}/.git/worktrees/w\n",
+            "w/a.tmp": "",
+            "w/b.log": "",
+        },
+    )
+    assert paths(top, "w") == ["w/.git", "w/b.log"]
+
+
+def test_an_exclude_file_outside_of_the_root_is_not_read(tmp_path, top):
+    make(tmp_path, {"main/.git/info/exclude": "*\n"})
+    make(
+        top,
+        {
+            ".git/worktrees/w/commondir": f"{tmp_path}/main/.git\n",
+            "w/.git": f"gitdir: {top}/.git/worktrees/w\n",
+            "w/a": "",
+        },
+    )
+    assert paths(top, "w") == ["w/.git", "w/a"]
+
+
 def test_rules_do_not_reach_into_a_nested_repository(top):
     make(
         top,

@@ -23,12 +23,14 @@ from unittest.mock import patch
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.errors import SearchFailedError
+from filepact.fs.kernel import EXCHANGE, renameat2
 from filepact.text.query import Query
 from filepact.values import replace
 from filepact.workspace import search_index, text_index
 from tests.fs.test_trigrams import ATOMS
 
 AGENT = Session("s1", Actor("agent", "somebody"))
+AT_FDCWD = -100
 WORDS = ["alpha", "beta", "gamma", "delta", "render", "commit", "createdAt", "handle_error", "TODO"]
 WORDS += ["K\u212a", "\u017ftone", "\u00e9t\u00e9"]
 PATTERNS = (
@@ -116,7 +118,11 @@ def line(dice):
 
 
 def files_in(folder):
-    return sorted(one for one in folder.rglob("*") if one.is_file() and not one.is_symlink())
+    return sorted(
+        one
+        for one in folder.rglob("*")
+        if one.is_file() and not one.is_symlink() and ".git" not in one.parts
+    )
 
 
 def folders_in(folder):
@@ -125,8 +131,10 @@ def folders_in(folder):
 
 def disturb(folder, dice):
     """Something that people and programs do to files; its name."""
+    if not files_in(folder):
+        (folder / "first").write_text(line(dice))
     files, folders = files_in(folder), [folder, *folders_in(folder)]
-    file, other = dice.choice(files or [folder / "first"]), dice.choice(folders)
+    file, other = dice.choice(files), dice.choice(folders)
     what = dice.choice(
         [
             *("write", "write", "append", "same stamp", "new", "new folder", "rename", "replace"),
@@ -140,10 +148,13 @@ def disturb(folder, dice):
                 "many",
                 "charset",
             ),
-            *("copy tree", "truncate", "folder again"),
+            *("copy tree", "truncate", "folder again", "exchange", "second name", "build folder"),
+            *(GIT if (folder / ".git").is_dir() else ("new file",)),
         ]
     )
-    if what == "write":
+    if what in GIT:
+        git_does(what, folder, dice)
+    elif what == "write":
         file.write_text(line(dice))
     elif what == "append":
         with file.open("a") as stream:
@@ -197,7 +208,103 @@ def disturb(folder, dice):
         other.mkdir()
         for name, data in inside[1:]:
             (other / name).write_bytes(data)
+    elif what == "exchange" and len(files) > 1:
+        exchange(file, dice.choice(files))
+    elif what == "second name":
+        # Written by the second name before anybody has looked: that name was seen to come.
+        second = other / f"second{dice.randrange(1_000_000)}.txt"
+        os.link(file, second)
+    elif what == "build folder":
+        made = other / dice.choice(["dist", "build", "node_modules", "venv"])
+        made.mkdir(exist_ok=True)
+        (made / f"{dice.choice('abc')}.txt").write_text(line(dice))
+    elif what == "new file":
+        (folder / f"top{dice.randrange(50)}.md").write_text(line(dice))
     return what
+
+
+GIT = (
+    *(
+        "git commit",
+        "git branch",
+        "git checkout",
+        "git checkout",
+        "git add forced",
+        "git rm cached",
+    ),
+    *("git add and a name", "git stash", "git stash pop", "git reset", "git exclude", "git clean"),
+    *(
+        "git index gone",
+        "nested repository",
+        "nested gone",
+        "linked work tree",
+        "git checkout and a name",
+    ),
+)
+"""What happens to names, and to what is tracked of them, in a repository."""
+
+
+def git(folder, *words):
+    """Run Git in a folder; it may refuse, as it does to people."""
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "core.fsync=none")
+    subprocess.run(["git", "-C", folder, *who, *words], check=False, capture_output=True)
+
+
+def git_does(what, folder, dice):
+    """One of `GIT`, somewhere in a repository."""
+    tops = [folder, *(one.parent for one in folder.rglob(".git") if one.parent != folder)]
+    top = dice.choice(tops)
+    files = [one for one in files_in(top) if ".git" not in one.parts]
+    file = dice.choice(files) if files else top / "first"
+    name = f"b{dice.randrange(3)}"
+    if what == "git commit":
+        git(top, "add", "-A")
+        git(top, "commit", "-qm", "x")
+    elif what == "git branch":
+        git(top, "checkout", "-qb", name)
+        git(top, "add", "-f", file)
+        git(top, "commit", "-qam", "y")
+    elif what.startswith("git checkout"):
+        git(top, "checkout", "-qf", name)
+        if what.endswith("name"):
+            (top / f"top{dice.randrange(50)}.txt").write_text("createdAt\n")
+    elif what.startswith("git add"):
+        git(top, "add", "-f", file)
+        if what.endswith("name"):
+            (top / f"top{dice.randrange(50)}.txt").write_text("createdAt\n")
+    elif what == "git rm cached":
+        git(top, "rm", "-q", "--cached", file)
+        (top / f"top{dice.randrange(50)}.txt").write_text("createdAt\n")
+    elif what == "git exclude":
+        info = top / ".git" / "info"
+        if info.is_dir():
+            (info / "exclude").write_text(dice.choice(["a*.txt\n", "*.py\n", "", "f0/\n"]))
+    elif what == "git clean":
+        git(top, "clean", "-fdq")
+    elif what == "git index gone":
+        (top / ".git" / "index").unlink(missing_ok=True) if (top / ".git").is_dir() else None
+    elif what == "nested repository":
+        inner = dice.choice(folders_in(folder) or [folder])
+        git(inner, "init", "-q")
+        git(inner, "add", "-A")
+        git(inner, "commit", "-qm", "n")
+    elif what == "nested gone" and top != folder and (top / ".git").is_dir():
+        shutil.rmtree(top / ".git")
+    elif what == "linked work tree":
+        git(folder, "worktree", "add", "-qf", "--detach", f"tree{dice.randrange(9)}")
+    else:
+        git(
+            top,
+            *{"git stash": ("stash", "-qu"), "git stash pop": ("stash", "pop", "-q")}.get(
+                what, ("reset", "-q", "--hard")
+            ),
+        )
+
+
+def exchange(one, other):
+    """Exchange two names in one step."""
+    if one != other:
+        renameat2(AT_FDCWD, str(one), str(other), EXCHANGE)
 
 
 def history(workspace, root, seed, steps, *, quick=False):
@@ -255,8 +362,9 @@ def changes(tries, seed, steps=50):
         with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as (root, workspace):
             dice = random.Random(f"{seed}-{done}")
             plant(root, dice, files=dice.choice([10, 40]))
-            if dice.random() < 0.4:
-                subprocess.run(["git", "init", "-q", root], check=True)
+            if dice.random() < 0.6:
+                git(root, "init", "-q", "-b", "b0")
+                git_does("git commit", root, dice)
             fill(workspace)
             some = min(steps, tries - done)
             history(workspace, root, f"{seed}-{done}", some, quick=True)
@@ -379,12 +487,7 @@ def patterns(tries, seed):
 def switches(files, times):
     """Git exchanges branches between searches; how often."""
     with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as (root, workspace):
-
-        def git(*words):
-            who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "core.fsync=none")
-            subprocess.run(["git", "-C", root, *who, *words], check=True, stdout=subprocess.DEVNULL)
-
-        git("init", "-q", "-b", "one")
+        git(root, "init", "-q", "-b", "one")
         for branch in ("one", "two"):
             for number in range(files):
                 place = root / f"d{number % 97}" / f"e{number % 7}"
@@ -392,14 +495,14 @@ def switches(files, times):
                 (place / f"{branch if number % 3 == 0 else 'both'}{number}.txt").write_text(
                     f"{branch} createdAt{number}\n"
                 )
-            git("add", "-A")
-            git("commit", "-q", "-m", branch)
+            git(root, "add", "-A")
+            git(root, "commit", "-q", "-m", branch)
             if branch == "one":
-                git("checkout", "-q", "-b", "two")
-                git("rm", "-q", "-r", "d0", "d5")
+                git(root, "checkout", "-q", "-b", "two")
+                git(root, "rm", "-q", "-r", "d0", "d5")
         fill(workspace)
         for turn in range(times):
-            git("checkout", "-q", ("one", "two")[turn % 2])
+            git(root, "checkout", "-q", ("one", "two")[turn % 2])
             for base in (".", "d1/e1"):
                 few = ("createdAt", "one createdAt12", "two", "absent there")
                 assert answers(workspace, indexed=True, base=base, patterns=few) == answers(

@@ -72,6 +72,11 @@ def on_disk(opened: Root) -> list[str]:
         return sorted(entry.path for entry in entries if entry.kind == "file")
 
 
+def git(root: Path, *words: str) -> None:
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(["git", *words], cwd=root, env=environment, check=True)
+
+
 def test_before_it_is_built_it_knows_nothing(index: NameIndex) -> None:
     assert index.refresh() is None
     assert names(index) is None
@@ -213,15 +218,35 @@ def test_of_an_ignored_folder_only_what_is_tracked_is_seen_and_nothing_from_with
 ) -> None:
     fill(root, "out/kept/a.txt", "out/kept/b.txt", "c.txt")
     (root / ".gitignore").write_text("out/\n")
-    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    for words in (["init", "-q"], ["add", "-f", "out/kept/a.txt"]):
-        subprocess.run(["git", *words], cwd=root, env=environment, check=True)
+    git(root, "init", "-q")
+    git(root, "add", "-f", "out/kept/a.txt")
     assert index.build()
     assert names(index) == on_disk(opened)
     assert "out/kept/a.txt" in names(index)
     assert "out/kept/b.txt" not in names(index)
     # Named, such a folder is searched as a whole: on the disk.
     assert index.walk("out/kept", ALL) is None
+
+
+@pytest.mark.parametrize("name", ["new.txt", "dist/x.txt", ".gitignore"])
+def test_what_git_tracks_from_now_on_is_seen_though_a_name_came_with_it(
+    index: NameIndex, opened: Root, root: Path, name: str
+) -> None:
+    fill(root, "dist/a.txt", "src/build/b.txt", "c.txt")
+    git(root, "init", "-q")
+    git(root, "add", "c.txt")
+    assert index.build()
+    for words in (
+        ("add", "-f", "dist/a.txt", "src/build/b.txt"),
+        ("rm", "-q", "--cached", "-rf", "."),
+    ):
+        git(root, *words)
+        fill(root, name)
+        assert index.refresh() is not None
+        assert names(index) == on_disk(opened), words
+        (root / name).unlink()
+        assert index.refresh() is not None
+        assert names(index) == on_disk(opened), words
 
 
 def test_a_folder_that_is_not_there_is_not_known(index: NameIndex, root: Path) -> None:

@@ -192,20 +192,42 @@ def test_a_file_that_has_another_name_outside_is_searched_each_time(indexed, roo
     check(workspace)
 
 
-def test_a_write_through_a_memory_map_is_found_when_the_index_is_checked(
-    indexed, root, monkeypatch
-):
+@pytest.fixture(params=["few texts", "many texts"])
+def unnoticed(request, indexed, root, monkeypatch):
+    """A workspace that knows `file.txt`, and what brings it to compare stamps: a search, or that of a minute."""
+    (root / "file.txt").write_text("x" * 100)
+    if request.param == "few texts":
+        return indexed(), lambda: None
     monkeypatch.setattr(search_index, "_VERIFY_EVERY", -1.0)
-    file = root / "mapped.txt"
-    file.write_text("x" * 100)
+    monkeypatch.setattr(search_index, "_FEW_TEXTS", 0)
     workspace = indexed()
-    with file.open("r+b") as stream, mmap.mmap(stream.fileno(), 0) as bytes_:
+
+    def verified():
+        reader(workspace).find(".", "**/*", limit=1)
+        workspace._indexes.settle()
+
+    return workspace, verified
+
+
+def test_a_write_through_a_memory_map_is_found_when_stamps_are_compared(unnoticed, root):
+    workspace, verified = unnoticed
+    with (root / "file.txt").open("r+b") as stream, mmap.mmap(stream.fileno(), 0) as bytes_:
         bytes_[:9] = b"createdAt"
         bytes_.flush()
         # Once it is closed there is a notice.
-        reader(workspace).find(".", "**/*", limit=1)
-        workspace._indexes.settle()
+        verified()
         check(workspace)
+
+
+def test_a_write_by_a_name_that_came_later_is_found_when_stamps_are_compared(
+    unnoticed, root, tmp_path
+):
+    workspace, verified = unnoticed
+    os.link(root / "file.txt", tmp_path / "outside.txt")
+    check(workspace)
+    (tmp_path / "outside.txt").write_text("createdAt\n")
+    verified()
+    check(workspace)
 
 
 def test_a_folder_that_one_agent_may_not_see_is_seen_by_none_of_its_searches(indexed, root):

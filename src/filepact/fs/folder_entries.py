@@ -263,11 +263,9 @@ def with_ignore_files(
     """The stack with the ignore files of one folder, and those of them that cannot be read."""
     unreadable: list[str] = []
     if ".git/" in names or ".git" in names:
-        exclude = _exclude_file(folder)
-        if exclude is not None:
-            tracked = cache(partial(root.trees.at, path)) if tracking is None else tracking(path)
-            stack = stack.repository(tracked)
-            stack = stack.with_rules("exclude", IgnoreRules.parse(exclude, path))
+        tracked = cache(partial(root.trees.at, path)) if tracking is None else tracking(path)
+        stack = stack.repository(tracked)
+        stack = stack.with_rules("exclude", IgnoreRules.parse(root.trees.exclude(path), path))
     for name, layer in _LAYERS.items():
         if name not in names:
             continue
@@ -297,23 +295,3 @@ def _is_build(above: int, name: str) -> bool:
         return False
     finally:
         os.close(folder)
-
-
-def _exclude_file(folder: int) -> str | None:
-    """The text of ``.git/info/exclude``, or None when the folder is no repository's top."""
-    try:
-        descriptor = os.open(".git", _FOLDER_FLAGS, dir_fd=folder)
-    except NotADirectoryError:
-        return ""  # the .git file of a worktree or a submodule
-    except OSError:
-        return None
-    try:
-        info = os.open("info", _FOLDER_FLAGS, dir_fd=descriptor)
-        try:
-            return os.fsdecode(read_regular(info, "exclude", _MAX_IGNORE_BYTES) or b"")
-        finally:
-            os.close(info)
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)

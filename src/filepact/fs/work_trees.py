@@ -29,6 +29,7 @@ __all__ = [
 MAX_INDEX_BYTES: Final = 64 << 20
 """Largest index that is read; of a larger one it is not known what is tracked."""
 
+_MAX_EXCLUDE_BYTES = 262_144
 _MAX_LINK_BYTES = 4_096
 _MOST_TREES = 64
 
@@ -102,8 +103,29 @@ class WorkTrees:
     def stamp(self, top: str) -> tuple[tuple[int, ...] | None, ...]:
         """A stamp that differs once what the tree with this top folder tracks or excludes may."""
         folder = self._folder(top, ".git" if top == "." else f"{top}/.git")
-        names = () if folder is None else (f"{folder}/index", f"{folder}/info/exclude")
-        return tuple(map(self._glance, names))
+        names = () if folder is None else (f"{folder}/index", self._exclude(folder))
+        return tuple(self._glance(name) if name else None for name in names)
+
+    def exclude(self, top: str) -> str:
+        """The text of the exclude file of the tree with this top folder; empty where none is read.
+
+        Work trees that are linked share that of the repository which they belong to.
+        """
+        folder = self._folder(top, ".git" if top == "." else f"{top}/.git")
+        path = "" if folder is None else self._exclude(folder)
+        try:
+            return os.fsdecode(self._bytes(path, _MAX_EXCLUDE_BYTES)) if path else ""
+        except FilepactError:
+            return ""
+
+    def _exclude(self, folder: str) -> str:
+        """Where the exclude file of the tree with this folder of Git's is; empty outside of the root."""
+        try:
+            said = os.fsdecode(self._bytes(f"{folder}/commondir", _MAX_LINK_BYTES))
+        except FilepactError:
+            return f"{folder}/info/exclude"
+        common = self._inside(os.path.join(folder, said.rstrip("\r\n")))
+        return f"{common}/info/exclude" if common else ""
 
     def _read(self, folder: str, prefix: str) -> WorkTreeIndex | None:
         try:
@@ -135,7 +157,11 @@ class WorkTrees:
         mark, _, said = os.fsdecode(data).rstrip("\r\n").partition(": ")
         if mark != "gitdir":
             return None
-        true = os.path.normpath(os.path.join(self._root, top, said))
+        return self._inside(os.path.join(top, said))
+
+    def _inside(self, path: str) -> str | None:
+        """A path from the root, or an absolute one, beneath the root; None where it leads out."""
+        true = os.path.normpath(os.path.join(self._root, path))
         inside = f"{self._root.rstrip('/')}/"
         return true[len(inside) :] if true.startswith(inside) else None
 

@@ -12,7 +12,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from filepact.errors import FilepactError
@@ -71,6 +71,21 @@ class _LostError(Exception):
     """Too much happens at once, nothing was built, or the caller gave up; another time it may go well."""
 
 
+class _WorkTree:
+    """What Git tracks in a work tree at one stamp.
+
+    The stamp is older than what is read for it: what changed in between differs from it once more.
+    """
+
+    def __init__(self, root: Root, top: str, stamp: tuple[tuple[int, ...] | None, ...]) -> None:
+        self.stamp = stamp
+        self._at = partial(root.trees.at, top)
+
+    @cached_property
+    def tracked(self) -> WorkTreeIndex | None:
+        return self._at()
+
+
 class NameIndex:
     """The names beneath one root; for all threads.
 
@@ -95,8 +110,7 @@ class NameIndex:
         self._built = False
         self._listings: dict[str, FolderEntries | Unlisted] = {}
         self._names = 0
-        self._stamps: dict[str, tuple[tuple[int, ...] | None, ...]] = {}
-        self._tracked: dict[str, WorkTreeIndex | None] = {}
+        self._trees: dict[str, _WorkTree] = {}
         self._views: OrderedDict[Hashable, NameSelection] = OrderedDict()
         self._answers: OrderedDict[Hashable, tuple[int, Any, EntryFilter]] = OrderedDict()
         self.changed = 0
@@ -122,8 +136,7 @@ class NameIndex:
             self._share.close()
             self._listings = {}
             self._names = 0
-            self._stamps.clear()
-            self._tracked.clear()
+            self._trees.clear()
             self._forget_views()
 
     def build(self, cancelled: Callable[[], bool] = lambda: False) -> bool:
@@ -341,13 +354,12 @@ class NameIndex:
     def _git_moved(self, folders: set[str]) -> bool:
         """Whether what Git tracks or excludes has changed; the names that depend on it are listed anew."""
         moved = False
-        for top, known in list(self._stamps.items()):
+        for top, known in list(self._trees.items()):
             stamp = self._root.trees.stamp(top)
-            if stamp != known:
+            if stamp != known.stamp:
                 moved = True
-                self._stamps[top] = stamp
-                self._tracked.pop(top, None)
-                if known[1:] == stamp[1:]:
+                self._trees[top] = _WorkTree(self._root, top, stamp)
+                if known.stamp[1:] == stamp[1:]:
                     self._relist(self._asking(top), folders)
                 else:
                     self._relist_all(top, folders)
@@ -453,15 +465,19 @@ class NameIndex:
                 raise
             return "unreadable"
 
-    def _tracking(self, top: str) -> Callable[[], Callable[[str], bool] | None]:
-        """What tells what Git tracks in a work tree: asked once for each state of its index."""
-        self._stamps[top] = self._root.trees.stamp(top)
+    def _tracking(self, top: str) -> Callable[[], WorkTreeIndex | None]:
+        """What tells what Git tracks in a work tree.
+
+        A tree that is known stays as it is known, whoever lists its top: only `_git_moved` renews it, and
+        with it all names that depend on it.
+        """
+        if top not in self._trees:
+            self._trees[top] = _WorkTree(self._root, top, self._root.trees.stamp(top))
         return partial(self._tracked_at, top)
 
     def _tracked_at(self, top: str) -> WorkTreeIndex | None:
-        if top not in self._tracked:
-            self._tracked[top] = self._root.trees.at(top)
-        return self._tracked[top]
+        known = self._trees.get(top)  # gone where a walk goes on in a folder that is
+        return self._root.trees.at(top) if known is None else known.tracked
 
     def _put(self, path: str, listing: FolderEntries | Unlisted) -> None:
         self._names += _size(listing) - _size(self._listings.get(path))
@@ -478,8 +494,7 @@ class NameIndex:
             self._listings = dict(self._listings)
         for one in gone:
             self._names -= _size(self._listings.pop(one))
-            self._stamps.pop(one, None)
-            self._tracked.pop(one, None)
+            self._trees.pop(one, None)
         self._notices.forget(gone)
 
 

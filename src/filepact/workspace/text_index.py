@@ -109,6 +109,11 @@ class TextIndex:
         return self._trigrams is not None
 
     @property
+    def size(self) -> int:
+        """Of how many files something is known."""
+        return len(self._numbers) + len(self._binary)
+
+    @property
     def full(self) -> bool:
         """Whether no more texts are taken in."""
         return self._full
@@ -462,7 +467,7 @@ class TextIndex:
                 self._searched.add(path)
 
     def verify(self, stamp: Callable[[str], _Stamp | None]) -> None:
-        """Forget what has changed without a notice, as writes through a memory map can."""
+        """Forget what has changed without a notice: through a memory map, or by another name of the file."""
         with self._lock:
             paths = [*self._numbers, *self._binary]
         for path in paths:
