@@ -248,6 +248,11 @@ def test_the_exclude_file_of_a_repository_counts(top):
     assert paths(top) == ["b"]
 
 
+def test_rules_of_a_repository_reach_a_base_through_folders_that_are_none(top):
+    make(top, {".git/info/exclude": "*.tmp\n", "a/b/x.tmp": "", "a/b/y": ""})
+    assert paths(top, "a/b") == ["a/b/y"]
+
+
 @pytest.mark.parametrize("common", ["../..", "{top}/.git"], ids=["relative", "absolute"])
 def test_linked_work_trees_share_the_exclude_file_of_their_repository(top, common):
     make(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import islice
@@ -262,7 +263,7 @@ def with_ignore_files(
 ) -> tuple[IgnoreRuleSet, tuple[str, ...]]:
     """The stack with the ignore files of one folder, and those of them that cannot be read."""
     unreadable: list[str] = []
-    if ".git/" in names or ".git" in names:
+    if (".git/" in names or ".git" in names) and _is_top(folder):
         tracked = cache(partial(root.trees.at, path)) if tracking is None else tracking(path)
         stack = stack.repository(tracked)
         stack = stack.with_rules("exclude", IgnoreRules.parse(root.trees.exclude(path), path))
@@ -295,3 +296,11 @@ def _is_build(above: int, name: str) -> bool:
         return False
     finally:
         os.close(folder)
+
+
+def _is_top(folder: int) -> bool:
+    """Whether a folder is the top of a repository; a link to Git's folder is not followed."""
+    try:
+        return not stat.S_ISLNK(os.stat(".git", dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
