@@ -181,8 +181,8 @@ def open_folders(
         )
         encodings = EncodingSettings(guard, settings.encodings)
         store = journal = store or SqliteStore(state.database, locked_by=locked_by, disk=FileSync())
-        _follow(journal, state, paths[0])
         audit = audit_log(auditing, state.audit, policy, user, outside, journal)
+        _follow(journal, state, paths[0], audit)
 
         def make() -> Workspace:
             from filepact.store.known_texts import SqliteKnownTexts  # noqa: PLC0415 - with the next
@@ -327,7 +327,9 @@ def _gone(journal: SqliteStore | PostgresStore, folder: str) -> list[RootId]:
     return [] if folder in roots else [one for one in roots[::-1] if not stamps_in(one, ["."])]
 
 
-def _follow(journal: SqliteStore | PostgresStore, state: StateFolder, folder: RootId) -> None:
+def _follow(
+    journal: SqliteStore | PostgresStore, state: StateFolder, folder: RootId, audit: AuditLog | None
+) -> None:
     """Have a history belong to this folder if it is certain that the one it was of was moved here.
 
     That is so if it is the same inode, and so are its files, of which none has changed since, by times that
@@ -350,12 +352,35 @@ def _follow(journal: SqliteStore | PostgresStore, state: StateFolder, folder: Ro
                 stamps
             ):
                 with suppress(FilepactError):  # What cannot be written now is said by `log`.
-                    journal.move_root(root, folder)
+                    _move(journal, root, folder, audit)
                 return
 
 
-def move_history(state_dir: str, store: StoreOptions | None, old: str, new: str) -> int:
+def _move(
+    journal: SqliteStore | PostgresStore, old: RootId, new: RootId, audit: AuditLog | None
+) -> int:
+    facts = {"from": old, "to": new}
+    if audit is not None:
+        audit.record("moved", facts, needed=True)
+    try:
+        return journal.move_root(old, new)
+    except FilepactError as error:
+        if audit is not None:
+            audit.record("moved", {**facts, "code": error.code})
+        raise
+
+
+def move_history(
+    state_dir: str, store: StoreOptions | None, old: str, new: str, audit: AuditLog | None = None
+) -> int:
     """Have the history of a folder that was moved belong to where it lies now; how many operations it has.
+
+    Args:
+        state_dir: The state folder.
+        store: Where the journal is when it is not there.
+        old: Where the folder lay.
+        new: Where it lies.
+        audit: The audit log, if there is one; without a record of it nothing is done.
 
     Raises:
         InvalidParamsError: It is still there, or both have a checkpoint of one name.
@@ -369,7 +394,7 @@ def move_history(state_dir: str, store: StoreOptions | None, old: str, new: str)
     with journal_there(state_dir, store) as journal:
         if journal is None:
             raise NotFoundError("there is no journal yet")
-        return journal.move_root(RootId(old), RootId(new))
+        return _move(journal, RootId(old), RootId(new), audit)
 
 
 def unwatched_files(state_dir: str, roots: Sequence[str]) -> int:

@@ -315,6 +315,13 @@ def test_a_folder_that_was_moved_keeps_its_history(
     assert (new / "made.txt").read_text() == "1\n"
     assert cli.json("state", "move", old, code=1)["error"]["code"] == "NOT_FOUND"
     assert cli("audit", "verify").code in (0, 4)
+    assert [one.get("code") for one in moves(cli)] == [None, None, "NOT_FOUND"]
+    assert {(one["from"], one["to"]) for one in moves(cli)} == {(old, str(new))}
+
+
+def moves(cli: CommandLine) -> list[dict[str, str]]:
+    told = map(json.loads, cli("audit", "export").out.splitlines())
+    return [one for one in told if one["event"] == "moved"]
 
 
 def test_what_was_done_in_both_places_is_one_history(
@@ -359,5 +366,6 @@ def test_a_folder_that_is_known_by_its_files_takes_its_history_along(
     assert cli.json("log")["operations"] == []
     monkeypatch.chdir(new)
     assert [one["tool"] for one in cli.json("log")["operations"]] == ["outside"]
+    assert [one["to"] for one in moves(cli)] == [str(new)]
     assert cli.json("undo", "--unattended")["status"] == "applied"
     assert not (new / "made.txt").exists()

@@ -177,8 +177,9 @@ def move(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     context = find_context(arguments)
     with opened(arguments, context) as workspace:
         new = workspace.guard.roots[0].path
-    old = os.path.normpath(Path.cwd() / Path(arguments.old).expanduser())
-    operations = move_history(context.state, read_settings(arguments.config).store, old, new)
+        old = os.path.normpath(Path.cwd() / Path(arguments.old).expanduser())
+        store = read_settings(arguments.config).store
+        operations = move_history(context.state, store, old, new, workspace.audit)
     said = f"{count(operations, 'operation')} of {old}: known in {new} now.\n"
     return CommandAnswer(
         (TerminalText(said, "good"),), {"from": old, "to": new, "operations": operations}
