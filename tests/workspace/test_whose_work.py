@@ -154,8 +154,9 @@ def test_of_several_sessions_somebody_has_to_say_whose(workspace: Workspace, roo
     whole = Selection(checkpoint="start")
     assert refused(lambda: workspace.undo_selected(ADA, whole, agrees=agrees)).code == "NO_CHANGE"
     assert len(list(root.iterdir())) == 2
-    workspace.undo_selected(ADA, replace(whole, agent="robot"))
+    done = workspace.undo_selected(ADA, replace(whole, agent="robot"))
     assert [path.name for path in root.iterdir()] == ["b"]
+    assert any("other" in note and note.endswith("b.") for note in done.notes)
     workspace.redo(ADA)
     workspace.undo_selected(ADA, whole, agrees=agrees)
     assert list(root.iterdir()) == []

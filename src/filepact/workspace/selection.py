@@ -315,19 +315,23 @@ def _candidates(
     ]
 
 
-def left_by(store: JournalStore, roots: Sequence[RootId], selection: Selection) -> list[Operation]:
+def left_by(
+    store: JournalStore,
+    roots: Sequence[RootId],
+    selection: Selection,
+    chosen: Sequence[Operation],
+) -> list[Operation]:
     """What was done in the time that is meant, is in force, and stays since nobody named it; newest first."""
-    if selection.everybody or not selection.by_time:
+    if not selection.by_time:
         return []
-    after = selection.place_in(store, roots)
+    named, after = {one.id for one in chosen}, selection.place_in(store, roots)
     return [
         one
         for one in _since(store, frozenset(roots), selection.since, after)
-        if one.was_done
+        if one.id not in named
+        and one.was_done
         and one.undone_by is None
         and one.kind in ("change", "restore")
-        and whose(one) != "agent"
-        and not (selection.before and one.seq == after + 1)
         and (
             not selection.places
             or any(is_in(path, at) for path in one.changes.paths for at in selection.places)

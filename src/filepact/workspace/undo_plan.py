@@ -291,8 +291,11 @@ def plan_selection(
     """
     chosen, places = select(store, roots, selection)
     taken = effective(store, chosen)
-    left = left_by(store, roots, selection)
-    stays = (*_in_words(left), "`--all` takes these back too.") if left else ()
+    left = left_by(store, roots, selection, chosen)
+    widely = "`--all` takes these back too."
+    if selection.names_work:
+        widely = "With `--all`, and without saying whose, these go back too."
+    stays = (*_in_words(left), widely) if left else ()
     if not taken:
         raise NoChangeError(
             "there is nothing to undo: no such change is in force",
@@ -396,7 +399,11 @@ def _plan(
 def _in_words(operations: Sequence[Operation]) -> list[str]:
     """Whose files are left: a line for each, with some names."""
     said: list[str] = []
-    for by, words in (("person", "a person's own"), ("nobody", "not known whose")):
+    agents = ", ".join(
+        sorted({who(one.session.actor) for one in operations if whose(one) == "agent"})
+    )
+    of = {"person": "a person's own", "nobody": "not known whose", "agent": f"work of {agents}"}
+    for by, words in of.items():
         paths = {
             path.path: None for one in operations if whose(one) == by for path in one.changes.paths
         }
