@@ -288,11 +288,15 @@ class UndoExecutor:
             ids = [str(one.id) for one in (*plan.operations, *between)]
             if self._fits(plan, ids, conflicts):
                 ways.append(f"`filepact undo {' '.join(ids)}` takes all of that back together.")
-        if len(conflicts) < files:
-            others = files - len(conflicts)
-            ways.append(f"`--partly` changes the other {others:,} and leaves these alone.")
+        others, alone = files - len(conflicts), plan.alone
+        if others:
+            command = f"filepact {plan.kind} {alone} " if alone else ""
+            ways.append(f"`{command}--partly` changes the other {others:,} and leaves these alone.")
         verb = "brought back" if plan.kind == "redo" else "taken back"
-        return together(conflicts, files, " ".join(ways), verb)
+        error = together(conflicts, files, " ".join(ways), verb)
+        if others and alone:
+            error.details |= {"operation": alone, "others": others}
+        return error
 
     def _between(self, plan: UndoChange, conflicts: Conflicts) -> list[Operation]:
         """What changed the files since and is in force, oldest first."""

@@ -102,6 +102,16 @@ class UndoChange:
     way: str = ""
     notes: tuple[str, ...] = ()
 
+    @property
+    def alone(self) -> str:
+        """The one operation by whose id alone all of it is named; empty for none."""
+        if self.kind == "redo":
+            return self.target
+        if self.kind != "undo" or not all(part.whole for part in self.parts):
+            return ""
+        named = [one for one in self.operations if _returns(one)]
+        return named[0].id if len(named) == 1 else ""
+
     def in_part(self, left: Collection[WorkspacePath]) -> UndoChange:
         """The same but for some files; of a redo, a new change, so that the undo stays in force."""
         if self.kind != "redo" or not left:
@@ -127,6 +137,11 @@ class UndoChange:
             if not part.files <= set(left)
         }
         return " ".join(one if whole else f"{one}{PARTLY}" for one, whole in named.items())
+
+
+def _returns(operation: Operation) -> bool:
+    """Whether any of what an operation did can be brought back."""
+    return any(change.retraceable for change in operation.changes.changes)
 
 
 def net_changes(operations: Iterable[Operation]) -> tuple[ChangeSet, ...]:

@@ -389,6 +389,28 @@ def test_the_timeline_has_what_was_done_by_file_agent_and_turn(
     assert page.get("/o/czzzzzzzzzz").code == 404
 
 
+def test_what_cannot_all_go_back_goes_back_in_part_by_a_button(
+    page: Page, open_here: Callable[..., Workspace], root: Path
+) -> None:
+    workspace, agent = open_here(), Session("s7", Actor("agent", "other"))
+    with workspace.draft(agent, "t") as draft:
+        for target in draft.open_all(["a.txt", "b.txt"]):
+            draft.write(target, NEW)
+        made = workspace.submit(draft, "write two files").operation
+    (root / "a.txt").write_text("of a person\n")
+    refused = page.send(f"/o/{made}/undo", {}, at=f"/o/{made}")
+    assert refused.code == 409
+    assert f"filepact undo {made} --partly" in html.unescape(refused.text)
+    form = re.search(
+        r'action="([^"]+)">(?=(?:(?!</form>).)*name="partly" value="(1)")', refused.text
+    )
+    assert form is not None
+    done = page.send(form[1], {"partly": form[2]}, at=f"/o/{made}")
+    assert "a.txt" in done.said
+    assert (root / "a.txt").read_text() == "of a person\n"
+    assert (root / "b.txt").read_text() == OLD
+
+
 def test_older_operations_are_on_further_pages(
     page: Page, open_here: Callable[..., Workspace]
 ) -> None:

@@ -246,7 +246,8 @@ def age(created: float) -> Element:
 
 def message_page(context: PageContext, title: str, *lines: str) -> Element:
     """A page that says something, such as why something was refused."""
-    content = tag("section", tag("h1", title), *(tag("p", line) for line in lines), class_="card")
+    parts = (line if isinstance(line, Element) else tag("p", line) for line in lines)
+    content = tag("section", tag("h1", title), *parts, class_="card")
     return framed(context, title, content, kind="message")
 
 

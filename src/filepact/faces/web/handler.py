@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.operation import Approval
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, NotFoundError
 from filepact.faces.web.elements import Element, tag
-from filepact.faces.web.frame import MOST_REASON, LineSelection, PageContext, framed, message_page
+from filepact.faces.web.frame import (
+    MOST_REASON,
+    LineSelection,
+    PageContext,
+    framed,
+    message_page,
+    secret_field,
+)
 from filepact.faces.web.pages import (
     ReviewPages,
     edit_page,
@@ -146,9 +153,7 @@ class ReviewHandler:
             case ["redo"]:
                 return self._go_back(session, self._review.redo, "brought back")
             case ["o", change, "undo"]:
-                receipt = self._review.workspace.undo(self._review.session, change)
-                session.said.append((f"{change} was taken back, as {receipt.operation}.", False))
-                return _go("/log")
+                return self._take_back(session, change, partly=form.get("partly") == "1")
             case _:
                 return self._missing(session)
 
@@ -158,7 +163,17 @@ class ReviewHandler:
     def refusal(self, session: PageSession, code: int, error: FilepactError) -> PageAnswer:
         """A page that says why something was not done."""
         lines = (error.message, error.hint, error.code)
-        page = message_page(self._context(session), "That was not done", *filter(None, lines))
+        context, rest = self._context(session), Element()
+        others, operation = error.details.get("others"), error.details.get("operation")
+        if others and operation:
+            rest = tag(
+                *("form", secret_field(context)),
+                tag("input", type="hidden", name="partly", value="1"),
+                tag("button", f"Change the other {others:,}", id="partly"),
+                method="post",
+                action=f"/o/{operation}/undo",
+            )
+        page = message_page(context, "That was not done", *filter(None, (*lines, rest)))
         return self._html(page, code)
 
     def over(self, session: PageSession, error: NoChangeError) -> PageAnswer:
@@ -401,6 +416,13 @@ class ReviewHandler:
         self._redoable += 1 if done == "taken back" else -1
         session.said.append((f"{result.id} was {done}.", False))
         return _go("/")
+
+    def _take_back(self, session: PageSession, change: str, *, partly: bool) -> PageAnswer:
+        done = self._review.workspace.undo(self._review.session, change, partly=partly)
+        part = " in part" if done.left else ""
+        session.said.append((f"{change} was taken back{part}, as {done.operation}.", False))
+        session.said += [(f"Left as it is: {one.reason}", True) for one in done.left]
+        return _go("/log")
 
     def _log(self, session: PageSession, query: Mapping[str, str]) -> PageAnswer:
         wanted = {name: query[name] for name in ("path", "agent", "turn") if query.get(name)}
