@@ -11,7 +11,7 @@ import pytest
 
 from filepact.app import open_workspace
 from filepact.config.settings import Settings
-from filepact.domain.operation import Actor, Session
+from filepact.domain.operation import Actor, Approval, Session
 from filepact.fs.overlay import layer_entries
 from filepact.fs.run_folder import RunFolder
 from filepact.workspace.layer_reader import LayerRecord
@@ -26,6 +26,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="layers are thos
 
 TEXT = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
 SESSION = Session("run-1", Actor("agent", "sh"))
+PERSON = Session("cli-1", Actor("person", "ann"))
 
 
 class Layered:
@@ -222,7 +223,7 @@ def test_in_review_everything_waits_and_nothing_is_done(layered: Layered) -> Non
     result = layered.commit("review")
     assert [one.status for one in result.receipts] == ["pending"]
     assert result.receipts[0].rule == "review mode"
-    assert "kind" in result.left
+    assert result.left == {}
     assert (layered.root / "a.txt").read_text() == TEXT
     assert (layered.root / "kind").read_text() == "a file\n"
     assert not (layered.root / "new").exists()
@@ -447,6 +448,34 @@ def test_in_review_what_overlaps_waits_with_the_rest_and_says_so(layered: Layere
     (receipt,) = layered.commit("review").receipts
     assert {one.path for one in receipt.files} == {"a.txt", "b.txt"}
     assert receipt.rule == "review mode, changed meanwhile"
+
+
+@pytest.mark.parametrize(
+    ("mode", "new"), [("review", "file/in.txt"), ("auto", "file/AGENTS.md"), ("auto", "folder")]
+)
+def test_what_is_replaced_by_another_kind_waits_as_a_whole_and_goes_back_as_one(
+    layered: Layered, mode: RunMode, new: str
+) -> None:
+    (layered.root / "file").write_text("of the person\n")
+    (layered.root / "folder").mkdir()
+    (layered.root / "folder/CLAUDE.md").write_text("of the person\n")
+    layered.begin()
+    layered.put(new, "new\n")
+    layered.put("other.txt", "new\n")
+    if new != "folder":
+        os.setxattr(upper(layered, "file"), "user.overlay.opaque", b"y")
+    before = sorted(layered.root.rglob("*"))
+    result = layered.commit(mode)
+    assert result.left == {}
+    waits = result.receipts[-1]
+    assert waits.status == "pending"
+    assert sorted(path for path in layered.root.rglob("*") if path.name != "other.txt") == before
+    workspace = layered.workspace
+    assert workspace is not None
+    workspace.approve(waits.operation, Approval(PERSON.actor))
+    assert (layered.root / new).read_text() == "new\n"
+    workspace.undo(PERSON, waits.operation)
+    assert sorted(path for path in layered.root.rglob("*") if path.name != "other.txt") == before
 
 
 def test_a_file_that_cannot_be_read_stays_and_the_others_are_committed(layered: Layered) -> None:

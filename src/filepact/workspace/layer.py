@@ -323,18 +323,28 @@ class LayerCommitter:
     def _keep_together(
         self, found: LayerChanges, sorted_: _Sorted, there: set[WorkspacePath]
     ) -> None:
-        """What turns is done with all that lies below it, or not at all."""
-        done = {one.path: one for one in sorted_.done}
+        """What turns is done with all that lies below it, waits with all of it, or stays in the layers."""
+        ways = [one.path for one in found.changes if one.turns]
+        wholes = {
+            way: {one.path for one in found.changes if turning_above(one.path, {way})} | {way}
+            for way in ways
+        }
+        asked = {one.path for one in sorted_.asked}
+        waits = set().union(*(whole for whole in wholes.values() if not asked.isdisjoint(whole)))
+        sorted_.asked += [one for one in sorted_.done if one.path in waits]
+        sorted_.done = [one for one in sorted_.done if one.path not in waits]
         unable: dict[WorkspacePath, FilepactError] = {}
-        with suppress(NoChangeError):
-            turned = self._fitting.turned(
-                RebaseResult(ChangeSet(tuple(sorted_.done)), found.contents, ()), unable
-            )
-            sorted_.done = [*turned.changes.changes]
+        fits = there
+        for part in (sorted_.done, sorted_.asked):
+            fits = fits | {one.path for one in part}
+            with suppress(NoChangeError):
+                result = RebaseResult(ChangeSet(tuple(part)), found.contents, ())
+                turned = self._fitting.turned(result, unable)
+                found.contents |= turned.contents
+                part[:] = turned.changes.changes
         left = {path: error.message for path, error in unable.items()}
-        for way in (one.path for one in found.changes if one.turns):
-            whole = {one.path for one in found.changes if turning_above(one.path, {way})} | {way}
-            if not whole <= done.keys() | there:
+        for way, whole in wholes.items():
+            if not whole <= fits:
                 left.setdefault(way, found.left.get(self._writer.show(way), _NOT_ALL))
         self._leave(left, found, sorted_)
 
