@@ -226,6 +226,16 @@ def test_a_redo_brings_back_some_files_and_leaves_others(workspace: Workspace, r
     assert refused(lambda: workspace.redo(ADA, places=((here, "d"),))).code == "NO_CHANGE"
     workspace.redo(ADA, places=((here, "c"),))
     assert [path.name for path in root.iterdir()] == ["c"]
+    # That is a decision of a person, so nobody takes it back unasked, and no undo of the agent's work does.
+    part = workspace.log(limit=1)[0].id
+    assert part in refused(lambda: workspace.undo(ADA)).hint
+    assert refused(lambda: workspace.undo_selected(ADA, Selection(turn=NEWEST))).code == "NO_CHANGE"
+    asked: list[str] = []
+    workspace.undo(ADA, agrees=lambda plan: not asked.append(plan.doubt))
+    assert part in asked[0]
+    assert list(root.iterdir()) == []
+    workspace.redo(ADA)
+    assert [path.name for path in root.iterdir()] == ["c"]
     (root / "a").write_text("mine\n")
     error = refused(lambda: workspace.redo(ADA, undo))
     assert error.code == "STALE_FILE"
