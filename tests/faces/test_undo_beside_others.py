@@ -113,6 +113,27 @@ def tree(root: Path) -> Tree:
     return found
 
 
+def test_a_turn_in_which_nothing_was_recorded_is_not_confused_with_the_one_before(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    way = Filepact(root, tmp_path / "state")
+    way.begin()
+    shell(way, "echo 1 > first")
+    way.tell("UserPromptSubmit")
+    shell(way, "true")
+    way.tell("Stop")
+    way.daemon.close()
+    where = ("--root", str(root), "--state", str(way.state), "--unattended", "--json")
+    error = json.loads(command("undo", "--turn", *where).out)["error"]
+    assert error["code"] == "NO_CHANGE"
+    assert (root / "first").exists()
+    assert "filepact undo --turn t`" in error["hint"]
+    assert command("undo", "--turn", "t", *where).code == 0
+    assert not (root / "first").exists()
+
+
 def shell(way: Way, line: str) -> None:
     way.call(
         "Bash",

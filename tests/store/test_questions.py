@@ -68,7 +68,7 @@ def test_only_the_newest_are_kept_each_with_its_own_files(path: Path) -> None:
     with database.writing(durable=False) as view:
         for number in range(9):
             insert_question(view, replace(TOLD, when=float(number)), kept=4)
-        found = select_questions(view, None, None, -1, reads=False)
+        found = select_questions(view, None, None, -1, kind="asked")
         assert [one.when for one in found] == [8.0, 7.0, 6.0, 5.0]
         assert all(one.files == TOLD.files for one in found)
         assert view.value("SELECT count(*) FROM question_file") == 8

@@ -86,7 +86,7 @@ def test_what_agents_read_is_listed_once_a_turn_with_its_session(
     assert workspace.asked.questions() == ()
     assert workspace.asked.questions(reads=True, path="sub") == (row,)
     assert workspace.asked.questions(reads=True, path="nowhere") == ()
-    workspace.asked.turn(session.id)
+    workspace.asked.turn(session)
     workspace.reader(session).window("a.txt", first=0, count=1)
     workspace.asked.close()
     newest, _ = open_here().asked.questions(reads=True)

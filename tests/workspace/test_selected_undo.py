@@ -51,6 +51,37 @@ def files(root: Path) -> dict[str, str]:
     }
 
 
+def test_of_a_turn_in_which_nothing_was_recorded_nothing_else_goes_back(
+    workspace: Workspace, root: Path
+) -> None:
+    write(workspace, in_turn("o1", OTHER), "o1", "1\n")
+    workspace.asked.turn(in_turn("r1"))
+    # The host names its turn with the first call only, and the calls of our tools come from elsewhere.
+    write(workspace, in_turn("named later"), "r1", "1\n")
+    undo(workspace, turn=NEWEST)
+    workspace.redo(ADA)
+    server = Session("mcp-1", Actor("agent", "robot-mcp-client"), turn="r2")
+    workspace.asked.turn(in_turn("r2"))
+    write(workspace, server, "r2", "1\n")
+    assert workspace.undo_selected(ADA, Selection(turn=NEWEST), dry_run=True).files[0].path == "r2"
+    workspace.asked.turn(in_turn("r3"))
+    # What an earlier turn does late is none of this one.
+    write(workspace, in_turn("named later"), "late", "1\n")
+    for said in ({}, {"agent": "robot"}, {"session": ROBOT}):
+        error = refused(lambda said=said: undo(workspace, turn=NEWEST, **said))  # type: ignore[misc]
+        assert error.code == "NO_CHANGE"
+        assert "filepact undo --turn" in error.hint
+    assert sorted(files(root)) == ["late", "o1", "r1", "r2"]
+    assert workspace.asked.questions() == workspace.asked.questions(reads=True) == ()
+    write(workspace, in_turn("o2", OTHER), "o2", "1\n")
+    undo(workspace, turn=NEWEST)
+    assert "o2" not in files(root)
+    undo(workspace, turn=NEWEST, agent="other")
+    undo(workspace, turn="r2")
+    undo(workspace, turn="named later")
+    assert files(root) == {}
+
+
 def test_the_newest_turn_of_an_agent_or_session_is_its_own_newest(
     workspace: Workspace, root: Path
 ) -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "Deed",
     "LoggedFile",
     "PermissionRecord",
+    "RecordKind",
     "Verdict",
     "name_files",
     "of_proposal",
@@ -32,6 +33,9 @@ Deed = Literal["read", "list", "write", "create", "delete", "run"]
 
 Verdict = Literal["allowed", "refused", "cancelled", "told", "waits"]
 """``cancelled``: it ended without a yes or a no.  ``told``: nobody was asked."""
+
+RecordKind = Literal["asked", "reads", "turns"]
+"""What agents asked, told and were refused; what they read; when a person asked them for something."""
 
 _DECIDED: Final[Mapping[ProposalState, Verdict]] = {
     "proposed": "waits",
@@ -63,13 +67,13 @@ class LoggedFile:
 
 @dataclass(frozen=True, slots=True)
 class PermissionRecord:
-    """One question, with its answer, one report, one refusal, or files that were read.
+    """One question, with its answer, one report, one refusal, files that were read, or the begin of a turn.
 
     Attributes:
         when: When it was asked or told, seconds since the epoch.
         session: Whose it is.
         root: The session's working folder.
-        title: As people were shown it, at most 300 characters; of a refusal the tool.
+        title: As people were shown it, at most 300 characters; of a refusal the tool, of a begin the turn.
         action: What would be done with the files.
         files: At most 50.
         more: How many more were named.
@@ -77,7 +81,7 @@ class PermissionRecord:
             without one; ``nobody`` when the session ended first; empty for a report; ``rules`` for
             files that were read.
         how: The kind of the option that was chosen; for a report the state of the call; ``read`` for
-            files that were read.
+            files that were read, ``turn`` for the begin of a turn.
         change: The id of the change that filepact itself asked about.
         reason: What was said to it.
     """

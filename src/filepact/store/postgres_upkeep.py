@@ -11,12 +11,13 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 
 import psycopg
 
 from filepact.domain.document import RootId
 from filepact.domain.operation import Session, StoreResult, StoreStatus
+from filepact.domain.permission_log import RecordKind
 from filepact.errors import InvalidParamsError, NotFoundError, StateFailedError
 from filepact.store import connection as sqlite
 from filepact.store.connection import open_to_read
@@ -423,8 +424,8 @@ def _first(one: Operation) -> Operation:
 
 
 def _all_questions(tx: Transaction) -> tuple[Any, ...]:
-    some = [*select_questions(tx, None, None, 1 << 62, reads=False)]
-    some += select_questions(tx, None, None, 1 << 62, reads=True)
+    kinds = get_args(RecordKind)
+    some = [one for kind in kinds for one in select_questions(tx, None, None, 1 << 62, kind=kind)]
     return tuple(sorted(some, key=lambda one: one.when, reverse=True))
 
 

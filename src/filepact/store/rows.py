@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Revision, RootId, WorkspacePath
 from filepact.domain.operation import Actor, Operation, Proposal, Session
-from filepact.domain.permission_log import LoggedFile, PermissionRecord
+from filepact.domain.permission_log import LoggedFile, PermissionRecord, RecordKind
 from filepact.errors import InvalidParamsError, NotFoundError
 
 if TYPE_CHECKING:
@@ -394,7 +394,8 @@ _QUESTIONS: Final = (
     " q.action, q.verdict, q.decided_by, q.how, q.more, s.actor_user"
     " FROM question q JOIN session s ON s.number = q.session JOIN root r ON r.number = q.root"
     " WHERE (r.path = ?1 OR ?1 IS NULL) AND (s.id = ?2 OR ?2 IS NULL)"
-    " AND (q.verdict = 'allowed' AND q.how = 'read') = ?3"
+    " AND CASE q.verdict || ' ' || q.how WHEN 'allowed read' THEN 'reads' WHEN 'told turn' THEN 'turns'"
+    " ELSE 'asked' END = ?3"
     " ORDER BY q.number DESC LIMIT ?4"
 )
 _FILES: Final = (
@@ -432,7 +433,7 @@ def insert_question(tx: Transaction, question: PermissionRecord, *, kept: int = 
 
 
 def select_questions(
-    tx: Transaction, root: RootId | None, session: str | None, limit: int, *, reads: bool
+    tx: Transaction, root: RootId | None, session: str | None, limit: int, *, kind: RecordKind
 ) -> tuple[PermissionRecord, ...]:
     """The newest questions first."""
     rows = tx.all(
@@ -440,7 +441,7 @@ def select_questions(
         (
             None if root is None else to_path(root),
             None if session is None else to_text(session),
-            reads,
+            kind,
             limit,
         ),
     )

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         PruneResult,
         Session,
     )
-    from filepact.domain.permission_log import PermissionRecord
+    from filepact.domain.permission_log import PermissionRecord, RecordKind
     from filepact.domain.session_approval import SessionApproval
     from filepact.store.content import ContentStore
     from filepact.store.rows import Sides
@@ -418,12 +418,10 @@ class SqlStore:
         root: RootId | None = None,
         session: str | None = None,
         limit: int | None = 50,
-        reads: bool = False,
+        kind: RecordKind = "asked",
     ) -> tuple[PermissionRecord, ...]:
         most = NO_LIMIT if limit is None else limit
-        return self._database.read(
-            lambda tx: select_questions(tx, root, session, most, reads=reads)
-        )
+        return self._database.read(lambda tx: select_questions(tx, root, session, most, kind=kind))
 
     # -- upkeep -------------------------------------------------------------------------------
 

@@ -538,10 +538,9 @@ class _AuditedJournal:
 
     def note(self, question: PermissionRecord) -> None:
         self._store.note(question)
-        if question.how == "read" or (
-            question.verdict == "refused" and question.by.startswith("rule ")
-        ):
-            return  # told when it happened
+        refused = question.verdict == "refused" and question.by.startswith("rule ")
+        if refused or question.how in ("read", "turn"):
+            return  # told when it happened; or each call tells its turn
         facts = {
             "session": _session(question.session),
             "action": question.action,

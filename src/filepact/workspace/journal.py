@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         ProposalState,
         Session,
     )
-    from filepact.domain.permission_log import PermissionRecord
+    from filepact.domain.permission_log import PermissionRecord, RecordKind
     from filepact.domain.session_approval import SessionApproval
 
 
@@ -292,15 +292,15 @@ class JournalStore(Protocol):
         root: RootId | None = None,
         session: str | None = None,
         limit: int | None = 50,
-        reads: bool = False,
+        kind: RecordKind = "asked",
     ) -> tuple[PermissionRecord, ...]:
-        """Questions, reports and refusals, the newest first.
+        """Questions, reports and refusals, or what else the permission log has, the newest first.
 
         Args:
             root: Only those of sessions that work in this folder.
             session: Only those of the session with this id.
             limit: At most so many; None for all.
-            reads: What agents read instead.
+            kind: Which.
         """
 
     # -- upkeep -------------------------------------------------------------------------------

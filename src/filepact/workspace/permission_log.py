@@ -104,11 +104,20 @@ class PermissionLog:
             path, rule = error.details.get("path"), error.details.get("rule", "roots")
             self._add(session, tool, str(path or "."), str(rule))
 
-    def turn(self, session: str) -> None:
-        """A session's turn begins: what it does again is written down again."""
+    def turn(self, session: Session) -> None:
+        """A session's turn begins: what it does again is written down again; that it began, at once."""
         with self._changed:
-            for key in [one for one in self._noted if one[0] == session]:
+            for key in [one for one in self._noted if one[0] == session.id]:
                 del self._noted[key]
+        begin = PermissionRecord(
+            *(time.time(), session, self._guard.roots[0].path, session.turn),
+            *("run", (), "told"),
+            how="turn",
+        )
+        try:
+            self._store.note(begin)
+        except FilepactError as error:
+            _log.warning("that a turn began was not written down: %s", error.message)
 
     def close(self) -> None:
         """Write what is left."""
@@ -227,7 +236,9 @@ class PermissionLog:
     def _of(
         self, root: RootId, *, session: str | None, limit: int | None, reads: bool
     ) -> Iterable[PermissionRecord]:
-        yield from self._store.questions(root=root, session=session, limit=limit, reads=reads)
+        yield from self._store.questions(
+            root=root, session=session, limit=limit, kind="reads" if reads else "asked"
+        )
         if reads:
             return
         for state in ("proposed", "committed", "rejected", "expired"):

@@ -6,6 +6,7 @@ person did, or nobody is known to have done, stays unless it is named.
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.operation import (
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import ChangeId, Operation, Session
+    from filepact.domain.permission_log import PermissionRecord
     from filepact.workspace.journal import JournalStore
 
 
@@ -61,6 +63,7 @@ NEWEST: Final = "newest"
 
 
 _NAMED: Final = 3  # turns that an error names
+_FAR: Final = 200  # begins of turns that are looked at
 _LEAST: Final = 4  # characters of a turn's name that stand for it
 Whose = Literal["agent", "person", "nobody"]
 """Whose work an operation is.
@@ -385,6 +388,7 @@ def _newest_turn(store: JournalStore, roots: Sequence[RootId], selection: Select
         of = store.operations(turn=name, session=selection.session, limit=None)
         done = [one for one in of if one.was_done]
         if any(map(selection.matches, done)) and effective(store, done):
+            _check_newest(store, roots, selection, done)
             return name
     raise NoChangeError(
         "every such turn is undone already"
@@ -392,6 +396,53 @@ def _newest_turn(store: JournalStore, roots: Sequence[RootId], selection: Select
         else "no turn is known here: only some hosts say where turns begin",
         hint="`filepact log --turns` shows turns and sessions; --session and --since need no turn.",
     )
+
+
+def _check_newest(
+    store: JournalStore, roots: Sequence[RootId], selection: Selection, done: Sequence[Operation]
+) -> None:
+    """Refuse a turn where a later one began, of which nothing is recorded: that one is meant.
+
+    Raises:
+        NoChangeError: There is such a turn.
+    """
+    last = _last_begun(store, roots, selection)
+    if last is None or _began(store, done[0].session.turn) >= last.when:
+        return
+    mine, agent = last.session.id, last.session.agent
+    for one in newest_first(store, frozenset(roots)):
+        if one.created < last.when:
+            break
+        name = one.session.turn
+        # A host may name a turn only with its first call, and its calls of our tools come under other names.
+        its = one.session.id == mine or one.session.agent.startswith(agent)
+        if name and (name == last.title or (its and _began(store, name) >= last.when)):
+            return
+    name, count = done[0].session.turn, len({path for one in done for path in one.changes.paths})
+    raise NoChangeError(
+        f"of the last turn of {agent}, nothing was recorded: it changed nothing that can be taken back",
+        hint=f"Before it was turn {name} ({count:,} {'file' if count == 1 else 'files'}): "
+        f"`filepact undo --turn {quote(name)}` takes it back.",
+    )
+
+
+def _last_begun(
+    store: JournalStore, roots: Sequence[RootId], selection: Selection
+) -> PermissionRecord | None:
+    """The newest begin of a turn of the session and agent that are meant."""
+    mates = None if selection.session is None else store.sessions(selection.session)
+    begun = [
+        one
+        for root in roots
+        for one in store.questions(root=root, limit=_FAR, kind="turns")
+        if (mates is None or one.session.id in mates)
+        and selection.agent in ("", one.session.actor.name)
+    ]
+    return max(begun, key=lambda one: one.when, default=None)
+
+
+def _began(store: JournalStore, turn: str) -> float:
+    return min(one.created for one in store.operations(turn=turn, limit=None))
 
 
 def left_beside(

@@ -221,6 +221,8 @@ class HookDaemon:
             return self._told(agent, session)
         if event.moment == "asked":
             self._asked(event, session, heard)
+        if event.moment == "prompt" and not event.inner:
+            desk.workspace.asked.turn(session)
         if event.moment in ("stop", "end", "prompt") and not event.inner:
             self._finish(desk, session, event.moment)
         self._look(desk, session if event.moment in ("asked", "stop") else None)

@@ -419,7 +419,8 @@ class ProxyExecutor:
                 for one in self._sessions.named(session_id):
                     one.begin_turn()
         if begins and session is not None:
-            session.workspace.asked.turn(session_id)
+            facts = self._links.connection
+            session.workspace.asked.turn(session.caller(Actor("agent", facts.agent, facts.version)))
         if self._watch is not None and session is not None:
             self._watch.turn(session, begins=begins)
 
