@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
 import sys
 import tempfile
@@ -16,6 +17,7 @@ import pytest
 from filepact.errors import NotFoundError, StateFailedError
 from filepact.fs import run_folder
 from filepact.fs.kernel import pin_link
+from filepact.fs.overlay import remove_tree
 from filepact.fs.run_folder import RunFolder, ask_commit, is_going_on, list_runs
 
 if TYPE_CHECKING:
@@ -276,7 +278,7 @@ def test_what_cannot_be_put_apart_stays(run: RunFolder, tmp_path: Path) -> None:
         run.keep_apart(str(tmp_path / "gone"))
 
 
-def test_a_discarded_run_is_gone_and_one_that_cannot_be_is_still_a_run(place: Place) -> None:
+def test_a_discarded_run_is_gone(place: Place) -> None:
     with place.make() as first, place.make() as second:
         first.discard()
         assert list_runs(str(place.state)) == (second.record,)
@@ -284,12 +286,24 @@ def test_a_discarded_run_is_gone_and_one_that_cannot_be_is_still_a_run(place: Pl
             first.discard()
 
 
-def test_the_record_outlives_what_else_a_discarding_removes(place: Place, run: RunFolder) -> None:
-    """Whoever is killed in between finds a run that can be discarded once more."""
-    assert json.loads(Path(run.path, "run.json").read_text())["id"] == run.record.id
-    Path(run.path, "0", "work").rmdir()
-    run.discard()
-    assert not Path(run.path).exists()
+def test_what_is_left_of_a_run_by_who_was_killed_while_it_discarded_it_is_no_run(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def removed_in_part(_path: str) -> None:
+        for upper in Path(place.state).glob("runs/*/0/upper"):
+            remove_tree(str(upper))
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    child = os.fork()
+    if not child:
+        monkeypatch.setattr(run_folder, "remove_tree", removed_in_part)
+        place.make().discard()
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    (left,) = Path(place.state, "runs").iterdir()
+    with pytest.raises(NotFoundError):
+        RunFolder.open(str(place.state), left.name)
+    assert list_runs(str(place.state)) == ()
+    assert not left.exists()
 
 
 def test_a_run_is_empty_until_something_is_in_a_layer_or_kept_apart(

@@ -32,6 +32,7 @@ _RUNS: Final = "runs"
 _RECORD: Final = "run.json"
 _COMMITTED: Final = "committed.json"
 _APART: Final = "apart"
+_DISCARDED: Final = "discarded.json"
 _ASKED, _ANSWERED = "asked-", "answered-"
 _PATIENCE: Final = 60.0
 _NAP: Final = 0.02
@@ -308,15 +309,13 @@ class RunFolder:
         return target
 
     def discard(self) -> None:
-        """Remove it with all that its layers hold.
+        """Remove it with all that its layers hold; once that has begun, it is no run any more.
 
         Raises:
-            StateFailedError: The system refused; what is left of it is still a run.
+            StateFailedError: The system refused; what is left of it is removed when runs are listed.
         """
         try:
-            for name in os.listdir(self.path):
-                if name not in (_RECORD, "lock"):
-                    remove_tree(os.path.join(self.path, name))
+            os.rename(os.path.join(self.path, _RECORD), os.path.join(self.path, _DISCARDED))
             remove_tree(self.path)
         except OSError as error:
             raise _unusable(self.path, error) from None
@@ -329,8 +328,21 @@ def list_runs(state: str) -> tuple[RunRecord, ...]:
         names = os.listdir(folder)
     except OSError:
         return ()
-    found = (_read(os.path.join(folder, name)) for name in names)
-    return tuple(sorted(filter(None, found), key=lambda one: one.created))
+    paths = [os.path.join(folder, name) for name in names]
+    for path in paths:
+        if os.path.exists(os.path.join(path, _DISCARDED)):
+            _remove_rest(path)
+    return tuple(sorted(filter(None, map(_read, paths)), key=lambda one: one.created))
+
+
+def _remove_rest(path: str) -> None:
+    """Remove what a process has left that was killed while it discarded a run."""
+    with suppress(OSError):  # another process does just that, or it cannot be removed
+        lock = _lock(path)
+        try:
+            remove_tree(path)
+        finally:
+            os.close(lock)
 
 
 def kept_files(state: str, record: RunRecord) -> int:
