@@ -104,6 +104,7 @@ def tree(root: Path) -> dict[str, bytes]:
     }
 
 
+STASH = "export GIT_{AUTHOR,COMMITTER}_{NAME,EMAIL}=a; git commit -q --allow-empty -m x; git stash"
 COMMANDS = [
     "rm -rf data",
     "rm -rf build data c.local",
@@ -114,6 +115,10 @@ COMMANDS = [
     "find data -type f -delete",
     "git clean -fdx",
     "git clean -fdX",
+    "git clean -fd",
+    f"{STASH} -u",
+    f"{STASH} push --include-untracked -m said",
+    f"{STASH} --all",
     "mv data elsewhere",
     "mv data out2",
     "mv data/base.db data/other.db",

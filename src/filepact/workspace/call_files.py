@@ -6,6 +6,7 @@ Whatever ignore files say of them: they are read before, so that what the call d
 from __future__ import annotations
 
 import posixpath
+import re
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
@@ -39,6 +40,10 @@ _SWEEPING: Final = frozenset(
 )
 """What Git does to files without naming them."""
 
+_WITH_IGNORED: Final = re.compile(r"-[a-zA-Z]*a[a-zA-Z]*|--all")
+_WITH_UNTRACKED: Final = re.compile(r"-[a-zA-Z]*u[a-zA-Z]*|--include-untracked")
+"""Options of `git stash`."""
+
 
 def files_of(call: ToolCall, guard: Guard, start: str, home: str = "") -> CallFiles:
     """Tell what a call may change.
@@ -56,7 +61,9 @@ def files_of(call: ToolCall, guard: Guard, start: str, home: str = "") -> CallFi
     start = posixpath.join(start, found.at_home(call.folder))
     for command in call.commands:
         found.command(command, start)
-    return CallFiles(frozenset(found.files), frozenset(found.folders), found.sweeping)
+    return CallFiles(
+        frozenset(found.files), frozenset(found.folders), found.sweeping, found.untracked
+    )
 
 
 def names_of(call: ToolCall, guard: Guard, cwd: str) -> NamedFiles:
@@ -95,6 +102,7 @@ class _Finding:
         self.files: set[WorkspacePath] = set()
         self.folders: set[Folder] = set()
         self.sweeping = False
+        self.untracked = False
 
     def at_home(self, path: str) -> str:
         """A path with what ``~`` stands for."""
@@ -145,9 +153,14 @@ class _Finding:
                 for folder in search.folders:
                     for one in starts:
                         self.add(posixpath.join(one, self.at_home(folder)), "delete")
-        self.sweeping |= any(
-            program[0] == "git" and not _SWEEPING.isdisjoint(program) for program in read.programs
-        )
+        for _, *words in (one for one in read.programs if one[0] == "git"):
+            self.sweeping |= not _SWEEPING.isdisjoint(words)
+            stashes = "stash" in words
+            self.untracked |= "clean" in words or (
+                stashes and any(map(_WITH_UNTRACKED.fullmatch, words))
+            )
+            if stashes and any(map(_WITH_IGNORED.fullmatch, words)):
+                self.folders |= {(root.path, ".") for root in self._guard.roots}
 
     def _named(self, word: ShellWord, start: str) -> Iterator[str]:
         """The paths that a word stands for at this moment."""

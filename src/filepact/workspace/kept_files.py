@@ -20,6 +20,7 @@ from filepact.domain.document import (
     content_id,
 )
 from filepact.domain.protected import is_agent_log
+from filepact.fs.walk import git_ignores
 from filepact.fs.watch import Stamp, moment, stamp_at
 from filepact.workspace.file_snapshot import (
     FileSnapshot,
@@ -357,21 +358,23 @@ class KnownFiles:
         self.newly.clear()
         for root in self._guard.roots:
             _, suspects = self._look(root, lambda: False, keep=True, hidden=True)
+            later = {
+                name
+                for name, stamp in suspects.stamps.items()
+                if not since or self._is_later(WorkspacePath(root.path, name), stamp, since)
+            }
+            # What lies in a folder that was moved has its old times still, also where its place was taken since.
             moved: set[tuple[int, ...]] = set()
-            # Those that are gone first: what lies in a folder that was moved has its old times still.
-            for name, stamp in sorted(suspects.stamps.items(), key=lambda one: one[1] is not None):
+            for name in later:
+                old, stamp = self._states.get(WorkspacePath(root.path, name)), suspects.stamps[name]
+                if old and old.stamp and (stamp is None or stamp.inode != old.stamp.inode):
+                    moved.add(old.stamp[:3])
+            for name, stamp in suspects.stamps.items():
                 path = WorkspacePath(root.path, name)
                 if name in suspects.newly and stamp is not None:
                     self.put(path, FileState(stamp))
                     self.newly.append((path, stamp))
-                elif (
-                    not since
-                    or self._is_later(path, stamp, since)
-                    or (stamp is not None and stamp[:3] in moved)
-                ):
-                    old = self._states.get(path)
-                    if stamp is None and old is not None and old.stamp is not None:
-                        moved.add(old.stamp[:3])
+                elif name in later or (stamp is not None and stamp[:3] in moved):
                     yield path, stamp
 
     def _look(
@@ -441,7 +444,7 @@ class KnownFiles:
                 if not self._snapshots[path.root].listed(path.path):
                     self.drop(path)
         until, left = time.monotonic() + _LONGEST_READ, self.limits.call
-        found, more = self._below(may.folders)
+        found, more = self._below(may)
         unkept = [f"more than {_MOST_NAMED:,} files below {one}" for one in more]
         large = self._large() if may.sweeping else set()
         added: set[WorkspacePath] = set()
@@ -488,29 +491,32 @@ class KnownFiles:
             if state.revision is None and state.stamp and state.stamp.size > self.limits.file
         }
 
-    def _below(
-        self, folders: Collection[tuple[RootId, str]]
-    ) -> tuple[set[WorkspacePath], list[str]]:
-        """The files below folders that no scan sees, and the folders in which there are too many."""
+    def _below(self, may: CallFiles) -> tuple[set[WorkspacePath], list[str]]:
+        """The files that a call may remove with others and no scan sees, and the folders in which there are too many."""
         found: set[WorkspacePath] = set()
         more: list[str] = []
-        for root, folder in folders:
+        tops: set[tuple[RootId, str]] = set()
+        for root, folder in may.folders:
             snapshot = self._snapshots[root]
             prefix = "" if folder == "." else f"{folder}/"
-            tops = {name for name in snapshot.hidden if name.startswith(prefix)}
+            inside = {name for name in snapshot.hidden if name.startswith(prefix)}
             if prefix and not snapshot.was_free(folder):
-                tops = {folder}
-            for top in sorted(tops):
-                room = _MOST_NAMED - len(found)
-                stamps, cut = files_below(self._guard.root_of(root), top, room)
-                found.update(WorkspacePath(root, name) for name in stamps)
-                if cut:
-                    more.append(self._guard.show(root, top))
+                inside = {folder}
+            tops.update((root, name) for name in inside)
             found.update(
                 WorkspacePath(root, name)
                 for name, stamp in snapshot.stamps.items()
                 if stamp.size > self.limits.file and name.startswith(prefix)
             )
+        for above in self._guard.roots if may.untracked else ():
+            hidden = self._snapshots[above.path].hidden
+            tops.update((above.path, name) for name in hidden if not git_ignores(above, name))
+        for root, top in sorted(tops):
+            room = _MOST_NAMED - len(found)
+            stamps, cut = files_below(self._guard.root_of(root), top, room)
+            found.update(WorkspacePath(root, name) for name in stamps)
+            if cut:
+                more.append(self._guard.show(root, top))
         return found, more
 
     # -- one of them ----------------------------------------------------------------------
