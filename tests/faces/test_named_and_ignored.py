@@ -104,7 +104,8 @@ def tree(root: Path) -> dict[str, bytes]:
     }
 
 
-STASH = "export GIT_{AUTHOR,COMMITTER}_{NAME,EMAIL}=a; git commit -q --allow-empty -m x; git stash"
+AUTHOR = "export GIT_{AUTHOR,COMMITTER}_{NAME,EMAIL}=a"
+STASH = f"{AUTHOR}; git commit -q --allow-empty -m x; git stash"
 COMMANDS = [
     "rm -rf data",
     "rm -rf build data c.local",
@@ -133,6 +134,28 @@ COMMANDS = [
     "sed -i s/person/agent/ data/deep/notes",
     "rm -r data; mkdir data; echo new > data/base.db",
 ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("git checkout -q other", "git checkout -q other; git checkout -q -"),
+        *(f"{AUTHOR}; git merge -q other", f"{AUTHOR}; git cherry-pick other"),
+    ],
+)
+def test_an_ignored_file_that_git_writes_over_since_another_commit_has_it_comes_back(
+    root, agent, command
+):
+    made = "git add .gitignore; git commit -qm x; git checkout -q -b other"
+    other = "git add -f data/base.db; git commit -qm y; git checkout -q -"
+    save = "mkdir -p data; echo mine > data/base.db"
+    subprocess.run(["bash", "-c", f"{AUTHOR}; {made}; {other}; {save}"], cwd=root, check=True)
+    agent.bash("true")
+    before = tree(root)
+    agent.bash(command)
+    assert tree(root) != before
+    agent.undo()
+    assert tree(root) == before
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -39,7 +39,6 @@ __all__ = [
     "FileRecord",
     "NameList",
     "TreeReader",
-    "git_ignores",
     "is_ignored",
     "open_batch",
 ]
@@ -516,27 +515,5 @@ def is_ignored(root: Root, path: str) -> bool:
         if not seen:
             # What is there and is not seen is ignored; what is not there cannot be asked about.
             return root.glance(here) is not None
-        above = here
-    return False
-
-
-def git_ignores(root: Root, path: str) -> bool:
-    """Whether Git's own ignore files name a file, or a folder above it; what searches leave out besides is not."""
-    stack, above = IgnoreRuleSet(defaults=frozenset()), "."
-    for part in path.split("/"):
-        here = part if above == "." else f"{above}/{part}"
-        try:
-            descriptor = root.open_directory(above, follow=False)
-        except FilepactError:
-            return False
-        try:
-            names = (".git", ".gitignore")
-            stack, _ = with_ignore_files(root, stack, descriptor, above, names)
-        finally:
-            os.close(descriptor)
-        is_folder = root.place(here, follow=False).kind == "directory"
-        prefix = here[: len(here) - len(part)]
-        if not stack.sift(prefix, [f"{part}/" if is_folder else part]).kept:
-            return True
         above = here
     return False

@@ -6,7 +6,6 @@ Whatever ignore files say of them: they are read before, so that what the call d
 from __future__ import annotations
 
 import posixpath
-import re
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
@@ -20,6 +19,7 @@ from filepact.fs.walk import TreeReader
 from filepact.text.glob import GlobError, literal_length
 from filepact.text.shell_command import read_command
 from filepact.text.shell_programs import expand_word
+from filepact.values import words
 from filepact.workspace.call_rules import CallJudge
 from filepact.workspace.file_snapshot import CallFiles
 
@@ -35,14 +35,10 @@ __all__ = ["files_of", "names_of"]
 
 _MOST_NAMES: Final = 1_000
 _MOST_STARTS: Final = 8
-_SWEEPING: Final = frozenset(
-    {"checkout", "switch", "restore", "reset", "stash", "clean", "pull", "merge", "rebase"}
+_SWEEPING: Final = words(
+    "checkout switch restore reset stash clean pull merge rebase cherry-pick revert"
 )
 """What Git does to files without naming them."""
-
-_WITH_IGNORED: Final = re.compile(r"-[a-zA-Z]*a[a-zA-Z]*|--all")
-_WITH_UNTRACKED: Final = re.compile(r"-[a-zA-Z]*u[a-zA-Z]*|--include-untracked")
-"""Options of `git stash`."""
 
 
 def files_of(call: ToolCall, guard: Guard, start: str, home: str = "") -> CallFiles:
@@ -61,9 +57,7 @@ def files_of(call: ToolCall, guard: Guard, start: str, home: str = "") -> CallFi
     start = posixpath.join(start, found.at_home(call.folder))
     for command in call.commands:
         found.command(command, start)
-    return CallFiles(
-        frozenset(found.files), frozenset(found.folders), found.sweeping, found.untracked
-    )
+    return CallFiles(frozenset(found.files), frozenset(found.folders), found.sweeping)
 
 
 def names_of(call: ToolCall, guard: Guard, cwd: str) -> NamedFiles:
@@ -102,7 +96,6 @@ class _Finding:
         self.files: set[WorkspacePath] = set()
         self.folders: set[Folder] = set()
         self.sweeping = False
-        self.untracked = False
 
     def at_home(self, path: str) -> str:
         """A path with what ``~`` stands for."""
@@ -153,14 +146,10 @@ class _Finding:
                 for folder in search.folders:
                     for one in starts:
                         self.add(posixpath.join(one, self.at_home(folder)), "delete")
-        for _, *words in (one for one in read.programs if one[0] == "git"):
-            self.sweeping |= not _SWEEPING.isdisjoint(words)
-            stashes = "stash" in words
-            self.untracked |= "clean" in words or (
-                stashes and any(map(_WITH_UNTRACKED.fullmatch, words))
-            )
-            if stashes and any(map(_WITH_IGNORED.fullmatch, words)):
-                self.folders |= {(root.path, ".") for root in self._guard.roots}
+        self.sweeping |= any(
+            program[0] in ("git", "gh") and not _SWEEPING.isdisjoint(program)
+            for program in read.programs
+        )
 
     def _named(self, word: ShellWord, start: str) -> Iterator[str]:
         """The paths that a word stands for at this moment."""

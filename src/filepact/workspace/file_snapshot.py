@@ -71,13 +71,11 @@ class CallFiles(NamedTuple):
         files: Files that it names, whether they are there or not.
         folders: Folders, by root and path, of which it may remove or move everything.
         sweeping: Whether it may also change files that nobody names, as Git does.
-        untracked: Whether it may remove what Git neither tracks nor ignores.
     """
 
     files: frozenset[WorkspacePath] = frozenset()
     folders: frozenset[Folder] = frozenset()
     sweeping: bool = False
-    untracked: bool = False
 
 
 class RacyFiles(NamedTuple):

@@ -20,7 +20,6 @@ from filepact.domain.document import (
     content_id,
 )
 from filepact.domain.protected import is_agent_log
-from filepact.fs.walk import git_ignores
 from filepact.fs.watch import Stamp, moment, stamp_at
 from filepact.workspace.file_snapshot import (
     FileSnapshot,
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from filepact.domain.change import FileChange
     from filepact.domain.document import RootId
     from filepact.fs.root import Root
-    from filepact.workspace.file_snapshot import CallFiles
+    from filepact.workspace.file_snapshot import CallFiles, Folder
     from filepact.workspace.guard import Guard
     from filepact.workspace.observe import RootEvents
 
@@ -444,11 +443,13 @@ class KnownFiles:
                 if not self._snapshots[path.root].listed(path.path):
                     self.drop(path)
         until, left = time.monotonic() + _LONGEST_READ, self.limits.call
-        found, more = self._below(may)
+        found, more = self._below(may.folders)
         unkept = [f"more than {_MOST_NAMED:,} files below {one}" for one in more]
-        large = self._large() if may.sweeping else set()
+        # Git writes over what it ignores where another commit has it, and removes what only searches leave out.
+        named = may.files | found
+        swept, _ = self._below([(root, ".") for root in self._snapshots] if may.sweeping else ())
         added: set[WorkspacePath] = set()
-        for path in sorted(may.files | found | large):
+        for path in (*sorted(named), *sorted(swept - named)):
             known = self._states.get(path)
             stamp = self.present(path) if known is None or known.stamp is None else known.stamp
             if stamp is None or (known is not None and known.revision is not None):
@@ -465,9 +466,9 @@ class KnownFiles:
                     self.put(path, state, large=True)
             if stamp.size and not self._states[path].size and path not in self._told:
                 unkept.append(self.shown(path))
-                if path in large:
+                if path in swept:
                     self._told.add(path)
-        names = {*may.files, *found}
+        names = named | swept
         # Of a link to a folder both are named; what lies in the folder was there before.
         free = {
             one
@@ -483,40 +484,27 @@ class KnownFiles:
             )
         return unkept
 
-    def _large(self) -> set[WorkspacePath]:
-        """Known files whose contents are not kept for their size."""
-        return {
-            path
-            for path, state in self._states.items()
-            if state.revision is None and state.stamp and state.stamp.size > self.limits.file
-        }
-
-    def _below(self, may: CallFiles) -> tuple[set[WorkspacePath], list[str]]:
-        """The files that a call may remove with others and no scan sees, and the folders in which there are too many."""
+    def _below(self, folders: Collection[Folder]) -> tuple[set[WorkspacePath], list[str]]:
+        """The files below folders that no scan sees, or that are large; the folders in which there are too many."""
         found: set[WorkspacePath] = set()
         more: list[str] = []
-        tops: set[tuple[RootId, str]] = set()
-        for root, folder in may.folders:
+        for root, folder in folders:
             snapshot = self._snapshots[root]
             prefix = "" if folder == "." else f"{folder}/"
-            inside = {name for name in snapshot.hidden if name.startswith(prefix)}
+            tops = {name for name in snapshot.hidden if name.startswith(prefix)}
             if prefix and not snapshot.was_free(folder):
-                inside = {folder}
-            tops.update((root, name) for name in inside)
+                tops = {folder}
+            for top in sorted(tops):
+                room = _MOST_NAMED - len(found)
+                stamps, cut = files_below(self._guard.root_of(root), top, room)
+                found.update(WorkspacePath(root, name) for name in stamps)
+                if cut:
+                    more.append(self._guard.show(root, top))
             found.update(
                 WorkspacePath(root, name)
                 for name, stamp in snapshot.stamps.items()
                 if stamp.size > self.limits.file and name.startswith(prefix)
             )
-        for above in self._guard.roots if may.untracked else ():
-            hidden = self._snapshots[above.path].hidden
-            tops.update((above.path, name) for name in hidden if not git_ignores(above, name))
-        for root, top in sorted(tops):
-            room = _MOST_NAMED - len(found)
-            stamps, cut = files_below(self._guard.root_of(root), top, room)
-            found.update(WorkspacePath(root, name) for name in stamps)
-            if cut:
-                more.append(self._guard.show(root, top))
         return found, more
 
     # -- one of them ----------------------------------------------------------------------

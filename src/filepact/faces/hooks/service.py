@@ -586,7 +586,8 @@ def _below(host: HostProcess | None) -> Iterator[HostProcess]:
     """What a host has started, as far as that is known, without our hooks."""
     for one in descendants(host[0]) if host else ():
         said = " ".join(one.words)
-        if "filepact" not in said or " hook " not in said:
+        # One without words is about to become a program, ours perhaps, or has ended.
+        if said and ("filepact" not in said or " hook " not in said):
             yield one.process, one.started
 
 
