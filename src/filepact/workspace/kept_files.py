@@ -468,7 +468,7 @@ class KnownFiles:
                 unkept.append(self.shown(path))
                 if path in swept:
                     self._told.add(path)
-        names = named | swept
+        names = {*named, *swept}
         # Of a link to a folder both are named; what lies in the folder was there before.
         free = {
             one
