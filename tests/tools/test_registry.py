@@ -274,6 +274,7 @@ TAKEN = [
     ({"max_results": "5"}, ["utf-8", 3, None, True, 5]),
     ({"depth": None, "lines": None, "encoding": None}, ["utf-8", 3, None, True, 100]),
     ({"lines": 0}, ["utf-8", 3, 0, True, 100]),
+    ({"depth": "", "lines": [], "encoding": "", "include_files": {}, "maxResults": ""}, ["utf-8", 3, None, True, 100]),
 ]
 # fmt: on
 
@@ -348,13 +349,14 @@ def test_names_and_words_are_understood_however_a_model_writes_them(
     assert json.loads(toolbox.call("look", sent, CALL).text) == ["p", "utf-8", 3, None, False, 7]
 
 
-def test_names_in_a_list_are_understood_as_well(toolbox, engine):
-    edits = [{"oldString": "a", "new_string": "b", "replaceAll": True}]
-    for sent in (edits, json.dumps(edits)):
+def test_a_list_and_the_names_in_it_are_taken_as_models_and_hosts_write_them(toolbox, engine):
+    edit = {"oldString": "a", "new_string": "b", "replaceAll": True}
+    sent_as = ([edit], edit, [json.dumps(edit)], json.dumps([edit]), json.dumps(edit))
+    for sent in sent_as:
         assert not toolbox.call("change", {"path": "p", "edits": sent}, CALL).failed
     twice = [{"oldString": "a", "old_string": "c", "new_string": "b"}]
     assert toolbox.call("change", {"path": "p", "edits": twice}, CALL).code == "INVALID_PARAMS"
-    assert engine.drafts == [("change", [("p", [("a", "b")], False)])] * 2
+    assert engine.drafts == [("change", [("p", [("a", "b")], False)])] * len(sent_as)
 
 
 def test_a_line_number_that_counts_from_1_is_not_taken_for_an_offset():

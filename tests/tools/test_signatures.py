@@ -138,3 +138,51 @@ def test_edits_are_the_same_whichever_way_they_were_taken() -> None:
     for wrong in ({**swap, "more": 1}, {"old_string": "a"}, {**swap, "new_string": "\ud800"}):
         with pytest.raises(InvalidParamsError):
             edit.parameters.check({"path": "p", "edits": [wrong]})
+
+
+WANTED: dict[str, Any] = {"path": "p", "filePath": "p", "action": "delete"}
+"""Values of required parameters; any other is a text."""
+
+OPTIONAL = [
+    (one, name)
+    for one in EVERY
+    for name in one.schema["properties"]
+    if name not in one.schema.get("required", ())
+]
+
+
+@pytest.mark.parametrize("empty", ["", [], {}, None, "[]", "null"], ids=repr)
+@pytest.mark.parametrize(
+    "one", EVERY, ids=lambda one: f"{one.name}{'-in-envelope' * bool(one.output)}"
+)
+def test_what_may_be_left_out_may_be_sent_empty(one: Tool, empty: Any) -> None:
+    """But for texts whose emptiness says something; as a list, also where it is JSON in a text."""
+    properties = one.schema["properties"]
+    required = {name: WANTED.get(name, "x") for name in one.schema.get("required", ())}
+    for name in required:
+        if "enum" in properties[name]:
+            required[name] = properties[name]["enum"][0]
+    bare = one.parameters.check(required)
+    filled = {
+        name: empty
+        for tool, name in OPTIONAL
+        if tool is one
+        and (empty not in ("[]", "null") or properties[name]["type"] == "array")
+        and not (empty == "" and name in ("old_string", "new_string"))
+    }
+    assert one.parameters.check(required | filled) == bare
+
+
+def test_an_empty_text_that_says_something_is_kept() -> None:
+    (edit,) = (one for one in SERVER_TOOLS if one.name == "edit_file")
+    sent = {"path": "p", "old_string": "a", "new_string": "", "edits": [], "expected_revision": ""}
+    assert edit.parameters.check(sent)["new_string"] == ""
+
+
+@pytest.mark.parametrize(
+    ("sent", "taken"),
+    [("a", ["a"]), ('["a", "b"]', ["a", "b"]), ("[id].tsx", ["[id].tsx"]), ("5", ["5"])],
+)
+def test_one_path_or_a_list_as_text_is_a_list_of_paths(sent: str, taken: list[str]) -> None:
+    (read,) = (one for one in SERVER_TOOLS if one.name == "read_file")
+    assert read.parameters.check({"path": "", "paths": sent})["paths"] == taken

@@ -84,9 +84,14 @@ def edit_file(
     path: Path,
     old_string: Annotated[
         str | None,
-        about(description="Exact text to replace, unique in the file; whole lines are best."),
+        about(
+            description="Exact text to replace, unique in the file; whole lines are best.",
+            empty=True,
+        ),
     ] = None,
-    new_string: Annotated[str | None, about(description="What to put in its place.")] = None,
+    new_string: Annotated[
+        str | None, about(description="What to put in its place.", empty=True)
+    ] = None,
     replace_all: Annotated[bool, about(description="Replace every occurrence.")] = False,
     edits: Annotated[
         list[EditParameters] | None,
@@ -147,7 +152,7 @@ def _replacements(
 ) -> list[EditParameters]:
     """Collect the replacements from either form of the parameters."""
     if edits is not None:
-        if old is not None or new is not None:
+        if old or new:
             raise InvalidParamsError(
                 "edits and old_string/new_string cannot be used together",
                 hint="Put every replacement into edits.",

@@ -12,18 +12,18 @@ import typing
 from contextlib import suppress
 from functools import cached_property
 from types import MappingProxyType, NoneType, SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from filepact.errors import InvalidParamsError
 from filepact.values import asdict, dataclass, fields, is_dataclass, late_regex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
-__all__ = ["TEXT_LIMIT", "ParameterName", "ToolParameters", "about", "brief", "expected"]
+__all__ = ["TEXT_LIMIT", "ParameterName", "ToolParameters", "about", "expected"]
 
 TEXT_LIMIT = 10_000_000
 """Most bytes, as UTF-8, of one text that is sent."""
@@ -73,13 +73,18 @@ _FOREIGN: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """What a parameter is for, and its bounds."""
+    """What a parameter is for, and its bounds.
+
+    Attributes:
+        empty: Whether an empty text says something, where the parameter may be left out.
+    """
 
     description: str = ""
     ge: float | None = None
     le: float | None = None
     min_length: int | None = None
     max_length: int | None = None
+    empty: bool = False
 
 
 def about(
@@ -89,9 +94,10 @@ def about(
     le: float | None = None,
     min_length: int | None = None,
     max_length: int | None = None,
+    empty: bool = False,
 ) -> _Options:
     """Marks a parameter with what agents are told of it."""
-    return _Options(description, ge, le, min_length, max_length)
+    return _Options(description, ge, le, min_length, max_length, empty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +141,12 @@ class ToolParameters:
                         raise TypeError(f"{self.tool}: two parameters are called {twin}")
             wanted[name] = (hint, default)
         self.required = frozenset(name for name, (_, default) in wanted.items() if default is ...)
-        self._lists = frozenset(name for name in wanted if _is_list(hints[name]))
         self._fields = wanted
         self._defaults = {
             name: default for name, (_, default) in wanted.items() if default is not ...
         }
         self._shapes = {name: _shape_of(hint) for name, hint in hints.items()}
+        self._lists = frozenset(name for name, one in self._shapes.items() if one.kind is list)
         self.schema: dict[str, Any] = {
             "type": "object",
             "properties": {
@@ -171,7 +177,11 @@ class ToolParameters:
             if typing.get_origin(hint) is Annotated:
                 marks = [
                     pydantic.Field(
-                        **{name: said for name, said in asdict(one).items() if said is not None}
+                        **{
+                            name: said
+                            for name, said in asdict(one).items()
+                            if said is not None and name != "empty"
+                        }
                     )
                     if isinstance(one, _Options)
                     else one
@@ -213,8 +223,9 @@ class ToolParameters:
     def check(self, arguments: Mapping[str, object]) -> dict[str, Any]:
         """Convert the arguments that were sent to those of the function.
 
-        Texts that are a number, true, false or a list are taken as that where one is wanted; null
-        stands for "not sent" where a parameter may be left out.  Names may be written in camel or
+        Texts that are a number, true, false, a list or one item of a list are taken as that where one is
+        wanted.  Null, an empty text and an empty list stand for "not sent" where a parameter may be left
+        out and empty says nothing: some clients send every parameter.  Names may be written in camel or
         snake case, and words to choose from in either and with other dashes.
 
         Raises:
@@ -233,9 +244,11 @@ class ToolParameters:
                 problems.append(f"{sent_as[python_name]} and {name} are the same parameter")
             else:
                 sent_as[python_name] = name
-                if value is not None or python_name in self.required:
-                    folded = python_name in self._folded
-                    known[python_name] = self._unfold(python_name, value) if folded else value
+                folded = python_name in self._folded and value not in _EMPTY
+                sent = self._unfold(python_name, value) if folded else value
+                says = sent not in _EMPTY or (sent == "" and self._shapes[python_name].field.empty)
+                if says or python_name in self.required:
+                    known[python_name] = sent
         if not problems and (plain := self._plainly(known)) is not None:
             return plain
         from pydantic import ValidationError  # noqa: PLC0415 - rarely needed
@@ -270,24 +283,29 @@ class ToolParameters:
         return f"{self.tool} takes {names}."
 
     def _unfold(self, name: str, value: object) -> object:
-        """Convert a word in another spelling, or a list sent as JSON text.
-
-        Some clients send every nested value as a text.
-        """
+        """Convert a word in another spelling, or a list sent as JSON text, as some clients do."""
         schema = self.schema["properties"][self._documented[name]]
         if isinstance(value, str) and "enum" in schema and value not in schema["enum"]:
             words = {_squeezed(str(word)): word for word in schema["enum"]}
             return words.get(_squeezed(value), value)
         if name not in self._lists:
             return value
-        if isinstance(value, str) and len(value) <= TEXT_LIMIT:
-            with suppress(ValueError, RecursionError):
-                value = json.loads(value)
-        if isinstance(value, list):
-            names = schema["items"].get("properties", ())
-            known = {twin: name for name in names for twin in _twins(name)}
-            return [_renamed(item, known) for item in value]
-        return value
+        parts: Mapping[str, Any] = schema["items"].get("properties", {})
+        if isinstance(value, str):
+            found = _from_json(value)
+            # A text that says no list is one item, such as a path.
+            value = found if isinstance(found, list | dict | None) else value if parts else [value]
+        if value is None or isinstance(value, dict):
+            # One item stands for a list of it.
+            value = [value] if value else []
+        if not parts or not isinstance(value, list):
+            return value
+        known = {twin: part for part in parts for twin in _twins(part)}
+        optional = parts.keys() - set(schema["items"].get("required", ()))
+        return [
+            _renamed(_from_json(item) if isinstance(item, str) else item, known, optional)
+            for item in value
+        ]
 
     def _problem(self, detail: ErrorDetails) -> str:
         """One complaint of the model as a sentence for the sender."""
@@ -462,19 +480,28 @@ def _metadata(hint: Any) -> tuple[Any, ...]:
     return getattr(hint, "__metadata__", ())
 
 
-def _is_list(hint: Any) -> bool:
-    if typing.get_origin(hint) is Annotated:
-        hint = hint.__origin__
-    options = [hint, *typing.get_args(hint)] if NoneType in typing.get_args(hint) else [hint]
-    return any(typing.get_origin(option) is list for option in options)
+_EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
+"""What clients send that cannot leave a parameter out."""
 
 
-def _renamed(item: object, known: Mapping[str, str]) -> object:
-    """An object with known names in place of their twins, if none collide."""
+def _from_json(text: str) -> object:
+    """The value that a text says in JSON; the text, where it says none."""
+    if len(text) <= TEXT_LIMIT:
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return text
+
+
+def _renamed(item: object, known: Mapping[str, str], optional: Iterable[str]) -> object:
+    """An object with known names in place of their twins, if none collide, and without what says nothing."""
     if not isinstance(item, dict):
         return item
     renamed = {known.get(name, name): value for name, value in item.items()}
-    return renamed if len(renamed) == len(item) else item
+    if len(renamed) < len(item):
+        return item
+    return {
+        name: said for name, said in renamed.items() if name not in optional or said not in _EMPTY
+    }
 
 
 def _twins(name: str) -> set[str]:
@@ -534,31 +561,6 @@ def _out_of_bounds(value: object, where: str) -> Iterator[str]:
     elif is_dataclass(value):
         for one in fields(value):
             yield from _out_of_bounds(getattr(value, one.name), f"{where}.{one.name}")
-
-
-# -- JSON schemas as agents read them --------------------------------------------------------------
-
-
-def brief(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A compact schema without what goes without saying, for the list that every model is sent.
-
-    That a text is not empty, a number not negative and a flag off unless it is sent nobody has to be
-    told, and other names are refused here, in words, or understood.
-    """
-    shaped = {
-        name: value
-        for name, value in schema.items()
-        if name not in ("additionalProperties", "minLength", "minItems", "maxItems")
-        and not (name == "minimum" and value in (0, 1))
-        and not (name == "default" and value is False)
-    }
-    if "properties" in shaped:
-        shaped["properties"] = {
-            name: brief(described) for name, described in shaped["properties"].items()
-        }
-    if "items" in shaped:
-        shaped["items"] = brief(shaped["items"])
-    return shaped
 
 
 def expected(schema: Mapping[str, Any]) -> str:

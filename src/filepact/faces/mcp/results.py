@@ -49,18 +49,38 @@ diff and every remark about the change stand in the text.
 
 def describe_tool(tool: Tool) -> dict[str, Any]:
     """A tool as the protocol lists it."""
-    from filepact.tools.parameters import brief  # noqa: PLC0415 - not before a tool is listed
-
     described: dict[str, Any] = {
         "name": tool.name,
         "title": tool.title,
         "description": tool.description,
-        "inputSchema": brief(tool.schema),
+        "inputSchema": _brief(tool.schema),
         "annotations": _hints(tool),
     }
     if tool.output is not None:
         described["outputSchema"] = dict(tool.output)
     return described
+
+
+def _brief(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A compact schema without what goes without saying, for the list that every model is sent.
+
+    That a text is not empty, a number not negative and a flag off unless it is sent nobody has to be
+    told, and other names are refused in words, or understood.
+    """
+    shaped = {
+        name: value
+        for name, value in schema.items()
+        if name not in ("additionalProperties", "minLength", "minItems", "maxItems")
+        and not (name == "minimum" and value in (0, 1))
+        and not (name == "default" and value is False)
+    }
+    if "properties" in shaped:
+        shaped["properties"] = {
+            name: _brief(described) for name, described in shaped["properties"].items()
+        }
+    if "items" in shaped:
+        shaped["items"] = _brief(shaped["items"])
+    return shaped
 
 
 def _hints(tool: Tool) -> dict[str, bool]:
