@@ -50,7 +50,7 @@ def test_which_files_a_section_is_about(
     pattern: str, matching: list[str], others: list[str]
 ) -> None:
     config = parse_editorconfig(f"[{pattern}]\ncharset = latin1\n")
-    assert [path for path in [*matching, *others] if config.charset(path)] == matching
+    assert [path for path in [*matching, *others] if config.said("charset", path)] == matching
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_which_files_a_section_is_about(
     ],
 )
 def test_the_charset_of_a_section(written: str, codec: str | None) -> None:
-    assert parse_editorconfig(f"\ufeff[*]\r\n{written}\r\n").charset("a.txt") == codec
+    assert parse_editorconfig(f"\ufeff[*]\r\n{written}\r\n").said("charset", "a.txt") == codec
 
 
 def test_the_last_section_that_says_something_counts() -> None:
@@ -83,20 +83,20 @@ def test_the_last_section_that_says_something_counts() -> None:
     )
     config = parse_editorconfig(text)
     assert config.root
-    found = {path: config.charset(path) for path in ("a", "a.c", "b/a.c")}
+    found = {path: config.said("charset", path) for path in ("a", "a.c", "b/a.c")}
     assert found == {"a": "iso8859-1", "a.c": "utf-8", "b/a.c": ""}
     assert not parse_editorconfig("root = no\n[a]\nroot = true\n").root
-    assert parse_editorconfig("charset = latin1\n").charset("a") is None
+    assert parse_editorconfig("charset = latin1\n").said("charset", "a") is None
 
 
 @given(st.text(st.sampled_from("ab*?[]{},.!\\/-12\u00e9"), max_size=40))
 def test_any_pattern_is_read_and_asked_in_little_time(pattern: str) -> None:
     config = parse_editorconfig(f"[{pattern}]\ncharset = latin1\n")
-    config.charset("a/b/ab12/b.a")
+    config.said("charset", "a/b/ab12/b.a")
 
 
 @pytest.mark.parametrize("piece", ["{", "{a,", "**a", "{1..9}", "[", "*a", "{a,b}", "{{{"])
 @pytest.mark.timeout(10)
 def test_a_hostile_pattern_costs_little(piece: str) -> None:
     config = parse_editorconfig(f"[{piece * 400}]\ncharset = latin1\n" * 20)
-    config.charset("a/" * 100 + "a" * 100)
+    config.said("charset", "a/" * 100 + "a" * 100)

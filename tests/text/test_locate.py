@@ -69,10 +69,13 @@ def test_a_text_of_very_many_lines_is_not_looked_through_for_similar_ones() -> N
         # An author who sees the CRs, and one who wants one end to be different.
         (CRLF, "two\r\nthree", "2\r\n3", "one\r\n2\r\n3\r\nfour\r\n", "exact", 2),
         (CRLF, "two\r\nthree", "2\n3", "one\r\n2\r\n3\r\nfour\r\n", "exact", 2),
-        (CRLF, "two", "2\r\n2b\nc", "one\r\n2\r\n2b\nc\r\nthree\r\nfour\r\n", "exact", 2),
+        (CRLF, "two", "2\r\n2b\nc", "one\r\n2\r\n2b\r\nc\r\nthree\r\nfour\r\n", "exact", 2),
         # An author in CRLF, a file in LF.
         ("a\nb\nc\n", "a\r\nb", "x\r\ny", "x\ny\nc\n", "line ends", 1),
-        ("a\nb\nc\n", "a", "x\r\ny", "x\r\ny\nb\nc\n", "exact", 1),
+        ("a\nb\nc\n", "a", "x\r\ny", "x\ny\nb\nc\n", "exact", 1),
+        ("a\r\n5%\r9%\r\nb\r\n", "5%\r9%\nb\n", "6%\r9%\nB\n", "a\r\n6%\r9%\r\nB\r\n", "line ends", 2),
+        (MIXED, "two\n", "2\r\n2b\r\n", "one\r\n2\r\n2b\r\nthree\r\nfour\nfive", "line ends", 2),
+        ("a\rb\nc\n", "c", "c\rd\ne", "a\rb\nc\rd\ne\n", "exact", 2),
         # Classic Mac.
         ("a\rb\rc\r", "a\nb", "x\ny\nz", "x\ry\rz\rc\r", "line ends", 1),
         ("a\rb\rc\r", "b", "x\ny", "a\rx\ry\rc\r", "exact", 2),

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import tempfile
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.tools.registry import CallContext
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
+
+    from filepact.tools.registry import CallResult
 
 CALL = CallContext(Session("s1", Actor("agent", "tester")))
 
@@ -47,3 +53,127 @@ def test_edits_go_with_the_empty_parameters_that_some_clients_always_send(tmp_pa
         moved = {"action": "delete", "path": "a.txt", "to": "", "expected_revision": ""}
         assert not box.call("manage_files", moved, CALL).failed
     assert not list(root.iterdir())
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[tuple[Path, Callable[..., CallResult]]]:
+    """A folder, and calls of tools on it."""
+    with tempfile.TemporaryDirectory() as made:
+        root = Path(made) / "root"
+        root.mkdir()
+        with closing(open_workspace([str(root)], state_dir=f"{made}/state")) as workspace:
+            box = open_toolbox(workspace)
+            yield root, lambda tool, **sent: box.call(tool, sent, CALL)
+
+
+def read(call: Callable[..., CallResult], path: str) -> str:
+    """A file's text as an agent puts it together again from what it is shown."""
+    shown, _, footer = call("read_file", path=path, numbers=False).text.rpartition("[")
+    if "empty file" in footer:
+        return ""
+    return shown.removesuffix("\n") if "no newline at the end" in footer else shown
+
+
+PIECES = st.sampled_from(["a", "b", "\r", "\n", "\r\n", "\x85", "\u2028", "\u2029", "\x0b"])
+
+
+@settings(max_examples=150)
+@given(text=st.lists(PIECES, max_size=12).map("".join))
+def test_what_is_read_and_written_back_unchanged_is_unchanged(
+    place: tuple[Path, Callable[..., CallResult]], text: str
+):
+    root, call = place
+    file = root / "a.txt"
+    file.write_bytes(text.encode())
+    shown = read(call, "a.txt")
+    again = call("write_file", path="a.txt", content=shown)
+    assert file.read_bytes() == text.encode()
+    assert not again.failed
+    if shown.endswith("\n"):
+        # Where the file is not the classic Mac's, a line that is added leaves the others as they are.
+        call("write_file", path="a.txt", content=f"{shown}new\n")
+        assert file.read_bytes().startswith(text.encode())
+
+
+@pytest.mark.parametrize(
+    ("held", "sent", "left", "said"),
+    [
+        (b"a\r\n5%\r9%\r\nb\r\n", "a\n5%\r9%\nB\n", b"a\r\n5%\r9%\r\nB\r\n", ""),
+        (b"one\ntwo\n", "one\r\nTWO\r\n", b"one\nTWO\n", "CRLF"),
+        (b"one\r\r\ntwo\r\n", "one\r\nTWO\n", b"one\r\r\nTWO\r\n", ""),
+        (b"a\rb\r", "a\r\nB\r\n", b"a\rB\r", "CR"),
+    ],
+)
+def test_a_file_keeps_its_line_ends_and_the_answer_says_where_others_were_sent(
+    place: tuple[Path, Callable[..., CallResult]], held: bytes, sent: str, left: bytes, said: str
+):
+    root, call = place
+    name = f"ends-{len(list(root.iterdir()))}.txt"
+    (root / name).write_bytes(held)
+    call("read_file", path=name)
+    answer = call("write_file", path=name, content=sent)
+    assert (root / name).read_bytes() == left
+    notes = answer.text.partition("\n")[2].partition("---")[0]
+    assert said in notes if said else not notes
+
+
+def test_an_edit_that_was_sent_with_crlf_says_which_ends_it_took(
+    place: tuple[Path, Callable[..., CallResult]],
+):
+    root, call = place
+    (root / "lf.txt").write_bytes(b"a\nb\nc\n")
+    answer = call("edit_file", path="lf.txt", old_string="b", new_string="b\r\nb2")
+    assert (root / "lf.txt").read_bytes() == b"a\nb\nb2\nc\n"
+    assert "CRLF was sent" in answer.text
+
+
+APPENDED = [
+    (b"node\n*.log", "dist/\n", b"node\n*.log\ndist/\n", 1, True),
+    (b"a\r\nb", "c\n", b"a\r\nb\r\nc\r\n", 1, True),
+    (b"a", "b\r\n", b"a\r\nb\r\n", 1, True),
+    (b"a\rb", "c\n", b"a\rb\rc\r", 1, True),
+    (b"a\n", "b\nc", b"a\nb\nc", 2, False),
+    (b"a", "\nb\n", b"a\nb\n", 1, False),
+    (b"", "a\nb", b"a\nb", 2, False),
+]
+
+
+@pytest.mark.parametrize(("held", "sent", "left", "lines", "told"), APPENDED)
+def test_what_is_appended_begins_a_line_of_its_own(
+    place: tuple[Path, Callable[..., CallResult]],
+    held: bytes,
+    sent: str,
+    left: bytes,
+    lines: int,
+    told: bool,
+):
+    root, call = place
+    (root / "end.txt").write_bytes(held)
+    answer = call("write_file", path="end.txt", content=sent, append=True)
+    assert (root / "end.txt").read_bytes() == left
+    assert f"append {lines} line" in answer.text
+    assert ("had no end" in answer.text) is told
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sent", "left"),
+    [
+        ("crlf", "a\nb\n", b"a\r\nb\r\n"),
+        ("lf", "a\r\nb\r\n", b"a\nb\n"),
+        ("unset", "a\r\nb\n", b"a\r\nb\n"),
+        ("none of them", "a\nb\n", b"a\nb\n"),
+    ],
+)
+def test_the_lines_of_a_new_file_end_as_its_editorconfig_says(
+    place: tuple[Path, Callable[..., CallResult]], wanted: str, sent: str, left: bytes
+):
+    root, call = place
+    folder = root / wanted
+    folder.mkdir()
+    config = f"[*]\nend_of_line = crlf\n[*.txt]\nend_of_line = {wanted}\n"
+    if wanted == "none of them":
+        config = config.replace("crlf", "lf")
+    (folder / ".editorconfig").write_text(config)
+    answer = call("write_file", path=f"{wanted}/a.txt", content=sent)
+    assert (folder / "a.txt").read_bytes() == left
+    assert (".editorconfig says" in answer.text) is (sent.encode() != left)

@@ -1,6 +1,6 @@
-"""Reads ``.editorconfig`` files: the encoding of the files below their folder.
+"""Reads ``.editorconfig`` files: the encoding and the line ends of the files below their folder.
 
-Only ``root`` and ``charset`` are read.  The patterns are those of EditorConfig, written as globs of
+Only ``root``, ``charset`` and ``end_of_line`` are read.  The patterns are those of EditorConfig, written as globs of
 our own: there ``**`` may stand anywhere, ``{1..9}`` is a range of numbers, and braces around one
 word are plain characters.  A pattern that is none, or stands for too many, matches nothing.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from filepact.errors import SearchFailedError
 from filepact.text.detect_encoding import find_charset
@@ -20,7 +20,7 @@ from filepact.values import dataclass, late_regex
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["EditorConfig", "parse_editorconfig"]
+__all__ = ["EditorConfig", "Property", "parse_editorconfig"]
 
 _PIECE = late_regex(r"\\.|\[(?:\\.|[^\]/])*\]|[^\\\[{},]+|.", re.DOTALL)
 _RANGE = late_regex(r"([+-]?\d{1,9})\.\.([+-]?\d{1,9})")
@@ -31,31 +31,36 @@ _MOST_NESTED = 10
 _MOST_TEXT = 20_000
 _MOST_LOOSE = 6
 _UNSET = "unset"
+_LINE_ENDS = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
+
+Property = Literal["charset", "end_of_line"]
 
 
 @dataclass(frozen=True, slots=True)
 class EditorConfig:
-    """The charsets of one file.
+    """The properties that one file sets.
 
     Attributes:
         root: Whether files in the folders above say nothing any more.
-        sections: Those that name a charset: patterns, and the name as it stands there.
+        sections: What is set: the patterns of files, the property and its value.
     """
 
     root: bool
-    sections: tuple[tuple[tuple[Glob, ...], str], ...]
+    sections: tuple[tuple[tuple[Glob, ...], str, str], ...]
 
-    def charset(self, path: str) -> str | None:
-        """Python's name of a file's encoding, empty when it is unset, None when nothing is said.
+    def said(self, name: Property, path: str) -> str | None:
+        """The value of a property, empty when it is unset, None when nothing is said.
 
-        A name that is no encoding is passed over, as if it were not there.
+        Of ``charset`` it is Python's name of the encoding, of ``end_of_line`` the characters.  What is
+        no such value is passed over, as if it were not there.
 
         Args:
+            name: The property.
             path: The file, relative to the folder of the ``.editorconfig``.
         """
-        for globs, charset in reversed(self.sections):
-            if any(glob.matches(path) for glob in globs):
-                return charset
+        for globs, key, value in reversed(self.sections):
+            if key == name and any(glob.matches(path) for glob in globs):
+                return value
         return None
 
 
@@ -63,7 +68,7 @@ def parse_editorconfig(text: str) -> EditorConfig:
     """Read the text of an ``.editorconfig``; what cannot be understood is passed over."""
     root = False
     pattern: str | None = None
-    sections: list[tuple[tuple[Glob, ...], str]] = []
+    sections: list[tuple[tuple[Glob, ...], str, str]] = []
     for line in text.removeprefix("\ufeff").splitlines():
         stripped = line.strip()
         if stripped.startswith("[") and stripped.endswith("]"):
@@ -76,11 +81,20 @@ def parse_editorconfig(text: str) -> EditorConfig:
         value = re.split(r"\s[#;]", value.strip(), maxsplit=1)[0].strip().lower()
         if key == "root" and pattern is None:
             root = value == "true"
-        elif key == "charset" and pattern is not None and len(sections) < _MOST_SECTIONS:
-            codec = "" if value == _UNSET else _NAMES.get(value) or find_charset(value)
-            if codec is not None:
-                sections.append((tuple(_globs(pattern)), codec))
+        elif pattern is not None and len(sections) < _MOST_SECTIONS:
+            said = _value(key, value)
+            if said is not None:
+                sections.append((tuple(_globs(pattern)), key, said))
     return EditorConfig(root, tuple(sections))
+
+
+def _value(key: str, value: str) -> str | None:
+    """A property's value as `EditorConfig.said` has it; None for another property, and for none."""
+    if key == "charset":
+        return "" if value == _UNSET else _NAMES.get(value) or find_charset(value)
+    if key == "end_of_line":
+        return "" if value == _UNSET else _LINE_ENDS.get(value)
+    return None
 
 
 def _globs(pattern: str) -> Iterator[Glob]:

@@ -31,6 +31,7 @@ __all__ = [
     "chomp",
     "common_head",
     "common_tail",
+    "is_open",
     "line_ends",
     "line_of",
     "line_start",
@@ -120,7 +121,9 @@ def line_window(
     if not lines[-1]:
         lines.pop()
     if separator == "\n" and "\r" in part:
-        lines = [line.removesuffix("\r") for line in lines]
+        # Without LF after it a CR is a character, also at the end of the text.
+        last = [] if part.endswith("\n") else lines[-1:]
+        lines = [line.removesuffix("\r") for line in lines[: len(lines) - len(last)]] + last
     return lines, total, start
 
 
@@ -171,6 +174,11 @@ def line_ends(text: str) -> LineEnds:
     return "crlf" if both == total else "mixed"
 
 
+def is_open(text: str) -> bool:
+    """Whether the last line lacks an end, so that what follows goes on with it."""
+    return bool(text) and not text.endswith(_separator(text))
+
+
 def line_of(text: str, offset: int) -> int:
     """The 1-based number of the line in which the character at ``offset`` stands.
 
@@ -185,40 +193,52 @@ def line_starts(lines: Sequence[str]) -> list[int]:
 
 
 def adopt_line_ends(text: str, like: str) -> str:
-    """A text by someone who thinks in LF, with the line ends of the file it is meant for.
+    """A text with the line ends of the file it is meant for, whether it was sent with LF or CRLF.
 
     A line that the file has too keeps its end; any other takes the end that most lines around it
-    have.  A text with a CR in it is returned unchanged: its author was explicit.
+    have.  Only in a file that has both is a text explicit all of whose lines end in CRLF.  A CR
+    without LF is a character, but for files whose lines end in CR.
     """
-    if "\r" in text or "\n" not in text:
+    ends = line_ends(like)
+    if "\n" not in text or ends == "none":
         return text
-    match line_ends(like):
-        case "lf" | "none":
-            return text
-        case "crlf":
-            return text.replace("\n", "\r\n")
-        case "cr":
-            return text.replace("\n", "\r")
-        case "mixed":
-            return _adopt_mixed(split_lines(text), split_lines(like))
+    if ends == "lf":
+        return text.replace("\r\n", "\n")
+    if ends == "cr":
+        return text.replace("\r\n", "\n").replace("\n", "\r")
+    if "\r\r\n" in like:
+        # As it is shown, such a line ends in CR and LF.
+        known = {line.removesuffix("\r") for line in like.split("\n")}
+        *lines, last = text.split("\n")
+        lines = [line if line in known else line.removesuffix("\r") for line in lines]
+        return _adopt_mixed("\n".join((*lines, last)), like)
+    if line_ends(text) == "crlf":
+        return text
+    bare = text.replace("\r\n", "\n")
+    return bare.replace("\n", "\r\n") if ends == "crlf" else _adopt_mixed(bare, like)
 
 
 def with_line_ends_of(like: str, text: str) -> str:
     """A text as it would be in a file whose line ends somebody converted since."""
-    ends = line_ends(like)
-    if ends in ("none", line_ends(text)):
+    ends = line_ends(text)
+    if line_ends(like) in ("none", ends):
         return text
-    lines = split_lines(text)
-    bare = "\n".join(map(chomp, lines)) + ("\n" if lines and terminator_of(lines[-1]) else "")
+    bare = text.replace("\r", "\n") if ends == "cr" else text.replace("\r\n", "\n")
     return adopt_line_ends(bare, like)
 
 
-def _adopt_mixed(lines: list[str], known: list[str]) -> str:
-    bare = [chomp(line) for line in lines]
-    known_ends = [terminator_of(line) for line in known]
+def _adopt_mixed(text: str, like: str) -> str:
+    lines, known = text.split("\n"), like.split("\n")
+    open_end, known_open = lines.pop(), known.pop()
+    known_ends = ["\r\n" if line.endswith("\r") else "\n" for line in known]
+    known = [line.removesuffix("\r") for line in known]
+    if known_open:
+        known.append(known_open)
+        known_ends.append("")
+    bare = [*lines, open_end] if open_end else lines
     ends: list[str] = []
     at = 0
-    for region in compare_lines([chomp(line) for line in known], bare):
+    for region in compare_lines(known, bare):
         ends.extend(known_ends[at : region.old_start])
         own = known_ends[region.old_start : region.old_end]
         count = region.new_end - region.new_start
@@ -226,7 +246,7 @@ def _adopt_mixed(lines: list[str], known: list[str]) -> str:
         at = region.old_end
     ends.extend(known_ends[at:])
     ends = [end or _nearby(known_ends, len(known_ends)) for end in ends]
-    if not lines[-1].endswith("\n"):
+    if open_end:
         ends[-1] = ""
     return "".join(line + end for line, end in zip(bare, ends, strict=True))
 

@@ -19,7 +19,7 @@ from filepact.errors import (
     StringNotFoundError,
 )
 from filepact.text.edit import Edit, EditList
-from filepact.text.lines import adopt_line_ends
+from filepact.text.lines import adopt_line_ends, line_ends
 from filepact.text.miss_report import explain_miss
 from filepact.text.reapply import RebaseError, carry
 from filepact.text.tolerant_match import STEPS, Step, differing, find_alike, rival_of, unnumbered
@@ -97,8 +97,7 @@ def place(
 ) -> MatchResult:
     r"""Find the text to be replaced.  Both texts are plain: ``$``, ``\1`` and ``&`` mean themselves.
 
-    Bare LFs of ``new`` become the line ends that the place has; a ``new`` with a CR in it says
-    itself what it wants.
+    The lines of ``new`` end as those of the place do, whether they were sent with LF or CRLF.
 
     Args:
         text: The file's text.
@@ -341,10 +340,12 @@ def _on(text: str, at: int, lines: list[str]) -> int | None:
 
 def _fit(text: str, ends: _Ends, new: str, start: int, end: int) -> str:
     """The new text with the line ends of its place ``[start, end)``."""
-    if "\n" not in new or "\r" in new or ends == "lf":
+    if "\n" not in new:
         return new
-    if ends == "cr":
-        return adopt_line_ends(new, "\r")
+    if ends != "wide":
+        return adopt_line_ends(new, "\r" if ends == "cr" else "\n" if "\n" in text else "")
+    if line_ends(new) == "crlf":
+        return new
     region = text[start:end]
     if "\n" not in region:
         # Within one line: the line's own end, or at the end of the text the one before.

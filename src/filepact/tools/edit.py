@@ -18,7 +18,7 @@ from filepact.tools.registry import ParameterName, tool
 from filepact.values import dataclass
 from filepact.workspace.draft import Draft
 from filepact.workspace.history import SessionHistory
-from filepact.workspace.target import check_revision
+from filepact.workspace.target import changed_ends, check_revision
 
 if TYPE_CHECKING:
     from filepact.domain.operation import Proposal
@@ -72,8 +72,10 @@ def write_file(
         draft.notes.append("You had not read this file; the diff shows what it held.")
     elif target.document is None and target.seen is not None:
         draft.notes.append("The file was deleted since you read it; this makes it again.")
-    lines = content.count("\n") + (not content.endswith("\n") and bool(content))
+    lines = draft.lines(target)
     if append and target.document is not None:
+        # A part of its last line that goes on adds none.
+        lines -= target.document.marks.total
         return f"append {lines} {_lines(lines)} to {target.location.shown}"
     return f"{'write' if target.document else 'create'} {target.location.shown}, {lines} {_lines(lines)}"
 
@@ -131,6 +133,7 @@ def edit_file(
         place_all, wanted=wanted, name=target.location.shown, check=draft.deadline.check
     )
     made, placed = draft.edit(target, place)
+    draft.notes.extend(changed_ends(target, "".join(one.new_string for one in replacements)))
     placements: tuple[MatchResult, ...] = () if placed is None else placed.placements
     ways = dict.fromkeys(one.words for one in placements if not one.exact)
     if ways:

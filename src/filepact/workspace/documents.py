@@ -1,8 +1,8 @@
 """Whole documents: decoded by what is known of their encoding, with what editors have not saved.
 
 Of what is said about an encoding outside the file, the person's settings go first.  Then the nearest
-``.editorconfig`` that names a charset counts, from the file's folder up to its root.  It is read as
-any other file: the guard is asked, and one that may not be read says nothing.
+``.editorconfig`` that names one counts, from the file's folder up to its root.  It is read as any
+other file: the guard is asked, and one that may not be read says nothing.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import RootId
     from filepact.fs.known_lines import KnownLines
     from filepact.fs.root import Root
+    from filepact.text.editorconfig import Property
     from filepact.text.glob import Glob
     from filepact.workspace.buffers import Buffer, Buffers
     from filepact.workspace.guard import Guard
@@ -99,32 +100,28 @@ class EncodingSettings:
             absolute = glob.pattern.startswith("/")
             if glob.matches(path.absolute.lstrip("/") if absolute else path.path):
                 return NamedEncoding(codec, "settings")
-        folder, _, name = path.path.rpartition("/")
-        if name == EDITORCONFIG:
-            return None
-        root, names = self._guard.by_path.get(path.root), _nearest_first(folder)
-        # The journal may know a root that is not in use; and mostly there is no such file.
-        if root is None or not root.has_one_of(names):
-            return None
-        return self._declared(root, path.path, names)
+        charset = self.declared(path, "charset")
+        return NamedEncoding(charset, ".editorconfig") if charset else None
 
-    def _declared(self, root: Root, path: str, names: Sequence[str]) -> NamedEncoding | None:
-        """What the nearest of some files that names a charset says about a path."""
-        for name in names:
-            stamp = root.glance(name)
-            if stamp is None:
-                continue
-            config = None
-            with suppress(FilepactError):
-                config = self._read(root, name, stamp)
+    def declared(self, path: WorkspacePath, name: Property) -> str:
+        """The value of a property in the nearest ``.editorconfig`` that sets it; empty for none."""
+        folder, _, own = path.path.rpartition("/")
+        root, files = self._guard.by_path.get(path.root), _nearest_first(folder)
+        # The journal may know a root that is not in use; and mostly there is no such file.
+        if own == EDITORCONFIG or root is None or not root.has_one_of(files):
+            return ""
+        for file in files:
+            stamp, config = root.glance(file), None
+            with suppress(FilepactError):  # One that may not be read says nothing.
+                config = None if stamp is None else self._read(root, file, stamp)
             if config is None:
-                continue  # One that may not be read says nothing.
-            charset = config.charset(path[len(name) - len(EDITORCONFIG) :])
-            if charset is not None:
-                return NamedEncoding(charset, ".editorconfig") if charset else None
+                continue
+            said = config.said(name, path.path[len(file) - len(EDITORCONFIG) :])
+            if said is not None:
+                return said
             if config.root:
                 break
-        return None
+        return ""
 
     def given_now(self, root: Root) -> Callable[[str], NamedEncoding | None]:
         """`given` for the files of one root, by their paths, for one search: folders are looked into once."""
@@ -345,6 +342,10 @@ class Documents:
         if path not in self._said:
             self._said[path] = self._encodings.given(path)
         return self._said[path]
+
+    def line_ends(self, path: WorkspacePath) -> str:
+        """The end of each line that ``.editorconfig`` wants in a new file; empty for any."""
+        return self._encodings.declared(path, "end_of_line")
 
     def given_in(self, root: Root) -> Callable[[str], NamedEncoding | None]:
         """`given` for the files of one root, by their canonical paths."""

@@ -25,8 +25,6 @@ from filepact.fs.locks import PATIENCE
 from filepact.text.codec import encode_new, rewrite, rewrite_whole
 from filepact.text.diff import shown_by_diff
 from filepact.text.edit import Edit, EditList, merge
-from filepact.text.lines import adopt_line_ends
-from filepact.text.page import left_in
 from filepact.values import dataclass, replace
 from filepact.workspace.authorizer import ChangePolicy
 from filepact.workspace.documents import EDIT_LIMIT, DocumentCache
@@ -38,14 +36,17 @@ from filepact.workspace.target import (
     Made,
     RebasedFile,
     Target,
+    appended,
     carried,
     check_link_moves,
+    check_marks,
     check_revision,
     check_still,
     check_taken_back,
     check_unshown,
     edits_of,
     existing,
+    fitted_ends,
     kept_typed,
     placed,
 )
@@ -306,33 +307,30 @@ class Draft:
         An existing file keeps its encoding and its line ends; when it changed since the session
         read it, both are merged by lines; so is what an editor holds, if the session never read it.
         """
-        shown, document = target.location.shown, target.document
-        there = "" if document is None or target.hidden else document.text
-        if left := left_in(text, there):
-            raise InvalidParamsError(
-                f"{shown}: the new text holds {left}",
-                hint="Send the text exactly as it should be in the file; leave out what read_file "
-                "adds to the lines. edit_file changes single places.",
-                path=shown,
-            )
+        check_marks(target, text)
+        document, path = target.document, target.location.path
         if document is None:
-            self._put(target, encode_new(text, shown, self._documents.given(target.location.path)))
+            whole, notes = fitted_ends(target, text, "", self._documents.line_ends)
+            self.notes.extend(notes)
+            self._put(target, encode_new(whole, target.location.shown, self._documents.given(path)))
             return
-        hidden = target.hidden
-        with self._judge.conceal_errors(target.location) if hidden else nullcontext():
+        with self._judge.conceal_errors(target.location) if target.hidden else nullcontext():
             self._write_over(target, document, text, append=append)
 
     def _write_over(self, target: Target, document: Document, text: str, *, append: bool) -> None:
         shown, seen = target.location.shown, target.seen
         if append:
-            ends = adopt_line_ends(text, document.text)
+            more, notes = appended(target, text, self._documents.line_ends)
+            self.notes.extend(notes)
             size = len(document.text)
-            edits = EditList((Edit(size, size, ends),) if ends else ())
+            edits = EditList((Edit(size, size, more),) if more else ())
             self._put(target, rewrite(document.source, edits, name=shown))
             self._know_edits(target, edits)
             return
+        like = seen.text if seen is not None and target.moved else document.text
+        mine, notes = fitted_ends(target, text, like, self._documents.line_ends)
+        self.notes.extend(notes)
         if seen is not None and not target.checked:
-            mine = adopt_line_ends(text, seen.text)
             check_unshown(target, seen, mine)
             try:
                 check_taken_back(target, seen, mine)
@@ -340,15 +338,14 @@ class Draft:
                 self._seen.doubt(self.session, target.location.path)
                 raise
         if seen is not None and target.moved:
-            found = carried(target, seen, adopt_line_ends(text, seen.text))
+            found = carried(target, seen, mine)
         elif seen is None and target.saved is not None and not target.checked:
             found = kept_typed(target, target.saved, text)
             if not found.edits and not target.overtaken:
                 # The disk has it already; what is typed over that stays with the editor.
                 self.opened = tuple(one for one in self.opened if one is not document)
         else:
-            whole = adopt_line_ends(text, document.text)
-            self._put(target, rewrite_whole(document.source, whole, name=shown))
+            self._put(target, rewrite_whole(document.source, mine, name=shown))
             return
         self.notes.extend(found.notes)
         self._put(target, rewrite(document.source, found.edits, name=shown))
@@ -537,6 +534,10 @@ class Draft:
         if path in self._written and path not in self._layers:
             return path in self._hidden or self._judge.hides_key(path, held)
         return self._judge.hides_all(path, held)
+
+    def lines(self, target: Target) -> int:
+        """How many lines a file is to have."""
+        return self._written[target.location.path].marks.total
 
     def require(self, rule: str) -> None:
         """Require a person's approval of the change, whatever the rules say of its files."""

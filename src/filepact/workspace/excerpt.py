@@ -16,7 +16,7 @@ from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import BinaryFileError, TooLargeError
 from filepact.text.codec import detect
 from filepact.text.detect_encoding import STATEFUL, UNIT
-from filepact.text.lines import chomp, line_start, line_window
+from filepact.text.lines import chomp, is_open, line_start, line_window
 from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -322,7 +322,7 @@ def window(
         encoding=document.source.encoding.traced,
         ends=marks.ends,
         revision=document.revision.short,
-        ends_with_newline=text.endswith(("\n", "\r")) or not text,
+        ends_with_newline=not is_open(text),
         column=column,
         start=start,
     )
@@ -491,7 +491,7 @@ def _cut_lines(texts: Iterator[str], left: int, wanted: _Lines) -> _Cut:
     if begun and left:
         passed += 1
     elif begun:
-        lines.append(chomp("".join(parts)))
+        lines.append("".join(parts))
     return _Cut(tuple(lines), passed + len(lines), more=False)
 
 
