@@ -103,6 +103,45 @@ def test_lines_that_move_are_neither_new_nor_fixed() -> None:
     assert [one.start.line for one in compare(after, before).fixed] == [4]
 
 
+def found_in(text: str, *items: object) -> tuple:
+    return read_diagnostics("/a", text, list(items), "utf-8", "f")[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "new", "fixed"),
+    [
+        # A line with an old error is edited; the same with a line put in above.
+        (("x = f(1)\n", [(0, "e", "bad")]), ("x = f(2)  # n\n", [(0, "e", "bad")]), [], []),
+        (("x = f(1)\n", [(0, "e", "bad")]), ("\nx = f(2)\n", [(1, "e", "bad")]), [], []),
+        # What a message names has another name now.
+        (("f()\n", [(0, "e", "no f")]), ("g()\n", [(0, "e", "no g")]), [], []),
+        # More of a kind than before: the one in a line that was not there.
+        (
+            ("f()\n", [(0, "e", "bad")]),
+            ("f()\nh()\n", [(0, "e", "bad"), (1, "e", "bad")]),
+            [1],
+            [],
+        ),
+        # Another kind in an edited line, or one that has no name, is new.
+        (("f()\n", [(0, "e", "bad")]), ("g()\n", [(0, "w", "worse")]), [0], [0]),
+        (("f()\n", [(0, None, "no f")]), ("g()\n", [(0, None, "no g")]), [0], [0]),
+        # The same kind elsewhere, about something else, is new.
+        (("f()\n\n", [(0, "e", "no f")]), ("\ng()\n", [(1, "e", "no g")]), [1], [0]),
+    ],
+)
+def test_an_error_is_new_if_there_are_more_of_its_kind(before, after, new, fixed) -> None:
+    lists = [
+        found_in(
+            text,
+            *(item((line, 0), (line, 1), code=code, message=says) for line, code, says in some),
+        )
+        for text, some in (before, after)
+    ]
+    delta = compare(*lists)
+    assert [one.start.line for one in delta.new] == new
+    assert [one.start.line for one in delta.fixed] == fixed
+
+
 @pytest.mark.parametrize(
     ("names", "weak"),
     [((), "none"), (("pull", "version"), "version"), (("pull", "none"), "none"), (("pull",), "pull")],

@@ -367,7 +367,6 @@ BROKEN: dict[str, Any] = {
     "no edits": {"documentChanges": []},
     "refused": {"refused": "not this one"},
     "overlapping": {"changes": {"A": [NAMED, edit((0, 6), (0, 7), "x")]}},
-    "beyond the text": {"changes": {"A": [NAMED, edit((7, 0), (7, 2), "x")]}},
     "backwards": {"changes": {"A": [edit((0, 8), (0, 4), "other")]}},
     "no text": {"changes": {"A": [{"range": NAMED["range"], "newText": 7}]}},
     "no range": {"changes": {"A": [{"newText": "other"}]}},
@@ -394,6 +393,14 @@ def placed(value: Any, folder: Path) -> Any:
         uri = uri_of(str(folder / "root" / f"{letter.lower()}.x"))
         text = text.replace(f'"{letter}"', json.dumps(uri))
     return json.loads(text)
+
+
+@pytest.mark.parametrize("line", [1, 2, 7, 2**31 - 1])
+def test_a_position_behind_the_last_line_is_the_end_of_the_text(tmp_path: Path, line: int) -> None:
+    whole = edit((0, 0), (line, 999_999), "one other\n")
+    answer, changed = rename_with(tmp_path, placed({"changes": {"A": [whole]}}, tmp_path))
+    assert answer["success"], answer
+    assert changed == {"a.x": b"one other\n"}
 
 
 def test_a_file_outside_is_refused_and_not_named(tmp_path: Path) -> None:
@@ -466,6 +473,22 @@ def test_what_no_server_offers_is_said(tmp_path: Path, tool: str) -> None:
     with made_up(tmp_path, {}, {**TREE, "c.y": "name\n"}, capabilities=lacking) as it:
         assert it.code(tool, **sent) == "NO_SERVER"
         assert it.code(tool, **{**sent, "filePath": "c.y"}) == "NO_SERVER"
+
+
+@pytest.mark.parametrize(("title", "becomes"), [("Fix", "first"), ("Fix (2)", "second")])
+def test_of_actions_with_one_title_each_can_be_chosen(
+    tmp_path: Path, title: str, becomes: str
+) -> None:
+    edits = [
+        placed({"changes": {"A": [edit((0, 0), (0, 3), new)]}}, tmp_path)
+        for new in ("first", "second")
+    ]
+    replies = {"textDocument/codeAction": [{"title": "Fix", "edit": one} for one in edits]}
+    with made_up(tmp_path, replies, TREE) as it:
+        offered = it.data("code_action", filePath="a.x")["actions"]
+        assert [one["title"] for one in offered] == ["Fix", "Fix (2)"]
+        it.data("code_action", filePath="a.x", title=title, applyChanges=True)
+        assert it.held("a.x") == f"{becomes} name\n"
 
 
 def test_a_command_of_a_server_is_not_executed(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from filepact.text.lines import LineIndex, Position, Unit
 from filepact.values import dataclass, late_regex, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
     "Confirmation",
@@ -220,27 +220,47 @@ def notes_of(reports: Iterable[FileDiagnostics]) -> tuple[str, ...]:
 
 
 def compare(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> DiagnosticsDiff:
-    """The difference of two lists, by what diagnostics say and not by where they stand."""
+    """The difference of two lists: what there is more of, or less of, whatever lines it stands in by now.
+
+    An old error in a line that was edited is no new one, nor is one whose message names by its new name
+    what was renamed.
+    """
     earlier, later = list(before), list(after)
-    was, now = [one.identity for one in earlier], [one.identity for one in later]
-    if was == now:
-        return DiagnosticsDiff((), (), len(later))
-    return DiagnosticsDiff(_only(later, now, was), _only(earlier, was, now), len(later))
+    count = len(later)
+    if [one.identity for one in earlier] == [one.identity for one in later]:
+        return DiagnosticsDiff((), (), count)
+    for alike in (_by_identity, _by_message, _by_place):
+        earlier, later = _without(earlier, later, alike), _without(later, earlier, alike)
+    return DiagnosticsDiff(tuple(later), tuple(earlier), count)
 
 
-def _only(
+def _by_identity(one: Diagnostic) -> tuple[Any, ...]:
+    return one.identity
+
+
+def _by_message(one: Diagnostic) -> tuple[Any, ...]:
+    return one.identity[:-1]
+
+
+def _by_place(one: Diagnostic) -> tuple[Any, ...]:
+    """By kind and line, where the server names kinds; else nothing is alike."""
+    return (one.path, one.source, one.severity, one.code or id(one), one.start.line)
+
+
+def _without(
     wanted: Sequence[Diagnostic],
-    identity: Sequence[tuple[str, ...]],
-    other: Sequence[tuple[str, ...]],
-) -> tuple[Diagnostic, ...]:
-    had = Counter(other)
+    other: Sequence[Diagnostic],
+    alike: Callable[[Diagnostic], tuple[Any, ...]],
+) -> list[Diagnostic]:
+    """Those of some diagnostics that have no like among others, each of which is the like of one."""
+    had = Counter(map(alike, other))
     found = []
-    for one, like in zip(wanted, identity, strict=True):
-        if had[like]:
-            had[like] -= 1
+    for one in wanted:
+        if had[alike(one)]:
+            had[alike(one)] -= 1
         else:
             found.append(one)
-    return tuple(found)
+    return found
 
 
 class DiagnosticsHistory:

@@ -7,12 +7,13 @@ that cannot be read, none may be left out.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from filepact.lsp.documents import position_value
 from filepact.lsp.failures import RequestFailedError, RequestTimeoutError, ServerError
 from filepact.text.lines import LineIndex, Position
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
 from filepact.wire.messages import METHOD_NOT_FOUND
 from filepact.wire.uris import path_of, uri_of
 
@@ -329,7 +330,8 @@ class ActionsQuery:
         path: The file, absolute, which the server is shown.
         start: Where the part begins in its text, in characters.
         end: Where it ends.
-        title: Only actions that are called so, with their steps; empty for all, perhaps without.
+        title: Only the action that is called so, with its steps; empty for all, perhaps without.  Of several
+            with one title, the second is called ``title (2)``.
     """
 
     path: str
@@ -357,15 +359,19 @@ class ActionsQuery:
         if not isinstance(answer, list):
             return ()
         actions: list[CodeAction] = []
+        called: Counter[str] = Counter()
         for one in answer[:_MOST_ACTIONS]:
             if not isinstance(one, dict) or not isinstance(one.get("title"), str):
                 raise ServerError("its code actions do not follow the protocol")
-            action = one
-            wanted = not self.title or one["title"] == self.title
+            action, title = one, one["title"]
+            called[title] += 1
+            if called[title] > 1:
+                title = f"{title} ({called[title]})"
+            wanted = not self.title or title == self.title
             if wanted and self.title and "edit" not in one and options.get("resolveProvider"):
                 action = await client.request("codeAction/resolve", one, deadline)
             if wanted:
-                actions.append(_action(action))
+                actions.append(replace(_action(action), title=title))
         return tuple(actions)
 
 

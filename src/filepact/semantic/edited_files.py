@@ -169,8 +169,8 @@ def _edited(text: str, edits: Sequence[tuple[Position, Position, str]], unit: Un
 
 
 def offset_of(index: LineIndex, text: str, position: Position, unit: Unit) -> int:
-    """The offset of a server's position; the line behind the last begins where the text ends."""
-    if position == Position(index.lines, 0):
+    """The offset of a server's position; one behind the last line is the end of the text, as in editors."""
+    if position.line >= index.lines:
         return len(text)
     return index.offset(position, unit)
 
