@@ -498,6 +498,19 @@ def test_it_needs_no_administrator(nobodys: Place) -> None:
 
 
 @pytest.mark.slow
+def test_a_folder_among_the_devices_has_no_layers_and_it_is_said_why() -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        place = Place(Path(folder))
+        refused = place.run("echo x > a", "--layers", "required")
+        assert (refused.returncode, place.state()) == (2, {})
+        assert f"{place.root} lies in /dev, of which a program behind layers has its own" in (
+            refused.stderr
+        )
+        done = place.run("echo x > a")
+        assert (done.returncode, place.state()) == (0, {"a": "x\n"})
+        assert "no layers here" in done.stderr
+
+
 @pytest.mark.parametrize(("builds", "kept"), [("record", True), ("discard", False)])
 def test_folders_that_programs_fill_are_recorded_or_thrown_away_by_setting(
     place: Place, tmp_path: Path, builds: str, kept: bool

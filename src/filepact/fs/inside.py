@@ -9,6 +9,7 @@ looked up, since the kernel never looks again at a folder below of its own accor
 from __future__ import annotations
 
 import json
+import errno
 import os
 import signal
 import stat
@@ -191,6 +192,9 @@ class NamespaceMounts:
                 mount(self._opened[names], names, "", _BIND)
 
     def _mount_layer(self, layer: LayerMount) -> None:
+        if is_beneath(layer.root, "/dev"):
+            self.at = f"{layer.root} lies in /dev, of which a program behind layers has its own"
+            raise OSError(errno.EOPNOTSUPP, "")
         self.at = f"overlay over {layer.root}"
         self._make_target(layer.root, folder=True)
         opened = self._opened
@@ -215,7 +219,7 @@ class NamespaceMounts:
 
     def _make_target(self, path: str, *, folder: bool) -> None:
         """Make what something is mounted on, where our own temporary folders lie there by now."""
-        ours = (*_TEMPORARY, *self._plan.temporary)
+        ours = (*_TEMPORARY, "/run", *self._plan.temporary)
         if os.path.lexists(path) or not any(is_beneath(path, one) for one in ours):
             return
         os.makedirs(path if folder else os.path.dirname(path), 0o755, exist_ok=True)
