@@ -8,8 +8,8 @@ looked up, since the kernel never looks again at a folder below of its own accor
 
 from __future__ import annotations
 
-import json
 import errno
+import json
 import os
 import signal
 import stat
