@@ -397,12 +397,14 @@ def move_history(
         return _move(journal, RootId(old), RootId(new), audit)
 
 
-def unwatched_files(state_dir: str, roots: Sequence[str]) -> int:
-    """How many files of some roots hooks do not look at: they are recorded only where a call names them."""
+def unwatched_files(state_dir: str, roots: Sequence[str]) -> int | None:
+    """How many files of some roots hooks, or a guard, do not look at, when they last counted; None where none were."""
     state, names = open_state(state_dir), [RootId(one) for one in roots]
-    if not state.has_snapshot(names):
-        return 0
-    from filepact.store.snapshots import SqliteSnapshots  # noqa: PLC0415 - servers have none
+    most = None
+    for watched in (names, [*names, RootId("guard")]):
+        if state.has_snapshot(watched):
+            from filepact.store.snapshots import SqliteSnapshots  # noqa: PLC0415 - servers have none
 
-    with closing(SqliteSnapshots(state.snapshot(names))) as found:
-        return found.unwatched()
+            with closing(SqliteSnapshots(state.snapshot(watched))) as found:
+                most = max(most or 0, found.unwatched())
+    return most

@@ -59,6 +59,11 @@ class Folder:
         said = command(*words, "--root", str(self.root), *self.common, "--json")
         return json.loads(said.out)
 
+    def run_here(self, *words: str) -> str:
+        """All that a command says."""
+        said = command(*words, *self.common)
+        return " ".join((said.out + said.err).split())
+
     def log(self) -> list[dict[str, Any]]:
         return self.run("log", "--all")["operations"]
 

@@ -242,6 +242,26 @@ def test_a_move_of_git_says_that_it_was_git(folder: Folder) -> None:
     assert "moving from next to main" in made["summary"]
 
 
+def test_what_a_guard_does_not_look_at_is_said_at_its_start_and_by_every_command(
+    folder: Folder,
+) -> None:
+    folder.config.write_text("[recording]\nquiet = 0.5\nlongest = 2\nfiles = 1000\n")
+    for number in range(1_003):
+        (folder.root / f"{number:04}").write_text("one\n")
+    with folder.guard() as process:
+        said = [process.stdout.readline() for _ in range(1)]
+        (folder.root / "0001").write_text("two\n")
+        (folder.root / "1002").write_text("two\n")
+        (made,) = folder.wait_for(1)
+        status = folder.run_here("guard", str(folder.root), "--status")
+    assert said[0].startswith(b"3 files are not watched here")
+    assert [one["path"] for one in made["files"]] == ["0001"]
+    assert "3 files are not watched" in status
+    for words in (("doctor",), ("log",), ("undo", "--unattended", made["id"])):
+        assert "3 files are not watched" in folder.run_here(*words, "--root", str(folder.root))
+    assert (folder.root / "0001").read_text() == "one\n"
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what the system says of the process")
 def test_many_files_are_watched_and_nothing_is_done_while_nothing_changes(folder: Folder) -> None:

@@ -16,6 +16,7 @@ from filepact.domain.operation import Actor, Session
 from filepact.faces.hooks.service import HookDaemon
 from filepact.workspace import external
 from filepact.workspace.external import KnownFileLimits
+from filepact.workspace.file_snapshot import unwatched_in
 from tests.faces import command_line
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Agent:
         self.root, self.state = root, str(state)
         self.daemon = HookDaemon((str(root),), self.state)
         self.calls = 0
+        self.told_after = ""
 
     def tell(self, event: str, tool: str, given: dict[str, Any]) -> str:
         facts = {"session_id": "s1", "prompt_id": "turn-1", "hook_event_name": event}
@@ -46,7 +48,7 @@ class Agent:
         self.calls += 1
         told = self.tell("PreToolUse", "Bash", {"command": command})
         subprocess.run(["bash", "-c", command], cwd=self.root, check=True, capture_output=True)
-        self.tell("PostToolUse", "Bash", {"command": command})
+        self.told_after = self.tell("PostToolUse", "Bash", {"command": command})
         return told
 
     def write(self, name: str, text: str) -> None:
@@ -243,7 +245,7 @@ def test_folders_that_programs_fill_are_not_kept(root, agent):
 def test_what_is_not_watched_is_said_once_a_session_and_named_files_are_recorded(
     root, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(external, "KnownFileLimits", partial(KnownFileLimits, files=4))
+    monkeypatch.setattr(external, "KnownFileLimits", partial(KnownFileLimits, files=2))
     monkeypatch.setenv("HOME", str(tmp_path))
     (root / "zzz").mkdir()
     for name in ("zzz/last.py", "zzz/other.py"):
@@ -262,8 +264,59 @@ def test_what_is_not_watched_is_said_once_a_session_and_named_files_are_recorded
         agent.undo()
         assert (root / "zzz/last.py").read_text() == "one\n"
         assert not (root / "zzz/new.py").exists()
-    for words in ("status", "doctor", "undo"):
+    for words in ("status", "doctor", "log", "undo"):
         done = command_line.command(words, "--root", str(root), "--state", agent.state)
         said = " ".join((done.out + done.err).split())
         assert "2 files are not watched here" in said
         assert "All is well" not in said
+
+
+def test_that_a_tree_grows_beyond_what_is_watched_is_said_at_once_and_kept_with_the_operation(
+    root, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(external, "KnownFileLimits", partial(KnownFileLimits, files=20))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    agent = Agent(root, tmp_path / "state")
+    with closing(agent.daemon):
+        assert agent.bash("true") == ""
+        script = tmp_path / "grow"
+        script.write_text("mkdir new; for i in $(seq 10 39); do echo > new/$i; done")
+        agent.bash(f"sh {script}")
+        assert "files are not watched" in agent.told_after
+        agent.bash("true")
+        assert agent.told_after == ""
+    (made,) = agent.log()
+    assert 0 < len(made.changes.changes) < 30
+    assert unwatched_in(made.note)
+    # What was found is taken back, and there are few enough again.
+    agent.undo()
+    with closing(HookDaemon((str(root),), agent.state)) as agent.daemon:
+        agent.bash("rm -rf new")
+        assert "not watched" not in agent.bash("true")
+    said = command_line.command("undo", "--root", str(root), "--state", agent.state)
+    assert "not watched" not in said.err.replace("\n", " ").partition("UNATTENDED")[0]
+
+
+def test_a_folder_that_is_ignored_and_was_there_is_not_called_new_and_stays(root, agent):
+    (root / "data/empty").mkdir()
+    agent.bash("echo new > data/empty/new.txt; mkdir -p data/more/deep; echo > data/more/deep/x")
+    (made,) = agent.log()
+    assert sorted(path for _, path in made.directories) == ["data/more", "data/more/deep"]
+    agent.undo()
+    assert (root / "data/empty").is_dir()
+    assert not (root / "data/more").exists()
+
+
+def test_a_run_without_layers_tells_what_it_does_not_look_at(root, tmp_path, monkeypatch):
+    monkeypatch.setattr(external, "KnownFileLimits", partial(KnownFileLimits, files=2))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(root)
+    common = ("--root", str(root), "--state", str(tmp_path / "state"))
+    (root / "zzz").write_text("one\n")
+    script = "echo > a.txt; echo two > zzz"
+    done = command_line.command("run", *common, "--layers", "off", "--", "sh", "-c", script)
+    assert "not watched here" in done.err
+    for words in (("doctor",), ("log",), ("undo", "--unattended")):
+        said = command_line.command(*words, *common)
+        assert "not watched here" in " ".join((said.out + said.err).split()), words
+    assert (root / "a.txt").read_text() == "a.txt of the person\n"

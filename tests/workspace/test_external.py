@@ -15,6 +15,7 @@ from filepact.domain.document import WorkspacePath
 from filepact.domain.operation import Actor, Session
 from filepact.domain.protected import AGENT_LOGS
 from filepact.errors import FilepactError, StaleFileError
+from filepact.fs import watch
 from filepact.fs.root import Root
 from filepact.workspace import file_snapshot, observe
 from filepact.workspace.external import ChangeList, ExternalChanges, KnownFileLimits
@@ -380,6 +381,51 @@ def test_beyond_the_most_files_nothing_is_taken_for_new_or_gone(root, workspace,
     (root / "a").unlink()
     (root / "b").unlink()
     assert told(outside.detect(session)) == {("a", "delete"), ("b", "delete")}
+
+
+def test_of_a_folder_with_more_names_than_are_listed_nothing_is_taken_for_new(
+    root, workspace, session, monkeypatch
+):
+    monkeypatch.setattr(watch, "MAX_ENTRIES", 20)
+    (root / "a.txt").write_text("one")
+    (root / "flat").mkdir()
+    for number in range(40):
+        (root / "flat" / f"{number:02}").write_text("a person's")
+    outside = limited(workspace, files=2)
+    assert outside.snapshot().unwatched == 39 + 1
+    # The system lists names in an order of its own, so that others come to the front by now.
+    for number in range(0, 40, 2):
+        (root / "flat" / f"{number:02}").unlink()
+    (root / "a.txt").write_text("two")
+    assert told(outside.detect(session)) == {("a.txt", "modify")}
+    workspace.undo(PERSON, dry_run=False)
+    assert len([*(root / "flat").iterdir()]) == 20
+
+
+def test_no_more_are_counted_than_anybody_waits_for(root, workspace, monkeypatch):
+    monkeypatch.setattr(file_snapshot, "MOST_COUNTED", 5)
+    for number in range(20):
+        (root / f"{number:02}").write_text("x")
+    outside = limited(workspace, files=3)
+    assert outside.snapshot().unwatched == 5
+    assert file_snapshot.unwatched_said(5).startswith("more than 5 files")
+
+
+def test_a_folder_that_may_have_been_there_does_not_go_with_the_file_that_came(
+    root, workspace, session
+):
+    (root / "a.txt").write_text("one")
+    (root / "b.txt").write_text("one")
+    (root / "z" / "empty").mkdir(parents=True)
+    outside = limited(workspace, files=2)
+    outside.snapshot()
+    # Of what is not looked at something is seen all the same, once there are fewer files.
+    (root / "a.txt").unlink()
+    (root / "z" / "empty" / "new.txt").write_text("new")
+    outside.detect(session)
+    for operation in workspace.log():
+        workspace.undo(PERSON, operation.id, dry_run=False)
+    assert (root / "z" / "empty").is_dir()
 
 
 def test_a_root_inside_another_is_looked_at_once(root, open_here, session):

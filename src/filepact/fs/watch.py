@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from filepact.domain.protected import is_in_git, leads_to_git, steers_git
 from filepact.errors import FilepactError, NotFoundError, ReadFailedError
 from filepact.fs.atomic import token_of
+from filepact.fs.folder_entries import MAX_ENTRIES
 from filepact.fs.kernel import file_system, inotify_add_watch, inotify_init, most_watches
 from filepact.fs.walk import TreeReader
 from filepact.text.gitignore import MACHINE_FOLDERS
@@ -55,6 +56,9 @@ MOST_FILES: Final = 100_000
 IGNORE_FILES: Final = (".gitignore", ".ignore", ".git/info/exclude")
 """How the paths of files end that say what is ignored."""
 
+_NAMES: Final = (
+    10  # names, folders and ignored ones as well, that are looked at for each file that is
+)
 _MOST_STEERING: Final = 10_000  # folders and files of one repository that steer Git
 _GIT_FOLDERS: Final = frozenset({"hooks", "info", "modules", "worktrees"})
 _COARSE: Final = 5  # CLOCK_REALTIME_COARSE of <linux/time.h>
@@ -128,7 +132,7 @@ def scan(
         root: The folder.
         base: The folder in it that is looked at.
         skip: Folders that are not entered.
-        most: Most files and links.
+        most: Most files and links; what steers Git is not counted.
         cancelled: Asked before each folder.
         git: Whether what steers Git is among them, though all else of a repository is ignored.
         ignore: Whether ignore files and the default names leave entries out.
@@ -148,11 +152,15 @@ def scan(
             path in skip or (not machine and path.rpartition("/")[2] in MACHINE_FOLDERS)
         )
 
+    count, names = 0, max(MAX_ENTRIES, _NAMES * most)
     if git:
         _add_steering(root, ".git" if base == "." else f"{base}/.git", stamps, folders)
-    with TreeReader(root, base, allow=allow, ignore=ignore, cancelled=cancelled) as entries:
+    with TreeReader(
+        *(root, base), allow=allow, ignore=ignore, most=names, cancelled=cancelled
+    ) as entries:
         for entry in entries:
-            if len(stamps) >= most:
+            # Of a folder with too many names some are known, and not the first in order.
+            if count >= most or entries.cut:
                 cut = True
                 break
             last = entry.path
@@ -172,6 +180,7 @@ def scan(
                     continue
                 if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
                     stamps[entry.path] = _stamp(status)
+                    count += 1
     end = last if cut or entries.cut else None
     hidden = {*skip, *entries.closed, *entries.ignored, *(one.path for one in entries.left_out)}
     closed = tuple(dict.fromkeys((*entries.unreadable, *entries.closed)))

@@ -22,11 +22,11 @@ from filepact.errors import FilepactError
 from filepact.fs.watch import wait_for
 from filepact.text.secrets import holds_private_key
 from filepact.values import dataclass, field, replace
-from filepact.workspace.file_snapshot import some_names
+from filepact.workspace.file_snapshot import some_names, unwatched_said
 from filepact.workspace.file_states import FileState, KnownContents, unread
 from filepact.workspace.folder_steps import made_folders, with_folders
 from filepact.workspace.journal import new_operation
-from filepact.workspace.kept_files import KnownFileLimits, KnownFiles
+from filepact.workspace.kept_files import KnownFileLimits, KnownFiles, SnapshotStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.kept_files import SnapshotStore
 
-__all__ = ["ChangeList", "ExternalChanges", "KnownFileLimits", "SnapshotStatus"]
+__all__ = ["ChangeList", "ExternalChanges", "KnownFileLimits"]
 
 _SAVED_TOGETHER: Final = 256  # files that are read, with a store
 _ACTIONS: Final[dict[str, Action]] = {"create": "create", "delete": "delete"}
@@ -50,27 +50,6 @@ _WAYS: Final = {
     BY_NOBODY: "outside of any call",
     UNOBSERVED: "while nothing looked",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotStatus:
-    """How much a snapshot holds.
-
-    Attributes:
-        files: Files and links that are known.
-        kept: Those whose contents are kept.
-        unkept: Those of which a change is seen, and cannot be taken back.
-        bytes_held: What the contents take in memory.
-        unwatched: How many files there are that are not looked at, when they were last counted.
-        complete: Whether it was not cancelled.
-    """
-
-    files: int
-    kept: int
-    unkept: int
-    bytes_held: int
-    unwatched: int
-    complete: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +85,7 @@ class _Seen:
     lost: list[FileChange] = field(default_factory=list)
     contents: KnownContents = field(default_factory=KnownContents)
     folders: Mapping[RootId, Mapping[str, int]] = field(default_factory=dict)
+    was_free: Callable[[WorkspacePath], bool] = lambda _path: True
     by_stamp: dict[tuple[int, ...], Revision] = field(default_factory=dict)
     judged: bool = False
     unasked: dict[WorkspacePath, Rule] = field(default_factory=dict)
@@ -161,6 +141,15 @@ class ExternalChanges:
         """
         self._files = KnownFiles(self._guard, limits or self._files.limits)
         self._files.store = snapshots
+
+    @property
+    def unwatched(self) -> int:
+        """How many files there are that are not looked at, when they were last counted."""
+        return self._files.unwatched
+
+    def count_beyond(self) -> int:
+        """How many files are there now beyond the most that are looked at."""
+        return self._files.count_beyond()
 
     @property
     def is_watched(self) -> bool:
@@ -378,7 +367,8 @@ class ExternalChanges:
     ) -> ChangeList:
         """Put differences of some files into the journal, and into the snapshot."""
         anybodys = session.actor.kind != "agent" and tool != PAST_THE_DOORS
-        seen = _Seen(folders=self._files.folders, judged=not approved and not anybodys)
+        before = self._files.folders, self._files.was_free
+        seen = _Seen(folders=before[0], was_free=before[1], judged=not approved and not anybodys)
         for path, stamp in differing:
             state = None
             if stamp is not None:
@@ -553,13 +543,15 @@ class ExternalChanges:
         """Put changes into the journal that are on the disk already."""
         lost = operation = None
         if seen.changes:
-            seen.changes = with_folders(self._guard, seen.changes, seen.folders)
+            seen.changes = with_folders(*(self._guard, seen.changes, seen.folders, seen.was_free))
             self._files.note_folders(seen.changes)
             seen.contents.add(FOLDER.content, compress(b"", 1))
         names = tuple(self._guard.show(one.path.root, one.path.path) for one in seen.lost)
         sized = some_names([self._files.shown(one.path) for one in seen.lost])
         asked = [self._guard.show(path.root, path.path) for path in seen.unasked]
         lead = [f"{UNASKED} {some_names(asked)}"] if asked else []
+        if self._files.unwatched:
+            lead.append(unwatched_said(self._files.unwatched))
         if seen.lost:
             note = f"what it held was not kept, so it cannot be taken back: {sized}"
             note = "; ".join((*lead, note))
@@ -587,4 +579,8 @@ class ExternalChanges:
             f"{files} changed {_WAYS.get(tool) or f'by {tool}'}",
             ChangeSet(tuple(sorted(changes, key=lambda change: change.path))),
         )
-        return replace(operation, directories=made_folders(changes, seen.folders), note=note)
+        return replace(
+            operation,
+            directories=made_folders(changes, seen.folders, seen.was_free),
+            note=note,
+        )

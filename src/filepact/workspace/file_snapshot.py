@@ -7,6 +7,7 @@ remembered, so that the next one does not take a change of what is ignored for a
 from __future__ import annotations
 
 import time
+from functools import partial
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -28,13 +29,16 @@ if TYPE_CHECKING:
     """By its root, and its path beneath it; ``.`` is the root itself."""
 
 __all__ = [
+    "MOST_COUNTED",
     "CallFiles",
     "FileSnapshot",
     "RacyFiles",
+    "files_behind",
     "files_below",
     "is_racy",
     "nested_roots",
     "some_names",
+    "unwatched_in",
     "unwatched_said",
 ]
 
@@ -42,6 +46,9 @@ _RACY: Final = 2 * 10**9
 """Nanoseconds in which a file may change twice under one stamp, on some file systems."""
 
 _MOST_HIDDEN: Final = 1_000  # files of a folder that is ignored from now on, if all are looked for
+MOST_COUNTED: Final = 1_000_000
+"""Up to so many files are counted that nobody looks at."""
+_UNWATCHED: Final = "not watched here: what changes in them is recorded"
 _UNKNOWN: Final = Stamp(0, 0, 0, 0, 0)
 
 
@@ -232,15 +239,8 @@ class FileSnapshot:
         )
 
     def count_unwatched(self) -> int:
-        """How many files lie behind the last path that is looked at, as far as one walk goes."""
-        if self.end is None:
-            return 0
-        end, skip = self.end, self._skip
-        walk = TreeReader(self._root, allow=lambda path, is_dir: not is_dir or path not in skip)
-        with walk:
-            return sum(
-                prefix + name > end for prefix, names, *_ in walk.batches() for name in names
-            )
+        """How many files lie behind the last path that is looked at, up to `MOST_COUNTED`."""
+        return 0 if self.end is None else files_behind(self._root, self._skip, after=self.end)
 
     def compare(self, seen: RootEvents, *, racy: bool = True, hidden: bool = False) -> RacyFiles:
         """List the files that may have changed since they became known.
@@ -278,23 +278,19 @@ class FileSnapshot:
         self._note(seen.scan)
         return RacyFiles(stamps, newly, frozenset(stamps.keys() - seen.names - before))
 
-    def was_free(self, name: str) -> bool:
-        """Whether there was no such file at the last look, for certain."""
-        if name in self._attended or any(name.startswith(f"{tree}/") for tree in self._trees):
-            return True
-        if self.end is not None and name > self.end:
-            return False
-        parts = name.split("/")
-        # What is in these folders, nobody lists.
-        return "__pycache__" not in parts and not any(
-            "/".join(parts[:count]) in self.hidden for count in range(1, len(parts) + 1)
+    @property
+    def was_free(self) -> Callable[[str], bool]:
+        """Tells of a file or folder whether there was none at the last look by now, for certain."""
+        return partial(
+            _is_free, {*self._attended, *self._trees}, self._trees, self.hidden, self.end
         )
 
     def _newly_seen(self, stamps: dict[str, Stamp | None]) -> frozenset[str]:
+        was_free = self.was_free
         return frozenset(
             name
             for name, stamp in stamps.items()
-            if stamp is not None and name not in self.stamps and not self.was_free(name)
+            if stamp is not None and name not in self.stamps and not was_free(name)
         )
 
     def _expected(self) -> set[str]:
@@ -307,9 +303,10 @@ class FileSnapshot:
     def _made_and_hidden(self, found: RootStamps) -> dict[str, Stamp | None]:
         """Files that came where they were not ignored, and are by rules that came meanwhile."""
         made: dict[str, Stamp | None] = {}
+        was_free = self.was_free
         for path in found.hidden - self.hidden:
             known = path in self.folders
-            if not known and (basename(path) in DEFAULT_IGNORED or not self.was_free(path)):
+            if not known and (basename(path) in DEFAULT_IGNORED or not was_free(path)):
                 continue
             inner, cut = files_below(self._root, path, _MOST_HIDDEN)
             if cut:
@@ -317,7 +314,7 @@ class FileSnapshot:
             made |= {
                 name: one
                 for name, one in inner.items()
-                if name not in self.stamps and self.was_free(name) and self._differs(name, one)
+                if name not in self.stamps and was_free(name) and self._differs(name, one)
             }
         return made
 
@@ -354,6 +351,47 @@ class FileSnapshot:
         self.end = found.end
 
 
+def _is_free(
+    named: Collection[str],
+    trees: Collection[str],
+    hidden: Collection[str],
+    end: str | None,
+    name: str,
+) -> bool:
+    if name in named or any(name.startswith(f"{tree}/") for tree in trees):
+        return True
+    if end is not None and name > end:
+        return False
+    parts = name.split("/")
+    # What is in these folders, nobody lists.
+    return "__pycache__" not in parts and not any(
+        "/".join(parts[:count]) in hidden for count in range(1, len(parts) + 1)
+    )
+
+
+def files_behind(root: Root, skip: Collection[str], *, after: str = "", most: int = 0) -> int:
+    """How many files of a root are too many, up to `MOST_COUNTED`.
+
+    Args:
+        root: The root.
+        skip: Folders in it that are not entered.
+        after: The last path that counts as looked at.
+        most: How many more do.
+    """
+    walk = TreeReader(
+        root,
+        allow=lambda path, is_dir: not is_dir or path not in skip,
+        most=MOST_COUNTED + max(MOST_FILES, most),
+    )
+    found = -most
+    with walk:
+        for prefix, names, *_ in walk.batches():
+            found += sum(prefix + name > after for name in names)
+            if found >= MOST_COUNTED:
+                break
+    return min(max(found, 0), MOST_COUNTED)
+
+
 def files_below(root: Root, path: str, most: int) -> tuple[dict[str, Stamp], bool]:
     """The stamps of a file, or of all files below a folder, whatever ignore rules say.
 
@@ -380,7 +418,13 @@ def files_below(root: Root, path: str, most: int) -> tuple[dict[str, Stamp], boo
 def unwatched_said(files: int) -> str:
     """What is said where a root has more files than are looked at."""
     some = f"{files:,} {'file is' if files == 1 else 'files are'}"
-    return f"{some} not watched here: what changes in them is recorded only where a call names them"
+    some = f"more than {some}" if files >= MOST_COUNTED else some
+    return f"{some} {_UNWATCHED} only where a call names them"
+
+
+def unwatched_in(note: str) -> str:
+    """That sentence, if the note of an operation has it; else empty."""
+    return next((one for one in note.split("; ") if _UNWATCHED in one), "")
 
 
 def some_names(names: Sequence[str], most: int = 5) -> str:

@@ -273,7 +273,10 @@ def remove_folders(operation: Operation, root_of: Callable[[RootId], Root]) -> l
 
 
 def with_folders(
-    guard: Guard, changes: Iterable[FileChange], known: KnownFolders
+    guard: Guard,
+    changes: Iterable[FileChange],
+    known: KnownFolders,
+    was_free: Callable[[WorkspacePath], bool],
 ) -> list[FileChange]:
     """Changes of files with the folders that went with them, and that took or left the name of one.
 
@@ -284,6 +287,7 @@ def with_folders(
         guard: The roots.
         changes: What was found.
         known: The folders that were there before, with their permission bits, by root.
+        was_free: Whether a name was free before, for certain.
     """
     found: dict[WorkspacePath, FileChange] = {}
     tops: set[WorkspacePath] = set()
@@ -308,7 +312,7 @@ def with_folders(
             if above not in there or not is_gone(WorkspacePath(root, above)):
                 after = _folder_at(guard, change.path)
         found[change.path] = FileChange(change.path, before, after)
-    for root, path in made_folders(found.values(), known):
+    for root, path in made_folders(found.values(), known, was_free):
         where = WorkspacePath(root, path)
         state = _folder_at(guard, where)
         if state and state.mode & 0o777 != guard.root_of(root).new_folder_mode:
@@ -332,15 +336,16 @@ def _folder_at(guard: Guard, path: WorkspacePath) -> Revision | None:
 
 
 def made_folders(
-    changes: Iterable[FileChange], known: KnownFolders
+    changes: Iterable[FileChange], known: KnownFolders, was_free: Callable[[WorkspacePath], bool]
 ) -> tuple[tuple[RootId, str], ...]:
-    """Folders that came with new files, outermost first."""
+    """Folders that came with new files, outermost first; not those that may have been there, unknown."""
     made: set[tuple[RootId, str]] = set()
     changes = [*changes]
     for change in changes:
         above = dirname(change.path.path) if change.before is None else ""
         while above and above not in known.get(change.path.root, ()):
-            made.add((change.path.root, above))
+            if was_free(WorkspacePath(change.path.root, above)):
+                made.add((change.path.root, above))
             above = dirname(above)
     # One that took the place of a file is a change of its own.
     return tuple(sorted(made - {(*change.path,) for change in changes if change.turns}))

@@ -24,6 +24,7 @@ from filepact.fs.watch import Stamp, moment, stamp_at
 from filepact.workspace.file_snapshot import (
     FileSnapshot,
     RacyFiles,
+    files_behind,
     files_below,
     nested_roots,
 )
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "KnownFileLimits",
     "KnownFiles",
+    "SnapshotStatus",
     "SnapshotStore",
 ]
 
@@ -68,6 +70,26 @@ class KnownFileLimits(NamedTuple):
     memory: int = 128 * 1_048_576
     files: int = 100_000
     call: int = 64 * 1_048_576
+
+
+class SnapshotStatus(NamedTuple):
+    """How much a snapshot holds.
+
+    Attributes:
+        files: Files and links that are known.
+        kept: Those whose contents are kept.
+        unkept: Those of which a change is seen, and cannot be taken back.
+        bytes_held: What the contents take in memory.
+        unwatched: How many files there are that are not looked at, when they were last counted.
+        complete: Whether it was not cancelled.
+    """
+
+    files: int
+    kept: int
+    unkept: int
+    bytes_held: int
+    unwatched: int
+    complete: bool
 
 
 class SnapshotStore(Protocol):
@@ -157,14 +179,15 @@ class KnownFiles:
         return None if None in found else tuple(one for one in found if one is not None)
 
     @property
-    def cut(self) -> bool:
-        """Whether a root has more files than are known of it."""
-        return any(snapshot.end for snapshot in self._snapshots.values())
-
-    @property
     def folders(self) -> dict[RootId, Mapping[str, int]]:
         """The folders that were there when all files were last looked at, with their permission bits."""
         return {root: snapshot.folders for root, snapshot in self._snapshots.items()}
+
+    @property
+    def was_free(self) -> Callable[[WorkspacePath], bool]:
+        """Tells of a file or folder whether there was none at the last look by now, for certain."""
+        free = {root: snapshot.was_free for root, snapshot in self._snapshots.items()}
+        return lambda path: free[path.root](path.path)
 
     def note_folders(self, changes: Iterable[FileChange]) -> None:
         """Know of the folders that have come, and of those no more that have gone."""
@@ -343,7 +366,7 @@ class KnownFiles:
                 else:
                     self.put(path, FileState(stamp))
                     unread.append((path, stamp))
-        self.unwatched = sum(one.count_unwatched() for one in self._snapshots.values())
+        self._count_unwatched()
         self.started = True
         unread.reverse()  # They are taken from the end.
         return unread
@@ -381,13 +404,27 @@ class KnownFiles:
     ) -> tuple[RootEvents, RacyFiles]:
         """What was touched in a root, and what may be different; nothing if it was cancelled."""
         snapshot = self._snapshots[root.path]
+        end = snapshot.end
         seen = snapshot.check(cancelled, keep=keep)
         if seen.scan is not None and seen.scan.cancelled:
             return seen, RacyFiles({})
         suspects = snapshot.compare(seen, hidden=hidden)
+        if snapshot.end != end:
+            self._count_unwatched()
         if seen.complete and suspects.unexpected:
             snapshot.watcher.distrust()
         return seen, suspects
+
+    def count_beyond(self) -> int:
+        """How many files are there now beyond the most that are known."""
+        most = self.limits.files
+        return sum(
+            files_behind(root, nested_roots(root, self._guard), most=most)
+            for root in self._guard.roots
+        )
+
+    def _count_unwatched(self) -> None:
+        self.unwatched = sum(one.count_unwatched() for one in self._snapshots.values())
 
     def _is_late(self, path: WorkspacePath, stamp: Stamp | None, seen: RootEvents) -> bool:
         """Whether a file has become different after the last mark."""
@@ -470,12 +507,7 @@ class KnownFiles:
                     self._told.add(path)
         names = {*named, *swept}
         # Of a link to a folder both are named; what lies in the folder was there before.
-        free = {
-            one
-            for one in may.files
-            if one not in self._states and not self._guard.root_of(one.root).glance(one.path)
-        }
-        self._attended[call] = names, free, added - may.files
+        self._attended[call] = names, self._free(may.files), added - may.files
         for root, snapshot in self._snapshots.items():
             some = self._attended.values()
             snapshot.attend(
@@ -483,6 +515,18 @@ class KnownFiles:
                 {one.path for _, new, _ in some for one in new if one.root == root},
             )
         return unkept
+
+    def _free(self, files: Iterable[WorkspacePath]) -> set[WorkspacePath]:
+        """Those that nothing is at, and the folders above them that are not there either."""
+        free: set[WorkspacePath] = set()
+        for root, path in files:
+            parts = path.split("/")
+            for end in range(len(parts), 0, -1):
+                place = WorkspacePath(root, "/".join(parts[:end]))
+                if place in self._states or self._guard.root_of(root).glance(place.path):
+                    break
+                free.add(place)
+        return free
 
     def _below(self, folders: Collection[Folder]) -> tuple[set[WorkspacePath], list[str]]:
         """The files below folders that no scan sees, or that are large; the folders in which there are too many."""

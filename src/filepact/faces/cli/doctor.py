@@ -114,8 +114,9 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             with opened(arguments, context) as workspace:
                 found += check_folders(workspace)
                 roots = [root.path for root in workspace.guard.roots]
-                if unwatched := unwatched_files(context.state, roots):
-                    found.append(CheckResult("hooks", "warn", unwatched_said(unwatched)))
+                unwatched = unwatched_files(context.state, roots)
+                if unwatched := unwatched or workspace.external.count_beyond():
+                    found.append(CheckResult("files", "warn", unwatched_said(unwatched)))
                 found.append(check_wall(workspace, context.state, settings.guard.landlock))
                 found += check_servers(
                     workspace,
@@ -528,12 +529,13 @@ def _check_remains(folder: str) -> Iterator[CheckResult]:
     Tools never show them, so they are looked for here: names only, and not without end.
     """
     found: list[str] = []
-    seen = 0
+    seen, where = 0, f"in {folder}"
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(set(folders) - MACHINE_FOLDERS)
         found += [os.path.join(here, name) for name in names if name.startswith(_REMAINS)]  # noqa: PTH118 - 100,000 of them
         seen += len(names)
         if seen > _MOST_NAMES:
+            where = f"among the first {seen:,} names in {folder}"
             break
     if found:
         yield CheckResult(
@@ -544,4 +546,4 @@ def _check_remains(folder: str) -> Iterator[CheckResult]:
             "Remove them when `filepact log` shows that nothing is missing.",
         )
     else:
-        yield CheckResult("leftovers", "ok", f"none in {folder}")
+        yield CheckResult("leftovers", "ok", f"none {where}")

@@ -23,6 +23,7 @@ from filepact.faces.cli import isolated_command
 from filepact.faces.cli.context import CommandContext, find_context
 from filepact.faces.cli.render import count
 from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain
+from filepact.workspace.file_snapshot import unwatched_said
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -109,11 +110,15 @@ def _run(
         signal.signal(number, lambda *_: os.write(write_end, b"."))
     state: dict[str, Any] = {"pid": os.getpid(), "root": root, "since": time.time()}
     state |= {"session": f"guard-{os.urandom(4).hex()}", "operations": 0, "ready": False}
+    state["unwatched"] = 0
 
     def told(operation: Operation) -> None:
+        more = workspace.external.unwatched
+        news = f"{unwatched_said(more)}.\n" if more > state["unwatched"] else ""
         state["operations"] += 1
+        state["unwatched"] = more
         lock.tell(json.dumps(state))
-        _say(screen, f"{operation.id}  {operation.summary}\n")
+        _say(screen, f"{operation.id}  {operation.summary}\n{news}")
 
     lock.tell(json.dumps(state))
     try:
@@ -129,7 +134,7 @@ def _run(
                 told=told,
             )
             state |= {"files": recorder.begin(), "watched": recorder.is_watched, "ready": True}
-            state["read"] = recorder.has_read
+            state |= {"read": recorder.has_read, "unwatched": workspace.external.unwatched}
             lock.tell(json.dumps(state))
             _say(screen, _begun(state))
             recorder.run(read_end)
@@ -143,7 +148,12 @@ def _begun(state: dict[str, Any]) -> str:
     said = f"Guarding {state['root']}: {count(state['files'], 'file')} known. Ctrl-C ends it.\n"
     if not state["read"]:
         said += _READING
-    if not state["watched"]:
+    if state["unwatched"]:
+        said += (
+            f"{unwatched_said(state['unwatched'])}; the others are looked at every few seconds. "
+            "`[recording]` `files` in the settings raises the limit.\n"
+        )
+    elif not state["watched"]:
         said += (
             "The system cannot watch so many folders, or others write to this file system: changes "
             "are looked for every few seconds instead (fs.inotify.max_user_watches raises the limit).\n"
@@ -249,6 +259,8 @@ def _status(context: CommandContext, lock: GuardLock) -> CommandAnswer:
     known = _facts(told)
     said = f"Process {known.get('pid')} guards {root} since {moment(known.get('since', 0.0))}: "
     said += f"{count(known.get('operations', 0), 'operation')}, {count(known.get('files', 0), 'file')}.\n"
-    if known.get("ready") and not known.get("watched"):
+    if unwatched := known.get("unwatched"):
+        said += f"{unwatched_said(unwatched)}; the others are looked at every few seconds.\n"
+    elif known.get("ready") and not known.get("watched"):
         said += "The system cannot watch it; it is scanned every few seconds.\n"
     return CommandAnswer(plain(said), {**_told({"since": 0.0, **known}), "running": True})

@@ -42,7 +42,7 @@ from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain, remark
 from filepact.faces.cli.turns import log_turns, select, time_named
 from filepact.text.confusables import visible
 from filepact.values import replace
-from filepact.workspace.file_snapshot import unwatched_said
+from filepact.workspace.file_snapshot import unwatched_in, unwatched_said
 from filepact.workspace.selection import Selection
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from filepact.domain.operation import Checkpoint, Operation, Session
+    from filepact.faces.cli.context import CommandContext
     from filepact.faces.cli.screen import Terminal
     from filepact.workspace.history import Agrees
     from filepact.workspace.hunks import ProposalHunk
@@ -110,6 +111,7 @@ def log(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             else tuple(islice(_operations_since(workspace, path, since), limit))
         )
         spans, known = listed(workspace, operations, screen)
+        _tell_unwatched(find_context(arguments), workspace, operations)
     if not spans:
         spans = [*plain(_nothing(arguments))]
         if moved := moved_here(find_context(arguments), arguments.config):
@@ -210,13 +212,9 @@ def diff(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 
 def undo(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Take operations back."""
-    from filepact.opening import unwatched_files  # noqa: PLC0415 - loads the database
-
     context = find_context(arguments)
     with opened(arguments, context) as workspace:
-        roots = [root.path for root in workspace.guard.roots]
-        if unwatched := unwatched_files(context.state, roots):
-            remark(f"filepact: {unwatched_said(unwatched)}.\n")
+        _tell_unwatched(context, workspace, workspace.log(limit=_USUAL_LIMIT))
         selection = select(workspace, arguments)
         session = decider(arguments, screen)
         how = _how(workspace, arguments, screen)
@@ -227,6 +225,20 @@ def undo(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         else:
             receipt = workspace.undo_selected(session, selection, **how)
         return answer_receipt(receipt, screen)
+
+
+def _tell_unwatched(
+    context: CommandContext, workspace: Workspace, operations: Sequence[Operation]
+) -> None:
+    """Say that there are files that nobody looks at, or looked at when operations were found."""
+    from filepact.opening import unwatched_files  # noqa: PLC0415 - loads the database
+
+    files = unwatched_files(context.state, [root.path for root in workspace.guard.roots])
+    said = unwatched_said(files) if files else ""
+    if files is None:  # what a run has looked at by itself stands with its operations alone
+        said = next(filter(None, (unwatched_in(one.note) for one in operations)), "")
+    if said:
+        remark(f"filepact: {said}.\n")
 
 
 def redo(arguments: Namespace, screen: Terminal) -> CommandAnswer:

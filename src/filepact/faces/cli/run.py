@@ -14,6 +14,7 @@ from filepact.errors import FilepactError, InvalidParamsError, StateFailedError
 from filepact.faces.cli.context import CommandContext, find_context, opened
 from filepact.faces.cli.render import age, count
 from filepact.faces.cli.screen import FAILED, NOTHING, CommandAnswer, plain, remark
+from filepact.workspace.file_snapshot import unwatched_said
 from filepact.workspace.runs import (
     ProgramFailed,
     Run,
@@ -214,7 +215,8 @@ def _observe(workspace: Workspace, words: list[str]) -> CommandAnswer:
     gc.enable()
     session = Session(f"run-{os.urandom(4).hex()}", Actor("agent", agent_of(words)))
     _note_itself(workspace, words)
-    workspace.external.snapshot()
+    unwatched = workspace.external.snapshot().unwatched
+    _tell_unwatched(unwatched)
     # Keys at a terminal are for the program, and what it did is recorded all the same.
     before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
     try:
@@ -232,8 +234,15 @@ def _observe(workspace: Workspace, words: list[str]) -> CommandAnswer:
         if operation.was_unasked:
             remark(f"filepact: {operation.note.partition(';')[0]}\n")
         remark(f"filepact: `filepact undo {operation.id}` takes that back\n")
+    if workspace.external.unwatched > unwatched:
+        _tell_unwatched(workspace.external.unwatched)
     ids = [one.id for one in found.operations]
     return CommandAnswer((), {"operations": ids, "exit": status}, status)
+
+
+def _tell_unwatched(files: int) -> None:
+    if files:
+        remark(f"filepact: {unwatched_said(files)}\n")
 
 
 # -- what is left ---------------------------------------------------------------------------------

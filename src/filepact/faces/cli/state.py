@@ -76,7 +76,7 @@ def status(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         ]
         roots = [root.path for root in workspace.guard.roots]
         if unwatched := unwatched_files(context.state, roots):
-            rows.append(("hooks", unwatched_said(unwatched)))
+            rows.append(("files", unwatched_said(unwatched)))
         spans = [span for row in rows for span in _fact(*row, screen.columns)]
         moved = moved_here(context, arguments.config)
         if moved is not None:
@@ -96,7 +96,7 @@ def status(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             "pending_in_all": figures.proposals,
             "journal_bytes": figures.bytes_on_disk,
             "moved": None if moved is None else " ".join(moved),
-            "unwatched": unwatched,
+            "unwatched": unwatched or 0,
             "last": known_last[0] if known_last else None,
         }
     return CommandAnswer(tuple(spans), known)

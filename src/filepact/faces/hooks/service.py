@@ -218,7 +218,7 @@ class HookDaemon:
             )
         if event.moment == "after":
             self._after(desk, event, session, heard, above)
-            return self._told(agent, session)
+            return self._told(agent, session, self._unwatched(desk, session))
         if event.moment == "asked":
             self._asked(event, session, heard)
         if event.moment == "prompt" and not event.inner:
@@ -398,18 +398,19 @@ class HookDaemon:
 
     def _unwatched(self, desk: _Desk, session: Session) -> str:
         """What a person is told once a session where there are more files than are looked at."""
-        if session.id in self._warned or not desk.unwatched:
+        files = desk.workspace.external.unwatched
+        if session.id in self._warned or not files:
             return ""
         while len(self._warned) >= _MOST_SESSIONS:
             self._warned.pop()
         self._warned.add(session.id)
-        return f"filepact: {unwatched_said(desk.unwatched)}."
+        return f"filepact: {unwatched_said(files)}."
 
-    def _told(self, agent: HookAgent, session: Session) -> HookAnswer:
+    def _told(self, agent: HookAgent, session: Session, besides: str = "") -> HookAnswer:
         """What a person has still to be told of a session's calls: nothing, mostly."""
         some = [one for one in self._untold if one.session.id == session.id]
         if not some:
-            return HookAnswer()
+            return agent.message(besides) if besides else HookAnswer()
         self._untold = [one for one in self._untold if one not in some]
         # What may reach the model names no command that decides.
         how = _DECIDING if agent.name in _TELLING else {}
@@ -417,7 +418,8 @@ class HookDaemon:
             "; ".join((one.said, *(how.get(by, "{}").format(id_) for id_, by in one.ids.items())))
             for one in some
         ]
-        return agent.message(f"filepact: {'. '.join(said)}.")
+        lead = f"{besides} " if besides else ""
+        return agent.message(f"{lead}filepact: {'. '.join(said)}.")
 
     def _look(self, desk: _Desk, beside: Session | None = None) -> None:
         """Write down what has changed that no call names, while a session was at work, if one was."""
@@ -477,7 +479,6 @@ class _Desk:
     Attributes:
         settings: The person's.
         places: What the roots are, by device and inode.
-        unwatched: How many files there are that are not looked at.
     """
 
     workspace: Workspace
@@ -486,12 +487,10 @@ class _Desk:
     _rules: tuple[str | None, ...] = ()
     _ending: threading.Event = field(default_factory=threading.Event)
     _reader: threading.Thread | None = None
-    unwatched: int = 0
 
     def __post_init__(self) -> None:
         self._rules = tuple(map(read_project_file, self.workspace.guard.roots))
         status = self.workspace.external.snapshot(contents=False)
-        self.unwatched = status.unwatched
         if not status.complete:
             self._read()
 

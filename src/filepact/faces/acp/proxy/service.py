@@ -41,6 +41,7 @@ from filepact.faces.acp.record import PermissionLogWriter
 from filepact.values import replace
 from filepact.wire.keyed_executor import KeyedExecutor
 from filepact.wire.messages import response
+from filepact.workspace.file_snapshot import unwatched_said
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -178,6 +179,8 @@ class ExternalWatcher:
             self._unread.append(bound)
         elif task == "learn":
             outside.snapshot(contents=False, cancelled=self._nobody_needs_it)
+            if outside.unwatched:
+                _log.warning("%s", unwatched_said(outside.unwatched))
             self._unread.append(bound)
         elif task == "read":
             self._unread.popleft()
