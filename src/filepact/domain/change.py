@@ -60,6 +60,12 @@ class FileChange:
             return False
         return before.is_folder != after.is_folder
 
+    @property
+    def of_folder(self) -> bool:
+        """Whether a folder stays, and gets other rights."""
+        before, after = self.before, self.after
+        return bool(before and after and before.is_folder and after.is_folder)
+
     def inverse(self) -> FileChange:
         return FileChange(self.path, before=self.after, after=self.before)
 
@@ -128,7 +134,7 @@ class ChangeSet:
             tuple(
                 FileChange(one.path, before, after)
                 for one, before, after in turned
-                if not same_state(before, after)
+                if one.of_folder or not same_state(before, after)
             )
         )
 
@@ -136,10 +142,13 @@ class ChangeSet:
     def exact(self) -> tuple[tuple[WorkspacePath, Revision | None, Revision | None], ...]:
         """Every path with the states before and after, so that two of them can be compared."""
 
-        def side(state: Revision | None) -> Revision | None:
-            return FOLDER if state and state.is_folder else state and state.compared
+        def side(one: FileChange, state: Revision | None) -> Revision | None:
+            unknown = state and state.is_folder and not one.of_folder
+            return FOLDER if unknown else state and state.compared
 
-        return tuple((one.path, side(one.before), side(one.after)) for one in self.changes)
+        return tuple(
+            (one.path, side(one, one.before), side(one, one.after)) for one in self.changes
+        )
 
     @property
     def unread(self) -> ChangeSet:

@@ -13,6 +13,8 @@ from filepact.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from filepact.domain.attributes import Attributes
+
 __all__ = [
     "FOLDER",
     "LINK",
@@ -25,6 +27,7 @@ __all__ = [
     "SnapshotRecord",
     "WorkspacePath",
     "content_id",
+    "same_bytes",
     "same_state",
 ]
 
@@ -93,26 +96,44 @@ class WorkspacePath(_Name):
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """The exact state of a file: its bytes and its permission bits.
+    """The exact state of a file: its bytes, its permission bits and its attributes.
 
     Of a symbolic link, the bytes are the name that it leads to, and the mode is `LINK`.
 
     Attributes:
         content: SHA-256 of the bytes, 64 hexadecimal digits.
-        mode: Permission bits, such as ``0o644``.
+        mode: Permission bits, such as ``0o644``, with those that set user and group ids.
+        attributes: What it has besides; None where nobody knows, which is the same as any.
     """
 
     content: str
     mode: int
+    attributes: Attributes | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not Revision:
+            return NotImplemented
+        return (
+            self.content == other.content
+            and self.mode == other.mode
+            and (
+                self.attributes is None
+                or other.attributes is None
+                or self.attributes == other.attributes
+            )
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.content, self.mode))
 
     @classmethod
-    def of(cls, data: bytes, mode: int) -> Revision:
-        return cls(content_id(data), mode)
+    def of(cls, data: bytes, mode: int, attributes: Attributes | None = None) -> Revision:
+        return cls(content_id(data), mode, attributes)
 
     @classmethod
-    def folder(cls, mode: int) -> Revision:
+    def folder(cls, mode: int, attributes: Attributes | None = None) -> Revision:
         """The state of a folder with these permission bits, which tell how it is made again."""
-        return cls(_NO_BYTES, _FOLDER_MODE | mode & 0o777)
+        return cls(_NO_BYTES, _FOLDER_MODE | mode & 0o7777, attributes)
 
     @classmethod
     def unread(cls, sign: str, mode: int, size: int | None = None) -> Revision:
@@ -152,12 +173,26 @@ class Revision:
     @property
     def aside(self) -> Revision:
         """The same where nobody may be told whether a state after it differs from it."""
-        return Revision(self.content, self.mode | _ASIDE)
+        return Revision(self.content, self.mode | _ASIDE, self.attributes)
 
     @property
     def compared(self) -> Revision:
         """What `aside` was made of; any other as it is."""
-        return Revision(self.content, self.mode & ~_ASIDE) if self.mode & _ASIDE else self
+        if not self.mode & _ASIDE:
+            return self
+        return Revision(self.content, self.mode & ~_ASIDE, self.attributes)
+
+    def with_bytes(self, data: bytes) -> Revision:
+        """The state of the same file with other bytes."""
+        content, attributes = content_id(data), self.attributes
+        if attributes is not None and content != self.content:
+            attributes = attributes.of_other_bytes
+        return Revision(content, self.mode & ~_ASIDE, attributes)
+
+    @property
+    def bare(self) -> Revision:
+        """The same where nobody knows the attributes."""
+        return self if self.attributes is None else Revision(self.content, self.mode)
 
     @property
     def short(self) -> str:
@@ -177,6 +212,14 @@ FOLDER: Final = Revision(_NO_BYTES, _FOLDER_MODE)
 def same_state(one: Revision | None, other: Revision | None) -> bool:
     """Whether two states of a name are one; folders are never told apart by their permission bits."""
     return one == other or bool(one and other and one.is_folder and other.is_folder)
+
+
+def same_bytes(one: Revision | None, other: Revision | None) -> bool:
+    """Whether two states hold the same, in a file, a link or a folder, whatever rights they have."""
+    if one is None or other is None:
+        return one is other
+    kinds = {(side.is_link, side.is_folder) for side in (one, other)}
+    return len(kinds) == 1 and one.content == other.content
 
 
 @dataclass(frozen=True)

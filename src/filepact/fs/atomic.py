@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import content_id
 from filepact.errors import StaleFileError, WriteFailedError
+from filepact.fs.attributes import dress, dress_like
 from filepact.fs.kernel import EXCHANGE, NOREPLACE, renameat2
 from filepact.fs.path_form import LONGEST_PART
 from filepact.fs.read import open_named, write_failed
@@ -30,10 +31,10 @@ __all__ = [
     "LARGEST",
     "UNFINISHED",
     "DisplacedFile",
+    "OldFile",
     "Outcome",
     "StagedContent",
     "StagedFile",
-    "copy_metadata",
     "digest",
     "discard",
     "exchange",
@@ -212,64 +213,6 @@ def digest(descriptor: int) -> str:
     return found.hexdigest()
 
 
-# Rights that a program file holds belong to the code that was reviewed for them, and access
-# labels of a security module are set by its own policy for new files.
-_NOT_COPIED = ("security.",)
-
-# File systems that have no such attributes have nothing to lose.
-_WITHOUT = (errno.ENOTSUP, errno.ENOSYS)
-
-
-def copy_metadata(old: int, new: int) -> tuple[str, ...]:
-    """Give a new file the owner, extended attributes and access lists of an old one.
-
-    Args:
-        old: Descriptor of the file that is going to be replaced.
-        new: Descriptor of the one that replaces it.
-
-    Returns:
-        Notes on what could not be kept.
-    """
-    notes: list[str] = []
-    was, now = os.fstat(old), os.fstat(new)
-    if (was.st_uid, was.st_gid) != (now.st_uid, now.st_gid):
-        try:
-            os.fchown(new, was.st_uid, was.st_gid)
-        except OSError:
-            notes.append("the file's owner or group could not be kept")
-    if was.st_nlink > 1:
-        notes.append(
-            f"the file had {was.st_nlink} names (hard links); the others keep the old text"
-        )
-    if hasattr(os, "listxattr"):
-        notes += _copy_attributes(old, new)
-    return tuple(notes)
-
-
-def _copy_attributes(old: int, new: int) -> list[str]:
-    """Copy the extended attributes, access lists among them, and remove inherited ones."""
-    notes: list[str] = []
-    try:
-        wanted = {name for name in os.listxattr(old) if not name.startswith(_NOT_COPIED)}
-        inherited = {name for name in os.listxattr(new) if not name.startswith(_NOT_COPIED)}
-    except OSError as error:
-        if error.errno in _WITHOUT:
-            return notes
-        return ["the file's extended attributes and access list could not be read and kept"]
-    # A folder's default list would let people read the new file who could not read the old one.
-    for name in sorted(inherited - wanted):
-        try:
-            os.removexattr(new, name)
-        except OSError:
-            notes.append(f"the new file has the extended attribute {name}, the old one had not")
-    for name in sorted(wanted):
-        try:
-            os.setxattr(new, name, os.getxattr(old, name))
-        except OSError:
-            notes.append(f"the extended attribute {name} could not be kept")
-    return notes
-
-
 _SAFE_OPEN = (
     os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC if hasattr(os, "O_NOFOLLOW") else 0
 )
@@ -278,6 +221,9 @@ _BEGINS, _ENDS = ".filepact-", ".tmp"
 
 UNFINISHED: Final = 0o600
 """The rights of a text that is still being written; it is given its own when all of it is there."""
+
+OldFile = tuple[int, "Revision"]
+"""The descriptor of a file that is going to be replaced, and the state that it is expected to be in."""
 
 Outcome = Literal["applied", "applied_not_durable"]
 """``applied_not_durable``: as wanted, but the system did not confirm that it would survive a power
@@ -368,7 +314,7 @@ class StagedContent:
 
 
 def write_unnamed(
-    parent: int, data: bytes, *, after: Revision, like: int | None
+    parent: int, data: bytes, *, after: Revision, like: OldFile | None
 ) -> StagedContent | None:
     """Write a new text without a name, as `write_temp` does with one.
 
@@ -397,7 +343,7 @@ def write_temp(
     data: bytes,
     *,
     after: Revision,
-    like: int | None,
+    like: OldFile | None,
     shown: str,
 ) -> tuple[StagedFile, tuple[str, ...]]:
     """Write the new text beside the target, with the old file's owner and attributes.
@@ -423,13 +369,15 @@ def write_temp(
         os.close(descriptor)
 
 
-def _fill(descriptor: int, data: bytes, after: Revision, like: int | None) -> tuple[str, ...]:
+def _fill(descriptor: int, data: bytes, after: Revision, like: OldFile | None) -> tuple[str, ...]:
     """Write a text and have it on the disk; notes on what of an old file could not be kept."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
-    notes = () if like is None else copy_metadata(like, descriptor)
-    os.fchmod(descriptor, after.mode)
+    if like is None:
+        notes = dress(descriptor, after.mode, after.attributes)
+    else:
+        notes = dress_like(like[0], descriptor, like[1], after)
     os.fsync(descriptor)
     return notes
 

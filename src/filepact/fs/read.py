@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+from filepact.domain.document import Revision
 from filepact.errors import (
     NotAFileError,
     PathBlockedError,
@@ -19,12 +20,14 @@ from filepact.errors import (
     TooLargeError,
     WriteFailedError,
 )
+from filepact.fs.attributes import read_attributes
 from filepact.fs.resolve import HOLD
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from filepact.domain.attributes import Attributes
     from filepact.fs.mounts import RootMounts
     from filepact.fs.resolve import Resolution
 
@@ -90,6 +93,7 @@ class FileContents:
         device: With the inode, the file that was read, whatever its name led to before or since.
         inode: See there.
         links: Names the file has (hard links).
+        attributes: What it has besides; None where that was not asked.
     """
 
     data: bytes
@@ -97,6 +101,12 @@ class FileContents:
     device: int = 0
     inode: int = 0
     links: int = 1
+    attributes: Attributes | None = None
+
+    @property
+    def revision(self) -> Revision:
+        """The state of the file."""
+        return Revision.of(self.data, self.mode, self.attributes)
 
 
 def kind_of(mode: int) -> Literal["file", "directory", "other"]:
@@ -259,7 +269,9 @@ def read_whole(
             and after.st_ctime_ns == before.st_ctime_ns
         ):
             return FileContents(
-                data, stat.S_IMODE(after.st_mode), after.st_dev, after.st_ino, after.st_nlink
+                data,
+                *(stat.S_IMODE(after.st_mode), after.st_dev, after.st_ino, after.st_nlink),
+                read_attributes(descriptor, after),
             )
         before = after
     raise ReadFailedError(

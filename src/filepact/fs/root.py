@@ -13,6 +13,7 @@ import stat
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from filepact.domain.attributes import Attributes
 from filepact.domain.document import LINK, Revision
 from filepact.errors import (
     FilepactError,
@@ -23,6 +24,7 @@ from filepact.errors import (
     WriteFailedError,
 )
 from filepact.fs import atomic, staged
+from filepact.fs.attributes import dress, read_attributes
 from filepact.fs.read import FileContents, write_failed
 from filepact.fs.read_only_root import FOLDER, MOVED, RootReader, root_gone
 from filepact.values import replace
@@ -134,7 +136,7 @@ class Root(RootReader):
         name = path.rpartition("/")[2]
         old = atomic.open_expected(folder, name, expected, path, whole=False)
         try:
-            return atomic.write_unnamed(folder, data, after=after, like=old)
+            return atomic.write_unnamed(folder, data, after=after, like=(old, expected))
         finally:
             os.close(old)
 
@@ -196,7 +198,14 @@ class Root(RootReader):
             yield aside
 
     def replace(
-        self, path: str, data: bytes, *, mode: int, expected: Revision | None, token: str
+        self,
+        path: str,
+        data: bytes,
+        *,
+        mode: int,
+        expected: Revision | None,
+        token: str,
+        attributes: Attributes | None = None,
     ) -> WriteResult:
         """Write one file durably, if it is in an expected state; arguments as for `stage`.
 
@@ -204,7 +213,7 @@ class Root(RootReader):
             StaleFileError: It is in another state, and was left in it.
             WriteFailedError: The system refused; nothing was changed.
         """
-        after = Revision.of(data, mode)
+        after = Revision.of(data, mode, attributes)
         with self._parent(path) as (parent, name):
             return _at_once(parent, _stage(parent, name, data, after, expected, token, path))
 
@@ -215,12 +224,12 @@ class Root(RootReader):
 
     # -- folders --------------------------------------------------------------------------
 
-    def make_directories(self, path: str, mode: int | None = None) -> tuple[str, ...]:
+    def make_directories(self, path: str, state: Revision | None = None) -> tuple[str, ...]:
         """Make a folder and the missing ones above it, durably.
 
         Args:
             path: The folder.
-            mode: Its permission bits, if it is made; None for those of any new folder, as the ones above it have.
+            state: The state that it is made in; None for that of any new folder, as the ones above it have.
 
         Returns:
             The canonical paths of those that were made, outermost first.
@@ -236,7 +245,9 @@ class Root(RootReader):
         made: list[str] = []
         try:
             for number, name in enumerate(names, start=1):
-                here, new = self._make_one(here, name, path, mode if number == len(names) else None)
+                here, new = self._make_one(
+                    here, name, path, state if number == len(names) else None
+                )
                 if new:
                     made.append(prefix + "/".join(names[:number]))
         except WriteFailedError:
@@ -248,7 +259,9 @@ class Root(RootReader):
             os.close(here)
         return tuple(made)
 
-    def _make_one(self, parent: int, name: str, path: str, mode: int | None) -> tuple[int, bool]:
+    def _make_one(
+        self, parent: int, name: str, path: str, state: Revision | None
+    ) -> tuple[int, bool]:
         """Make a folder in another, whose descriptor is closed.
 
         Returns:
@@ -258,16 +271,13 @@ class Root(RootReader):
         below = -1
         try:
             try:
-                # Never open to more than it is going to be.
-                os.mkdir(
-                    name, self.new_folder_mode if mode is None else mode & 0o700, dir_fd=parent
-                )
+                # Never open to more than it is going to be; what is new is as the system makes it.
+                os.mkdir(name, 0o777 if state is None else 0o700, dir_fd=parent)
             except FileExistsError:
                 made = False  # Somebody else made it just now, which is as good, but theirs.
             below = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=parent)
-            if made and mode is not None:
-                # What a folder inherits from the one above it stays.
-                os.fchmod(below, mode & 0o777 | os.fstat(below).st_mode & 0o7000)
+            if made and state is not None:
+                _dress_folder(below, state)
             atomic.sync(parent)
         except OSError as error:
             if below >= 0:
@@ -296,8 +306,11 @@ class Root(RootReader):
             atomic.sync(parent)
         return True
 
-    def set_folder_mode(self, path: str, mode: int) -> None:
-        """Give a folder permission bits; a link in its place is not followed.
+    def set_folder(self, path: str, state: Revision) -> tuple[str, ...]:
+        """Give a folder the mode and the attributes of a state; a link in its place is not followed.
+
+        Returns:
+            Notes on what could not be given.
 
         Raises:
             WriteFailedError: The system refused, or it is no folder.
@@ -308,11 +321,28 @@ class Root(RootReader):
             except OSError as error:
                 raise write_failed(error, path) from None
             try:
-                os.fchmod(folder, mode & 0o777 | os.fstat(folder).st_mode & 0o7000)
+                return _dress_folder(folder, state)
             except OSError as error:
                 raise write_failed(error, path) from None
             finally:
                 os.close(folder)
+
+    def folder_state(self, path: str) -> Revision | None:
+        """The state of a folder; None where none is."""
+        with suppress(OSError, FilepactError), self._parent(path) as (parent, name):
+            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            if not stat.S_ISDIR(status.st_mode):
+                return None
+            attributes = Attributes(status.st_uid, status.st_gid)
+            with suppress(PermissionError):  # of one that may not be looked into
+                folder = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=parent)
+                try:
+                    status = os.fstat(folder)
+                    attributes = read_attributes(folder, status)
+                finally:
+                    os.close(folder)
+            return Revision.folder(stat.S_IMODE(status.st_mode), attributes)
+        return None
 
     # -- what a crash left ----------------------------------------------------------------
 
@@ -409,6 +439,15 @@ class Root(RootReader):
             yield parent
         finally:
             os.close(parent)
+
+
+def _dress_folder(folder: int, state: Revision) -> tuple[str, ...]:
+    mode = state.mode & 0o7777
+    if state.attributes is None:
+        # What a folder inherits from the one above it stays.
+        os.fchmod(folder, mode & 0o777 | os.fstat(folder).st_mode & 0o7000)
+        return ()
+    return dress(folder, mode, state.attributes)
 
 
 class PathInfo(NamedTuple):

@@ -490,7 +490,7 @@ def _written(
         return write_temp(parent, temp, data, after=after, like=None, shown=shown)
     old = open_expected(parent, name, expected, shown, whole=early)
     try:
-        return write_temp(parent, temp, data, after=after, like=old, shown=shown)
+        return write_temp(parent, temp, data, after=after, like=(old, expected), shown=shown)
     finally:
         os.close(old)
 

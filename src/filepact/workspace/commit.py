@@ -213,6 +213,9 @@ class Committer:
         notes += remove_emptied(begun, self._store, self._root_of)
         # Some may have held only what has gone with the others.
         notes += [f"{self._show(path)} stays: it is not empty" for path in folders.settle()]
+        notes += [
+            f"{self._show(path)}: {'; '.join(told)}" for path, told in folders.notes.items() if told
+        ]
         note = "; ".join(filter(None, notes))
         told = self._tell(OperationResult(begun.id, "applied", note))
         if not told:
@@ -577,5 +580,11 @@ def make_again(
         if before is None:
             raise RuntimeError("a change from nothing to nothing")
         return root.remove(path, expected=before, token=token)
-    data = contents[change.after.content]
-    return root.replace(path, data, mode=change.after.compared.mode, expected=before, token=token)
+    after = change.after.compared
+    return root.replace(
+        *(path, contents[after.content]),
+        mode=after.mode,
+        expected=before,
+        token=token,
+        attributes=after.attributes,
+    )

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from filepact.domain.change import FileChange
     from filepact.domain.document import RootId
     from filepact.fs.known_lines import KnownLines
+    from filepact.fs.read import FileContents
     from filepact.fs.root import Root
     from filepact.text.editorconfig import Property
     from filepact.text.glob import Glob
@@ -244,11 +245,22 @@ class _RecentDocuments:
         fits = known is not None and known[0] and held is not None and held.stamp == known[0]
         return known[1] if known is not None and fits else None
 
-    def like(self, path: WorkspacePath, data: bytes, mode: int) -> Document | None:
-        """The file as it was read before, if it is in this state again."""
+    def like(self, path: WorkspacePath, contents: FileContents) -> Document | None:
+        """The file as it was read before, if it has these bytes again."""
         _, before = self._known.get(path, ((), None))
-        same = before is not None and before.revision.mode == mode and before.data == data
-        return before if same else None
+        if before is None or before.data != contents.data:
+            return None
+        was, now = before.revision.attributes, contents.attributes
+        times = was and was.modified, now and now.modified
+        if before.revision.mode == contents.mode and was == now and times[0] == times[1]:
+            return before
+        revision = Revision(before.revision.content, contents.mode, now)
+        again = Document(path, before.data, revision, before.named_encoding)
+        # What was made of the bytes is the same.
+        vars(again).update(
+            {name: made for name, made in vars(before).items() if name not in vars(again)}
+        )
+        return again
 
     def add(self, location: Location, document: Document) -> None:
         """Keep a file that was read just now."""
@@ -420,11 +432,10 @@ class Documents:
             # The rules were asked about this very path: a link that appeared in it since is refused.
             contents = location.root.read(location.place.path, limit=limit, follow=False)
         given = self.given(location.path) if like is None else like.named_encoding
-        before = self._recent.like(location.path, contents.data, contents.mode)
+        before = self._recent.like(location.path, contents)
         if before is not None and before.named_encoding == given:
             return before
-        revision = Revision.of(contents.data, contents.mode)
-        return Document(location.path, contents.data, revision, given)
+        return Document(location.path, contents.data, contents.revision, given)
 
     def load(self, location: Location, *, limit: int = EDIT_LIMIT) -> Document | None:
         """The session's proposal for a file, else the editor's text, else the disk's; None for no file.
@@ -564,7 +575,7 @@ def with_text(document: Document, text: str) -> Document:
     if not edits:
         return document
     data = rewrite(document.source, edits, name=document.path.path)
-    revision = Revision.of(data, document.revision.mode)
+    revision = document.revision.with_bytes(data)
     return Document(document.path, data, revision, document.named_encoding)
 
 

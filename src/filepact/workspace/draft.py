@@ -367,16 +367,14 @@ class Draft:
     def put(self, target: Target, data: bytes, *, mode: int | None = None) -> None:
         """Give a file exactly these bytes, and a mode when one is named."""
         self._known.pop(target.location.path, None)
-        self._put(target, data, mode=mode)
+        there = None if target.document is None else target.document.revision
+        state = there if mode is None else replace(there or Revision.of(b"", mode), mode=mode)
+        self._put(target, data, state=state)
 
     def set_mode(self, target: Target, mode: int) -> None:
         """Give a file other permission bits, with what the draft makes of its bytes."""
-        change = self._changes.get(target.location.shown)
-        if change is not None and change.after is not None:
-            data = self._contents[change.after.content]
-        else:
-            data = existing(target).data
-        self._put(target, data, mode=mode)
+        document = self._written.get(target.location.path) or existing(target)
+        self._put(target, document.data, state=replace(document.revision, mode=mode))
 
     def delete(
         self, target: Target, *, emptied_by: Callable[[str], EditList | EditResult] | None
@@ -435,7 +433,7 @@ class Draft:
         found = None if make is None else self._placed(source, make)
         if found is not None:
             data = rewrite(document.source, found.edits, name=source.location.shown)
-        self._put(target, data, mode=document.revision.mode, source=document)
+        self._put(target, data, state=document.revision, source=document)
         if make is None:
             # Its name says nothing of what it holds.
             self._known[target.location.path] = None if source.moved else source.seen
@@ -462,9 +460,10 @@ class Draft:
         target: Target,
         data: bytes,
         *,
-        mode: int | None = None,
+        state: Revision | None = None,
         source: Document | None = None,
     ) -> None:
+        """Give a file these bytes, with the mode and the attributes of a state, or those that it has."""
         self.deadline.check()
         if len(data) > EDIT_LIMIT and (source is None or source.data != data):
             raise TooLargeError(
@@ -477,8 +476,8 @@ class Draft:
         if before is not None and target.hidden and target.proposal is None:
             # Whether a text is what the file holds already would confirm a guess.
             before = before.aside
-        now = before.compared.mode if before is not None else target.location.root.new_mode
-        after = Revision.of(data, now if mode is None else mode)
+        state = state or before or Revision.of(b"", target.location.root.new_mode)
+        after = state.with_bytes(data)
         path = target.location.path
         written = Document(path, data, after, self._documents.given(path))
         self._judge.check_held(target.location, written, like=document)

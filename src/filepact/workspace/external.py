@@ -500,7 +500,8 @@ class ExternalChanges:
                 self._files.drop(change.path)
                 self._files.doubt(change.path)
             elif old is None or old.revision != change.after:
-                after = change.after if change.after.was_read else None
+                # What the system has refused to set is no change of somebody else's.
+                after = change.after.bare if change.after.was_read else None
                 self._files.put(change.path, FileState(None, after))
 
     def _compare_with_door(self, old: FileState | None, change: FileChange) -> None:

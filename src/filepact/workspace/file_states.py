@@ -108,7 +108,7 @@ def read_state(
         if contents.inode == stamp.inode and root.glance(path.path) == stamp[:4]:
             return FileState(
                 stamp,
-                Revision.of(contents.data, contents.mode),
+                contents.revision,
                 compress(contents.data, _LEVEL),
                 racy=is_racy(stamp, now),
                 secret=secret and holds_private_key(contents.data),

@@ -70,6 +70,15 @@ class FolderSteps:
         }
         self._named = {path for path in self._coming if path in after}
         self._new: list[WorkspacePath] = []
+        # A folder that stays, and is given other rights.
+        self._staying = {
+            path: (side, self._coming.pop(path))
+            for path, side in [*self._going.items()]
+            if path in self._coming
+        }
+        for path in self._staying:
+            del self._going[path]
+        self.notes: dict[WorkspacePath, tuple[str, ...]] = {}
 
     def beside(self, path: WorkspacePath) -> str | None:
         """The folder for the temporary name of a file, where that is not the file's own."""
@@ -86,9 +95,12 @@ class FolderSteps:
         Raises:
             FilepactError: One cannot be made.
         """
-        for path, mode in self._coming.items():
+        for path, (before, _) in self._staying.items():
+            if before.mode & _OPEN != _OPEN:
+                self._give(path, _opened(before))
+        for path, state in self._coming.items():
             if not self._turns(path):
-                self._make(path, mode)
+                self._make(path, state)
 
     def turn(self) -> None:
         """Remove the folders that make way, and make those for which a file has made way.
@@ -128,9 +140,11 @@ class FolderSteps:
             if path in self._named:
                 with suppress(FilepactError):
                     self._root_of(path.root).remove_directory(path.path)
+        for path, (before, _) in self._staying.items():
+            self._give(path, before)
 
     def settle(self) -> tuple[WorkspacePath, ...]:
-        """Remove the folders that go and make no way, and close those that are closed to their owner.
+        """Remove the folders that go and make no way, and give the others what they are to have.
 
         Returns:
             Those that stay, since they hold something by now.
@@ -144,10 +158,15 @@ class FolderSteps:
                 if root.place(path.path).kind != "directory" or root.remove_directory(path.path):
                     continue
             stay.append(path)
+        # Innermost first: whatever is done in a folder is the time of its last change.
         for path in reversed(self._new):
-            if (mode := _bits(self._coming[path])) is not None and mode & _OPEN != _OPEN:
-                with suppress(FilepactError):
-                    self._root_of(path.root).set_folder_mode(path.path, mode)
+            state = self._coming[path]
+            closed = _bits(state) is not None and state is not None and state.mode & _OPEN != _OPEN
+            if state is not None and (closed or state.attributes is not None):
+                self._give(path, state)
+        for path, (_, after) in reversed(self._staying.items()):
+            if after is not None:
+                self._give(path, after)
         return tuple(stay)
 
     def remove_made(self) -> None:
@@ -167,10 +186,23 @@ class FolderSteps:
 
     def _make(self, path: WorkspacePath, state: Revision | None) -> None:
         """Make one folder, in which files can be put for the moment."""
-        mode = _bits(state)
+        made = None if _bits(state) is None or state is None else _opened(state)
         root = self._root_of(path.root)
-        if root.make_directories(path.path, None if mode is None else mode | _OPEN):
+        if root.make_directories(path.path, made):
             self._new.append(path)
+
+    def _give(self, path: WorkspacePath, state: Revision) -> None:
+        """Give a folder a state, as far as the system lets us."""
+        try:
+            notes = self._root_of(path.root).set_folder(path.path, state)
+        except FilepactError as error:
+            notes = (error.message,)
+        self.notes[path] = notes
+
+
+def _opened(state: Revision) -> Revision:
+    """The state of a folder in which its owner can make files."""
+    return Revision(state.content, state.mode | _OPEN, state.attributes)
 
 
 def _bits(state: Revision | None) -> int | None:
@@ -329,10 +361,9 @@ def with_folders(
 def _folder_at(guard: Guard, path: WorkspacePath) -> Revision | None:
     """The state of a folder; None where none is."""
     try:
-        place = guard.root_of(path.root).place(path.path, follow=False)
+        return guard.root_of(path.root).folder_state(path.path)
     except FilepactError:
         return None
-    return Revision.folder(place.mode) if place.kind == "directory" else None
 
 
 def made_folders(

@@ -107,9 +107,8 @@ class ProposalFolders:
         return self._judge.show(WorkspacePath(location.root.path, path))
 
     def state(self, location: Location, folder: str) -> Revision:
-        """A folder in the root of a place, with its permission bits where it is there."""
-        place = location.root.place(folder)
-        return Revision.folder(place.mode) if place.kind == "directory" else FOLDER
+        """A folder in the root of a place, with all that it has where it is there."""
+        return location.root.folder_state(folder) or FOLDER
 
     def make(self, path: str, state: Revision = FOLDER) -> None:
         """Make a folder."""

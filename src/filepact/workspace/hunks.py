@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import Revision
 from filepact.errors import BinaryFileError, InvalidParamsError
 from filepact.text.codec import rewrite, rewrite_whole
 from filepact.text.confusables import encoding_named
@@ -22,7 +21,7 @@ from filepact.workspace.receipt import origins, show_changes
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from filepact.domain.document import Document, WorkspacePath
+    from filepact.domain.document import Document, Revision, WorkspacePath
     from filepact.workspace.documents import DocumentCache
 
 __all__ = ["HunkSelection", "ProposalHunk", "choose_hunks", "replace_texts", "split_proposal"]
@@ -183,7 +182,7 @@ def replace_texts(
             if proposed is None or after is None or after.is_link or after.is_folder:
                 raise InvalidParamsError(f"{change.path}: there is no proposed text to edit")
             data = rewrite_whole(proposed.source, texts[change.path], name=change.path.path)
-            after = Revision.of(data, after.mode)
+            after = after.with_bytes(data)
             contents[after.content] = data
         if change.before != after:
             edited.append(FileChange(change.path, change.before, after))
@@ -194,7 +193,7 @@ def _revised(before: Document, edits: list[Edit], contents: dict[str, bytes]) ->
     if not edits:
         return before.revision
     data = rewrite(before.source, EditList(tuple(edits)), name=before.path.path)
-    revision = Revision.of(data, before.revision.mode)
+    revision = before.revision.with_bytes(data)
     contents[revision.content] = data
     return revision
 

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.deadline import FOREVER, Deadline
-from filepact.domain.document import FOLDER, Document, Revision, WorkspacePath, same_state
+from filepact.domain.document import (
+    FOLDER,
+    Document,
+    Revision,
+    WorkspacePath,
+    same_bytes,
+    same_state,
+)
 from filepact.domain.protected import is_bookkeeping, steers_git
 from filepact.errors import (
     BinaryFileError,
@@ -204,7 +211,7 @@ class Rebase:
                     if inside in going:
                         continue
                     if entry.kind == "folder":
-                        state = Revision.folder(root.place(entry.path, follow=False).mode)
+                        state = root.folder_state(entry.path) or FOLDER
                         more.append(FileChange(inside, state, None))
                         continue
                     found[path] = _stale(
@@ -271,7 +278,8 @@ class Rebase:
                 hint="Put the file back in its place, or leave this change undone.",
             )
         if location.place.kind == "directory":
-            return Document(path, b"", Revision.folder(location.place.mode))
+            state = location.root.folder_state(path.path) or Revision.folder(location.place.mode)
+            return Document(path, b"", state)
         return self._documents.merged(location, limit=LARGEST).shown
 
 
@@ -485,11 +493,15 @@ def _fit_one(
     before = change.before and change.before.compared
     after = change.after and change.after.compared
     at = now.revision if now is not None else None
+    if before and after and at and before.is_folder and after.is_folder and at.is_folder:
+        return None if at == after else (_other_rights(before, after, at), b"")
     if same_state(at, after):
         return None
     # An empty folder comes and goes unseen; that it is empty is seen to before it makes way.
     unseen = {one is None or one.is_folder for one in (at, before)} == {True}
-    if same_state(at, before) or unseen:
+    same = same_state(at, before) or (after is None and same_bytes(at, before))
+    if same or unseen:
+        # What has other rights by now, and goes, comes back with them.
         if after is not None and after.is_folder:
             return after, b""
         return (after, content(after.content) if after is not None else None)
@@ -509,10 +521,18 @@ def _fit_one(
             "the file was changed meanwhile, and removing it would lose that:\n"
             + _difference(content(before.content), now.data, shown),
         )
-    mode = after.mode if after.mode != before.mode else now.revision.mode
     data = _merge(content(before.content), content(after.content), now, shown)
-    result = Revision.of(data, mode)
+    result = _other_rights(before, after, now.revision.with_bytes(data))
     return None if result == at else (result, data)
+
+
+def _other_rights(before: Revision, after: Revision, now: Revision) -> Revision:
+    """What a file or folder is now, with the mode and the attributes that a change is to change."""
+    attributes = now.attributes
+    if attributes is not None and after.attributes is not None:
+        attributes = attributes.changed(before.attributes, after.attributes)
+    mode = after.mode if after.mode != before.mode else now.mode
+    return Revision(now.content, mode, attributes)
 
 
 def _merge(before: bytes, after: bytes, now: Document, shown: str) -> bytes:

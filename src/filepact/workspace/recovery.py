@@ -262,7 +262,10 @@ class Recovery:
         found = {one.token.removeprefix(begins): one for one in left}
         traces = []
         for number, whole in enumerate(operation.changes.compared.changes):
-            change = whole.of_file or FileChange(
+            change = whole.of_file
+            if change is None and whole.before is not None and whole.after is not None:
+                continue  # A folder that stays: nothing lies beside it.
+            change = change or FileChange(
                 whole.path, whole.before and FOLDER, whole.after and FOLDER
             )
             now, beside = self._now(change.path), found.pop(str(number), None)
@@ -329,7 +332,7 @@ class Recovery:
             contents = root.read(path.path, limit=LARGEST)
         except TooLargeError:
             return Revision.unread("larger than any of ours", 0)
-        return Revision.of(contents.data, contents.mode)
+        return contents.revision
 
     # -- what is done about it ----------------------------------------------------------------
 

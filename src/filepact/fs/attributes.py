@@ -1,0 +1,222 @@
+"""Reads what a file or folder has besides its bytes and mode, and gives it to another, never with more rights."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from filepact.domain.attributes import (
+    ACCESS_LIST,
+    DEFAULT_LIST,
+    Attributes,
+    limited,
+    list_closed_to_group,
+    list_with_mode,
+    without_set_id,
+)
+from filepact.values import replace
+
+if TYPE_CHECKING:
+    from filepact.domain.document import Revision
+
+__all__ = ["dress", "dress_like", "read_attributes", "set_time"]
+
+_LARGEST: Final = 1 << 16
+"""Bytes of the extended attributes of one file that are kept."""
+
+_ANY: Final = 1 << 62
+
+_WITHOUT: Final = frozenset({errno.ENOTSUP, errno.ENOSYS, errno.EOPNOTSUPP})
+"""What is answered where there are no such attributes, so that nothing is lost."""
+
+_LISTS: Final = (ACCESS_LIST, DEFAULT_LIST)
+_LEFT_ALONE: Final = ("security.", "user.overlay.", "trusted.overlay.")
+"""Labels of security modules are set by their own policy for new files; a layer makes notes for itself."""
+
+_CAPABILITY: Final = "security.capability"
+
+
+def read_attributes(
+    descriptor: int, status: os.stat_result, *, limit: int = _LARGEST
+) -> Attributes:
+    """What an open file or folder has, as far as this process may see it.
+
+    Args:
+        descriptor: The file; no bytes of it are read.
+        status: What the system says of it.
+        limit: Most bytes of extended attributes; what is over it is named.
+    """
+    names: list[str] = []
+    omitted: list[str] = []
+    if hasattr(os, "listxattr"):
+        try:
+            names = os.listxattr(descriptor)
+        except OSError as error:
+            if error.errno not in _WITHOUT:
+                omitted.append(ACCESS_LIST)  # There may be one.
+    if not names and not omitted:
+        return Attributes(status.st_uid, status.st_gid, modified=status.st_mtime_ns)
+    extended: list[tuple[str, bytes]] = []
+    # Rights come first: what is left out for its size is a note of some program.
+    for name in sorted(filter(_is_kept, names), key=lambda one: (one.startswith("user."), one)):
+        try:
+            value = os.getxattr(descriptor, name)
+        except OSError as error:
+            if error.errno != errno.ENODATA and name == ACCESS_LIST:
+                omitted.append(name)
+            continue
+        if len(value) > limit:
+            omitted.append(name)
+        else:
+            limit -= len(value)
+            kept = list_with_mode(value, 0) if name == ACCESS_LIST else value
+            extended.append((name, kept))
+    return Attributes(
+        *(status.st_uid, status.st_gid, tuple(sorted(extended)), tuple(sorted(omitted))),
+        status.st_mtime_ns,
+    )
+
+
+def _is_kept(name: str) -> bool:
+    return not name.startswith(_LEFT_ALONE) or name == _CAPABILITY
+
+
+def dress_like(old: int, new: int, expected: Revision, after: Revision) -> tuple[str, ...]:
+    """Give a new file what the one has that it replaces, but for what the change is to change.
+
+    Args:
+        old: The file that is going to be replaced.
+        new: The one that replaces it; closed to all others.
+        expected: The state of the old one from which the change was made.
+        after: The state of the new one.
+
+    Returns:
+        Notes on what could not be kept.
+    """
+    status = os.fstat(old)
+    wanted = read_attributes(old, status, limit=_ANY)
+    same = expected.content == after.content
+    if not same:
+        wanted = wanted.of_other_bytes
+    if after.attributes is not None:
+        wanted = wanted.changed(expected.attributes, after.attributes)
+    # A file that gets another text has just been written, also where that is an earlier one.
+    wanted = replace(wanted, modified=status.st_mtime_ns if same else None)
+    notes = dress(new, after.mode, wanted)
+    if status.st_nlink > 1:
+        linked = f"the file had {status.st_nlink} names (hard links); the others keep "
+        notes = (f"{linked}{'what they had' if same else 'the old text'}", *notes)
+    return notes
+
+
+def dress(descriptor: int, mode: int, wanted: Attributes | None) -> tuple[str, ...]:
+    """Give an open file or folder of ours, which nobody else can use yet, a mode and attributes.
+
+    What the system refuses is named, and takes away what it was to limit: nobody gets more rights than the file
+    gave that it stands for.
+
+    Args:
+        descriptor: The file, closed to all others.
+        mode: Its mode, with all bits.
+        wanted: What it is to have; None where nobody knows.
+
+    Returns:
+        Notes on what could not be given.
+    """
+    status = os.fstat(descriptor)
+    folder = stat.S_ISDIR(status.st_mode)
+    if wanted is None:
+        limit = without_set_id(mode, user=False, group=folder, folder=folder)
+        os.fchmod(descriptor, limit)
+        if limit == mode:
+            return ()
+        return ("it does not set user or group ids any more: nobody knows whose they were",)
+    notes = _give_owner(descriptor, status, wanted)
+    now = os.fstat(descriptor)
+    same_user, same_group = now.st_uid == wanted.owner, now.st_gid == wanted.group
+    limit = without_set_id(mode, user=same_user, group=same_group, folder=folder)
+    # Before the list, whose entries say the rest.
+    os.fchmod(descriptor, limit & 0o700)
+    extended = dict(wanted.extended)
+    entries = extended.get(ACCESS_LIST)
+    if entries is not None:
+        entries = entries if same_group else list_closed_to_group(entries, mode)
+        extended[ACCESS_LIST] = list_with_mode(entries, mode)
+    missing = _give_extended(descriptor, extended)
+    if entries is not None and ACCESS_LIST in missing:
+        limit &= limited(mode, entries) | ~0o777
+    elif entries is not None:
+        same_group = True  # The bits of the group are what is left to all that are named.
+    if not same_group or ACCESS_LIST in wanted.omitted:
+        # Who is in this group, or was named in a list that nobody could read, gets what everybody has.
+        limit = limit & ~0o70 | (limit >> 3 & limit & 0o7) << 3
+    os.fchmod(descriptor, limit)
+    now = os.fstat(descriptor)
+    if (found := stat.S_IMODE(now.st_mode)) != mode:
+        notes.append(f"its mode is {found:04o} instead of {mode:04o}")
+    notes += [f"its {_called(name)} could not be set" for name in missing]
+    if wanted.omitted:
+        names = ", ".join(map(_called, wanted.omitted))
+        notes.append(f"not all of its extended attributes could be kept: {names}")
+    if wanted.modified is not None:
+        set_time(descriptor, wanted.modified)
+    return tuple(notes)
+
+
+def set_time(descriptor: int, modified: int) -> None:
+    """Give an open file or folder the time of its last change; nothing depends on it."""
+    with suppress(OSError):
+        os.utime(descriptor, ns=(os.fstat(descriptor).st_atime_ns, modified))
+
+
+def _give_owner(descriptor: int, status: os.stat_result, wanted: Attributes) -> list[str]:
+    if (status.st_uid, status.st_gid) == (wanted.owner, wanted.group):
+        return []
+    # A group that it is in may be given by anybody, an owner by root alone.
+    for owner in dict.fromkeys((wanted.owner, -1)):
+        try:
+            os.fchown(descriptor, owner, wanted.group)
+        except OSError:
+            continue
+        break
+    now = os.fstat(descriptor)
+    told: list[str] = []
+    if now.st_uid != wanted.owner:
+        told.append(f"its owner could not be set ({wanted.owner}, now {now.st_uid})")
+    if now.st_gid != wanted.group:
+        told.append(f"its group could not be set ({wanted.group}, now {now.st_gid})")
+    return told
+
+
+def _give_extended(descriptor: int, will_be: dict[str, bytes]) -> list[str]:
+    """Make the extended attributes those that are wanted; the names of those that could not be set."""
+    if not hasattr(os, "listxattr"):
+        return [*will_be]
+    missing: list[str] = []
+    try:
+        there = {name for name in os.listxattr(descriptor) if _is_kept(name)}
+    except OSError:
+        return [*will_be]
+    # A folder's default list would let people read the new file who could not read the old one.
+    for name in sorted(there - will_be.keys()):
+        try:
+            os.removexattr(descriptor, name)
+        except OSError as error:
+            if error.errno != errno.ENODATA:
+                missing.append(name)
+    for name, value in will_be.items():
+        try:
+            if name not in there or os.getxattr(descriptor, name) != value:
+                os.setxattr(descriptor, name, value)
+        except OSError:
+            missing.append(name)
+    return missing
+
+
+def _called(name: str) -> str:
+    if name in _LISTS:
+        return "access list" if name == ACCESS_LIST else "default access list"
+    return f"extended attribute {name}"
