@@ -93,14 +93,16 @@ class Attributes:
         )
 
     def packed(self) -> bytes:
-        """All but the time, to be stored; equal attributes have equal bytes."""
+        """All of it, to be stored."""
         extended = [[name, b64encode(value).decode()] for name, value in self.extended]
-        return _write([self.owner, self.group, extended, list(self.omitted)]).encode()
+        rest = [extended, [*self.omitted]] if extended or self.omitted else []
+        return _write([self.owner, self.group, self.modified, *rest]).encode()
 
     @classmethod
-    def unpacked(cls, stored: bytes, modified: int | None = None) -> Attributes:
-        """What was stored, with a time."""
-        owner, group, extended, omitted = json.loads(stored)
+    def unpacked(cls, stored: bytes) -> Attributes:
+        """What was stored."""
+        owner, group, modified, *rest = json.loads(stored)
+        extended, omitted = rest or ((), ())
         pairs = tuple((name, b64decode(value)) for name, value in extended)
         return cls(owner, group, pairs, tuple(omitted), modified)
 

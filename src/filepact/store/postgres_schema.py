@@ -431,7 +431,17 @@ CREATE OR REPLACE VIEW operation AS SELECT seq, id, kind, session, tool, summary
     FROM operation_all WHERE workspace = @HERE;
 """.replace("@HERE", _HERE)
 
-MIGRATIONS: Final[tuple[str, ...]] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
+_VERSION_5 = """
+-- What files have besides bytes and mode.
+ALTER TABLE proposal_change_all ADD COLUMN before_attributes bytea, ADD COLUMN after_attributes bytea;
+ALTER TABLE operation_change_all ADD COLUMN before_attributes bytea, ADD COLUMN after_attributes bytea;
+CREATE OR REPLACE VIEW proposal_change AS SELECT owner, position, root, path, before, before_mode, after,
+    after_mode, before_attributes, after_attributes FROM proposal_change_all WHERE workspace = @HERE;
+CREATE OR REPLACE VIEW operation_change AS SELECT owner, position, root, path, before, before_mode, after,
+    after_mode, before_attributes, after_attributes FROM operation_change_all WHERE workspace = @HERE;
+""".replace("@HERE", _HERE)
+
+MIGRATIONS: Final = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5)
 """Step ``n`` (from 1) takes a schema from version ``n - 1`` to ``n``."""
 
 

@@ -20,6 +20,7 @@ from filepact.store.rows import (
     to_path,
     to_row,
 )
+from filepact.store.states import to_states
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -76,7 +77,8 @@ _OPERATIONS: Final = (
 )
 _CHANGES: Final = (
     "INSERT INTO operation_change SELECT * FROM unnest(%s::bigint[], %s::integer[], %s::bigint[],"
-    " %s::bytea[], %s::bigint[], %s::integer[], %s::bigint[], %s::integer[])"
+    " %s::bytea[], %s::bigint[], %s::integer[], %s::bigint[], %s::integer[],"
+    " %s::bytea[], %s::bytea[])"
 )
 _DIRECTORIES: Final = (
     "INSERT INTO operation_directory SELECT * FROM unnest(%s::bigint[], %s::integer[],"
@@ -216,8 +218,7 @@ def _insert(
             changes.append(
                 (
                     *(seq, position, roots[change.path.root], to_path(change.path.path)),
-                    *(before, change.before.mode if change.before else None),
-                    *(after, change.after.mode if change.after else None),
+                    *to_states(change, before, after),
                 )
             )
         for position, (root, path) in enumerate(one.directories):

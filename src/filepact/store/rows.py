@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import Revision, RootId, WorkspacePath
+from filepact.domain.document import RootId, WorkspacePath
 from filepact.domain.operation import Actor, Operation, Proposal, Session
 from filepact.domain.permission_log import LoggedFile, PermissionRecord, RecordKind
 from filepact.errors import InvalidParamsError, NotFoundError
+from filepact.store.states import to_revision, to_states
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -78,7 +79,7 @@ _PROPOSALS = (
 )
 _CHANGES = (
     "SELECT c.owner, r.path, c.path, lower(hex(b.id)), c.before_mode, lower(hex(a.id)),"
-    " c.after_mode FROM {owner}_change c JOIN root r ON r.number = c.root"
+    " c.after_mode, c.before_attributes, c.after_attributes FROM {owner}_change c JOIN root r ON r.number = c.root"
     " LEFT JOIN content b ON b.number = c.before LEFT JOIN content a ON a.number = c.after"
     " WHERE c.owner IN {wanted} ORDER BY c.owner, c.position"
 )
@@ -237,17 +238,13 @@ def insert_changes(
 ) -> None:
     """Insert the changes of a proposal or an operation, with the contents of each."""
     tx.many(
-        "INSERT INTO {owner}_change VALUES (?, ?, ?, ?, ?, ?, ?, ?)".replace("{owner}", owner),
+        "INSERT INTO {owner}_change VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)".replace(
+            "{owner}", owner
+        ),
         [
             (
-                number,
-                position,
-                root_number(tx, change.path.root),
-                to_path(change.path.path),
-                before,
-                change.before.mode if change.before else None,
-                after,
-                change.after.mode if change.after else None,
+                *(number, position, root_number(tx, change.path.root)),
+                *(to_path(change.path.path), *to_states(change, before, after)),
             )
             for position, (change, (before, after)) in enumerate(
                 zip(changes.changes, sides, strict=True)
@@ -375,12 +372,12 @@ def select_session_approvals(tx: Transaction, session: str | None) -> tuple[Sess
 def _changes(tx: Transaction, owner: Owner, numbers: list[int]) -> dict[int, ChangeSet]:
     found: dict[int, list[FileChange]] = {number: [] for number in numbers}
     query = _CHANGES.replace("{owner}", owner)
-    for number, root, path, before, before_mode, after, after_mode in tx.among(query, numbers):
+    for number, root, path, old, mode, new, after_mode, was, is_ in tx.among(query, numbers):
         found[number].append(
             FileChange(
                 WorkspacePath(RootId(from_text(root)), from_text(path)),
-                Revision(before, before_mode) if before_mode is not None else None,
-                Revision(after, after_mode) if after_mode is not None else None,
+                to_revision(old, mode, was),
+                to_revision(new, after_mode, was if is_ == b"" else is_),
             )
         )
     return {number: ChangeSet(tuple(changes)) for number, changes in found.items()}

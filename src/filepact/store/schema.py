@@ -217,6 +217,14 @@ _VERSION_10 = """
 ALTER TABLE operation ADD COLUMN logged INTEGER;
 """
 
+# What files have besides bytes and mode; none where nobody knows, and of older rows.  Empty: as before the change.
+_VERSION_11 = """
+ALTER TABLE proposal_change ADD COLUMN before_attributes BLOB;
+ALTER TABLE proposal_change ADD COLUMN after_attributes BLOB;
+ALTER TABLE operation_change ADD COLUMN before_attributes BLOB;
+ALTER TABLE operation_change ADD COLUMN after_attributes BLOB;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _VERSION_1,
     _VERSION_2,
@@ -228,6 +236,7 @@ MIGRATIONS: tuple[str, ...] = (
     _VERSION_8,
     _VERSION_9,
     _VERSION_10,
+    _VERSION_11,
 )
 """Step ``n`` (from 1) takes a journal from version ``n - 1`` to ``n``."""
 

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 import apsw
 
 from filepact.domain.document import Revision, RootId, SnapshotFile, SnapshotRecord, WorkspacePath
+from filepact.store.states import to_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 __all__ = ["SqliteSnapshots"]
 
-_VERSION: Final = 2
+_VERSION: Final = 3
 _PATIENCE: Final = 2_000  # milliseconds that another process is waited for
 _STAMP: Final = Struct("=QqqqI")
 _TABLES: Final = f"""
@@ -34,11 +35,17 @@ CREATE TABLE file (
     mode INTEGER,
     held INTEGER NOT NULL,
     racy INTEGER NOT NULL,
+    attributes BLOB,
     PRIMARY KEY (root, path)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX file_content ON file (content);
 CREATE TABLE content (id TEXT PRIMARY KEY, packed BLOB NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE facts (number INTEGER PRIMARY KEY, facts TEXT NOT NULL) STRICT;
+PRAGMA user_version = {_VERSION};
+"""
+_WITHOUT_ATTRIBUTES: Final = 2
+_ADDED: Final = f"""
+ALTER TABLE file ADD COLUMN attributes BLOB;
 PRAGMA user_version = {_VERSION};
 """
 
@@ -128,7 +135,10 @@ class SqliteSnapshots:
                 database.pragma("journal_mode", "wal")
                 database.pragma("synchronous", "normal")
                 with database:
-                    if database.pragma("user_version") != _VERSION:
+                    version = database.pragma("user_version")
+                    if version == _WITHOUT_ATTRIBUTES:
+                        database.execute(_ADDED)
+                    elif version != _VERSION:
                         for table in ("file", "content", "facts"):
                             database.execute(f"DROP TABLE IF EXISTS {table}")
                         database.execute(_TABLES)
@@ -160,7 +170,9 @@ def _read(database: apsw.Connection) -> SnapshotRecord | None:
             root: some if isinstance(some, dict) else dict.fromkeys(some, 0)
             for root, some in facts["folders"].items()
         }
-        rows = database.execute("SELECT root, path, stamp, content, mode, held, racy FROM file")
+        rows = database.execute(
+            "SELECT root, path, stamp, content, mode, held, racy, attributes FROM file"
+        )
         return SnapshotRecord(
             *(facts["seq"], facts["inodes"], folders),
             # That of an earlier version does not say.
@@ -173,12 +185,12 @@ def _read(database: apsw.Connection) -> SnapshotRecord | None:
 
 
 def _files(rows: list[tuple[Any, ...]]) -> Iterator[tuple[WorkspacePath, SnapshotFile]]:
-    for root, path, stamp, content, mode, held, racy in rows:
+    for root, path, stamp, content, mode, held, racy, attributes in rows:
         yield (
             WorkspacePath(RootId(_text(root)), _text(path)),
             SnapshotFile(
                 None if stamp is None else _STAMP.unpack(stamp),
-                None if content is None else Revision(content, mode),
+                None if content is None else Revision(content, mode, to_attributes(attributes)),
                 None,
                 held,
                 bool(racy),
@@ -210,8 +222,10 @@ def _write(
             row = (content, file.packed)
             database.execute("INSERT OR IGNORE INTO content VALUES (?, ?)", row)
         stamp = None if file.stamp is None else _STAMP.pack(*file.stamp)
-        state = (*_names(path), stamp, content, mode, file.held, int(file.racy))
-        database.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", state)
+        kept = None if revision is None else revision.attributes
+        attributes = None if kept is None else kept.packed()
+        state = (*_names(path), stamp, content, mode, file.held, int(file.racy), attributes)
+        database.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?, ?)", state)
     database.executemany(
         "DELETE FROM content WHERE id = ?1 AND NOT EXISTS"
         " (SELECT 1 FROM file WHERE content = ?1 AND held)",

@@ -11,6 +11,7 @@ from filepact.store.connection import Database
 from filepact.store.content import ContentStore
 from filepact.store.rows import insert_operation, to_path, to_row, to_text
 from filepact.store.sql import SqlStore
+from filepact.store.states import to_states
 from filepact.values import replace
 
 if TYPE_CHECKING:
@@ -143,10 +144,9 @@ def _begin_one(
     if number is None:
         near = None if base is None or old is None else (base, depth, old)
         number = store.add(tx, after.content, new, near, last_seq=seq)
-    mode = None if before is None else before.mode
     tx.run(
-        "INSERT INTO operation_change VALUES (?, 0, ?, ?, ?, ?, ?, ?)",
-        (seq, found["root"][0], to_path(path.path), base, mode, number, after.mode),
+        "INSERT INTO operation_change VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (seq, found["root"][0], to_path(path.path), *to_states(changes[0], base, number)),
     )
     for one in used:
         tx.run("UPDATE content SET last_seq = ? WHERE number = ?", (seq, one))
