@@ -513,7 +513,9 @@ def test_a_refusal_before_the_exchange_changes_nothing(
         raise OSError(number, "no", str(grounds.outer))
 
     monkeypatch.setattr(os, call, refused)
-    for act in (replace, lambda r: replace(r, "new", None)):
+    acts = [replace, lambda r: replace(r, "new", None)]
+    # The system gives a new file its rights.
+    for act in acts[: 1 if call == "fchmod" else 2]:
         with pytest.raises(WriteFailedError) as caught:
             act(root)
         assert str(grounds.outer) not in caught.value.report()

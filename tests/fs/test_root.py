@@ -39,7 +39,7 @@ def test_a_root_is_named_by_its_true_path(grounds: Grounds, resolver: str) -> No
     with Root.open(grounds.outer / "alias", resolver=resolver) as root:
         assert root.path == os.path.realpath(grounds.root)
         assert root.resolver == resolver
-        assert root.new_mode == 0o666 & ~read_umask()
+        assert root.new_mode("x") == 0o666 & ~read_umask()
         assert root.alive()
     root.close()
 

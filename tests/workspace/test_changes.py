@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import CODES, FilepactError
 from filepact.text.locate import place
+from tests import entries
+from tests.entries import access_list, facts
 from tests.workspace.acting import delete, edit, read, write
 
 if TYPE_CHECKING:
@@ -40,6 +43,33 @@ def test_a_new_file_is_written_and_journalled(
     assert operation.id == receipt.operation
     assert operation.state == "applied"
     assert workspace.diff(operation) == receipt.diff
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="access lists as Linux has them")
+def test_what_is_new_has_the_rights_that_the_system_gives_there(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    shared = root / "shared"
+    shared.mkdir()
+    shared.chmod(0o2775)
+    listed = access_list(("u", 7), ("user", 1234, 7), ("g", 7), ("mask", 7), ("o", 5))
+    os.setxattr(shared, entries.DEFAULT, listed)
+    made = shared / "made by hand"
+    made.mkdir()
+    (made / "k").write_text("new\n")
+    (shared / "x").write_text("new\n")
+    write(workspace, session, "shared/made here/k", "new\n")
+    write(workspace, session, "shared/y", "new\n")
+    wanted, found = (facts(shared / name) for name in ("made by hand", "made here"))
+    assert not_times(found) == not_times(wanted)
+    assert not_times(facts(shared / "y")) == not_times(facts(shared / "x"))
+    assert workspace.undo(session).status == "applied"
+    workspace.redo(session)
+    assert not_times(facts(shared / "y")) == not_times(facts(shared / "x"))
+
+
+def not_times(found: dict[str, Any]) -> dict[str, Any]:
+    return {name: {**said, "written": None} for name, said in found.items()}
 
 
 def test_a_dry_run_shows_the_same_diff_and_changes_nothing(

@@ -220,7 +220,7 @@ _SAFE_OPEN = (
 _BEGINS, _ENDS = ".filepact-", ".tmp"
 
 UNFINISHED: Final = 0o600
-"""The rights of a text that is still being written; it is given its own when all of it is there."""
+"""The rights of a text that replaces another and is still being written; it is given its own when all of it is there."""
 
 OldFile = tuple[int, "Revision"]
 """The descriptor of a file that is going to be replaced, and the state that it is expected to be in."""
@@ -325,7 +325,8 @@ def write_unnamed(
     if not flags:
         return None
     try:
-        descriptor = os.open(".", flags | os.O_RDWR | _SAFE_OPEN, UNFINISHED, dir_fd=parent)
+        rights = _rights_at_first(after, like)
+        descriptor = os.open(".", flags | os.O_RDWR | _SAFE_OPEN, rights, dir_fd=parent)
     except OSError:
         return None
     try:
@@ -353,7 +354,7 @@ def write_temp(
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _SAFE_OPEN
     try:
-        descriptor = os.open(temp, flags, UNFINISHED, dir_fd=parent)
+        descriptor = os.open(temp, flags, _rights_at_first(after, like), dir_fd=parent)
     except OSError as error:
         # A file of that name is not ours to remove: it may hold what a crash left of a save.
         raise write_failed(error, shown) from None
@@ -369,15 +370,22 @@ def write_temp(
         os.close(descriptor)
 
 
+def _rights_at_first(after: Revision, like: OldFile | None) -> int:
+    """The permission bits that a text is made with; of a new one, the system takes off what it does not give."""
+    return after.mode & 0o777 if like is None and after.attributes is None else UNFINISHED
+
+
 def _fill(descriptor: int, data: bytes, after: Revision, like: OldFile | None) -> tuple[str, ...]:
     """Write a text and have it on the disk; notes on what of an old file could not be kept."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
-    if like is None:
+    if like is not None:
+        notes = dress_like(like[0], descriptor, like[1], after)
+    elif after.attributes or stat.S_IMODE(os.fstat(descriptor).st_mode) != after.mode:
         notes = dress(descriptor, after.mode, after.attributes)
     else:
-        notes = dress_like(like[0], descriptor, like[1], after)
+        notes = ()  # To set the bits that it has would change the mask of the list that its folder has given it.
     os.fsync(descriptor)
     return notes
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import struct
 from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
@@ -40,6 +41,7 @@ __all__ = [
     "kind_of",
     "open_named",
     "open_regular",
+    "permissions_given",
     "read_regular",
     "read_umask",
     "read_whole",
@@ -144,6 +146,30 @@ def read_umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
+
+
+_DEFAULT_LIST = "system.posix_acl_default"
+_ENTRY = struct.Struct("<HHI")
+_OWNER, _GROUP, _MASK, _OTHERS = 0x01, 0x04, 0x10, 0x20
+
+
+def permissions_given(folder: int, asked: int, mask: int) -> int:
+    """The permission bits that the system gives a new entry of a folder.
+
+    The default access list of a folder takes the place of the umask (acl(5)).
+
+    Args:
+        folder: Descriptor of the folder; it may be one that only holds it.
+        asked: The bits that a program asks for.
+        mask: The umask.
+    """
+    try:
+        listed = os.getxattr(f"/proc/self/fd/{folder}", _DEFAULT_LIST)[4:]
+    except (OSError, AttributeError):  # There is none, or the system knows none.
+        return asked & ~mask
+    rights: dict[int, int] = {tag: held for tag, held, _ in _ENTRY.iter_unpack(listed)}
+    group = rights.get(_MASK, rights.get(_GROUP, 7))
+    return asked & (rights.get(_OWNER, 7) << 6 | group << 3 | rights.get(_OTHERS, 7))
 
 
 def write_failed(error: OSError, shown: str) -> WriteFailedError:

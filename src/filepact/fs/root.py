@@ -25,7 +25,7 @@ from filepact.errors import (
 )
 from filepact.fs import atomic, staged
 from filepact.fs.attributes import dress, read_attributes
-from filepact.fs.read import FileContents, write_failed
+from filepact.fs.read import FileContents, permissions_given, write_failed
 from filepact.fs.read_only_root import FOLDER, MOVED, RootReader, root_gone
 from filepact.values import replace
 
@@ -45,15 +45,21 @@ _LARGEST_OUTSIDE = 1 << 24
 class Root(RootReader):
     """A directory that is held open, and may be changed."""
 
-    @property
-    def new_mode(self) -> int:
-        """Permission bits of a new file."""
-        return 0o666 & ~self._mask
+    def new_mode(self, path: str) -> int:
+        """The permission bits that the system gives a new file of this name."""
+        return self._given(path, 0o666)
 
-    @property
-    def new_folder_mode(self) -> int:
-        """Permission bits of a new folder."""
-        return 0o777 & ~self._mask
+    def new_folder_mode(self, path: str) -> int:
+        """The permission bits that the system gives a new folder of this name."""
+        return self._given(path, 0o777)
+
+    def _given(self, path: str, asked: int) -> int:
+        # Folders that are missing take over the list of the one that is there.
+        while path:
+            path = path.rpartition("/")[0]
+            with suppress(FilepactError), self._open(path or ".") as folder:
+                return permissions_given(folder, asked, self._mask)
+        return asked & ~self._mask
 
     def lock_key(self, path: str) -> str:
         """What a change of a path locks, whatever stands there, or on the way to it.
@@ -518,7 +524,7 @@ def replace_outside(path: str, data: bytes | None, *, expected: bytes | None, to
             )
         before = None if held is None else Revision.of(held, found.mode)
         if data is not None:
-            mode = found.mode if held is not None else folder.new_mode
+            mode = found.mode if held is not None else folder.new_mode(place)
             folder.replace(place, data, mode=mode, expected=before, token=token).close()
         elif before is not None:
             folder.remove(place, expected=before, token=token).close()

@@ -289,4 +289,5 @@ def _create(draft: Draft, patch: FilePatch, target: Target) -> None:
         draft.notes.append(f"{target.location.shown} existed and was overwritten.")
     draft.write(target, text)
     if patch.new_mode is not None:
-        draft.set_mode(target, _executable(target.location.root.new_mode, like=patch.new_mode))
+        made = target.location.root.new_mode(target.location.place.path)
+        draft.set_mode(target, _executable(made, like=patch.new_mode))

@@ -473,7 +473,7 @@ class Documents:
             return stored
         if stored is None:
             data = encode_new(buffer.text, location.shown, self.given(location.path))
-            revision = Revision.of(data, location.root.new_mode)
+            revision = Revision.of(data, location.root.new_mode(location.place.path))
             return Document(location.path, data, revision, self.given(location.path))
         return with_text(stored, buffer.text)
 

@@ -476,7 +476,8 @@ class Draft:
         if before is not None and target.hidden and target.proposal is None:
             # Whether a text is what the file holds already would confirm a guess.
             before = before.aside
-        state = state or before or Revision.of(b"", target.location.root.new_mode)
+        place = target.location.place.path
+        state = state or before or Revision.of(b"", target.location.root.new_mode(place))
         after = state.with_bytes(data)
         path = target.location.path
         written = Document(path, data, after, self._documents.given(path))

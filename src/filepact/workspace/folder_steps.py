@@ -347,7 +347,7 @@ def with_folders(
     for root, path in made_folders(found.values(), known, was_free):
         where = WorkspacePath(root, path)
         state = _folder_at(guard, where)
-        if state and state.mode & 0o777 != guard.root_of(root).new_folder_mode:
+        if state and state.mode & 0o777 != guard.root_of(root).new_folder_mode(path):
             found.setdefault(where, FileChange(where, None, state))
     found |= {
         path: FileChange(path, Revision.folder(mode), None)
