@@ -12,7 +12,6 @@ from filepact.text import diff as diff_module
 from filepact.text.diff import (
     DiffRange,
     compare_lines,
-    cut_diff,
     quote_name,
     split_hunks,
     takes_back,
@@ -230,19 +229,6 @@ def test_names_are_quoted_as_git_does(name: str, written: str):
 
 def test_a_name_with_blanks_is_closed_by_a_tab():
     assert diff("a\n", "b\n", "x y").startswith("--- a/x y\t\n+++ b/x y\t\n")
-
-
-def test_a_cut_diff_says_what_is_left_out():
-    text = diff(NUMBERS, NUMBERS.replace("15\n", "x" * 200 + "\n"))
-    cut = cut_diff(text, 100)
-    assert cut.startswith("--- a/f\n+++ b/f\n@@ ")
-    assert cut.endswith(" characters) left out\n")
-    kept = cut[: cut.rindex("...")]
-    assert text.startswith(kept)
-    assert f"{len(text) - len(kept)} characters" in cut
-    assert cut_diff(text, 0) == text
-    assert cut_diff(text, len(text)) == text
-    assert len(cut_diff(text, 5)) == 5
 
 
 def test_binary_contents_get_one_line():

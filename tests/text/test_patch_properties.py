@@ -18,7 +18,8 @@ from filepact.errors import (
     PatchContextMismatchError,
 )
 from filepact.text.compare import compare_lines
-from filepact.text.diff import cut_diff, unified
+from filepact.text.diff import unified
+from filepact.text.diff_lines import cut_diff
 from filepact.text.edit import merge
 from filepact.text.patch import apply, created_text, parse
 from filepact.text.patch import reverse as reversed_patch

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = [
     "DiffRange",
     "compare_lines",
-    "cut_diff",
     "pair_lines",
     "quote_name",
     "refine",
@@ -111,19 +110,6 @@ def unified_binary(old_size: int | None, new_size: int | None, name: str) -> str
     return f"Binary file {quote_name(name)} {what}\n"
 
 
-def cut_diff(diff: str, limit: int) -> str:
-    """At most ``limit`` characters of a diff, whole lines, then a line on what is left out.
-
-    A limit of 0 leaves the diff as it is.
-    """
-    if limit <= 0 or len(diff) <= limit:
-        return diff
-    # The line on the rest is longest when everything is left out, so that length is set aside.
-    room = limit - len(_left_out(diff))
-    kept = diff[: diff.rfind("\n", 0, max(room, 0)) + 1]
-    return (kept + _left_out(diff[len(kept) :]))[:limit]
-
-
 def quote_name(name: str) -> str:
     """A name as Git writes it in a diff: in quotes when it holds quotes or control characters.
 
@@ -131,11 +117,6 @@ def quote_name(name: str) -> str:
     """
     quoted = name.translate(_QUOTED)
     return name if quoted == name and not name.endswith(" ") else f'"{quoted}"'
-
-
-def _left_out(rest: str) -> str:
-    lines = rest.count("\n") + (not rest.endswith("\n"))
-    return f"... {lines:,} more lines ({len(rest):,} characters) left out\n"
 
 
 def _records(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A diff as lines that a window can draw: each with its sign, its numbers and the words that differ."""
+"""A diff as lines that a window can draw, each with its sign, its numbers and the words that differ; or cut to what fits."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import re
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.text.diff import pair_lines, refine
+from filepact.text.lines import common_head
 from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = [
     "COMPARED",
@@ -17,6 +18,7 @@ __all__ = [
     "Sign",
     "beside",
     "classify",
+    "cut_diff",
     "diff_lines",
     "first_lines",
     "span_of",
@@ -56,7 +58,7 @@ def split_lines(diff: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", diff)
 
 
-def classify(lines: Sequence[str]) -> Iterator[tuple[Sign, str]]:
+def classify(lines: Iterable[str]) -> Iterator[tuple[Sign, str]]:
     """Each line with what it is.
 
     Inside a hunk its counts decide, because a removed line may look like a header.
@@ -183,3 +185,104 @@ def _pairs(
             removed[at] if at < len(removed) else None,
             added[at] if at < len(added) else None,
         )
+
+
+# -- what fits into an answer ---------------------------------------------------------------------
+
+
+def cut_diff(diff: str, limit: int) -> str:
+    """At most ``limit`` characters of a diff, then a line on what is left out.
+
+    Room goes to what changed: long lines are cut first, changed ones around the change, then context is
+    left out.  A limit of 0 leaves the diff as it is.
+    """
+    if limit <= 0 or len(diff) <= limit:
+        return diff
+    # The line on the rest is longest when everything is left out, so that length is set aside.
+    room = limit - len(_left_out(diff))
+    kept, done = _filled(diff, limit, room)
+    if done == len(diff):
+        return kept
+    kept, done = _filled(diff, limit, room, context=False)
+    return (kept + _left_out(diff[done:]))[:limit]
+
+
+def _left_out(rest: str) -> str:
+    if not rest:
+        return "... the lines around were left out\n"
+    lines = rest.count("\n") + (not rest.endswith("\n"))
+    return f"... {lines:,} more lines ({len(rest):,} characters) left out\n"
+
+
+def _filled(diff: str, limit: int, room: int, *, context: bool = True) -> tuple[str, int]:
+    """As many lines of a diff as there is room for, long ones cut, and where in the diff they end."""
+    kept: list[str] = []
+    used = done = 0
+    for line, size in _shortened(diff, limit):
+        shown = line if context or line[0] != " " else ""
+        used += len(shown)
+        if used > room:
+            break
+        kept.append(shown)
+        done += size
+    return "".join(kept), done
+
+
+def _shortened(diff: str, limit: int) -> Iterator[tuple[str, int]]:
+    """The lines of a diff, each cut to a part of the limit, and how long it was."""
+    most = max(limit // 8, 60)
+    removed: list[list[str]] = []
+    added: list[list[str]] = []
+    held = 0
+    for sign, line in classify(_lines_in(diff)):
+        if sign == "-" and not added:
+            removed.append([line])
+        elif sign == "+":
+            added.append([line])
+        elif sign == "\\" and (removed or added):
+            (added or removed)[-1].append(line)  # It says of this line that it has no end.
+        else:
+            yield from _run(removed, added, most)
+            removed, added, held = [[line]] if sign == "-" else [], [], 0
+            if sign != "-":
+                yield _cut_line(line, 0, max(limit // 40, 40)) if sign == " " else line, len(line)
+                continue
+        held += min(len(line), most)
+        if held > limit:  # No more of them have room.
+            yield from _run(removed, added, most)
+            removed, added, held = [], [], 0
+    yield from _run(removed, added, most)
+
+
+def _lines_in(diff: str) -> Iterator[str]:
+    """As `split_lines`, but each when it is asked for."""
+    at = 0
+    while at < len(diff):
+        end = diff.find("\n", at) + 1 or len(diff)
+        yield diff[at:end]
+        at = end
+
+
+def _run(removed: list[list[str]], added: list[list[str]], most: int) -> Iterator[tuple[str, int]]:
+    """Removed lines and those that took their place, long ones cut around the first difference."""
+    for lines, others in ((removed, added), (added, removed)):
+        for at, (line, *tail) in enumerate(lines):
+            other = others[at][0] if at < len(others) else line[:1]
+            shown = _cut_line(line, common_head(line[1:], other[1:]), most)
+            yield "".join((shown, *tail)), sum(map(len, (line, *tail)))
+
+
+def _cut_line(line: str, focus: int, most: int) -> str:
+    """A line of a hunk; of a long one the part around an offset, with how much is left out at both sides."""
+    text = line[1:].removesuffix("\n")
+    if len(text) <= most + _MARKS:
+        return line
+    start = max(min(focus - most // 4, len(text) - most), 0)
+    rest = len(text) - start - most
+    before = f"[{start:,} characters]..." if start else ""
+    after = f"...[{rest:,} characters]" if rest else ""
+    return f"{line[0]}{before}{text[start : start + most]}{after}\n"
+
+
+_MARKS: Final = 60
+"""Characters that the marks of a cut line take; a line that is longer by no more is not cut."""

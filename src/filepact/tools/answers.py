@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import FilepactError, TimedOutError
-from filepact.text.diff import cut_diff
+from filepact.text.diff_lines import cut_diff
 from filepact.text.page import PAGE, cut_to, size_of
 from filepact.values import dataclass, field, replace
 

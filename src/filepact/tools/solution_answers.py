@@ -15,7 +15,8 @@ from pydantic.alias_generators import to_camel
 from filepact.lsp.diagnostics import Confirmation, ServerState, Severity  # noqa: TC001
 from filepact.lsp.spec import Role  # noqa: TC001
 from filepact.semantic.updates import Kind, LoadedKind, Scope  # noqa: TC001
-from filepact.text.diff import cut_diff, quote_name
+from filepact.text.diff import quote_name
+from filepact.text.diff_lines import cut_diff
 from filepact.values import dataclass, field, fields, is_dataclass
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from filepact.errors import (
 )
 from filepact.semantic.edited_files import carry_out, count_places
 from filepact.semantic.updates import ServerAction, WorkspaceUpdate
-from filepact.text.diff import cut_diff
+from filepact.text.diff_lines import cut_diff
 from filepact.tools.answers import CallResult
 from filepact.tools.engine import (
     DraftResult,

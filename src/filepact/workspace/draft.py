@@ -244,8 +244,7 @@ class Draft:
             if target.hidden:
                 self._hidden.add(target.location.path)
             targets[path] = target
-        names = [target.location.path for target in targets.values()]
-        if len(set(names)) < len(names):
+        if len({one.location.path for one in targets.values()}) < len(targets):
             raise InvalidParamsError(
                 "two of the paths lead to the same file",
                 hint="Name each file once, by one name.",

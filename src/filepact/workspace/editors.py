@@ -15,7 +15,8 @@ from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Document
 from filepact.domain.operation import BY_EDITOR, PAST_THE_DOORS, Actor, Operation, Session
 from filepact.errors import FilepactError, StaleFileError
-from filepact.text.diff import cut_diff, unified
+from filepact.text.diff import unified
+from filepact.text.diff_lines import cut_diff
 from filepact.text.edit import merge
 from filepact.values import dataclass
 from filepact.workspace.buffers import differs_in_form, same_text

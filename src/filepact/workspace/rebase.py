@@ -36,7 +36,8 @@ from filepact.errors import (
 from filepact.fs.atomic import LARGEST
 from filepact.fs.walk import TreeReader
 from filepact.text.codec import rewrite
-from filepact.text.diff import cut_diff, unified
+from filepact.text.diff import unified
+from filepact.text.diff_lines import cut_diff
 from filepact.text.edit import EditList, merge
 from filepact.text.landmarks import lost_place
 from filepact.values import dataclass

@@ -19,7 +19,8 @@ from filepact.errors import (
     StaleFileError,
 )
 from filepact.fs.atomic import LARGEST
-from filepact.text.diff import cut_diff, unified
+from filepact.text.diff import unified
+from filepact.text.diff_lines import cut_diff
 from filepact.text.edit import EditList, merge
 from filepact.text.landmarks import ChangeConflict, lost_place
 from filepact.text.lines import adopt_line_ends, is_open, line_ends, with_line_ends_of

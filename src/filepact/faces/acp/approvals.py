@@ -17,7 +17,8 @@ from filepact.domain.operation import Actor, Approval, moment, who
 from filepact.domain.permission_log import shorten
 from filepact.errors import FilepactError, NotFoundError, ProposalChangedError, UserDeniedError
 from filepact.text.confusables import readable, visible
-from filepact.text.diff import cut_diff, unified
+from filepact.text.diff import unified
+from filepact.text.diff_lines import cut_diff
 from filepact.text.lines import middle_of
 from filepact.values import dataclass, replace
 from filepact.workspace.receipt import ENCODING, Receipt
