@@ -232,6 +232,15 @@ def test_the_files_of_a_folder_that_a_command_moves_are_moved_by_it(agents, agai
     ]
 
 
+def test_what_a_person_renames_while_they_are_asked_is_renamed_by_them(agents):
+    agents.tell("PreToolUse", "Bash", command="make")
+    agents.tell("PermissionRequest", "Bash", command="make")
+    (agents.root / "a.txt").rename(agents.root / "mine.txt")
+    agents.now = agents.write("made.txt", "by the command\n") + TICK + 5_000_000 - 1
+    agents.tell("PostToolUse", "Bash", command="make", more={"duration_ms": 5})
+    assert agents.log() == [("Bash", {"made.txt"}), (BY_NOBODY, {"a.txt", "mine.txt"})]
+
+
 def test_a_command_that_points_a_link_elsewhere_has_made_nothing_of_what_lies_there(tmp_path):
     root = tmp_path / "root"
     for name in ("one", "two"):

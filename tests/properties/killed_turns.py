@@ -6,7 +6,6 @@ What of the agent's is not taken back then is named, or in the journal.  Run as 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -22,9 +21,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tests.faces.command_line import command
 from tests.forked import Command
-from tests.properties.turn_histories import Call, History, Step, event, history, script
-from tests.properties.turn_truth import Truth, tree
-from tests.properties.turns import Figures, Found, Place, Wrong, ready
+from tests.properties.turn_histories import Call, History, Step, event, history
+from tests.properties.turn_player import Place, Player
+from tests.properties.turn_truth import Truth, above, tree
+from tests.properties.turns import Figures, Found, Played, Wrong, main, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,32 +33,36 @@ VICTIMS: Final = ("client", "daemon", "undo", "off", "layers", "guard")
 """Whose process is killed: the hook's, the daemon's, that of undo, of `filepact run` and of a guard."""
 
 
-class _Killed:
+class _Killed(Player):
     """Plays a history to real processes of hooks, and kills some.
 
     Args:
         place: Where.
         truth: What is seen.
+        one: The history.
         victim: Whose process is killed.
         chance: When.
     """
 
-    def __init__(self, place: Place, truth: Truth, victim: str, chance: random.Random) -> None:
-        self.place, self.truth, self.victim, self.chance = place, truth, victim, chance
-        self.number = 0
+    asks = False
+
+    def __init__(
+        self, place: Place, truth: Truth, one: History, victim: str, chance: random.Random
+    ) -> None:
+        super().__init__(place, truth, one)
+        self.victim, self.chance = victim, chance
         self.moments: list[str] = []
 
-    def daemons(self) -> list[int]:
-        locks = (self.place.state / "hooks").glob("*.lock")
-        return [int(one.read_text() or 0) for one in locks]
-
     def kill_daemon(self) -> None:
-        for pid in filter(None, self.daemons()):
+        for lock in (self.place.state / "hooks").glob("*.lock"):
+            pid = int(lock.read_text() or 0)
             with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                _ = pid and os.kill(pid, signal.SIGKILL)
 
-    def tell(self, *facts: Any) -> str:
-        told = json.dumps({**event(*facts), "cwd": str(self.place.root)}).encode()
+    def tell(self, *facts: Any, took: bool = False, inner: bool = False) -> str:
+        told = {**event(*facts), "cwd": str(self.place.root)}
+        told |= {"agent_id": "a1"} if inner else {}
+        assert not took, "nobody is asked here"
         with Command(
             ["hook", "claude", *self.place.common],
             cwd=self.place.root,
@@ -67,7 +71,7 @@ class _Killed:
             stderr=subprocess.PIPE,
         ) as process:
             strikes = self.chance.random() < 0.25
-            process.stdin.write(told)
+            process.stdin.write(json.dumps(told).encode())
             process.stdin.close()
             process.stdin = None
             if strikes and self.victim in ("client", "daemon"):
@@ -81,33 +85,7 @@ class _Killed:
         if self.victim == "daemon" and self.chance.random() < 0.1:
             self.moments.append(f"after {facts[0]}")
             self.kill_daemon()
-        return out.decode()
-
-    def play(self, one: History) -> None:
-        self.tell("SessionStart")
-        self.tell("UserPromptSubmit", "t2")
-        self.moves(one.turn, "between calls")
-        self.tell("Stop", "t2")
-
-    def moves(self, moves: tuple[Step | Call, ...], when: str, *, runs: bool = False) -> None:
-        begun = False
-        for move in moves:
-            if isinstance(move, Call):
-                self.number += 1
-                number = self.number
-                if '"deny"' in self.tell("PreToolUse", "t2", move, number):
-                    continue
-                since = self.truth.counts
-                self.moves(move.steps, f"during {move.tool}", runs=move.tool == "Bash")
-                if move.tool != "Bash" or move.command:
-                    self.tell("PostToolUse", "t2", move, number)
-                if move.tool != "Task":
-                    self.truth.blend(since)
-                continue
-            self.place.shell(move.line)
-            begun = begun or move.who == "agent"
-            who = move.who if move.who == "agent" or not runs else "either"
-            self.truth.see(tree(self.place.root), who, when)
+        return str(out.decode())
 
 
 def _start(words: tuple[str, ...], place: Place) -> Command:
@@ -129,7 +107,7 @@ def _struck(process: Command, chance: random.Random, most: float) -> None:
 def _hooks(
     place: Place, one: History, truth: Truth, victim: str, chance: random.Random
 ) -> tuple[str, list[str]]:
-    told = _Killed(place, truth, victim, chance)
+    told = _Killed(place, truth, one, victim, chance)
     try:
         told.play(one)
     finally:
@@ -152,7 +130,7 @@ def _program(
             if number == at:
                 _struck(process, chance, 0.1)
             place.shell(step.line)
-            truth.see(tree(place.root), "agent", "while it guarded")
+            truth.look(place.root, "agent", "while it guarded")
         if process.returncode is None:
             _struck(process, chance, 0.6)
         with _start(("guard", *place.common), place) as again:
@@ -169,34 +147,47 @@ def _program(
     for step in steps:
         if step.who == "person":
             place.shell(step.line)
-            truth.see(tree(place.root), "either", "while it ran")
+            truth.look(place.root, "either", "while it ran")
     _struck(process, chance, 0.15)
-    for run in json.loads(command("runs", "--json", *place.common).out)["runs"]:
-        said = command("runs", "--commit", run["run"], *place.common)
+    for left in json.loads(command("runs", "--json", *place.common).out)["runs"]:
+        said = command("runs", "--commit", left["run"], *place.common)
         # What the rules want a person for stays, and is said.
         if said.code and "not committed, and kept as" not in said.err:
             raise Found(Wrong(f"{victim}: a run that was killed cannot be committed", said.err))
     # What a program without layers still did after the kill, nobody records but the next look.
-    truth.see(tree(place.root), "agent", "while it ran")
+    truth.look(place.root, "agent", "while it ran")
     return place.session("run-"), ["while it ran"]
 
 
-def play(one: History, folder: Path, victim: str, chance: random.Random) -> Wrong | None:
+def play(one: History, folder: Path, victim: str, chance: random.Random) -> Played:
     """Play a history in an empty folder, kill, take it back, and look."""
     place = Place(folder)
     place.shell("\n".join(f"({line})" for line in one.tree))
-    truth = Truth(tree(place.root))
+    truth = Truth.of(place.root)
     plays = _hooks if victim in ("client", "daemon", "undo") else _program
     try:
         session, moments = plays(place, one, truth, victim, chance)
+        for step in one.later:
+            place.shell(step.line)
+            truth.look(place.root, "person", "afterwards")
+        wrong = _taken_back(place, truth, victim, session, moments, chance)
     except Found as found:
-        return found.wrong
-    for step in one.later:
-        place.shell(step.line)
-        truth.see(tree(place.root), "person", "afterwards")
+        wrong = found.wrong
+    finally:
+        place.close()
+    return Played(truth.acted, wrong)
+
+
+def _taken_back(
+    place: Place,
+    truth: Truth,
+    victim: str,
+    session: str,
+    moments: list[str],
+    chance: random.Random,
+) -> Wrong | None:
     if session == "all":
-        found = json.loads(command("log", "--all", "--json", *place.common).out)["operations"]
-        words: tuple[str, ...] = tuple(each["id"] for each in found)
+        words: tuple[str, ...] = tuple(each["id"] for each in place.log())
     else:
         words = ("--session", session) if session else ()
     if victim == "undo" and words:
@@ -210,10 +201,9 @@ def play(one: History, folder: Path, victim: str, chance: random.Random) -> Wron
 
 def _judged(place: Place, truth: Truth, victim: str, moments: list[str], said: str) -> Wrong | None:
     found = tree(place.root)
-    log = json.loads(command("log", "--all", "--json", *place.common).out)["operations"]
-    recorded = {one["path"] for operation in log for one in operation.get("files", ())}
-    held = {name.rpartition("/")[0] for name in found}
-    for name in sorted(truth.now.keys() | found.keys() | truth.changes.keys()):
+    recorded = {one["path"] for operation in place.log() for one in operation.get("files", ())}
+    held = {at for name in found for at in above(name)}
+    for name in truth.names(found):
         wanted, _ = truth.wanted(name)
         entry = found.get(name)
         if truth.suits(name, entry) or (None in wanted and name in held):
@@ -231,51 +221,22 @@ def _judged(place: Place, truth: Truth, victim: str, moments: list[str], said: s
     return None
 
 
-def tried(seed: int, victim: str, base: str | None = None) -> tuple[History, Wrong | None]:
+def tried(seed: int, victim: str, base: str | None = None) -> tuple[History, Played]:
     """Play the history of a seed, with a kill."""
-    one = replace(history(seed, "hook"), earlier=(), back="--session")
+    one = history(seed, "hook")
+    one = replace(one, earlier=(), back="--session", host=False, killed=False)
     base = None if victim == "layers" else base
     with tempfile.TemporaryDirectory(dir=base, ignore_cleanup_errors=True) as folder:
         try:
             return one, play(one, Path(folder), victim, random.Random(seed))
         except Exception as error:  # noqa: BLE001 - whatever is raised is the finding
-            return one, Wrong(f"{victim}: raised {type(error).__name__}", f"{error!r}")
+            return one, Played(wrong=Wrong(f"{victim}: raised {type(error).__name__}", repr(error)))
 
 
-def run(tries: int, seed: int, victims: Sequence[str]) -> Figures:
-    """Kill some.
-
-    Args:
-        tries: How many.
-        seed: Of the first.
-        victims: Whose processes; one after the other, and again.
-    """
-    figures = Figures()
-    base = ready()
-    for at in range(seed, seed + tries):
-        victim = victims[at % len(victims)]
-        one, wrong = tried(at, victim, base)
-        figures.played[victim] += 1
-        if wrong is None:
-            continue
-        figures.wrong[wrong.kind] += 1
-        if figures.wrong[wrong.kind] == 1:
-            said = f"WRONG: {wrong.kind} (seed {at})\n{wrong.said}\n{script(one)}\n"
-            print(said, flush=True)
-            figures.said += said
-    return figures
-
-
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="tests.properties.killed_turns", description=__doc__)
-    parser.add_argument("--tries", type=int, default=200, help="how many kills")
-    parser.add_argument("--seed", type=int, default=0, help="the first of the seeds")
-    parser.add_argument("--victim", choices=VICTIMS, action="append", help="only these")
-    given = parser.parse_args(arguments)
-    figures = run(given.tries, given.seed, given.victim or VICTIMS)
-    print(figures)
-    return 1 if figures.wrong else 0
+def through_kills(tries: int, seed: int, victims: Sequence[str], *, show: int = 1) -> Figures:
+    """Kill some."""
+    return run(tries, seed, victims, tried, show=show)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main("tests.properties.killed_turns", __doc__, VICTIMS, VICTIMS, through_kills))

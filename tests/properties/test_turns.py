@@ -19,12 +19,12 @@ pytestmark = [
 
 @pytest.mark.parametrize(("door", "tries"), [("hook", 30), ("off", 2), ("guard", 2), ("layers", 2)])
 def test_only_the_agents_changes_go_back(door: turns.Door, tries: int) -> None:
-    count = turns.run(tries, seed=1, doors=[door])
+    count = turns.through_doors(tries, 1, [door])
     assert not count.wrong, count.said
     assert count.acted > tries // 2
 
 
 @pytest.mark.parametrize("victim", killed_turns.VICTIMS)
 def test_a_kill_at_any_moment_loses_nothing_of_a_person(victim: str) -> None:
-    count = killed_turns.run(1, seed=1, victims=[victim])
+    count = killed_turns.through_kills(1, 1, [victim])
     assert not count.wrong, count.said

@@ -16,10 +16,10 @@ Door = Literal["hook", "layers", "off", "guard"]
 
 @dataclass(frozen=True)
 class Step:
-    """A line of shell that somebody runs in the root."""
+    """A line of shell that somebody runs in the root; of ``late`` the next one of what goes on in the background."""
 
-    who: Literal["agent", "person"]
-    line: str
+    who: Literal["agent", "person", "late"]
+    line: str = ""
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,23 @@ class Call:
         tool: Its name in Claude Code.
         steps: What happens, in order; what a person does before its first own step they do while they are asked.
         named: The file that it names, if it names one.
+        behind: Lines that a command leaves in the background, each waiting until something else has happened.
     """
 
     tool: str
     steps: tuple[Step | Call, ...] = ()
     named: str = ""
+    behind: tuple[str, ...] = ()
 
     @property
     def command(self) -> str:
-        return "\n".join(
-            one.line for one in self.steps if isinstance(one, Step) and one.who == "agent"
-        )
+        lines = [one.line for one in self.steps if isinstance(one, Step) and one.who == "agent"]
+        return "\n".join([*lines, *(f"(sleep 9; {line}) &" for line in self.behind)])
+
+    @property
+    def own(self) -> bool:
+        """Whether it is a tool of ours."""
+        return self.tool.startswith("mcp__filepact__")
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,8 @@ class History:
         earlier: An earlier turn of the agent, and what the person does after it.
         turn: What is taken back, and what the person does meanwhile.
         later: What the person does afterwards.
+        host: Whether the processes above the hooks are known.
+        killed: Whether the agent is killed in its last call, so that neither that nor the turn ends.
     """
 
     door: Door
@@ -62,6 +70,8 @@ class History:
     earlier: tuple[Step | Call, ...]
     turn: tuple[Step | Call, ...]
     later: tuple[Step, ...]
+    host: bool = False
+    killed: bool = False
 
 
 # -- what there is -------------------------------------------------------------------------
@@ -96,6 +106,9 @@ _TREES = (
     "mkdir -p node_modules/p; echo old > node_modules/p/i.js",
     "mkdir sub; cd sub; git init -q --template= .; echo s > s; git add s; git commit -qm s; cd ..",
     "mkdir mine; echo 1 > mine/1; echo 2 > mine/2",
+    "echo '*.tmp' > ../ignored; git config core.excludesFile ../ignored; echo old > old.tmp",
+    "mkdir -p .git/info; echo 'out/' > .git/info/exclude; mkdir -p out; echo mine > out/mine1",
+    "mkdir -p dist; echo 'made by hand' > dist/page",
 )
 
 # -- what the agent's programs do ----------------------------------------------------------
@@ -159,6 +172,22 @@ _PROGRAMS = (
     "rm -rf sub",
     "rm -rf sub/.git",
     "mkdir {n}; cd {n}; git init -q --template= .; echo r > r; git add r; git commit -qm r; cd ..",
+    "cd {d}; git init -q --template= .; git add -A; git commit -qm r; cd ..",
+    "mv sub {n}",
+    "cp -a sub {n}",
+    "git clone -q sub {n}",
+    "git init -q --template= .; git add -A; git commit -qm begun",
+    "rm -rf .git",
+    "mv {d} {D}",
+    "chmod 400 {a} {b}",
+    "chmod -R u+x {d}",
+    "rm -f l1; ln -s {d} l1; echo through > l1/g0",
+    "ln -sfn {n} l2; echo through > l2",
+    "echo '{d}/' > .ignore; echo new > {d}/new",
+    "rm -f .ignore; echo new > out/y",
+    "rm -f .ignore .gitignore; echo x > a.log",
+    "mkdir -p build; echo made > build/{n}; rm -f build/rules.mk",
+    "rm -rf dist; mkdir dist; echo made > dist/{n}",
     "head -c 1100000 /dev/zero > {a}",
     "head -c 1100000 /dev/zero > {n}; rm {n}",
 )
@@ -175,6 +204,17 @@ _IN_GIT = (
     "git mv {a} {n}",
     "git rm -q --cached {a}",
     "git add -f a.log",
+    "mkdir -p .git/info; echo '*.log' >> .git/info/exclude; echo x > {n}.log",
+    "rm -f .git/info/exclude; echo x > out/x",
+    "echo '{d}/' > ../ignored; git config core.excludesFile ../ignored; echo x > {d}/{n}",
+    "git config --unset core.excludesFile; echo x > {n}.tmp",
+    "git worktree add -q {n}",
+    "git -c protocol.file.allow=always submodule -q add ./sub {n}",
+    (
+        "git add -f out a.log; git commit -qm all; git rm -qr --cached out a.log; git commit -qm less; "
+        "git checkout -q HEAD~; git checkout -q -"
+    ),
+    "git stash -q -a",
 )
 _READING = (
     *("Read", "Grep", "Glob", "AskUserQuestion", "ExitPlanMode", "WebFetch", "WebSearch"),
@@ -194,7 +234,14 @@ _SAVES = (
     "chmod 600 {m}",
     "echo {k} > out/mine1",
     "echo {k} > mine.log",
+    "echo {k} > build/mine{k}",
+    "echo {k} > sub/mine{k}",
+    "echo {k} > mine.tmp",
+    "rm -f l1; ln -s d1 l1",
+    "mv {m} {m}.moved",
+    "chmod +x {m}",
 )
+_FORMATTED = "[ ! -f {a} ] || sed -i 's/ of / OF /' {a}"
 _SHARED = "[ ! -f {a} ] || echo 'person {k}' >> {a}"
 
 
@@ -205,6 +252,7 @@ class _Maker:
         self.chance = random.Random(seed)
         self.made = 0
         self.git = False
+        self.host = False
 
     def number(self) -> int:
         self.made += 1
@@ -215,7 +263,13 @@ class _Maker:
         a, b = self.chance.sample(FILES, 2)
         folder = f"d{self.chance.randrange(2)}"
         line = self.chance.choice(some).format(
-            a=a, b=b, d=folder, n=f"n{self.number()}", A=a.upper() if "/" not in a else a + "X"
+            *(),
+            a=a,
+            b=b,
+            d=folder,
+            D=folder.upper(),
+            n=f"n{self.number()}",
+            A=a.upper() if "/" not in a else a + "X",
         )
         return Step("agent", line)
 
@@ -233,7 +287,18 @@ class _Maker:
         steps: list[Step | Call] = [*self.saves(0.15)]
         for _ in range(self.chance.randrange(1, 4)):
             steps += [self.program(), *self.saves(0.1)]
-        return Call("Bash", tuple(steps))
+        behind: list[str] = []
+        for _ in range(
+            self.chance.randrange(1, 4) if self.host and self.chance.random() < 0.4 else 0
+        ):
+            name = self.chance.choice((*FILES, f"n{self.number()}", f"d0/n{self.made}"))
+            behind.append(f"echo late {self.number()} >> {name}")
+        return Call("Bash", tuple(steps), behind=tuple(behind))
+
+    def own(self) -> Call:
+        name = self.chance.choice((*FILES, f"n{self.number()}", f"w{self.made}/deep/x", "mine0"))
+        step = Step("agent", f"written by ours {self.number()}")
+        return Call("mcp__filepact__write_file", (*self.saves(0.1), step, *self.saves(0.1)), name)
 
     def write(self) -> Call:
         name = self.chance.choice((*FILES, f"n{self.number()}", f"w{self.made}/deep/x", "a.log"))
@@ -242,14 +307,18 @@ class _Maker:
             lines[1] = f"mkdir -p {name.rpartition('/')[0]}; {lines[1]}"
         at = self.chance.randrange(2)
         steps = (*self.saves(0.2), Step("agent", lines[at]), *self.saves(0.2))
+        if self.chance.random() < 0.1:
+            steps = (*steps, Step("agent", _FORMATTED.format(a=name)))
         return Call(("Edit", "Write")[at], steps, name)
 
     def call(self, *, within: bool = True) -> Call:
         which = self.chance.random()
         if which < 0.45:
             return self.command()
-        if which < 0.7:
+        if which < 0.63:
             return self.write()
+        if which < 0.7:
+            return self.own()
         if which < 0.8 and within:
             inner: list[Step | Call] = []
             for _ in range(self.chance.randrange(3)):
@@ -260,13 +329,19 @@ class _Maker:
     def turn(self) -> tuple[Step | Call, ...]:
         made: list[Step | Call] = [*self.saves()]
         for _ in range(self.chance.randrange(1, 4)):
-            made += [self.call(), *self.saves()]
+            call = self.call()
+            made += [call, *self.saves()]
+            if call.named and self.chance.random() < 0.1:
+                made.append(Step("person", _FORMATTED.format(a=call.named)))
+            if self.host and self.chance.random() < 0.6:
+                made.append(Step("late"))
         return tuple(made)
 
     def history(self, door: Door) -> History:
         tree = [*_BASE, *self.chance.sample(_TREES, self.chance.randrange(7))]
         # Behind layers no program writes to what belongs to Git.
         self.git = door != "layers" and self.chance.random() < 0.6
+        self.host = door == "hook" and self.chance.random() < 0.3
         if self.git:
             tree.insert(self.chance.randrange(len(_BASE), len(tree) + 1), _GIT)
         back = "--session" if door != "hook" or self.chance.random() < 0.3 else "--turn"
@@ -275,7 +350,12 @@ class _Maker:
             turn = self.turn()
         else:
             earlier, turn = (), (*self.saves(), self.command(), *self.saves())
-        return History(door, back, tuple(tree), earlier, turn, self.saves(0.4))
+        killed = self.host and self.chance.random() < 0.3
+        return History(
+            *(door, back, tuple(tree), earlier, turn, self.saves(0.4)),
+            host=self.host,
+            killed=killed,
+        )
 
 
 def history(seed: int, door: Door) -> History:
@@ -294,6 +374,9 @@ def _fewer(moves: tuple[Step | Call, ...]) -> Iterator[tuple[Step | Call, ...]]:
         if isinstance(move, Call):
             for less in _fewer(move.steps):
                 yield (*before, replace(move, steps=less), *after)
+            for out in range(len(move.behind)):
+                less_behind = move.behind[:out] + move.behind[out + 1 :]
+                yield (*before, replace(move, behind=less_behind), *after)
         elif "; " in move.line and not move.line.startswith(("for", "[")):
             parts = move.line.split("; ")
             for out in range(len(parts)):
@@ -307,6 +390,8 @@ def smaller(one: History) -> Iterator[History]:
         yield replace(one, turn=turn)
     for earlier in _fewer(one.earlier):
         yield replace(one, earlier=earlier)
+    if one.killed:
+        yield replace(one, killed=False)
     for at in range(len(one.later)):
         yield replace(one, later=one.later[:at] + one.later[at + 1 :])
     for at in range(len(one.tree)):
@@ -372,6 +457,10 @@ def script(one: History) -> str:
                 lines.append(f"# what runs under {one.door}:")
                 play(move.steps, turn)
 
+    if one.killed:
+        lines.append(
+            "# The agent is killed in its last call: that is not told as over, nor the turn."
+        )
     for turn, moves in (("t1", one.earlier), ("t2", one.turn)):
         if moves and one.door == "hook":
             say(event("UserPromptSubmit", turn))

@@ -6,7 +6,10 @@ import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Entry = tuple[Any, ...]
 """What stands under a name: its kind; mode, and bytes of a file; the target of a link."""
@@ -15,8 +18,13 @@ LARGE = 1 << 20
 """Bytes of a file that is not kept when it is changed or removed."""
 
 
-def tree(root: Path) -> dict[str, Entry]:
-    """All entries by name, but for what belongs to Git."""
+def tree(root: Path, linked: set[str] | None = None) -> dict[str, Entry]:
+    """All entries by name, but for what belongs to Git.
+
+    Args:
+        root: The folder.
+        linked: Takes the names of files that have another one (hard links).
+    """
     found: dict[str, Entry] = {}
     left = [""]
     while left:
@@ -34,6 +42,8 @@ def tree(root: Path) -> dict[str, Entry]:
                 left.append(f"{name}/")
             elif one.is_file():
                 found[name] = ("file", mode, Path(one.path).read_bytes())
+                if linked is not None and status.st_nlink > 1:
+                    linked.add(name)
             else:
                 found[name] = ("special", mode)
     return found
@@ -41,21 +51,42 @@ def tree(root: Path) -> dict[str, Entry]:
 
 @dataclass
 class Truth:
-    """Who changed which entry to what, as it was seen at each step; what is documented as not seen."""
+    """Who changed which entry to what, as it was seen at each step; what is documented as not seen.
+
+    Attributes:
+        now: What stands there.
+        linked: Files that had another name (hard links) at some time.
+    """
 
     now: dict[str, Entry]
     unseen: list[str] = field(default_factory=list)
     changes: dict[str, list[tuple[str, Entry | None, Entry | None, str]]] = field(
         default_factory=dict
     )
+    linked: set[str] = field(default_factory=set)
 
-    def see(self, found: dict[str, Entry], who: str, when: str) -> None:
+    @classmethod
+    def of(cls, root: Path) -> Truth:
+        linked: set[str] = set()
+        return cls(tree(root, linked), linked=linked)
+
+    def look(self, root: Path, who: str, when: str, whose: dict[str, str] | None = None) -> None:
+        """See what is different.
+
+        Args:
+            root: The folder.
+            who: Who has changed it.
+            when: For a message.
+            whose: Who has changed some names, if somebody else.
+        """
+        found = tree(root, self.linked)
         for name in self.now.keys() | found.keys():
             before, after = self.now.get(name), found.get(name)
             if before != after:
                 # When something went, no disk tells.
-                whose = "either" if after is None and when.startswith("asked") else who
-                self.changes.setdefault(name, []).append((whose, before, after, when))
+                by = "either" if after is None and when.startswith("asked") else who
+                by = (whose or {}).get(name, by)
+                self.changes.setdefault(name, []).append((by, before, after, when))
         self.now = found
 
     def blend(self, since: dict[str, int]) -> None:
@@ -77,6 +108,10 @@ class Truth:
     def acted(self) -> bool:
         return any(one[0] == "agent" for some in self.changes.values() for one in some)
 
+    def names(self, found: dict[str, Entry]) -> list[str]:
+        """Every name that something stood under."""
+        return sorted(self.now.keys() | found.keys() | self.changes.keys())
+
     def wanted(self, name: str) -> tuple[list[Entry | None], bool]:
         """What may stand under a name when the agent's changes are gone; whether both have changed it."""
         changes = self.changes.get(name, [])
@@ -95,32 +130,78 @@ class Truth:
         last = len(who) - 1 - who[::-1].index("agent")
         if changes[last][2] == back and "person" not in who[first:last]:
             return [now], True  # The agent has taken its own back.
-        added = b"".join(
-            after[2][len(before[2]) :]
-            for one, before, after, _ in changes[first:]
-            if one == "person" and before and after and (before[0], after[0]) == ("file", "file")
-        )
-        merged = (*back[:2], back[2] + added) if added and back and back[0] == "file" else back
         # Where the person's came last, and in its place, it may stay; that has to be said.
-        return [merged], True
+        return [back], True
+
+    def in_the_way(self, name: str) -> bool:
+        """Whether a person has put something below a name that has to become something else than a folder."""
+        wanted, _ = self.wanted(name)
+        return not any(one and one[0] == "folder" for one in wanted) and any(
+            below.startswith(f"{name}/") and below in self.now and changes[-1][0] != "agent"
+            for below, changes in self.changes.items()
+        )
 
     def suits(self, name: str, entry: Entry | None) -> bool:
         """Whether an entry may stand under a name when the agent's changes are gone."""
         wanted, both = self.wanted(name)
-        if entry in wanted:
-            return True
         changes = self.changes.get(name, [])
-        if (
-            not both
-            or not entry
-            or entry[0] != "file"
-            or "either" not in {one[0] for one in changes}
-        ):
+        if entry in wanted and not (both and entry and entry[0] == "file" and self._added(name)):
+            return True
+        if name in self.linked and (entry is None or entry in {s for c in changes for s in c[1:3]}):
+            return True  # What a call did to a file by another name is nobody's.
+        if not both or not entry or entry[0] != "file":
             return False
-        # Of what went in between nobody knows whose it was; what was surely the person's stays.
-        own = [
-            after[2].removeprefix(before[2])
-            for who, before, after, _ in changes
-            if who == "person" and before and after and before[0] == after[0] == "file"
-        ]
-        return bool(own) and all(one in entry[2] for one in own)
+        if "either" in {one[0] for one in changes}:
+            # Of what went in between nobody knows whose it was; what was surely the person's stays.
+            found, agents = {*_lines(entry)}, self._lines_of("agent", name)
+            others = self._lines_of("person", name) | self._lines_of("either", name)
+            before = {*_lines(changes[0][1])}
+            own = self._added(name) <= found and not (agents - others - before) & found
+            return (own and found <= before | others) or (
+                self._added(name) <= found and entry in wanted
+            )
+        return self._is_merged(name, entry)
+
+    def _added(self, name: str) -> set[bytes]:
+        """The lines of a file that are surely the person's, and still there."""
+        return self._lines_of("person", name) & {*_lines(self.now.get(name))}
+
+    def _lines_of(self, who: str, name: str) -> set[bytes]:
+        """The lines that somebody has added to a file."""
+        return {
+            line
+            for by, before, after, _ in self.changes.get(name, ())
+            if by == who
+            for line in {*_lines(after)} - {*_lines(before)}
+        }
+
+    def _is_merged(self, name: str, entry: Entry) -> bool:
+        """Whether the person's lines are there, and the agent's are not, but those that it removed."""
+        changes = self.changes[name]
+        first = [one[0] for one in changes].index("agent")
+        back, found = {*_lines(changes[first][1])}, {*_lines(entry)}
+        plus: dict[str, set[bytes]] = {"agent": set(), "person": set()}
+        minus: dict[str, set[bytes]] = {"agent": set(), "person": set()}
+        modes = {one[1] for one in (changes[first][1], self.now.get(name)) if one}
+        for who, before, after, _ in changes[first:]:
+            plus[who] |= {*_lines(after)} - {*_lines(before)}
+            minus[who] |= {*_lines(before)} - {*_lines(after)}
+        agents = plus["agent"] - plus["person"] - back
+        return (
+            self._added(name) <= found
+            and not agents & found
+            and (back & minus["agent"]) - minus["person"] <= found
+            and found <= back | plus["person"]
+            and entry[1] in modes
+        )
+
+
+def _lines(entry: Entry | None) -> list[bytes]:
+    return entry[2].splitlines() if entry and entry[0] == "file" else []
+
+
+def above(name: str) -> Iterator[str]:
+    """The folders that a name lies in, the nearest first."""
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name

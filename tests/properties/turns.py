@@ -7,7 +7,6 @@ wrong is made smaller, and printed as a shell script that plays it again.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -18,10 +17,8 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from filepact.faces.hooks.service import HookDaemon
-from tests.faces.command_line import command
 from tests.forked import Command
 from tests.properties.turn_histories import (
     GIT,
@@ -29,15 +26,15 @@ from tests.properties.turn_histories import (
     Door,
     History,
     Step,
-    event,
     history,
     script,
     smaller,
 )
-from tests.properties.turn_truth import LARGE, Entry, Truth, tree
+from tests.properties.turn_player import DaemonPlayer, Place
+from tests.properties.turn_truth import LARGE, Entry, Truth, above, tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 
 @dataclass(frozen=True)
@@ -53,130 +50,10 @@ class Wrong:
     said: str
 
 
-class Place:
-    """A root and a state folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.root, self.state = folder / "root", folder / "state"
-        self.root.mkdir(parents=True)
-        self.config = folder / "settings.toml"
-        self.config.write_text("[recording]\nquiet = 0.05\nlongest = 1\n")
-        self.common = (
-            "--root",
-            str(self.root),
-            "--state",
-            str(self.state),
-            "--config",
-            str(self.config),
-        )
-
-    def shell(self, line: str, root: Path | None = None) -> None:
-        subprocess.run(
-            ["sh", "-c", line],
-            cwd=root or self.root,
-            check=False,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def undo(self, *words: str) -> tuple[int, str]:
-        said = command("undo", "--unattended", *words, *self.common)
-        return said.code, said.out + said.err
-
-    def session(self, begins: str) -> str:
-        found = json.loads(command("log", "--all", "--json", *self.common).out)["operations"]
-        return next((one["session"] for one in found if one["session"].startswith(begins)), "")
-
-
-SLACK = 1_000_000_000
-"""Nanoseconds before a command began in which a change may be its own, since no clock is exact."""
-
-
-def _later_than_all(root: Path) -> int:
-    """Wait until the clock of the disk is past all that stands in the root; that time."""
-    newest = max(root.lstat().st_ctime_ns, *(path.lstat().st_ctime_ns for path in root.rglob("*")))
-    clock = root.parent / "clock"
-    while True:
-        clock.write_text("")
-        if (now := clock.stat().st_mtime_ns) > newest:
-            return now
-        os.sched_yield()
-
-
-class _Hooks:
-    """Plays a history to hooks."""
-
-    def __init__(self, place: Place, truth: Truth) -> None:
-        self.place, self.truth = place, truth
-        self.ran = 0
-        self.daemon = HookDaemon(
-            (str(place.root),), str(place.state), str(place.config), now=self.now
-        )
-        self.number = 0
-
-    def now(self) -> int:
-        """The time; at the end of a command one at which it has just begun, as far as the daemon may tell."""
-        return self.ran - 1 + SLACK if self.ran else time.time_ns()
-
-    def tell(self, *facts: Any, took: bool = False) -> str:
-        told = {
-            **event(*facts),
-            "cwd": str(self.place.root),
-            **({"duration_ms": 0} if took else {}),
-        }
-        return self.daemon.answer("claude", json.dumps(told).encode()).out
-
-    def play(self, one: History) -> None:
-        self.tell("SessionStart")
-        whole = one.back == "--session"
-        for turn, moves in (("t1", one.earlier), ("t2", one.turn)):
-            if moves:
-                self.tell("UserPromptSubmit", turn)
-                self.moves(
-                    moves, turn, "agent" if whole or turn == "t2" else "other", "between calls"
-                )
-                self.tell("Stop", turn)
-
-    def moves(
-        self,
-        moves: tuple[Step | Call, ...],
-        turn: str,
-        agent: str,
-        when: str,
-        *,
-        runs: bool = False,
-    ) -> None:
-        for move in moves:
-            if isinstance(move, Call):
-                self.number += 1
-                number = self.number
-                if '"deny"' in self.tell("PreToolUse", turn, move, number):
-                    continue
-                since = self.truth.counts
-                self.tell("PermissionRequest", turn, move)
-                self.moves(move.steps, turn, agent, f"during {move.tool}", runs=move.tool == "Bash")
-                if move.tool == "Bash" and not self.ran:
-                    continue  # The person has said no.
-                self.tell("PostToolUse", turn, move, number, took=bool(self.ran))
-                self.ran = 0
-                if move.tool != "Task":
-                    self.truth.blend(since)
-                continue
-            if move.who == "agent" and runs and not self.ran:
-                self.ran = _later_than_all(self.place.root)
-            self.place.shell(move.line)
-            # What a person saves while a command runs is put down to the command.
-            during = runs and bool(self.ran)
-            who = agent if move.who == "agent" else "either" if during else "person"
-            self.truth.see(
-                tree(self.place.root), who, when if during or not runs else f"asked about {when}"
-            )
-
-
 def _play_hook(place: Place, one: History, truth: Truth) -> str:
-    hooks = _Hooks(place, truth)
-    with closing(hooks.daemon):
-        hooks.play(one)
+    player = DaemonPlayer(place, truth, one)
+    with closing(player):
+        player.play()
     return "s"
 
 
@@ -193,7 +70,7 @@ def _persons(place: Place, steps: tuple[Step | Call, ...], truth: Truth, when: s
     for step in steps:
         assert isinstance(step, Step)
         place.shell(step.line)
-        truth.see(tree(place.root), "person", when)
+        truth.look(place.root, "person", when)
 
 
 def _play_run(place: Place, one: History, truth: Truth) -> str:
@@ -248,7 +125,7 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
             if layers:
                 place.shell(step.line, model)
             who = step.who if layers or step.who == "agent" else "either"
-            truth.see(tree(seen), who, "while it ran")
+            truth.look(seen, who, "while it ran")
         said = process.communicate(b"\n")[0].decode(errors="replace")
     if layers and (found := tree(place.root)) != truth.now:
         waits = "waits for you" in said
@@ -284,7 +161,7 @@ def _play_guard(place: Place, one: History, truth: Truth) -> str:
         for step in during:
             assert isinstance(step, Step)
             place.shell(step.line)
-            truth.see(tree(place.root), "agent", "while it guarded")
+            truth.look(place.root, "agent", "while it guarded")
         process.terminate()
         process.communicate()
     _persons(place, after, truth, "after")
@@ -324,7 +201,7 @@ def play(one: History, folder: Path) -> Played:
     """Play a history in an empty folder, take it back, and look."""
     place = Place(folder)
     place.shell("\n".join(f"({line})" for line in one.tree))
-    truth = Truth(tree(place.root))
+    truth = Truth.of(place.root)
     try:
         session = DOORS[one.door](place, one, truth)
         _persons(place, one.later, truth, "afterwards")
@@ -333,18 +210,13 @@ def play(one: History, folder: Path) -> Played:
     except Found as found:
         return Played(truth.acted, found.wrong)
     finally:
-        for name in (place.root, place.state):
-            subprocess.run(
-                ["chmod", "-R", "u+rwX", str(name)], check=False, stderr=subprocess.DEVNULL
-            )
+        place.close()
 
 
 def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong | None:
     if not truth.acted:
         return None
-    held = {
-        above for name, entry in truth.now.items() if entry[0] != "folder" for above in _above(name)
-    }
+    held = _held(truth.now)
     if one.earlier and all(
         _is_left_out(one, name) or _is_unseen(one.door, truth.now.get(name), wanted[0], name, held)
         for name, changes in truth.changes.items()
@@ -360,28 +232,27 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
     else:
         code, said = place.undo(*words)
     found = tree(place.root)
-    names = sorted(truth.now.keys() | found.keys() | truth.changes.keys())
+    names = truth.names(found)
     partly = False
-    contested = [name for name in names if truth.wanted(name)[1]]
+    contested = {name for name in names if truth.wanted(name)[1] or truth.in_the_way(name)}
     if code and found == truth.now and contested and "--partly" in said:
         code, said = place.undo(*words, "--partly")
         partly = True
         found = tree(place.root)
-    held = {
-        above for name, entry in found.items() if entry[0] != "folder" for above in _above(name)
-    }
+    held = _held(found)
     for name in names:
-        wanted, both = truth.wanted(name)
+        wanted, _ = truth.wanted(name)
         entry = found.get(name)
         if truth.suits(name, entry) or (
             None in wanted and name in held and entry and entry[0] == "folder"
         ):
             continue
         told = (code == 1 or partly) and _shown(name) in said
-        if told and (_is_limit(truth, name) or (both and entry == truth.now.get(name))):
+        stays = entry == truth.now.get(name) and any(
+            at in contested and _shown(at) in said for at in (name, *above(name))
+        )
+        if (code == 1 or partly) and ((told and _is_limit(truth, name)) or stays):
             continue
-        if _has_names(one) and entry == truth.now.get(name):
-            continue  # What a call did to a file by another name is nobody's.
         if _is_left_out(one, name) or _is_unseen(one.door, entry, wanted[0], name, held):
             truth.unseen.append(name)
             continue
@@ -399,6 +270,11 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
     return None
 
 
+def _held(found: dict[str, Entry]) -> set[str]:
+    """The folders that hold something else than folders."""
+    return {at for name, entry in found.items() if entry[0] != "folder" for at in above(name)}
+
+
 def _commands(moves: tuple[Step | Call, ...]) -> list[str]:
     calls = [move for move in moves if isinstance(move, Call)]
     return [call.command for call in calls] + [
@@ -406,25 +282,14 @@ def _commands(moves: tuple[Step | Call, ...]) -> list[str]:
     ]
 
 
-def _has_names(one: History) -> bool:
-    """Whether a file has a second name (hard link)."""
-    return any(
-        re.search(r"\bln [^-]", line) for line in (*one.tree, *_commands((*one.earlier, *one.turn)))
-    )
-
-
 def _is_left_out(one: History, name: str) -> bool:
     """Whether the documents say that no look sees a file: what programs make, and what is ignored, unless a call names it."""
     top = name.partition("/")[0]
-    calls = _commands((*one.earlier, *one.turn))
-    if ".ignore" in " ".join(one.tree) and any("git stash" in call for call in calls):
-        return top == "out" or name.endswith(".log")  # which only we leave out, and no words name
-    if top == "build" and one.door == "hook":
-        return not any("rm -r build" in call for call in calls)
     if one.door == "hook" or top == "node_modules":
         return top == "node_modules"
-    hides = any("'d0/' > .gitignore" in line for line in (*one.tree, *calls))
-    return top in ("out", "build") or name.endswith((".log", ".tmp")) or (hides and top == "d0")
+    lines = (*one.tree, *_commands((*one.earlier, *one.turn)))
+    hides = any(f"'{top}/' > " in line for line in lines)
+    return hides or top in ("out", "build", "dist") or name.endswith((".log", ".tmp"))
 
 
 def _is_unseen(
@@ -437,12 +302,6 @@ def _is_unseen(
     if door == "layers" or kinds != {"folder"}:
         return False
     return name not in held if entry and not wanted else True
-
-
-def _above(name: str) -> Iterator[str]:
-    while "/" in name:
-        name = name.rpartition("/")[0]
-        yield name
 
 
 def _is_limit(truth: Truth, name: str) -> bool:
@@ -530,21 +389,34 @@ def ready() -> str | None:
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
-def run(tries: int, seed: int, doors: Sequence[Door], *, show: int = 1) -> Figures:
+def run(
+    tries: int,
+    seed: int,
+    ways: Sequence[str],
+    tried: Callable[[int, str, str | None], tuple[History, Played]],
+    *,
+    show: int = 1,
+    again: Callable[[History, Wrong, str | None], tuple[History, Wrong]] = lambda one, wrong, _: (
+        one,
+        wrong,
+    ),
+) -> Figures:
     """Play histories.
 
     Args:
         tries: How many.
         seed: Of the first.
-        doors: By which; one after the other, and again.
-        show: How many of each kind are made smaller.
+        ways: Doors or victims; one after the other, and again.
+        tried: Plays the one of a seed in one of these ways, in a small folder.
+        show: How many of each kind are shown.
+        again: Makes one smaller.
     """
     figures = Figures()
     base = ready()
     for at in range(seed, seed + tries):
-        one = history(at, doors[at % len(doors)])
-        played = tried(one, base)
-        figures.played[one.door] += 1
+        way = ways[at % len(ways)]
+        one, played = tried(at, way, base)
+        figures.played[way] += 1
         figures.acted += played.acted
         figures.unseen += played.unseen
         wrong = played.wrong
@@ -552,26 +424,41 @@ def run(tries: int, seed: int, doors: Sequence[Door], *, show: int = 1) -> Figur
             continue
         figures.wrong[wrong.kind] += 1
         if figures.wrong[wrong.kind] <= show:
-            one, wrong = smallest(one, wrong, base)
+            one, wrong = again(one, wrong, base)
             said = f"WRONG: {wrong.kind} (seed {at})\n{wrong.said}\n{script(one)}\n"
             print(said, flush=True)
             figures.said += said
     return figures
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="tests.properties.turns", description=__doc__)
+def main(
+    program: str,
+    text: str,
+    ways: Sequence[str],
+    usual: Sequence[str],
+    played: Callable[..., Figures],
+) -> int:
+    """Play as many as the command line says; 1 if something is wrong."""
+    parser = argparse.ArgumentParser(prog=program, description=text)
     parser.add_argument("--tries", type=int, default=200, help="how many histories")
     parser.add_argument("--seed", type=int, default=0, help="the first of the seeds")
-    parser.add_argument("--door", choices=[*DOORS], action="append", help="only by these")
-    parser.add_argument(
-        "--show", type=int, default=1, help="how many of each kind are made smaller"
-    )
-    given = parser.parse_args(arguments)
-    figures = run(given.tries, given.seed, given.door or USUAL, show=given.show)
+    parser.add_argument("--only", choices=ways, action="append", help="only in these ways")
+    parser.add_argument("--show", type=int, default=1, help="how many of each kind are shown")
+    given = parser.parse_args()
+    figures = played(given.tries, given.seed, given.only or usual, show=given.show)
     print(figures)
     return 1 if figures.wrong else 0
 
 
+def through_doors(tries: int, seed: int, doors: Sequence[str], *, show: int = 1) -> Figures:
+    """Play histories by some doors."""
+
+    def of_seed(at: int, door: str, base: str | None) -> tuple[History, Played]:
+        one = history(at, door)  # type: ignore[arg-type]
+        return one, tried(one, base)
+
+    return run(tries, seed, doors, of_seed, show=show, again=smallest)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main("tests.properties.turns", __doc__, [*DOORS], USUAL, through_doors))

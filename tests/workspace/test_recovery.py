@@ -533,11 +533,11 @@ def test_what_the_disk_has_lost_is_written_anew_from_the_journal(
 def test_what_cannot_be_taken_back_after_a_crash_stays_undoable(
     crash: Crash, open_here: Callable[..., Workspace], session: Session, root: Path
 ) -> None:
-    # The change itself made the file write-protected, and its old one is nowhere.
+    # The file is write-protected, as it was before, and its old one is nowhere.
     put(root, "a.txt", b"A\n", 0o444)
     put(root, "b.txt", b"b\n")
     put(root, temporary(1), b"B\n")
-    crash.begin(("a.txt", b"a\n", (b"A\n", 0o444)), ("b.txt", b"b\n", b"B\n"))
+    crash.begin(("a.txt", (b"a\n", 0o444), (b"A\n", 0o444)), ("b.txt", b"b\n", b"B\n"))
     workspace = open_here()
     (settled,) = workspace.recovered
     assert settled.state == "interrupted"

@@ -344,3 +344,24 @@ def test_what_is_lost_keeps_nothing_else_of_a_turn_from_going_back(
         "NO_CHANGE",
         "NOT_FOUND",
     )
+
+
+def test_a_protection_that_came_with_a_turn_goes_back_with_it_and_no_other(
+    workspace: Workspace, root: Path
+) -> None:
+    for name in ("a", "b"):
+        (root / name).write_text("1\n")
+    workspace.external.resnapshot()
+    (root / "a").chmod(0o444)
+    (root / "b").write_text("2\n")
+    workspace.external.detect(ROBOT)
+    workspace.undo_selected(ADA, Selection(turn=NEWEST))
+    assert (root / "a").stat().st_mode & 0o777 == 0o644
+    assert (root / "b").read_text() == "1\n"
+    workspace.redo(ADA)
+    assert (root / "a").stat().st_mode & 0o777 == 0o444
+    assert refused(lambda: edit(workspace, ROBOT, "a", "1", "2")).code == "WRITE_ERROR"
+    (root / "b").chmod(0o444)
+    assert refused(lambda: workspace.undo_selected(ADA, Selection(turn=NEWEST))).code == (
+        "WRITE_ERROR"
+    )

@@ -153,6 +153,11 @@ class Revision:
         return self.mode == LINK
 
     @property
+    def is_protected(self) -> bool:
+        """Whether it is a file that nobody may write to."""
+        return not (self.is_link or self.is_folder or self.mode & 0o222)
+
+    @property
     def is_folder(self) -> bool:
         """Whether it is that of a folder, which holds no bytes; what lies in it has its own."""
         return self.mode & _KIND == _FOLDER_MODE

@@ -58,6 +58,7 @@ __all__ = [
     "remove",
     "replace",
     "resume",
+    "write_protected",
 ]
 
 _NO_EXCHANGE = (
@@ -422,6 +423,15 @@ def create(
     return StagedChange(name, token, shown, ours)
 
 
+def write_protected(shown: str) -> WriteFailedError:
+    """The error that nobody may write to a file."""
+    return WriteFailedError(
+        f"{shown}: the file is write-protected for everybody",
+        hint="Ask the person to remove the protection (chmod u+w) if it may be changed.",
+        path=shown,
+    )
+
+
 def replace(
     parent: int,
     name: str,
@@ -442,12 +452,8 @@ def replace(
         StaleFileError: It is in another state.
         WriteFailedError: The system refused; nothing was changed.
     """
-    if expected.mode != LINK and not expected.mode & 0o222:
-        raise WriteFailedError(
-            f"{shown}: the file is write-protected for everybody",
-            hint="Ask the person to remove the protection (chmod u+w) if it may be changed.",
-            path=shown,
-        )
+    if expected.is_protected and (after.is_protected or after.is_link):
+        raise write_protected(shown)
     ours, notes = _written(
         *(parent, name, data),
         after=after,

@@ -324,6 +324,8 @@ class Committer:
         refused: list[FilepactError] = []
         for number, change in _in_order(begun.changes.changes):
             try:
+                if begun.kind == "change":
+                    _refuse_protected(change)
                 part = self._stage(
                     *(f"{begun.id}-{number}", change, contents),
                     folder=open_folders.get(change.path, -1),
@@ -564,6 +566,14 @@ def tell_end(store: JournalStore, state: StateFolder, end: OperationResult) -> N
     except FilepactError:
         state.give_room()
         store.finish(end.operation, state=end.state, note=note, changes=end.left)
+
+
+def _refuse_protected(change: FileChange) -> None:
+    """Refuse to take away a file's protection, and to write to it: only an undo or a redo of just that may."""
+    if change.before and change.after and change.before.is_protected:
+        from filepact.fs.staged import write_protected  # noqa: PLC0415 - nearly never
+
+        raise write_protected(change.path.path)
 
 
 def make_again(

@@ -380,23 +380,28 @@ class KnownFiles:
         self.newly.clear()
         for root in self._guard.roots:
             _, suspects = self._look(root, lambda: False, keep=True, hidden=True)
-            later = {
-                name
-                for name, stamp in suspects.stamps.items()
-                if not since or self._is_later(WorkspacePath(root.path, name), stamp, since)
-            }
-            # What lies in a folder that was moved has its old times still, also where its place was taken since.
-            moved: set[tuple[int, ...]] = set()
-            for name in later:
-                old, stamp = self._states.get(WorkspacePath(root.path, name)), suspects.stamps[name]
-                if old and old.stamp and (stamp is None or stamp.inode != old.stamp.inode):
-                    moved.add(old.stamp[:3])
+            there = {stamp.inode: stamp for stamp in suspects.stamps.values() if stamp}
+            later: set[str] = set()
+            moved: set[Stamp] = set()
+            for name, stamp in suspects.stamps.items():
+                known = self._states.get(WorkspacePath(root.path, name))
+                old = None if known is None else known.stamp
+                again = there.get(old.inode) if old and stamp is None else None
+                # One that is there by another name, which it got before, went before.
+                went = again is not None and old != again and again.changed <= since
+                path = WorkspacePath(root.path, name)
+                if went or (since and not self._is_later(path, stamp, since)):
+                    continue
+                later.add(name)
+                if old and (stamp is None or stamp.inode != old.inode):
+                    # What lies in a folder that was moved has its old times still.
+                    moved.add(old)
             for name, stamp in suspects.stamps.items():
                 path = WorkspacePath(root.path, name)
                 if name in suspects.newly and stamp is not None:
                     self.put(path, FileState(stamp))
                     self.newly.append((path, stamp))
-                elif name in later or (stamp is not None and stamp[:3] in moved):
+                elif name in later or stamp in moved:
                     yield path, stamp
 
     def _look(

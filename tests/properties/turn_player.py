@@ -1,0 +1,325 @@
+"""Plays a history: the lines of both, and the events that an agent's program tells its hooks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from filepact.app import open_workspace
+from filepact.config.settings import Settings
+from filepact.domain.operation import Actor, Session
+from filepact.errors import FilepactError
+from filepact.faces.hooks.service import HookDaemon
+from tests.faces.command_line import command
+from tests.properties.turn_histories import Call, History, Step, event
+from tests.workspace.acting import write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from filepact.domain.tool_call import HostProcess
+    from filepact.workspace.workspace import Workspace
+    from tests.properties.turn_truth import Truth
+
+SLACK = 1_000_000_000
+"""Nanoseconds before a command began in which a change may be its own, since no clock is exact."""
+
+
+class Shell:
+    """A shell in a folder, which runs lines one after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self._process = subprocess.Popen(
+            ["sh"],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def run(self, line: str) -> None:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(f"({line}\n) < /dev/null > /dev/null\necho @\n".encode())
+        self._process.stdin.flush()
+        assert self._process.stdout.readline() == b"@\n", line
+
+    def close(self) -> None:
+        self._process.communicate()
+
+    @property
+    def process(self) -> HostProcess:
+        return self._process.pid, _started(self._process.pid)
+
+
+def _started(process: int) -> str:
+    with open(f"/proc/{process}/stat") as stream:
+        return stream.read().rpartition(")")[2].split()[19]
+
+
+class Place:
+    """A root and a state folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.state = folder / "root", folder / "state"
+        self.root.mkdir(parents=True)
+        self.config = folder / "settings.toml"
+        self.config.write_text("[recording]\nquiet = 0.05\nlongest = 1\n")
+        self.common = (
+            *("--root", str(self.root), "--state", str(self.state)),
+            *("--config", str(self.config)),
+        )
+        self._shells: dict[Path, Shell] = {}
+
+    def shell(self, line: str, root: Path | None = None) -> None:
+        """Run a line of shell."""
+        folder = root or self.root
+        if folder not in self._shells:
+            self._shells[folder] = Shell(folder)
+        self._shells[folder].run(line)
+
+    def close(self) -> None:
+        for one in self._shells.values():
+            one.close()
+
+    def undo(self, *words: str) -> tuple[int, str]:
+        said = command("undo", "--unattended", *words, *self.common)
+        return said.code, said.out + said.err
+
+    def log(self) -> list[dict[str, Any]]:
+        found = json.loads(command("log", "--all", "--json", *self.common).out)
+        operations: list[dict[str, Any]] = found["operations"]
+        return operations
+
+    def session(self, begins: str) -> str:
+        found = (one["session"] for one in self.log() if one["session"].startswith(begins))
+        return next(found, "")
+
+
+def _later_than_all(root: Path) -> int:
+    """Wait until the clock of the disk is past all that stands in the root; that time."""
+    newest = max(root.lstat().st_ctime_ns, *(path.lstat().st_ctime_ns for path in root.rglob("*")))
+    clock = root.parent / "clock"
+    while True:
+        clock.write_text("")
+        if (now := clock.stat().st_mtime_ns) > newest:
+            return now
+        os.sched_yield()
+
+
+class Player:
+    """Plays a history to hooks; how these are told is for who inherits from it.
+
+    Args:
+        place: Where.
+        truth: What is seen.
+        one: The history.
+
+    Attributes:
+        asks: Whether a person is asked about each call, and its end says how long it has run.
+        ran: When the command that is under way began; 0 while none runs.
+    """
+
+    asks = True
+
+    def __init__(self, place: Place, truth: Truth, one: History) -> None:
+        self.place, self.truth, self.one = place, truth, one
+        self.ran = 0
+        self._number = 0
+
+    def tell(self, *facts: Any, took: bool = False, inner: bool = False) -> str:
+        """Tell of an event; the answer."""
+        raise NotImplementedError
+
+    def play(self) -> None:
+        one = self.one
+        self.tell("SessionStart")
+        whole = one.back == "--session"
+        for turn, moves in (("t1", one.earlier), ("t2", one.turn)):
+            if moves:
+                self.tell("UserPromptSubmit", turn)
+                agent = "agent" if whole or turn == "t2" else "other"
+                last = [at for at, move in enumerate(moves) if isinstance(move, Call)][-1:]
+                if one.killed and turn == "t2" and last:
+                    self.moves(moves[: last[0]], turn, agent, "between calls")
+                    self.call(moves[last[0]], turn, agent, killed=True)  # type: ignore[arg-type]
+                    self.die()
+                    self.moves(moves[last[0] + 1 :], turn, agent, "after the agent's end")
+                    return
+                self.moves(moves, turn, agent, "between calls")
+                self.tell("Stop", turn)
+
+    def moves(
+        self,
+        moves: tuple[Step | Call, ...],
+        turn: str,
+        agent: str,
+        when: str,
+        *,
+        by: Call | None = None,
+    ) -> None:
+        runs = by is not None and by.tool == "Bash"
+        begun = not self.asks
+        for move in moves:
+            if isinstance(move, Call):
+                self.call(move, turn, agent, inner=by is not None)
+            elif move.who == "late":
+                self.late(agent)
+            elif by is not None and by.own and move.who == "agent":
+                self.write(by, move.line, turn)
+                # The server of our tools has a session of its own.
+                who = "person" if self.one.back == "--session" else agent
+                self.truth.look(self.place.root, who, when)
+            else:
+                if move.who == "agent" and runs and not self.ran and self.asks:
+                    self.ran = _later_than_all(self.place.root)
+                begun = begun or bool(self.ran)
+                self.place.shell(move.line)
+                # What a person saves while a command runs is put down to the command.
+                during = runs and begun
+                who = agent if move.who == "agent" else "either" if during else "person"
+                asked = when if during or not runs else f"asked about {when}"
+                self.truth.look(self.place.root, who, asked)
+
+    def call(
+        self, call: Call, turn: str, agent: str, *, inner: bool = False, killed: bool = False
+    ) -> None:
+        self._number += 1
+        number = self._number
+        if '"deny"' in self.tell("PreToolUse", turn, call, number, inner=inner):
+            return
+        since = self.truth.counts
+        if self.asks:
+            self.tell("PermissionRequest", turn, call, inner=inner)
+        self._call = number
+        self.moves(call.steps, turn, agent, f"during {call.tool}", by=call)
+        if killed:
+            self.truth.blend(since)
+            self.ran = 0
+            return
+        if call.tool == "Bash" and not (self.ran if self.asks else call.command):
+            return  # The person has said no.
+        self.behind(call, since)
+        self.tell("PostToolUse", turn, call, number, took=bool(self.ran), inner=inner)
+        self.ran = 0
+        if call.tool != "Task" and not call.own:
+            self.truth.blend(since)
+
+    def write(self, call: Call, text: str, turn: str) -> None:
+        """Have a tool of ours write a file."""
+
+    def behind(self, call: Call, since: dict[str, int]) -> None:
+        """Start what a command leaves in the background."""
+
+    def late(self, agent: str) -> None:
+        """Have something in the background go on."""
+
+    def die(self) -> None:
+        """The agent's program is killed."""
+
+
+class _Behind:
+    """What a command has left in the background.
+
+    Args:
+        call: The command.
+        folder: Where.
+        truth: What is seen.
+        since: How often each file had changed when the call began.
+    """
+
+    def __init__(self, call: Call, folder: Path, truth: Truth, since: dict[str, int]) -> None:
+        self.shell = Shell(folder)
+        self.process = self.shell.process
+        self.lines = list(call.behind)
+        after = truth.counts
+        names = {line.rpartition(">> ")[2] for line in call.behind}
+        # What the call has changed before is not its own any more.
+        self.names = {one for one in names if after.get(one, 0) == since.get(one, 0)}
+        self.since = after
+
+    def blend(self, truth: Truth) -> None:
+        """What a person changed of what it names, nobody can tell from its own."""
+        for name in self.names:
+            changes = truth.changes.get(name, [])
+            at = self.since.get(name, 0)
+            if any(change[0] == "person" for change in changes[at:]):
+                changes[at:] = [("either", *change[1:]) for change in changes[at:]]
+
+
+class DaemonPlayer(Player):
+    """Plays a history to a daemon in this process."""
+
+    def __init__(self, place: Place, truth: Truth, one: History) -> None:
+        super().__init__(place, truth, one)
+        roots = (str(place.root),)
+        self.daemon = HookDaemon(roots, str(place.state), str(place.config), now=self.now)
+        self._host = (os.getpid(), _started(os.getpid()))
+        self._events = 0
+        self._behind: list[_Behind] = []
+        self._workspace: Workspace | None = None
+
+    def close(self) -> None:
+        for one in self._behind:
+            one.shell.close()
+        if self._workspace is not None:
+            self._workspace.close()
+        self.daemon.close()
+
+    def now(self) -> int:
+        """The time; at the end of a command one at which it has just begun, as far as the daemon may tell."""
+        return self.ran - 1 + SLACK if self.ran else time.time_ns()
+
+    def tell(self, *facts: Any, took: bool = False, inner: bool = False) -> str:
+        told = {**event(*facts), "cwd": str(self.place.root)}
+        told |= {"duration_ms": 0} if took else {}
+        told |= {"agent_id": "a1"} if inner else {}
+        ticks = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+        self._events += 1
+        hook = ((1 << 30) + self._events, str(ticks))
+        above = (hook, self._host) if self.one.host else ()
+        return self.daemon.answer("claude", json.dumps(told).encode(), above=above).out
+
+    def write(self, call: Call, text: str, turn: str) -> None:
+        if self._workspace is None:
+            self._workspace = open_workspace(
+                str(self.place.root), state_dir=str(self.place.state), settings=Settings()
+            )
+        known = self.daemon.turns_of(self._host)
+        name = f"toolu_{self._call}"
+        assert not self.one.host or known[name] == turn, known
+        session = Session("ours", Actor("agent", "claude-code"), "s", turn=turn, call=name)
+        with suppress(FilepactError):
+            write(self._workspace, session, call.named, f"{text}\n")
+
+    def behind(self, call: Call, since: dict[str, int]) -> None:
+        if call.behind and self.one.host:
+            self._behind.append(_Behind(call, self.place.root, self.truth, since))
+
+    def late(self, agent: str) -> None:
+        for one in self._behind[:1]:
+            line = one.lines.pop(0)
+            name = line.rpartition(">> ")[2]
+            first = name in one.names and self.truth.counts.get(name, 0) == one.since.get(name, 0)
+            one.shell.run(line)
+            who = agent if first else "either"
+            self.truth.look(self.place.root, who, "in the background")
+            if not one.lines:
+                self._end(self._behind.pop(0))
+
+    def _end(self, one: _Behind) -> None:
+        """It has ended, which the daemon sees; what both changed of what it names is all its own."""
+        one.shell.close()
+        self.daemon.ended(one.process)
+        one.blend(self.truth)
+
+    def die(self) -> None:
+        for one in self._behind:
+            one.shell.close()
+            one.blend(self.truth)
+        self._behind.clear()
+        self.daemon.ended(self._host)
