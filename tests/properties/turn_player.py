@@ -168,7 +168,7 @@ class Player:
             if isinstance(move, Call):
                 self.call(move, turn, agent, inner=by is not None)
             elif move.who == "late":
-                self.late(agent)
+                self.late()
             elif by is not None and by.own and move.who == "agent":
                 self.write(by, move.line, turn)
                 # The server of our tools has a session of its own.
@@ -203,7 +203,7 @@ class Player:
             return
         if call.tool == "Bash" and not (self.ran if self.asks else call.command):
             return  # The person has said no.
-        self.behind(call, since)
+        self.behind(call, since, agent)
         self.tell("PostToolUse", turn, call, number, took=bool(self.ran), inner=inner)
         self.ran = 0
         if call.tool != "Task" and not call.own:
@@ -212,10 +212,10 @@ class Player:
     def write(self, call: Call, text: str, turn: str) -> None:
         """Have a tool of ours write a file."""
 
-    def behind(self, call: Call, since: dict[str, int]) -> None:
+    def behind(self, call: Call, since: dict[str, int], agent: str) -> None:
         """Start what a command leaves in the background."""
 
-    def late(self, agent: str) -> None:
+    def late(self) -> None:
         """Have something in the background go on."""
 
     def die(self) -> None:
@@ -230,9 +230,13 @@ class _Behind:
         folder: Where.
         truth: What is seen.
         since: How often each file had changed when the call began.
+        agent: Whose call it is: of this turn, or of an earlier one.
     """
 
-    def __init__(self, call: Call, folder: Path, truth: Truth, since: dict[str, int]) -> None:
+    def __init__(
+        self, call: Call, folder: Path, truth: Truth, since: dict[str, int], agent: str
+    ) -> None:
+        self.agent = agent
         self.shell = Shell(folder)
         self.process = self.shell.process
         self.lines = list(call.behind)
@@ -296,17 +300,17 @@ class DaemonPlayer(Player):
         with suppress(FilepactError):
             write(self._workspace, session, call.named, f"{text}\n")
 
-    def behind(self, call: Call, since: dict[str, int]) -> None:
+    def behind(self, call: Call, since: dict[str, int], agent: str) -> None:
         if call.behind and self.one.host:
-            self._behind.append(_Behind(call, self.place.root, self.truth, since))
+            self._behind.append(_Behind(call, self.place.root, self.truth, since, agent))
 
-    def late(self, agent: str) -> None:
+    def late(self) -> None:
         for one in self._behind[:1]:
             line = one.lines.pop(0)
             name = line.rpartition(">> ")[2]
             first = name in one.names and self.truth.counts.get(name, 0) == one.since.get(name, 0)
             one.shell.run(line)
-            who = agent if first else "either"
+            who = one.agent if first else "either"
             self.truth.look(self.place.root, who, "in the background")
             if not one.lines:
                 self._end(self._behind.pop(0))

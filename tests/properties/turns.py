@@ -340,7 +340,7 @@ def tried(one: History, base: str | None = None) -> Played:
 
 
 def smallest(
-    one: History, wrong: Wrong, base: str | None = None, patience: float = 25.0
+    one: History, wrong: Wrong, base: str | None = None, patience: float = 15.0
 ) -> tuple[History, Wrong]:
     """The same history without what does not matter to what is wrong with it."""
     until = time.monotonic() + patience
