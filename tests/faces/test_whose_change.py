@@ -311,6 +311,22 @@ def test_what_a_background_command_names_is_its_own_until_its_process_ends(agent
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_what_a_background_command_has_written_when_the_turn_ends_goes_back_with_it(agents):
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
+        above = chain(hook.pid, os.getpid())
+        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
+        given = {"command": "(sleep 2; echo x > a.txt; npm run dev) &"}
+        agents.tell("PreToolUse", "Bash", above=above, **given)
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
+            agents.tell("PostToolUse", "Bash", above=above, **given)
+            agents.write("a.txt", "x\n")
+            agents.tell("Stop")
+            agents.write("a.txt", "by hand\n")
+            agents.tell("UserPromptSubmit")
+            assert agents.log() == [("Bash", {"a.txt"}), (BY_NOBODY, {"a.txt"})]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 def test_a_file_that_a_background_command_has_written_once_may_be_a_persons_again(agents):
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
         above = chain(hook.pid, os.getpid())

@@ -109,7 +109,7 @@ def _hooks(
 ) -> tuple[str, list[str]]:
     told = _Killed(place, truth, one, victim, chance)
     try:
-        told.play(one)
+        told.play()
     finally:
         told.kill_daemon()
     return "s", told.moments

@@ -152,6 +152,7 @@ class Player:
                     return
                 self.moves(moves, turn, agent, "between calls")
                 self.tell("Stop", turn)
+                self.stopped()
 
     def moves(
         self,
@@ -161,9 +162,10 @@ class Player:
         when: str,
         *,
         by: Call | None = None,
+        asks: bool = True,
     ) -> None:
         runs = by is not None and by.tool == "Bash"
-        begun = not self.asks
+        begun = not (self.asks and asks)
         for move in moves:
             if isinstance(move, Call):
                 self.call(move, turn, agent, inner=by is not None)
@@ -193,10 +195,12 @@ class Player:
         if '"deny"' in self.tell("PreToolUse", turn, call, number, inner=inner):
             return
         since = self.truth.counts
-        if self.asks:
+        # Of a command that was asked about and broken off nobody knows whether it ran.
+        asks = self.asks and not killed
+        if asks:
             self.tell("PermissionRequest", turn, call, inner=inner)
         self._call = number
-        self.moves(call.steps, turn, agent, f"during {call.tool}", by=call)
+        self.moves(call.steps, turn, agent, f"during {call.tool}", by=call, asks=asks)
         if killed:
             self.truth.blend(since)
             self.ran = 0
@@ -217,6 +221,9 @@ class Player:
 
     def late(self) -> None:
         """Have something in the background go on."""
+
+    def stopped(self) -> None:
+        """The turn has ended."""
 
     def die(self) -> None:
         """The agent's program is killed."""
@@ -245,6 +252,10 @@ class _Behind:
         # What the call has changed before is not its own any more.
         self.names = {one for one in names if after.get(one, 0) == since.get(one, 0)}
         self.since = after
+
+    def has_changed(self, name: str, truth: Truth) -> bool:
+        """Whether a file is another one than when the call went to the background."""
+        return truth.counts.get(name, 0) != self.since.get(name, 0)
 
     def blend(self, truth: Truth) -> None:
         """What a person changed of what it names, nobody can tell from its own."""
@@ -308,7 +319,7 @@ class DaemonPlayer(Player):
         for one in self._behind[:1]:
             line = one.lines.pop(0)
             name = line.rpartition(">> ")[2]
-            first = name in one.names and self.truth.counts.get(name, 0) == one.since.get(name, 0)
+            first = name in one.names and not one.has_changed(name, self.truth)
             one.shell.run(line)
             who = one.agent if first else "either"
             self.truth.look(self.place.root, who, "in the background")
@@ -320,6 +331,11 @@ class DaemonPlayer(Player):
         one.shell.close()
         self.daemon.ended(one.process)
         one.blend(self.truth)
+
+    def stopped(self) -> None:
+        for one in self._behind:
+            one.blend(self.truth)
+            one.names = {name for name in one.names if not one.has_changed(name, self.truth)}
 
     def die(self) -> None:
         for one in self._behind:

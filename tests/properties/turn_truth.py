@@ -154,7 +154,9 @@ class Truth:
         if "either" in {one[0] for one in changes}:
             # Of what went in between nobody knows whose it was; what was surely the person's stays.
             found, agents = {*_lines(entry)}, self._lines_of("agent", name)
-            others = self._lines_of("person", name) | self._lines_of("either", name)
+            others = {*()}.union(
+                *(self._lines_of(who, name) for who in ("person", "either", "other"))
+            )
             before = {*_lines(changes[0][1])}
             own = self._added(name) <= found and not (agents - others - before) & found
             return (own and found <= before | others) or (

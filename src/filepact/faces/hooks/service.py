@@ -437,6 +437,8 @@ class HookDaemon:
         for key in [key for key in self._calls if key[0] == session.id]:
             call = self._calls[key]
             if call.late and moment != "end":
+                # What it names and has changed by now goes back with its turn already.
+                self._calls[key] = replace(call, done=call.done | self._settle(desk, call))
                 continue
             # What a person was asked about and never ran has changed nothing.
             if not call.asked or (call.command and (call.seen or not call.since)):
