@@ -208,7 +208,7 @@ def _judged(place: Place, truth: Truth, victim: str, moments: list[str], said: s
         entry = found.get(name)
         if truth.suits(name, entry) or (None in wanted and name in held):
             continue
-        changes = truth.changes.get(name, [])
+        changes = truth.really(name)
         detail = f"{name!r}: wanted {wanted!r:.300}, is {entry!r:.300}\n{changes!r:.600}\nkilled: {moments}\n{said}"
         if not any(one[0] == "agent" for one in changes):
             when = changes[-1][3] if changes else "untouched"
@@ -233,9 +233,9 @@ def tried(seed: int, victim: str, base: str | None = None) -> tuple[History, Pla
             return one, Played(wrong=Wrong(f"{victim}: raised {type(error).__name__}", repr(error)))
 
 
-def through_kills(tries: int, seed: int, victims: Sequence[str], *, show: int = 1) -> Figures:
+def through_kills(tries: int, seed: int, victims: Sequence[str], **limits: Any) -> Figures:
     """Kill some."""
-    return run(tries, seed, victims, tried, show=show)
+    return run(tries, seed, victims, tried, **limits)
 
 
 if __name__ == "__main__":

@@ -247,15 +247,16 @@ class _Behind:
         self.shell = Shell(folder)
         self.process = self.shell.process
         self.lines = list(call.behind)
-        after = truth.counts
+        self.since = since
         names = {line.rpartition(">> ")[2] for line in call.behind}
         # What the call has changed before is not its own any more.
-        self.names = {one for one in names if after.get(one, 0) == since.get(one, 0)}
-        self.since = after
+        self.names = {one for one in names if not self.has_changed(one, truth)}
+        self.since = truth.counts
 
     def has_changed(self, name: str, truth: Truth) -> bool:
         """Whether a file is another one than when the call went to the background."""
-        return truth.counts.get(name, 0) != self.since.get(name, 0)
+        changes = truth.changes.get(name, [])[self.since.get(name, 0) :]
+        return any(one[0] != "touch" for one in changes)
 
     def blend(self, truth: Truth) -> None:
         """What a person changed of what it names, nobody can tell from its own."""

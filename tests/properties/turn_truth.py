@@ -18,12 +18,12 @@ LARGE = 1 << 20
 """Bytes of a file that is not kept when it is changed or removed."""
 
 
-def tree(root: Path, linked: set[str] | None = None) -> dict[str, Entry]:
+def tree(root: Path, stamps: dict[str, os.stat_result] | None = None) -> dict[str, Entry]:
     """All entries by name, but for what belongs to Git.
 
     Args:
         root: The folder.
-        linked: Takes the names of files that have another one (hard links).
+        stamps: Takes what the system says of each file and link.
     """
     found: dict[str, Entry] = {}
     left = [""]
@@ -35,6 +35,8 @@ def tree(root: Path, linked: set[str] | None = None) -> dict[str, Entry]:
             mode = stat.S_IMODE(status.st_mode)
             if one.name == ".git":
                 continue
+            if stamps is not None and not stat.S_ISDIR(status.st_mode):
+                stamps[name] = status
             if one.is_symlink():
                 found[name] = ("link", os.readlink(one.path))
             elif one.is_dir():
@@ -42,8 +44,6 @@ def tree(root: Path, linked: set[str] | None = None) -> dict[str, Entry]:
                 left.append(f"{name}/")
             elif one.is_file():
                 found[name] = ("file", mode, Path(one.path).read_bytes())
-                if linked is not None and status.st_nlink > 1:
-                    linked.add(name)
             else:
                 found[name] = ("special", mode)
     return found
@@ -56,6 +56,7 @@ class Truth:
     Attributes:
         now: What stands there.
         linked: Files that had another name (hard links) at some time.
+        changes: By name: who, from what, to what, when.  A ``touch`` is the agent's, and the same stands there again.
     """
 
     now: dict[str, Entry]
@@ -64,29 +65,38 @@ class Truth:
         default_factory=dict
     )
     linked: set[str] = field(default_factory=set)
+    _stamps: dict[str, os.stat_result] = field(default_factory=dict)
 
     @classmethod
     def of(cls, root: Path) -> Truth:
-        linked: set[str] = set()
-        return cls(tree(root, linked), linked=linked)
+        truth = cls({})
+        truth.now = truth._tree(root)
+        return truth
 
-    def look(self, root: Path, who: str, when: str, whose: dict[str, str] | None = None) -> None:
-        """See what is different.
+    def _tree(self, root: Path) -> dict[str, Entry]:
+        self._stamps = {}
+        found = tree(root, self._stamps)
+        self.linked |= {
+            name
+            for name, one in self._stamps.items()
+            if one.st_nlink > 1 and stat.S_ISREG(one.st_mode)
+        }
+        return found
 
-        Args:
-            root: The folder.
-            who: Who has changed it.
-            when: For a message.
-            whose: Who has changed some names, if somebody else.
-        """
-        found = tree(root, self.linked)
+    def look(self, root: Path, who: str, when: str) -> None:
+        """See what is different: who has changed it, and when, in words."""
+        stamps = self._stamps
+        found = self._tree(root)
         for name in self.now.keys() | found.keys():
             before, after = self.now.get(name), found.get(name)
             if before != after:
                 # When something went, no disk tells.
                 by = "either" if after is None and when.startswith("asked") else who
-                by = (whose or {}).get(name, by)
                 self.changes.setdefault(name, []).append((by, before, after, when))
+            elif who in ("agent", "other") and name in stamps:
+                old, new = stamps[name], self._stamps[name]
+                if (old.st_ino, old.st_ctime_ns) != (new.st_ino, new.st_ctime_ns):
+                    self.changes.setdefault(name, []).append(("touch", before, after, when))
         self.now = found
 
     def blend(self, since: dict[str, int]) -> None:
@@ -104,6 +114,10 @@ class Truth:
     def counts(self) -> dict[str, int]:
         return {name: len(changes) for name, changes in self.changes.items()}
 
+    def really(self, name: str) -> list[tuple[str, Entry | None, Entry | None, str]]:
+        """The changes after which something else stood there."""
+        return [one for one in self.changes.get(name, []) if one[0] != "touch"]
+
     @property
     def acted(self) -> bool:
         return any(one[0] == "agent" for some in self.changes.values() for one in some)
@@ -114,7 +128,7 @@ class Truth:
 
     def wanted(self, name: str) -> tuple[list[Entry | None], bool]:
         """What may stand under a name when the agent's changes are gone; whether both have changed it."""
-        changes = self.changes.get(name, [])
+        changes = self.really(name)
         who = [one[0] for one in changes]
         now = self.now.get(name)
         if "either" in who:
@@ -144,7 +158,7 @@ class Truth:
     def suits(self, name: str, entry: Entry | None) -> bool:
         """Whether an entry may stand under a name when the agent's changes are gone."""
         wanted, both = self.wanted(name)
-        changes = self.changes.get(name, [])
+        changes = self.really(name)
         if entry in wanted and not (both and entry and entry[0] == "file" and self._added(name)):
             return True
         if name in self.linked and (entry is None or entry in {s for c in changes for s in c[1:3]}):
@@ -179,7 +193,7 @@ class Truth:
 
     def _is_merged(self, name: str, entry: Entry) -> bool:
         """Whether the person's lines are there, and the agent's are not, but those that it removed."""
-        changes = self.changes[name]
+        changes = self.really(name)
         first = [one[0] for one in changes].index("agent")
         back, found = {*_lines(changes[first][1])}, {*_lines(entry)}
         plus: dict[str, set[bytes]] = {"agent": set(), "person": set()}

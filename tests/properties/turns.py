@@ -17,7 +17,7 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.forked import Command
 from tests.properties.turn_histories import (
@@ -133,7 +133,7 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
         def is_committed(name: str) -> bool:
             states = [truth.now.get(name)]
             if waits:
-                seen = truth.changes.get(name, ())
+                seen = truth.really(name)
                 states += [start.get(name), *(state for one in seen for state in one[1:3])]
             # Modes of folders that stay are not committed, and that is said.
             kinds = {one[0] for one in (found.get(name), truth.now.get(name)) if one}
@@ -219,8 +219,8 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
     held = _held(truth.now)
     if one.earlier and all(
         _is_left_out(one, name) or _is_unseen(one.door, truth.now.get(name), wanted[0], name, held)
-        for name, changes in truth.changes.items()
-        if "agent" in {change[0] for change in changes}
+        for name in truth.changes
+        if "agent" in {change[0] for change in truth.really(name)}
         and not truth.suits(name, truth.now.get(name))
         for wanted in [truth.wanted(name)[0]]
     ):
@@ -258,7 +258,7 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
             continue
         if code and found == truth.now:
             return Wrong(f"{one.door}: refused {_code(said)}", f"{name!r}: {said}")
-        changes = truth.changes.get(name, [])
+        changes = truth.really(name)
         whose = "agent's" if any(change[0] == "agent" for change in changes) else "person's"
         when = f" {changes[-1][3]}" if whose == "person's" and changes else ""
         way = "told" if told else "untold"
@@ -306,7 +306,7 @@ def _is_unseen(
 
 def _is_limit(truth: Truth, name: str) -> bool:
     """Whether the documents say that it cannot be taken back."""
-    states = [state for change in truth.changes.get(name, ()) for state in change[1:3] if state]
+    states = [state for change in truth.really(name) for state in change[1:3] if state]
     return any(
         state[0] == "special" or (state[0] == "file" and len(state[2]) > LARGE) for state in states
     )
@@ -396,6 +396,7 @@ def run(
     tried: Callable[[int, str, str | None], tuple[History, Played]],
     *,
     show: int = 1,
+    seconds: float = float("inf"),
     again: Callable[[History, Wrong, str | None], tuple[History, Wrong]] = lambda one, wrong, _: (
         one,
         wrong,
@@ -409,11 +410,15 @@ def run(
         ways: Doors or victims; one after the other, and again.
         tried: Plays the one of a seed in one of these ways, in a small folder.
         show: How many of each kind are shown.
+        seconds: After how long it ends in any case.
         again: Makes one smaller.
     """
     figures = Figures()
     base = ready()
+    until = time.monotonic() + seconds
     for at in range(seed, seed + tries):
+        if time.monotonic() > until:
+            break
         way = ways[at % len(ways)]
         one, played = tried(at, way, base)
         figures.played[way] += 1
@@ -444,20 +449,22 @@ def main(
     parser.add_argument("--seed", type=int, default=0, help="the first of the seeds")
     parser.add_argument("--only", choices=ways, action="append", help="only in these ways")
     parser.add_argument("--show", type=int, default=1, help="how many of each kind are shown")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="how long at most")
     given = parser.parse_args()
-    figures = played(given.tries, given.seed, given.only or usual, show=given.show)
+    limits = {"show": given.show, "seconds": given.seconds}
+    figures = played(given.tries, given.seed, given.only or usual, **limits)
     print(figures)
     return 1 if figures.wrong else 0
 
 
-def through_doors(tries: int, seed: int, doors: Sequence[str], *, show: int = 1) -> Figures:
+def through_doors(tries: int, seed: int, doors: Sequence[str], **limits: Any) -> Figures:
     """Play histories by some doors."""
 
     def of_seed(at: int, door: str, base: str | None) -> tuple[History, Played]:
         one = history(at, door)  # type: ignore[arg-type]
         return one, tried(one, base)
 
-    return run(tries, seed, doors, of_seed, show=show, again=smallest)
+    return run(tries, seed, doors, of_seed, again=smallest, **limits)
 
 
 if __name__ == "__main__":
