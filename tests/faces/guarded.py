@@ -175,9 +175,7 @@ def run_many(folder: Folder, files: int) -> str:
         )
         assert (known["files"], known["watched"]) == (files, True)
         # What they hold is read beside, and can be taken back from then on; nothing is done until something changes.
-        until = time.monotonic() + PATIENCE * 5
-        while (before := _ticks(process.pid)) != _after(1.0, process.pid):
-            assert time.monotonic() < until, "it is never idle"
+        before = wait_until_idle(process.pid)
         last = files - 1
         names = ("d0/e0/1.txt", f"d{last // 5_000}/e{last // 100}/{last}.txt", "d0/made/new.txt")
         for made, name in enumerate(names, start=1):
@@ -191,6 +189,14 @@ def run_many(folder: Folder, files: int) -> str:
     assert (folder.root / "d0/e0/1.txt").read_text() == "1\n"
     assert not (folder.root / "d0/made").exists()
     return f"{files} files, {before / 100:.1f} s of processor time, {memory // 1_000} MB"
+
+
+def wait_until_idle(pid: int) -> int:
+    """Wait until a process does nothing for a second; the processor time that it has taken, as `_ticks`."""
+    until = time.monotonic() + PATIENCE * 5
+    while (before := _ticks(pid)) != _after(1.0, pid):
+        assert time.monotonic() < until, "it is never idle"
+    return before
 
 
 def _after(seconds: float, pid: int) -> int:
