@@ -243,6 +243,19 @@ class Document:
     revision: Revision
     named_encoding: NamedEncoding | None = None
 
+    def given(self, mode: int, attributes: Attributes | None) -> Document:
+        """The same bytes with these rights; what was made of them is not made again."""
+        was = self.revision.attributes
+        same = self.revision.mode == mode and was == attributes
+        if same and (was and was.modified) == (attributes and attributes.modified):
+            return self
+        revision = Revision(self.revision.content, mode, attributes)
+        again = Document(self.path, self.data, revision, self.named_encoding)
+        vars(again).update(
+            {name: made for name, made in vars(self).items() if name not in vars(again)}
+        )
+        return again
+
     @property
     def size(self) -> int:
         """Bytes that it has."""
@@ -343,8 +356,8 @@ class SnapshotRecord(NamedTuple):
     Attributes:
         seq: The place in the journal up to which its operations are in it.
         inodes: Those of the roots themselves: another folder at the same path is another root.
-        folders: The folders that were there at the last scan with their permission bits, by root; 0 where
-            they are not known.
+        folders: The folders that were there at the last scan with their states, by root; `FOLDER` where
+            that is not known.
         hidden: What was there and was not looked at or into, by root.
         ends: The last path that was looked at, of the roots that have too many files.
         unwatched: How many files there are behind these, when they were counted.
@@ -353,7 +366,7 @@ class SnapshotRecord(NamedTuple):
 
     seq: int
     inodes: Mapping[RootId, int]
-    folders: Mapping[RootId, Mapping[str, int]]
+    folders: Mapping[RootId, Mapping[str, Revision]]
     hidden: Mapping[RootId, Iterable[str]]
     ends: Mapping[RootId, str | None]
     unwatched: int

@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from filepact.domain.attributes import (
     ACCESS_LIST,
@@ -17,12 +17,10 @@ from filepact.domain.attributes import (
     list_with_mode,
     without_set_id,
 )
+from filepact.domain.document import Revision
 from filepact.values import replace
 
-if TYPE_CHECKING:
-    from filepact.domain.document import Revision
-
-__all__ = ["dress", "dress_like", "read_attributes", "set_time"]
+__all__ = ["dress", "dress_like", "folder_state", "read_attributes", "set_time"]
 
 _LARGEST: Final = 1 << 16
 """Bytes of the extended attributes of one file that are kept."""
@@ -36,6 +34,7 @@ _LISTS: Final = (ACCESS_LIST, DEFAULT_LIST)
 _LEFT_ALONE: Final = ("security.", "user.overlay.", "trusted.overlay.")
 """Labels of security modules are set by their own policy for new files; a layer makes notes for itself."""
 
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CAPABILITY: Final = "security.capability"
 
 
@@ -78,6 +77,28 @@ def read_attributes(
         *(status.st_uid, status.st_gid, tuple(sorted(extended)), tuple(sorted(omitted))),
         status.st_mtime_ns,
     )
+
+
+def folder_state(parent: int, name: str) -> Revision | None:
+    """The state of a folder in another, no link followed; None where none is, or another file system begins."""
+    try:
+        folder = os.open(name, _FOLDER, dir_fd=parent)
+    except PermissionError:
+        # It may not be looked into, so nobody knows what else it has.
+        with suppress(OSError):
+            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                return Revision.folder(stat.S_IMODE(status.st_mode))
+        return None
+    except OSError:
+        return None
+    try:
+        status = os.fstat(folder)
+        if status.st_dev != os.fstat(parent).st_dev:
+            return None
+        return Revision.folder(stat.S_IMODE(status.st_mode), read_attributes(folder, status))
+    finally:
+        os.close(folder)
 
 
 def _is_kept(name: str) -> bool:

@@ -13,7 +13,6 @@ import stat
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from filepact.domain.attributes import Attributes
 from filepact.domain.document import LINK, Revision
 from filepact.errors import (
     FilepactError,
@@ -24,7 +23,7 @@ from filepact.errors import (
     WriteFailedError,
 )
 from filepact.fs import atomic, staged
-from filepact.fs.attributes import dress, read_attributes
+from filepact.fs.attributes import dress, folder_state
 from filepact.fs.read import FileContents, permissions_given, write_failed
 from filepact.fs.read_only_root import FOLDER, MOVED, RootReader, root_gone
 from filepact.values import replace
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Literal
 
+    from filepact.domain.attributes import Attributes
     from filepact.fs.atomic import StagedContent
     from filepact.fs.staged import StagedChange, WriteResult
 
@@ -335,19 +335,8 @@ class Root(RootReader):
 
     def folder_state(self, path: str) -> Revision | None:
         """The state of a folder; None where none is."""
-        with suppress(OSError, FilepactError), self._parent(path) as (parent, name):
-            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-            if not stat.S_ISDIR(status.st_mode):
-                return None
-            attributes = Attributes(status.st_uid, status.st_gid)
-            with suppress(PermissionError):  # of one that may not be looked into
-                folder = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=parent)
-                try:
-                    status = os.fstat(folder)
-                    attributes = read_attributes(folder, status)
-                finally:
-                    os.close(folder)
-            return Revision.folder(stat.S_IMODE(status.st_mode), attributes)
+        with suppress(FilepactError), self._parent(path) as (parent, name):
+            return folder_state(parent, name)
         return None
 
     # -- what a crash left ----------------------------------------------------------------

@@ -20,9 +20,11 @@ from contextlib import ExitStack, suppress
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from filepact.domain.document import FOLDER
 from filepact.domain.protected import is_in_git, leads_to_git, steers_git
 from filepact.errors import FilepactError, NotFoundError, ReadFailedError
 from filepact.fs.atomic import token_of
+from filepact.fs.attributes import folder_state
 from filepact.fs.folder_entries import MAX_ENTRIES
 from filepact.fs.kernel import file_system, inotify_add_watch, inotify_init, most_watches
 from filepact.fs.walk import TreeReader
@@ -31,6 +33,7 @@ from filepact.text.gitignore import MACHINE_FOLDERS
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from filepact.domain.document import Revision
     from filepact.fs.locks import FileLocks
     from filepact.fs.root import Root
 
@@ -98,7 +101,7 @@ class RootStamps(NamedTuple):
 
     Attributes:
         stamps: By root-relative path, in path order.
-        folders: The permission bits of each folder, by path; 0 where they are not known.
+        folders: The state of each folder, by path; `FOLDER` where it is not known.
         unreadable: Folders that could not be looked into: by rights, by depth, or since something is mounted there.
         end: The last path that was looked at when there were too many files; else None.
         cancelled: Whether the caller ended it early.
@@ -106,7 +109,7 @@ class RootStamps(NamedTuple):
     """
 
     stamps: dict[str, Stamp]
-    folders: Mapping[str, int]
+    folders: Mapping[str, Revision]
     unreadable: tuple[str, ...]
     end: str | None
     cancelled: bool
@@ -143,7 +146,7 @@ def scan(
         NotFoundError: The base is not there.
     """
     stamps: dict[str, Stamp] = {}
-    folders: dict[str, int] = {}
+    folders: dict[str, Revision] = {}
     last = ""
     cut = False
 
@@ -165,10 +168,7 @@ def scan(
                 break
             last = entry.path
             if entry.kind == "folder":
-                folders[entry.path] = 0
-                with suppress(OSError):
-                    status = os.stat(entry.name, dir_fd=entry.folder, follow_symlinks=False)
-                    folders[entry.path] = stat.S_IMODE(status.st_mode)
+                folders[entry.path] = folder_state(entry.folder, entry.name) or FOLDER
                 if git and entry.path not in skip:
                     with suppress(OSError):
                         os.stat(f"{entry.name}/.git", dir_fd=entry.folder)
@@ -187,7 +187,9 @@ def scan(
     return RootStamps(stamps, folders, closed, end, entries.cancelled, frozenset(hidden))
 
 
-def _add_steering(root: Root, top: str, stamps: dict[str, Stamp], folders: dict[str, int]) -> None:
+def _add_steering(
+    root: Root, top: str, stamps: dict[str, Stamp], folders: dict[str, Revision]
+) -> None:
     """Take the stamps of what steers Git in a Git folder, and in those of its submodules and worktrees."""
     waiting = [top]
     room = _MOST_STEERING
@@ -201,7 +203,7 @@ def _add_steering(root: Root, top: str, stamps: dict[str, Stamp], folders: dict[
             if stamp is not None:
                 stamps[path] = stamp
             continue
-        folders[path] = 0
+        folders[path] = FOLDER
         names: list[str] = []
         with suppress(OSError):
             names = os.listdir(folder)

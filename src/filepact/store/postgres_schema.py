@@ -431,15 +431,12 @@ CREATE OR REPLACE VIEW operation AS SELECT seq, id, kind, session, tool, summary
     FROM operation_all WHERE workspace = @HERE;
 """.replace("@HERE", _HERE)
 
-_VERSION_5 = """
--- What files have besides bytes and mode.
-ALTER TABLE proposal_change_all ADD COLUMN before_attributes bytea, ADD COLUMN after_attributes bytea;
-ALTER TABLE operation_change_all ADD COLUMN before_attributes bytea, ADD COLUMN after_attributes bytea;
-CREATE OR REPLACE VIEW proposal_change AS SELECT owner, position, root, path, before, before_mode, after,
-    after_mode, before_attributes, after_attributes FROM proposal_change_all WHERE workspace = @HERE;
-CREATE OR REPLACE VIEW operation_change AS SELECT owner, position, root, path, before, before_mode, after,
-    after_mode, before_attributes, after_attributes FROM operation_change_all WHERE workspace = @HERE;
-""".replace("@HERE", _HERE)
+_VERSION_5 = "".join(  # what files have besides bytes and mode
+    f"ALTER TABLE {one}_all ADD COLUMN before_attributes bytea, ADD COLUMN after_attributes bytea;"
+    f" CREATE OR REPLACE VIEW {one} AS SELECT owner, position, root, path, before, before_mode, after,"
+    f" after_mode, before_attributes, after_attributes FROM {one}_all WHERE workspace = {_HERE};"
+    for one in ("proposal_change", "operation_change")
+)
 
 MIGRATIONS: Final = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5)
 """Step ``n`` (from 1) takes a schema from version ``n - 1`` to ``n``."""

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import apsw
 
-from filepact.domain.document import Revision, RootId, SnapshotFile, SnapshotRecord, WorkspacePath
+from filepact.domain.document import (
+    FOLDER,
+    Revision,
+    RootId,
+    SnapshotFile,
+    SnapshotRecord,
+    WorkspacePath,
+)
 from filepact.store.states import to_attributes
 
 if TYPE_CHECKING:
@@ -165,11 +172,7 @@ def _read(database: apsw.Connection) -> SnapshotRecord | None:
     found: list[tuple[Any, ...]] = database.execute("SELECT facts FROM facts").fetchall()
     for (text,) in found:
         facts: dict[str, Any] = json.loads(text)
-        # Earlier versions knew only their names.
-        folders = {
-            root: some if isinstance(some, dict) else dict.fromkeys(some, 0)
-            for root, some in facts["folders"].items()
-        }
+        folders = {root: _folders(some) for root, some in facts["folders"].items()}
         rows = database.execute(
             "SELECT root, path, stamp, content, mode, held, racy, attributes FROM file"
         )
@@ -182,6 +185,23 @@ def _read(database: apsw.Connection) -> SnapshotRecord | None:
             files=list(_files(rows.fetchall())),
         )
     return None
+
+
+def _folders(stored: Any) -> dict[str, Revision]:
+    """The states of folders; earlier versions knew only their modes, or their names."""
+    if not isinstance(stored, dict):
+        return dict.fromkeys(stored, FOLDER)
+    return {
+        name: Revision.folder(one)
+        if isinstance(one, int)
+        else Revision.folder(one[0], to_attributes(json.dumps(one[1:]).encode()))
+        for name, one in stored.items()
+    }
+
+
+def _of_folder(state: Revision) -> int | list[Any]:
+    mode = state.mode & 0o7777
+    return mode if state.attributes is None else [mode, *json.loads(state.attributes.packed())]
 
 
 def _files(rows: list[tuple[Any, ...]]) -> Iterator[tuple[WorkspacePath, SnapshotFile]]:
@@ -205,7 +225,10 @@ def _write(
     facts = {
         "seq": snapshot.seq,
         "inodes": dict(inodes),
-        "folders": {root: dict(some) for root, some in snapshot.folders.items()},
+        "folders": {
+            root: {name: _of_folder(state) for name, state in some.items()}
+            for root, some in snapshot.folders.items()
+        },
         "hidden": {root: sorted(some) for root, some in snapshot.hidden.items()},
         "ends": dict(snapshot.ends),
         "unwatched": snapshot.unwatched,

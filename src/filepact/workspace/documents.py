@@ -248,19 +248,8 @@ class _RecentDocuments:
     def like(self, path: WorkspacePath, contents: FileContents) -> Document | None:
         """The file as it was read before, if it has these bytes again."""
         _, before = self._known.get(path, ((), None))
-        if before is None or before.data != contents.data:
-            return None
-        was, now = before.revision.attributes, contents.attributes
-        times = was and was.modified, now and now.modified
-        if before.revision.mode == contents.mode and was == now and times[0] == times[1]:
-            return before
-        revision = Revision(before.revision.content, contents.mode, now)
-        again = Document(path, before.data, revision, before.named_encoding)
-        # What was made of the bytes is the same.
-        vars(again).update(
-            {name: made for name, made in vars(before).items() if name not in vars(again)}
-        )
-        return again
+        same = before is not None and before.data == contents.data
+        return before.given(contents.mode, contents.attributes) if before and same else None
 
     def add(self, location: Location, document: Document) -> None:
         """Keep a file that was read just now."""

@@ -24,7 +24,7 @@ from filepact.text.secrets import holds_private_key
 from filepact.values import dataclass, field, replace
 from filepact.workspace.file_snapshot import some_names, unwatched_said
 from filepact.workspace.file_states import FileState, KnownContents, unread
-from filepact.workspace.folder_steps import made_folders, with_folders
+from filepact.workspace.folder_steps import made_folders, with_folders, with_rights
 from filepact.workspace.journal import new_operation
 from filepact.workspace.kept_files import KnownFileLimits, KnownFiles, SnapshotStatus
 
@@ -84,8 +84,8 @@ class _Seen:
     changes: list[FileChange] = field(default_factory=list)
     lost: list[FileChange] = field(default_factory=list)
     contents: KnownContents = field(default_factory=KnownContents)
-    folders: Mapping[RootId, Mapping[str, int]] = field(default_factory=dict)
     was_free: Callable[[WorkspacePath], bool] = lambda _path: True
+    folders: Mapping[RootId, Mapping[str, Revision]] = field(default_factory=dict)
     by_stamp: dict[tuple[int, ...], Revision] = field(default_factory=dict)
     judged: bool = False
     unasked: dict[WorkspacePath, Rule] = field(default_factory=dict)
@@ -333,7 +333,7 @@ class ExternalChanges:
             if not self._files.started:
                 return ChangeList()
             differing = (one for one in self._files.differences(since) if wanted(one[0]))
-            found = self._find(session, tool, differing, approved=approved)
+            found = self._find(session, tool, differing, wanted, approved=approved)
             self._unread += self._files.newly
             self._files.save(self._seq)
             return found
@@ -362,6 +362,7 @@ class ExternalChanges:
         session: Session,
         tool: str,
         differing: Iterable[tuple[WorkspacePath, Stamp | None]],
+        wanted: Callable[[WorkspacePath], bool] = lambda _path: True,
         *,
         approved: bool = False,
     ) -> ChangeList:
@@ -390,6 +391,10 @@ class ExternalChanges:
                 del seen.states[path]
             else:
                 self._compare(path, state, seen, session.agent)
+        turned = with_rights(seen.folders, self._files.folders)
+        seen.changes += [one for one in turned if wanted(one.path) and one.path not in busy]
+        # Others are left to be found by a later look.
+        self._files.note_folders([one.inverse() for one in turned if one not in seen.changes])
         missed = self._adopt_missed(session, tool)
         looked = replace(self._adopt(session, tool, seen), missed=missed)
         for path, state in seen.states.items():
@@ -574,6 +579,8 @@ class ExternalChanges:
     ) -> Operation:
         count = sum(one.of_file is not None for one in changes)
         files = f"{count:,} {'file' if count == 1 else 'files'}"
+        if not count:
+            files = "1 folder" if len(changes) == 1 else f"{len(changes):,} folders"
         operation = new_operation(
             session,
             tool,

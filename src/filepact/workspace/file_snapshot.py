@@ -19,7 +19,7 @@ from filepact.text.gitignore import DEFAULT_IGNORED, MACHINE_FOLDERS, is_build
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from filepact.domain.document import RootId, WorkspacePath
+    from filepact.domain.document import Revision, RootId, WorkspacePath
     from filepact.fs.root import Root
     from filepact.fs.watch import RootStamps
     from filepact.workspace.guard import Guard
@@ -141,7 +141,7 @@ class FileSnapshot:
         self._most, self._few, self._git = most, few, git
         self._watcher: RootWatcher | None = None
         self.stamps: dict[str, Stamp] = {}
-        self.folders: Mapping[str, int] = {}
+        self.folders: Mapping[str, Revision] = {}
         self.hidden: frozenset[str] = frozenset()
         self.end: str | None = None
 
@@ -257,7 +257,8 @@ class FileSnapshot:
             suspects = self._doubtful | self._racy if racy else self._doubtful
             stamps = self._rechecked(suspects | self._expected())
             newly = self._newly_seen(stamps)
-            self.folders = {**self.folders, **seen.folders}
+            if seen.folders or seen.turned:
+                self.folders = {**self.folders, **self._turned(seen.turned), **seen.folders}
             self.hidden |= seen.hidden
             return RacyFiles(stamps, newly)
         stamps = {
@@ -277,6 +278,11 @@ class FileSnapshot:
         self._doubtful |= stamps.keys()
         self._note(seen.scan)
         return RacyFiles(stamps, newly, frozenset(stamps.keys() - seen.names - before))
+
+    def _turned(self, touched: frozenset[str]) -> dict[str, Revision]:
+        """The states of known folders that were touched themselves."""
+        found = {name: self._root.folder_state(name) for name in touched & self.folders.keys()}
+        return {name: state for name, state in found.items() if state is not None}
 
     @property
     def was_free(self) -> Callable[[str], bool]:

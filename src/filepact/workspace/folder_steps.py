@@ -14,7 +14,7 @@ from posixpath import dirname
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import FileChange
-from filepact.domain.document import Revision, WorkspacePath
+from filepact.domain.document import FOLDER, Revision, WorkspacePath
 from filepact.errors import FilepactError, NotFoundError, StaleFileError, WriteFailedError
 from filepact.values import replace
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
 
-    KnownFolders = Mapping[RootId, Mapping[str, int]]
+    KnownFolders = Mapping[RootId, Mapping[str, Revision]]
 
 __all__ = [
     "FolderSteps",
@@ -38,6 +38,7 @@ __all__ = [
     "remove_folders",
     "turning_above",
     "with_folders",
+    "with_rights",
 ]
 
 _OPEN: Final = 0o300
@@ -207,7 +208,9 @@ def _opened(state: Revision) -> Revision:
 
 def _bits(state: Revision | None) -> int | None:
     """The permission bits of a folder; None where they are not known."""
-    return (state.mode & 0o777 or None) if state is not None else None
+    if state is None or (state.mode == FOLDER.mode and state.attributes is None):
+        return None
+    return state.mode & 0o7777
 
 
 def turning_above(path: WorkspacePath, turning: Iterable[WorkspacePath]) -> WorkspacePath | None:
@@ -318,7 +321,7 @@ def with_folders(
     Args:
         guard: The roots.
         changes: What was found.
-        known: The folders that were there before, with their permission bits, by root.
+        known: The folders that were there before, with their states, by root.
         was_free: Whether a name was free before, for certain.
     """
     found: dict[WorkspacePath, FileChange] = {}
@@ -338,7 +341,7 @@ def with_folders(
         root, path = change.path
         before, after, there = change.before, change.after, known.get(root, {})
         if before is None and path in there:
-            before = Revision.folder(there[path])
+            before = there[path]
         elif after is None:
             above = dirname(path)
             if above not in there or not is_gone(WorkspacePath(root, above)):
@@ -347,15 +350,35 @@ def with_folders(
     for root, path in made_folders(found.values(), known, was_free):
         where = WorkspacePath(root, path)
         state = _folder_at(guard, where)
-        if state and state.mode & 0o777 != guard.root_of(root).new_folder_mode(path):
+        if state and not _is_plain(state, guard.root_of(root).new_folder_mode(path)):
             found.setdefault(where, FileChange(where, None, state))
     found |= {
-        path: FileChange(path, Revision.folder(mode), None)
+        path: FileChange(path, state, None)
         for root, there in (known.items() if tops else ())
-        for path, mode in ((WorkspacePath(root, name), mode) for name, mode in there.items())
+        for path, state in ((WorkspacePath(root, name), state) for name, state in there.items())
         if path not in found and (path in tops or turning_above(path, tops))
     }
     return [*found.values()]
+
+
+def _is_plain(state: Revision, usual: int) -> bool:
+    """Whether a folder is as the system makes it, with these permission bits."""
+    own = state.attributes is not None and state.attributes.extended
+    return not own and state.mode & 0o777 == usual
+
+
+def with_rights(before: KnownFolders, now: KnownFolders) -> list[FileChange]:
+    """Changes of folders that stay, and have got other rights."""
+    return [
+        FileChange(WorkspacePath(root, name), was, state)
+        for root, there in now.items()
+        if (known := before.get(root)) is not None and known is not there
+        for name, state in there.items()
+        if (was := known.get(name)) is not None
+        and was is not state
+        and (was != state if was.attributes else (was.mode ^ state.mode) & 0o777)
+        and None not in (_bits(was), _bits(state))
+    ]
 
 
 def _folder_at(guard: Guard, path: WorkspacePath) -> Revision | None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
     from filepact.domain.change import FileChange
-    from filepact.domain.document import RootId
+    from filepact.domain.document import Revision, RootId
     from filepact.fs.root import Root
     from filepact.workspace.file_snapshot import CallFiles, Folder
     from filepact.workspace.guard import Guard
@@ -179,8 +179,8 @@ class KnownFiles:
         return None if None in found else tuple(one for one in found if one is not None)
 
     @property
-    def folders(self) -> dict[RootId, Mapping[str, int]]:
-        """The folders that were there when all files were last looked at, with their permission bits."""
+    def folders(self) -> dict[RootId, Mapping[str, Revision]]:
+        """The folders that were there when all files were last looked at, with their states."""
         return {root: snapshot.folders for root, snapshot in self._snapshots.items()}
 
     @property
@@ -191,14 +191,14 @@ class KnownFiles:
 
     def note_folders(self, changes: Iterable[FileChange]) -> None:
         """Know of the folders that have come, and of those no more that have gone."""
-        folders: dict[RootId, dict[str, int]] = {}
+        folders: dict[RootId, dict[str, Revision]] = {}
         for change in changes:
             (root, path), after = change.path, change.after
             if change.of_file is not change:
                 known = folders.setdefault(root, dict(self._snapshots[root].folders))
                 known.pop(path, None)
                 if after is not None and after.is_folder:
-                    known[path] = after.mode & 0o777
+                    known[path] = after
         for root, known in folders.items():
             self._snapshots[root].folders = known
 

@@ -13,6 +13,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from filepact.domain.document import FOLDER
 from filepact.domain.protected import is_in_git, steers_git
 from filepact.errors import FilepactError
 from filepact.fs.walk import is_ignored
@@ -31,6 +32,7 @@ from filepact.fs.watch import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from filepact.domain.document import Revision
     from filepact.fs.root import Root
 
 __all__ = [
@@ -60,6 +62,7 @@ class RootEvents(NamedTuple):
         late: The names that were touched after it; the same.
         folders: Folders that came since the last scan, as of `RootStamps`; their files are among the names.
         hidden: Files and folders that were touched, or came, and are ignored; only without a scan.
+        turned: Folders that were touched themselves, and may have other rights.
     """
 
     names: frozenset[str]
@@ -70,7 +73,8 @@ class RootEvents(NamedTuple):
     added: frozenset[str] = frozenset()
     early: frozenset[str] | None = None
     late: frozenset[str] | None = None
-    folders: Mapping[str, int] = MappingProxyType({})
+    folders: Mapping[str, Revision] = MappingProxyType({})
+    turned: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
 
 
@@ -203,6 +207,7 @@ class RootWatcher:
         found = self._result(names, knows, cancelled, came=came, anew=anew)
         made = (noticed.added | again.added) & names
         return found._replace(
+            turned=noticed.moved & frozenset(self.expected),
             removed=(noticed.removed | again.removed) & names,
             added=made if came is None else made | came.stamps.keys(),
             early=(before.names | (frozenset() if kept else again.names)) & names
@@ -263,7 +268,7 @@ class RootWatcher:
         if noticed.lost or self._notices is None or not noticed.moved.isdisjoint(self.expected):
             return None
         stamps: dict[str, Stamp] = {}
-        folders: dict[str, int] = {}
+        folders: dict[str, Revision] = {}
         hidden: set[str] = set()
         for folder in sorted(noticed.moved):
             if self._git and is_in_git(folder):
@@ -278,7 +283,7 @@ class RootWatcher:
             if found is None:
                 return None
             stamps |= found.stamps
-            folders |= {folder: self._root.place(folder, follow=False).mode, **found.folders}
+            folders |= {folder: self._root.folder_state(folder) or FOLDER, **found.folders}
             hidden |= found.hidden
         self._ignored -= stamps.keys()
         self.expected = frozenset(self.expected) | folders.keys()
