@@ -134,7 +134,7 @@ class ChangeSet:
             tuple(
                 FileChange(one.path, before, after)
                 for one, before, after in turned
-                if one.of_folder or not same_state(before, after)
+                if not same_state(before, after)
             )
         )
 
@@ -176,7 +176,7 @@ class ChangeSet:
         for path in dict.fromkeys((*first, *last)):
             before = first.get(path, last.get(path))
             after = last.get(path, first.get(path))
-            if before and after and before.before != after.after:
+            if before and after and not same_state(before.before, after.after):
                 together.append(FileChange(path, before.before, after.after))
         return ChangeSet(tuple(together))
 

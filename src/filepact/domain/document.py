@@ -211,12 +211,14 @@ def _short(content: str, mode: int) -> str:
 
 
 FOLDER: Final = Revision(_NO_BYTES, _FOLDER_MODE)
-"""The state of a folder whose permission bits are not known; two states of folders are never told apart by them."""
+"""The state of a folder of which nothing is known."""
 
 
 def same_state(one: Revision | None, other: Revision | None) -> bool:
-    """Whether two states of a name are one; folders are never told apart by their permission bits."""
-    return one == other or bool(one and other and one.is_folder and other.is_folder)
+    """Whether two states of a name are one; folders are told apart only where all is known of both."""
+    if one == other or one is None or other is None:
+        return one == other
+    return one.is_folder and other.is_folder and None in (one.attributes, other.attributes)
 
 
 def same_bytes(one: Revision | None, other: Revision | None) -> bool:

@@ -13,6 +13,7 @@ import stat
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from filepact.domain.attributes import Attributes
 from filepact.domain.document import LINK, Revision
 from filepact.errors import (
     FilepactError,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Literal
 
-    from filepact.domain.attributes import Attributes
     from filepact.fs.atomic import StagedContent
     from filepact.fs.staged import StagedChange, WriteResult
 
@@ -60,6 +60,12 @@ class Root(RootReader):
             with suppress(FilepactError), self._open(path or ".") as folder:
                 return permissions_given(folder, asked, self._mask)
         return asked & ~self._mask
+
+    def makes(self, path: str, folder: Revision) -> bool:
+        """Whether a new folder of this name is in this state, as far as it is known."""
+        has = folder.attributes
+        plain = has is None or has == Attributes(os.geteuid(), os.getegid())
+        return plain and folder.mode & 0o7777 == self.new_folder_mode(path)
 
     def lock_key(self, path: str) -> str:
         """What a change of a path locks, whatever stands there, or on the way to it.

@@ -419,8 +419,10 @@ def create(
     Raises:
         WriteFailedError: The system refused; nothing was changed.
     """
-    ours, _ = _written(parent, name, data, after=after, expected=None, token=token, shown=shown)
-    return StagedChange(name, token, shown, ours)
+    ours, notes = _written(parent, name, data, after=after, expected=None, token=token, shown=shown)
+    staged = StagedChange(name, token, shown, ours)
+    staged.notes = notes
+    return staged
 
 
 def write_protected(shown: str) -> WriteFailedError:

@@ -41,7 +41,7 @@ from filepact.workspace.folder_steps import (
 from filepact.workspace.journal import new_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from filepact.domain.document import Document, RootId, WorkspacePath
     from filepact.domain.operation import Operation, OperationState
@@ -402,7 +402,7 @@ class Committer:
                 unsure.append(path)
         return unsure
 
-    def _settle(self, change_id: ChangeId, parts: Iterable[_Part]) -> list[str]:
+    def _settle(self, change_id: ChangeId, parts: Sequence[_Part]) -> list[str]:
         """Give up the old files; what a person should know."""
         notes: list[str] = []
         for part in parts:
@@ -414,7 +414,8 @@ class Committer:
                 continue
             finally:
                 part.staged.close()
-            notes.extend(written.notes)
+            name = f"{self._show(part.change.path)}: " if len(parts) > 1 else ""
+            notes.extend(f"{name}{note}" for note in written.notes)
             if written.displaced is not None:
                 self._late.watch(change_id, part.change.path, written.displaced)
         return notes

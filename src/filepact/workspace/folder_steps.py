@@ -97,7 +97,7 @@ class FolderSteps:
             FilepactError: One cannot be made.
         """
         for path, (before, _) in self._staying.items():
-            if before.mode & _OPEN != _OPEN:
+            if _bits(before) is not None and before.mode & _OPEN != _OPEN:
                 self._give(path, _opened(before))
         for path, state in self._coming.items():
             if not self._turns(path):
@@ -142,7 +142,8 @@ class FolderSteps:
                 with suppress(FilepactError):
                     self._root_of(path.root).remove_directory(path.path)
         for path, (before, _) in self._staying.items():
-            self._give(path, before)
+            if _bits(before) is not None:
+                self._give(path, before)
 
     def settle(self) -> tuple[WorkspacePath, ...]:
         """Remove the folders that go and make no way, and give the others what they are to have.
@@ -166,7 +167,7 @@ class FolderSteps:
             if state is not None and (closed or state.attributes is not None):
                 self._give(path, state)
         for path, (_, after) in reversed(self._staying.items()):
-            if after is not None:
+            if after is not None and _bits(after) is not None:
                 self._give(path, after)
         return tuple(stay)
 
@@ -350,7 +351,7 @@ def with_folders(
     for root, path in made_folders(found.values(), known, was_free):
         where = WorkspacePath(root, path)
         state = _folder_at(guard, where)
-        if state and not _is_plain(state, guard.root_of(root).new_folder_mode(path)):
+        if state and not guard.root_of(root).makes(path, state):
             found.setdefault(where, FileChange(where, None, state))
     found |= {
         path: FileChange(path, state, None)
@@ -359,12 +360,6 @@ def with_folders(
         if path not in found and (path in tops or turning_above(path, tops))
     }
     return [*found.values()]
-
-
-def _is_plain(state: Revision, usual: int) -> bool:
-    """Whether a folder is as the system makes it, with these permission bits."""
-    own = state.attributes is not None and state.attributes.extended
-    return not own and state.mode & 0o777 == usual
 
 
 def with_rights(before: KnownFolders, now: KnownFolders) -> list[FileChange]:

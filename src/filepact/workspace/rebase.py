@@ -494,8 +494,12 @@ def _fit_one(
     before = change.before and change.before.compared
     after = change.after and change.after.compared
     at = now.revision if now is not None else None
-    if before and after and at and before.is_folder and after.is_folder and at.is_folder:
-        return None if at == after else (_other_rights(before, after, at), b"")
+    if at is not None and after is not None and at.is_folder and after.is_folder:
+        # One that was made meanwhile is left as it is.
+        if before is None or not before.is_folder:
+            return None
+        wanted = _other_rights(before, after, at)
+        return None if same_state(at, wanted) else (wanted, b"")
     if same_state(at, after):
         return None
     # An empty folder comes and goes unseen; that it is empty is seen to before it makes way.

@@ -1,0 +1,217 @@
+"""What an entry has besides its bytes comes back with it: owner, mode, access lists, attributes, times."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.domain.operation import Actor, Session
+from filepact.tools.edit import manage_files
+from tests.unprivileged import unprivileged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from filepact.workspace.workspace import Workspace
+
+PERSON = Session("p", Actor("person", "p"))
+AGENT = Session("a", Actor("agent", "a"))
+ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+ACCESS, DEFAULT = "system.posix_acl_access", "system.posix_acl_default"
+NOBODY = 0xFFFFFFFF
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "setxattr"), reason="no extended attributes here")
+
+
+def entries(*entries: tuple[int, int, int]) -> bytes:
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *one) for one in entries)
+
+
+# The group reads nothing, 1234 reads.
+WITHHELD = entries((1, 6, NOBODY), (2, 4, 1234), (4, 0, NOBODY), (16, 4, NOBODY), (32, 0, NOBODY))
+SHARED = entries((1, 7, NOBODY), (2, 7, 1234), (4, 5, NOBODY), (16, 7, NOBODY), (32, 5, NOBODY))
+
+
+def traits(path: Path) -> tuple[object, ...]:
+    status = path.lstat()
+    extended: list[tuple[str, bytes]] = []
+    if not path.is_symlink():
+        extended = [(one, os.getxattr(path, one)) for one in sorted(os.listxattr(path))]
+    held = None if path.is_dir() and not path.is_symlink() else path.read_bytes()
+    return status.st_mode, status.st_uid, status.st_gid, status.st_mtime_ns, extended, held
+
+
+def everything(root: Path) -> dict[str, tuple[object, ...]]:
+    return {str(one.relative_to(root)): traits(one) for one in sorted(root.rglob("*"))}
+
+
+def rights(root: Path) -> dict[str, tuple[object, ...]]:
+    """All but the times."""
+    return {name: (*one[:3], *one[4:]) for name, one in everything(root).items()}
+
+
+def owned(path: Path, user: int, group: int, mode: int) -> None:
+    if ROOT:
+        os.chown(path, user, group)
+    path.chmod(mode)
+
+
+def fill(root: Path) -> None:
+    """A folder with entries of all sorts of rights; what needs root has those of the caller elsewhere."""
+    root.mkdir()
+    for name, mode in [("plain", 0o644), ("private", 0o600), ("runs", 0o755), ("closed", 0o400)]:
+        (root / name).write_text(name)
+        (root / name).chmod(mode)
+    (root / "empty").touch()
+    for name, user, group, mode in [
+        ("theirs", 1234, 1235, 0o640),
+        ("lends user", 1234, 1235, 0o4755),
+        ("lends group", 0, 1235, 0o2755),
+    ]:
+        (root / name).write_text(name)
+        owned(root / name, user, group, mode)
+    (root / "withheld").write_text("withheld")
+    os.setxattr(root / "withheld", ACCESS, WITHHELD)
+    (root / "noted").write_text("noted")
+    os.setxattr(root / "noted", "user.tag", b"\0\xff")
+    os.setxattr(root / "noted", "user.\u00e9", b"")
+    if ROOT:
+        os.setxattr(root / "noted", "trusted.tag", b"t")
+    for name, user, group, mode in [
+        ("own", 0, 0, 0o700),
+        ("team", 1234, 1235, 0o2770),
+        ("sticky", 0, 0, 0o1777),
+        ("read only", 0, 0, 0o500),
+    ]:
+        (root / name).mkdir()
+        (root / name / "inside").write_text(name)
+        owned(root / name, user, group, mode)
+    (root / "shared").mkdir()
+    os.setxattr(root / "shared", DEFAULT, SHARED)
+    os.setxattr(root / "shared", ACCESS, SHARED)
+    os.setxattr(root / "shared", "user.tag", b"folder")
+    (root / "shared" / "inside").write_text("by the default list")
+    (root / "shared" / "none").mkdir()
+    os.removexattr(root / "shared" / "none", DEFAULT)
+    (root / "shared" / "none" / "inside").write_text("by no list")
+    for number, path in enumerate(sorted(root.rglob("*"), reverse=True)):
+        os.utime(path, ns=(1, 1_000_000_000 + number))
+    os.utime(root, ns=(1, 2_000_000_000))
+
+
+def managed(workspace: Workspace, action: str, path: str, to: str | None = None) -> object:
+    with workspace.draft(AGENT, "manage_files") as draft:
+        summary = manage_files.function(draft, action, path, to)
+        return workspace.submit(draft, summary)
+
+
+def past_the_doors(change: Callable[[Path], object]) -> Callable[[Workspace, Path], None]:
+    def done(workspace: Workspace, root: Path) -> None:
+        change(root)
+        workspace.external.detect(AGENT, tool="bash")
+
+    return done
+
+
+WAYS: dict[str, Callable[[Workspace, Path], object]] = {
+    "the agent's mv": past_the_doors(lambda root: (root / "box").rename(root / "elsewhere")),
+    "the agent's rm": past_the_doors(lambda root: shutil.rmtree(root / "box")),
+    "move": lambda workspace, _root: managed(workspace, "move", "box", "elsewhere"),
+    "delete": lambda workspace, _root: managed(workspace, "delete", "box"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_folder_that_went_or_was_moved_comes_back_with_all_that_it_had(
+    root: Path, workspace: Workspace, way: str
+) -> None:
+    fill(root / "box")
+    workspace.external.resnapshot()
+    was = everything(root)
+    WAYS[way](workspace, root)
+    after, rights_after = everything(root), rights(root)
+    if "m" in way.rsplit(maxsplit=1)[-1][0]:
+        moved = {name.replace("elsewhere", "box"): one for name, one in after.items()}
+        assert moved == was
+    for _ in range(2):
+        assert workspace.undo(PERSON).notes == ()
+        assert everything(root) == was
+        assert workspace.redo(PERSON).notes == ()
+        assert rights(root) == rights_after
+    assert workspace.external.detect(AGENT, tool="bash").operation is None
+
+
+def changed_rights(box: Path) -> None:
+    (box / "plain").chmod(0o600)
+    (box / "own").chmod(0o2755)
+    (box / "runs").chmod(0o4755)
+    owned(box / "private", 1234, 1235, 0o600)
+    owned(box / "empty", 0, 1235, 0o660)
+    owned(box / "sticky", 1234, 0, 0o1777)
+    os.removexattr(box / "withheld", ACCESS)
+    (box / "withheld").chmod(0o644)
+    os.setxattr(box / "plain", "user.new", b"new")
+    os.removexattr(box / "noted", "user.tag")
+    os.setxattr(box / "own", "user.tag", b"folder")
+    os.removexattr(box / "shared", DEFAULT)
+
+
+def test_rights_and_attributes_that_an_agent_changes_are_recorded_and_go_back(
+    root: Path, workspace: Workspace
+) -> None:
+    fill(root / "box")
+    workspace.external.resnapshot()
+    was = rights(root)
+    changed_rights(root / "box")
+    now = rights(root)
+    looked = workspace.external.detect(AGENT, tool="bash")
+    assert looked.operation is not None
+    names = {one.path.path for one in looked.operation.changes.changes}
+    assert names == {f"box/{name.split('/')[1]}" for name in now if now[name] != was[name]}
+    for _ in range(2):
+        workspace.undo(PERSON)
+        assert rights(root) == was
+        workspace.redo(PERSON)
+        assert rights(root) == now
+    assert workspace.external.detect(AGENT, tool="bash").operation is None
+
+
+def test_what_was_changed_of_other_rights_meanwhile_stays(root: Path, workspace: Workspace) -> None:
+    (root / "a").write_text("one\n")
+    os.setxattr(root / "a", "user.mine", b"1")
+    workspace.external.resnapshot()
+    (root / "a").chmod(0o600)
+    workspace.external.detect(AGENT, tool="bash")
+    os.setxattr(root / "a", "user.mine", b"2")
+    workspace.undo(PERSON)
+    assert (root / "a").stat().st_mode & 0o7777 == 0o644
+    assert os.getxattr(root / "a", "user.mine") == b"2"
+
+
+@pytest.mark.skipif(not ROOT, reason="owners are set by root alone")
+def test_who_may_not_set_an_owner_or_a_list_gives_nobody_more_rights(
+    root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(root / "box")
+    workspace.external.resnapshot()
+    shutil.rmtree(root / "box")
+    workspace.external.detect(AGENT, tool="bash")
+
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "no")
+
+    monkeypatch.setattr(os, "setxattr", refused)
+    receipt = unprivileged(lambda: workspace.undo(PERSON))
+    for name in ("theirs", "lends user", "withheld", "team"):
+        assert any(f"box/{name}" in note for note in receipt.notes), name
+        assert f"box/{name}" in workspace.log()[0].note
+    assert (root / "box/theirs").stat().st_mode & 0o7777 == 0o600
+    assert (root / "box/lends user").stat().st_mode & 0o7777 == 0o755
+    assert (root / "box/lends group").stat().st_mode & 0o7777 == 0o755
+    assert (root / "box/withheld").stat().st_mode & 0o7777 == 0o600
+    assert (root / "box/team").stat().st_mode & 0o7777 == 0o700
