@@ -41,6 +41,7 @@ __all__ = [
     "give_back",
     "inode_of",
     "made_meanwhile",
+    "move_entry",
     "move_out",
     "moved",
     "not_removed",
@@ -438,6 +439,38 @@ def rename_new(parent: int, old: str, new: str, to: int = -1) -> bool:
             raise
         os.link(old, new, src_dir_fd=parent, dst_dir_fd=to, follow_symlinks=False)
         return discard(parent, old)
+    return True
+
+
+def move_entry(parent: int, name: str, to: int, new: str, shown: tuple[str, str]) -> bool:
+    """Give an entry another name, which must be free, in one step.
+
+    Args:
+        parent: Descriptor of its folder.
+        name: Its name there.
+        to: Descriptor of the folder of the new name.
+        new: The new name.
+        shown: How both are called in messages.
+
+    Returns:
+        False, and nothing is done, where the system does not do it in one step.
+
+    Raises:
+        StaleFileError: It is not there, or the new name is taken.
+    """
+    was = inode_of(parent, name)
+    if was is None:
+        raise moved(shown[0])
+    try:
+        renameat2(parent, name, new, NOREPLACE, to)
+    except FileExistsError:
+        if inode_of(to, new) == was:
+            return False  # Both are one name here.
+        raise made_meanwhile(shown[1]) from None
+    except FileNotFoundError:
+        raise moved(shown[0]) from None
+    except OSError:
+        return False  # If a copy can be made nowhere either, that says why.
     return True
 
 

@@ -30,7 +30,7 @@ from filepact.fs.read_only_root import FOLDER, MOVED, RootReader, root_gone
 from filepact.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
     from typing import Literal
 
@@ -233,6 +233,39 @@ class Root(RootReader):
         """Remove one file, if it is in an expected state; arguments and errors as `replace`."""
         with self._parent(path) as (parent, name):
             return _at_once(parent, _stage(parent, name, None, None, expected, token, path))
+
+    def rename(self, path: str, to: str, states: Iterable[tuple[str, Revision]]) -> bool:
+        """Give a file, link or folder another name in one step, durably, if it is in an expected state.
+
+        Args:
+            path: Its canonical path.
+            to: The new one, which must be free.
+            states: The states of all that is moved, by the paths below it; its own by an empty path.
+
+        Returns:
+            False, and nothing is done, where that takes a copy.
+
+        Raises:
+            StaleFileError: It is in another state, or the new name is taken; nothing was changed.
+            WriteFailedError: The system refused; nothing was changed.
+        """
+        with self._parent(path) as (parent, name), self._parent(to) as (there, new):
+            if not atomic.move_entry(parent, name, there, new, (path, to)):
+                return False
+            try:
+                for below, state in (one for one in states if not one[1].is_folder):
+                    self._check(f"{to}/{below}" if below else to, state)
+            except FilepactError:
+                # What was saved into it at this moment goes back with it.
+                atomic.give_back(there, new, name, path, parent)
+                raise
+            atomic.sync(there)
+            atomic.sync(parent)
+        return True
+
+    def _check(self, path: str, state: Revision) -> None:
+        with self._parent(path) as (parent, name):
+            staged.check(parent, name, state, path)
 
     # -- folders --------------------------------------------------------------------------
 

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 __all__ = [
     "StagedChange",
     "WriteResult",
+    "check",
     "create",
     "remove",
     "replace",
@@ -484,17 +485,17 @@ def _written(
     temp = temporary_name(token)
     if after.mode == LINK and isinstance(data, bytes):
         if expected is not None:
-            _check(parent, name, expected, shown)
+            check(parent, name, expected, shown)
         return _made_link(parent, temp, data, shown), ()
     if isinstance(data, StagedContent):
         if early and expected is not None:
-            _check(parent, name, expected, shown)
+            check(parent, name, expected, shown)
         if (ours := data.give_name(parent, temp, shown)) is not None:
             return ours, data.notes
         data = data.data
     if expected is None or expected.mode == LINK:
         if expected is not None:
-            _check(parent, name, expected, shown)
+            check(parent, name, expected, shown)
         return write_temp(parent, temp, data, after=after, like=None, shown=shown)
     old = open_expected(parent, name, expected, shown, whole=early)
     try:
@@ -510,11 +511,11 @@ def remove(parent: int, name: str, *, expected: Revision, token: str, shown: str
         StaleFileError: It is in another state.
         WriteFailedError: The system refused; nothing was changed.
     """
-    _check(parent, name, expected, shown)
+    check(parent, name, expected, shown)
     return _Removal(name, token, shown, expected)
 
 
-def _check(parent: int, name: str, expected: Revision, shown: str) -> None:
+def check(parent: int, name: str, expected: Revision, shown: str) -> None:
     """Refuse a file or link that is in another state than is expected."""
     if expected.mode != LINK:
         os.close(open_expected(parent, name, expected, shown))

@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-import errno
 from contextlib import suppress
 from posixpath import dirname
 from threading import Lock
@@ -39,6 +38,8 @@ from filepact.workspace.folder_steps import (
     remove_folders,
 )
 from filepact.workspace.journal import new_id
+from filepact.workspace.moves import MoveSteps, moves_of
+from filepact.workspace.refusals import first_refused, is_of_one_file, only_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -55,16 +56,11 @@ __all__ = [
     "Committer",
     "OperationResult",
     "make_again",
-    "refused_files",
     "tell_end",
 ]
 
 _FEW = 64
 _LONGEST_NOTE = 4_000
-_OF_ALL = frozenset(
-    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-)
-"""What the system says of a whole disk or process."""
 
 
 @dataclass(slots=True)
@@ -170,14 +166,18 @@ class Committer:
         mark: _Part | None = None
         published: Callable[[], None] | None = None
         folders = FolderSteps(begun, self._root_of)
+        moves = MoveSteps(begun.changes, self._root_of, folders)
+        given = parts, begun, contents, open_folders, prepared, folders
         try:
             folders.make()
-            self._stage_all(parts, begun, contents, open_folders, prepared, folders)
-            mark = self._mark(begun, parts, folders)
+            self._stage_all(*given, lambda path: path not in moves.paths)
+            mark = self._mark(begun, parts, moves, folders)
             published = self.publish(begun, contents)
+            if copied := moves.do():
+                self._stage_all(*given, copied.__contains__)
             few = len(parts) <= _FEW
             turned = False
-            for part in parts:
+            for part in sorted(parts, key=lambda one: one.change.after is not None):
                 if part.change.after is not None and not turned:
                     folders.turn()
                     turned = True
@@ -198,9 +198,9 @@ class Committer:
             raise
         except FilepactError as error:
             end: OperationState = "rolled_back" if published is None else "applied"
-            self._take_back(begun, parts, folders, mark, contents, error, end)
+            self._take_back(begun, parts, (folders, moves), mark, contents, error, end)
             if published is not None:
-                raise _only_elsewhere(error) from None
+                raise only_elsewhere(error) from None
             raise
         except BaseException:
             # Stopped between an effect and its note: only a look at the files tells what is done.
@@ -276,9 +276,16 @@ class Committer:
     ) -> Operation:
         def prepare() -> None:
             """Write the new texts while the journal's disk is waited for; none has a name yet."""
+            moved = {one.path for move in moves_of(operation.changes) for one in move.changes}
             for change in operation.changes.changes[:_FEW]:
                 folder, after = open_folders.get(change.path, -1), change.after
-                if folder < 0 or after is None or after.is_folder or after.is_link:
+                if (
+                    folder < 0
+                    or after is None
+                    or after.is_folder
+                    or after.is_link
+                    or change.path in moved
+                ):
                     continue
                 # What is wrong with a file is found again, and told, when it is staged.
                 with suppress(FilepactError):
@@ -313,8 +320,9 @@ class Committer:
         open_folders: Mapping[WorkspacePath, int],
         prepared: Mapping[WorkspacePath, StagedContent],
         folders: FolderSteps,
+        wanted: Callable[[WorkspacePath], bool],
     ) -> None:
-        """Stage every file, in the order in which they are applied.
+        """Stage every wanted file, in the order in which they are applied.
 
         Raises:
             FilepactError: The first that is wrong with one, with all the files of which something is.
@@ -323,6 +331,8 @@ class Committer:
         several = len(begun.changes.changes) > 1 or self.shares
         refused: list[FilepactError] = []
         for number, change in _in_order(begun.changes.changes):
+            if not wanted(change.path):
+                continue
             try:
                 if begun.kind == "change":
                     _refuse_protected(change)
@@ -335,12 +345,12 @@ class Committer:
                 )
             except FilepactError as error:
                 refused.append(error)
-                if not _of_one_file(error):
+                if not is_of_one_file(error):
                     break
             else:
                 parts.append(part)
         if refused:
-            raise _first(refused)
+            raise first_refused(refused)
 
     def _stage(
         self,
@@ -367,15 +377,19 @@ class Committer:
         )
         return _Part(change, root, staged)
 
-    def _mark(self, operation: Operation, parts: list[_Part], folders: FolderSteps) -> _Part | None:
+    def _mark(
+        self, operation: Operation, parts: list[_Part], moves: MoveSteps, folders: FolderSteps
+    ) -> _Part | None:
         """Leave a sign that the operation is under way, where no staged text is one.
 
         It is an empty file under a temporary name, and goes before the folders are made durable.
         """
         changes = operation.changes.changes
-        if len(changes) == 1 or any(part.change.after is not None for part in parts):
+        once = len(changes) == 1 + bool(moves.paths)
+        if once or any(part.change.after is not None for part in parts):
             return None
-        path = changes[0].path
+        # Beside what is moved, and not in it.
+        path = moves.first or changes[0].path
         root = self._root_of(path.root)
         staged = root.stage(
             path.path,
@@ -436,7 +450,7 @@ class Committer:
         self,
         operation: Operation,
         parts: list[_Part],
-        folders: FolderSteps,
+        steps: tuple[FolderSteps, MoveSteps],
         mark: _Part | None,
         contents: Mapping[str, bytes],
         cause: FilepactError,
@@ -447,6 +461,7 @@ class Committer:
         What was staged goes last: while it is there, recovery would take back as well.
         """
         kept: list[FileChange] = []
+        folders, moves = steps
         done = [part for part in parts if part.applied]
         for number, part in enumerate(reversed(done), start=len(operation.changes.changes) + 1):
             if part.change.after is None:
@@ -460,6 +475,7 @@ class Committer:
                 part.applied = False
             except FilepactError:
                 kept.append(part.change)
+        kept += moves.take_back()
         if kept:
             # The end comes first: without temporary files nobody could find it out any more.
             self._tell_part(operation, kept, cause)
@@ -492,48 +508,6 @@ class Committer:
         note = f"{cause.message}; already changed and not taken back: {names}"
         left = ChangeSet(tuple(reversed(kept)))
         self._tell(OperationResult(operation.id, "interrupted", note, left))
-
-
-def _of_one_file(error: FilepactError) -> bool:
-    """Whether an error tells of one file, and nothing of what becomes of others."""
-    return "path" in error.details and error.details.get("errno") not in _OF_ALL
-
-
-def _first(refused: list[FilepactError]) -> FilepactError:
-    """The first error, with all the files that cannot be written."""
-    first = refused[0]
-    if all(map(_of_one_file, refused)):
-        named = ((str(one.details["path"]), one.message) for one in refused)
-        first.details["refused"] = tuple(named)
-    return first
-
-
-def refused_files(error: FilepactError, changes: ChangeSet) -> dict[WorkspacePath, str]:
-    """The files that kept a change set from being done, with the reasons; none where not they alone did.
-
-    Without them it can be tried again.
-    """
-    if error.details.get("outcome") != "not_applied" or not _of_one_file(error):
-        return {}
-    named = {str(error.details["path"]): error.message}
-    refused = error.details.get("refused")
-    for one in refused if isinstance(refused, tuple) else ():
-        if isinstance(one, tuple):
-            named[str(one[0])] = str(one[1])
-    return {
-        path: message
-        for name, message in named.items()
-        for path in changes.paths
-        if f"{path.path}/".startswith(f"{name}/")
-    }
-
-
-def _only_elsewhere(error: FilepactError) -> WriteFailedError:
-    return WriteFailedError(
-        f"{error.message}. The shared workspace has the change all the same",
-        hint="This folder takes it with the next call. Read the file then, before anything else.",
-        outcome="elsewhere",
-    )
 
 
 def _close(parts: Iterable[_Part]) -> None:

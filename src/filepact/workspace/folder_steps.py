@@ -51,9 +51,14 @@ class FolderSteps:
     Args:
         operation: The operation, with the folders that it makes.
         root_of: The open root of a path.
+
+    Attributes:
+        moved: Folders that come and go with one that is moved, and need nothing else.
+        notes: What a person should know of folders.
     """
 
     def __init__(self, operation: Operation, root_of: Callable[[RootId], Root]) -> None:
+        self.moved: frozenset[WorkspacePath] = frozenset()
         self._root_of = root_of
         self._turning = {one.path for one in operation.changes.changes if one.turns}
         before = {one.path: one.before for one in operation.changes.changes}
@@ -100,7 +105,7 @@ class FolderSteps:
             if _bits(before) is not None and before.mode & _OPEN != _OPEN:
                 self._give(path, _opened(before))
         for path, state in self._coming.items():
-            if not self._turns(path):
+            if not self._turns(path) and path not in self.moved:
                 self._make(path, state)
 
     def turn(self) -> None:
@@ -154,7 +159,7 @@ class FolderSteps:
         stay: list[WorkspacePath] = []
         for path in self._going:
             root = self._root_of(path.root)
-            if self._turns(path):
+            if self._turns(path) or path in self.moved:
                 continue
             with suppress(FilepactError):
                 if root.place(path.path).kind != "directory" or root.remove_directory(path.path):

@@ -21,11 +21,11 @@ from filepact.errors import (
     PathBlockedError,
 )
 from filepact.values import replace
-from filepact.workspace.commit import refused_files
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.pending import check_free
 from filepact.workspace.rebase import not_kept, together
 from filepact.workspace.receipt import Receipt, SkippedFile, done_receipt
+from filepact.workspace.refusals import refused_files
 from filepact.workspace.selection import Selection
 from filepact.workspace.undo_plan import plan_redo, plan_selection, plan_undo
 

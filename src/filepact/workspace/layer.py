@@ -30,12 +30,12 @@ from filepact.errors import (
 )
 from filepact.values import dataclass, field, replace
 from filepact.workspace.authorizer import ChangePolicy
-from filepact.workspace.commit import refused_files
 from filepact.workspace.folder_steps import turning_above
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.layer_reader import LayerChanges, LayerReader, state_of
 from filepact.workspace.rebase import RebaseResult
 from filepact.workspace.receipt import Receipt, done_receipt
+from filepact.workspace.refusals import refused_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

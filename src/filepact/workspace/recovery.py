@@ -60,6 +60,7 @@ from filepact.workspace.commit import (
     tell_end,
 )
 from filepact.workspace.folder_steps import FolderSteps, remove_emptied, remove_folders
+from filepact.workspace.moves import MoveSteps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -234,6 +235,9 @@ class Recovery:
         traces, mark = self._traces(operation, left)
         files = [one for one in traces if one.of_file]
         if mark or any(one.not_done for one in files):
+            folders = FolderSteps(operation, self._root_of)
+            MoveSteps(operation.changes, self._root_of, folders).take_back_after_crash()
+            traces, _ = self._traces(operation, left)
             return self._take_back(operation, traces)
         if any(one.done for one in files or traces):
             return self._complete(operation, files, left)

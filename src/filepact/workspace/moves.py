@@ -1,0 +1,271 @@
+"""Entries of an operation that get another name and stay what they are: they are renamed, and not made anew.
+
+So inode, other links, open programs and times stay with them.  A file or link is one when it goes in a state in which
+another name comes, and a folder when all that lies in it goes along.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from filepact.domain.document import WorkspacePath
+from filepact.errors import FilepactError
+from filepact.fs.walk import TreeReader
+from filepact.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from filepact.domain.change import ChangeSet, FileChange
+    from filepact.domain.document import Revision, RootId
+    from filepact.fs.root import Root
+    from filepact.workspace.folder_steps import FolderSteps
+
+    Pair = tuple[FileChange, FileChange]
+
+__all__ = ["MoveSteps", "moves_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One entry that gets another name.
+
+    Attributes:
+        source: The name that it has.
+        target: The name that it gets, which is free.
+        changes: The changes that are done by that: of a folder, those of all that lies in it as well.
+    """
+
+    source: WorkspacePath
+    target: WorkspacePath
+    changes: tuple[FileChange, ...]
+
+    @property
+    def apart(self) -> tuple[Move, ...]:
+        """The moves of the files and links in a folder, each by itself."""
+        return tuple(Move(old.path, new.path, (old, new)) for old, new in _pairs(self.changes))
+
+    @property
+    def states(self) -> tuple[tuple[str, Revision], ...]:
+        """The states of what is moved by the paths below the entry; that of the entry itself by an empty one."""
+        at = len(self.target.path) + 1
+        return tuple(
+            (one.path.path[at:], one.after)
+            for one in self.changes
+            if one.after is not None and one.before is None
+        )
+
+
+def moves_of(changes: ChangeSet) -> tuple[Move, ...]:
+    """The moves of a change set, which no change of it has to go before."""
+    turning = {one.path for one in changes.changes if one.turns}
+    pairs = [
+        pair
+        for pair in _pairs(changes.changes)
+        if not any(_is_below(side.path, turning) for side in pair)
+    ]
+    folders = _folders(changes.changes, pairs)
+    tops = {old.path: new.path for old, new, _ in folders}
+    alone = [
+        Move(old.path, new.path, (old, new)) for old, new in pairs if not _is_below(old.path, tops)
+    ]
+    return (*(Move(old.path, new.path, whole) for old, new, whole in folders), *alone)
+
+
+class MoveSteps:
+    """The moves of an operation, which are done before everything else of it.
+
+    Args:
+        changes: The changes of the operation.
+        root_of: The open root of a path.
+        folders: Is told which folders come and go with another.
+
+    Attributes:
+        paths: The names that change by moves.
+        first: The first entry that is moved; None for none.
+    """
+
+    def __init__(
+        self, changes: ChangeSet, root_of: Callable[[RootId], Root], folders: FolderSteps
+    ) -> None:
+        self._root_of = root_of
+        self._folders = folders
+        self._moves = moves_of(changes)
+        self._done: list[Move] = []
+        self.first = self._moves[0].source if self._moves else None
+        self.paths = _paths(self._moves)
+        folders.moved = self.paths
+
+    def do(self) -> frozenset[WorkspacePath]:
+        """Do all moves.
+
+        Returns:
+            The names of those that can be done by copies only.
+
+        Raises:
+            FilepactError: One cannot be done; the others can be taken back.
+        """
+        whole = self._do_all(self._moves)
+        if whole:
+            self._folders.moved = self.paths - _paths(whole)
+            self._folders.make()
+        left = self._do_all(each for one in whole for each in one.apart)
+        return _paths(left)
+
+    def _do_all(self, moves: Iterable[Move]) -> list[Move]:
+        left: list[Move] = []
+        for one in moves:
+            if rename(self._root_of(one.source.root), one):
+                self._done.append(one)
+            else:
+                left.append(one)
+        return left
+
+    def take_back(self) -> list[FileChange]:
+        """Give everything its former name again; the changes of which that cannot be done."""
+        kept: list[FileChange] = []
+        for one in reversed(self._done):
+            try:
+                back = rename(self._root_of(one.source.root), one, back=True)
+            except FilepactError:
+                back = False
+            kept += [] if back else one.changes
+        self._done.clear()
+        return kept
+
+    def take_back_after_crash(self) -> None:
+        """Give everything that was moved its former name again, as far as nobody has touched it since."""
+        for move in self._moves:
+            for one in (move, *(move.apart if len(move.changes) > 2 else ())):
+                with suppress(FilepactError):
+                    root = self._root_of(one.source.root)
+                    ends = (one.source.path, one.target.path)
+                    there = [root.place(path, follow=False).kind for path in ends]
+                    if there[0] == "missing" != there[1]:
+                        rename(root, one, back=True)
+
+
+def _paths(moves: Iterable[Move]) -> frozenset[WorkspacePath]:
+    return frozenset(one.path for move in moves for one in move.changes)
+
+
+def rename(root: Root, one: Move, *, back: bool = False) -> bool:
+    """Do a move, or take it back; false, and nothing is done, where only copies can be made.
+
+    Raises:
+        StaleFileError: What is there is something else than what the change starts from, or the new name is taken.
+        WriteFailedError: The system refused; nothing was changed.
+    """
+    old, new = (one.target, one.source) if back else (one.source, one.target)
+    states = one.states
+    if len(states) > 1 and not _holds_only(root, old.path, {name for name, _ in states if name}):
+        return False
+    return root.rename(old.path, new.path, states)
+
+
+def _holds_only(root: Root, folder: str, names: set[str]) -> bool:
+    """Whether all that lies in a folder is what is known of it."""
+    at = len(folder) + 1
+    with TreeReader(root, folder, allow=lambda _path, _is_folder: True, ignore=False) as entries:
+        if any(entry.path[at:] not in names for entry in entries):
+            return False
+        return entries.complete and not entries.beyond
+
+
+def _pairs(changes: Iterable[FileChange]) -> list[Pair]:
+    """Files and links that go, each with one that comes in the very same state."""
+    going: dict[object, list[FileChange]] = defaultdict(list)
+    coming: list[FileChange] = []
+    for one in changes:
+        if one.after is None and one.before is not None and not one.before.is_folder:
+            going[_key(one, one.before.compared)].append(one)
+        elif one.before is None and one.after is not None and not one.after.is_folder:
+            coming.append(one)
+    found: list[Pair] = []
+    for new in coming if going else ():
+        if new.after is None or (new.after.attributes is None and not new.after.is_link):
+            continue  # It was made, whatever it holds.
+        some = going.get(_key(new, new.after), [])
+        if some:
+            name = new.path.path.rpartition("/")[2]
+            old = next((one for one in some if one.path.path.rpartition("/")[2] == name), some[0])
+            some.remove(old)
+            found.append((old, new))
+    return found
+
+
+def _key(one: FileChange, state: Revision) -> object:
+    attributes = state.attributes
+    modified = None if attributes is None else attributes.modified
+    return one.path.root, state.content, state.mode, attributes, modified
+
+
+def _folders(
+    changes: Iterable[FileChange], pairs: Iterable[Pair]
+) -> list[tuple[FileChange, FileChange, tuple[FileChange, ...]]]:
+    """Folders that go with all that lies in them, each with one that comes so, and the changes of both."""
+    going = {
+        one.path: one
+        for one in changes
+        if one.after is None and one.before is not None and one.before.is_folder
+    }
+    coming = {
+        one.path: one
+        for one in changes
+        if one.before is None and one.after is not None and one.after.is_folder
+    }
+    if not going or not coming:
+        return []
+    names = {old.path: new.path for old, new in pairs}
+    found: list[tuple[FileChange, FileChange, tuple[FileChange, ...]]] = []
+    taken: set[WorkspacePath] = set()
+    for path, old in sorted(going.items()):
+        if _is_below(path, taken):
+            continue
+        inside = [one for one in changes if one.path.root == path.root and _lies_in(one.path, path)]
+        new = _counterpart(path, inside, names, coming)
+        if new is None or _lies_in(new.path, path) or not _same_folder(old, new):
+            continue
+        there = [
+            one for one in changes if one.path.root == path.root and _lies_in(one.path, new.path)
+        ]
+        before = {one.path.path[len(path.path) :]: one.before for one in inside if not one.after}
+        after = {one.path.path[len(new.path.path) :]: one.after for one in there if not one.before}
+        if len(before) == len(inside) and len(after) == len(there) and before == after:
+            taken |= {path, new.path}
+            found.append((old, new, (old, new, *inside, *there)))
+    return found
+
+
+def _counterpart(
+    path: WorkspacePath,
+    inside: list[FileChange],
+    names: dict[WorkspacePath, WorkspacePath],
+    coming: dict[WorkspacePath, FileChange],
+) -> FileChange | None:
+    """The folder that comes where one goes, by where a file of it goes."""
+    for one in inside:
+        target = names.get(one.path)
+        ends = one.path.path[len(path.path) :]
+        if target is not None and target.path.endswith(ends):
+            return coming.get(WorkspacePath(path.root, target.path[: -len(ends)]))
+    if inside:
+        return None
+    empty = [one for one in coming.values() if one.path.root == path.root]
+    return empty[0] if len(coming) == 1 and empty else None
+
+
+def _same_folder(old: FileChange, new: FileChange) -> bool:
+    before, after = old.before, new.after
+    return bool(before and after and before.attributes and before == after)
+
+
+def _lies_in(path: WorkspacePath, folder: WorkspacePath) -> bool:
+    return path.path.startswith(f"{folder.path}/")
+
+
+def _is_below(path: WorkspacePath, tops: Iterable[WorkspacePath]) -> bool:
+    """Whether a path is one of some, or lies in one."""
+    return any(path == one or (path.root == one.root and _lies_in(path, one)) for one in tops)
