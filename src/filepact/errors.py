@@ -264,7 +264,7 @@ class ObjectStoreUnsafeError(FilepactError, code="OBJECT_STORE_UNSAFE"):
 
 
 class OutcomeUnknownError(FilepactError, code="OUTCOME_UNKNOWN"):
-    """Whether a change is in the shared workspace cannot be found out now."""
+    """Whether a change is in the shared workspace cannot be found out now, or a file could be given neither text whole."""
 
 
 class SharedBusyError(FilepactError, code="SHARED_BUSY"):

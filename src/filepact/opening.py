@@ -150,6 +150,7 @@ def open_folders(
             if any(root.path == other.path for other in opened):
                 root.close()
                 continue
+            root.keeps_links = settings.guard.hard_links == "keep"
             opened.append(root)
         paths = [root.path for root in opened]
         state = open_state(state_dir or state_folder(), paths)

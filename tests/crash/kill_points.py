@@ -88,8 +88,15 @@ def undo(workspace: Workspace) -> None:
     workspace.undo(SESSION, dry_run=False)
 
 
+def join(workspace: Workspace) -> None:
+    """Give a file a second name, so that it is written in place."""
+    root = Path(workspace.guard.roots[0].path)
+    os.link(root / "a.txt", root / "joined.txt")
+
+
 SCENARIOS: dict[str, tuple[Callable[[Workspace], object] | None, Callable[[Workspace], object]]] = {
     "replace": (None, lambda w: edit(w, SESSION, "a.txt", "one", "1")),
+    "in-place": (join, lambda w: edit(w, SESSION, "a.txt", "one", "1")),
     "create": (None, lambda w: write(w, SESSION, "x/y/new.txt", "new\n")),
     "delete": (None, lambda w: delete(w, SESSION, "a.txt")),
     "three": (None, three_files),

@@ -28,6 +28,7 @@ def test_a_change_that_is_killed_at_a_few_steps_is_whole_or_not_there_after_reco
     "scenario",
     [
         "replace",
+        "in-place",
         "create",
         "delete",
         "three",

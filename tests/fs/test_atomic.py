@@ -18,6 +18,7 @@ from filepact.domain.document import LINK, Revision, content_id
 from filepact.errors import FilepactError, StaleFileError, WriteFailedError
 from filepact.fs import atomic, staged
 from filepact.fs.atomic import DisplacedFile
+from filepact.fs.in_place import is_torn
 from filepact.fs.kernel import EXCHANGE, renameat2
 from filepact.fs.root import Root
 from tests.unprivileged import unprivileged
@@ -167,12 +168,45 @@ def test_what_cannot_be_kept_is_told(
 
     os.setxattr(grounds.root / "README.md", "user.note", b"kept")
     monkeypatch.setattr(os, "setxattr", refused)
+    assert "user.note" in " ".join(replace(root).notes)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
+def test_a_file_whose_owner_could_not_be_kept_is_written_in_place(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "no")
+
+    file = grounds.root / "README.md"
+    os.setxattr(file, "user.note", b"kept")
+    os.chown(file, 1_234, 1_235)
+    was = file.stat()
     monkeypatch.setattr(os, "fchown", refused)
-    if os.geteuid() == 0:
-        os.chown(grounds.root / "README.md", 1_234, 1_234)
-    notes = " ".join(replace(root).notes)
-    assert "user.note" in notes
-    assert ("owner" in notes) == (os.geteuid() == 0)
+    assert "in place" in " ".join(replace(root).notes)
+    now = file.stat()
+    assert file.read_text() == "new"
+    assert (now.st_ino, now.st_uid, now.st_gid) == (was.st_ino, was.st_uid, was.st_gid)
+    assert os.getxattr(file, "user.note") == b"kept"
+    assert names(grounds) == ["README.md", "docs", "src"]
+
+
+def unlike(*states: bytes) -> bool:
+    return not is_torn(*states)
+
+
+def test_what_a_crash_leaves_of_a_text_written_in_place_is_told_from_what_a_person_wrote() -> None:
+    old, new = b"o" * 5_000, b"n" * 3_000
+    for at in (0, 512, 1_024, 2_560):
+        assert is_torn(new[:at] + old[at:], old, new)
+        assert is_torn(old[:at] + new[at:], old, new)
+    assert is_torn(new + old[len(new) :], old, new)
+    assert is_torn(old[:1_024] + new[1_024:] + old[3_000:], old, new)
+    assert is_torn(new + bytes(2_000), new, new + b"m" * 2_000)
+    assert unlike(b"p" + old[1:], old, new)
+    assert unlike(old[:-1], old, new)
+    assert unlike(old + b"\n", old, new)
+    assert unlike(b"", b"one\n", b"two\n")
 
 
 @pytest.mark.parametrize(("number", "told"), [(errno.ENOTSUP, False), (errno.EIO, True)])

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.domain.document import Revision
-from filepact.errors import FilepactError, PathBlockedError
+from filepact.errors import FilepactError, PathBlockedError, WriteFailedError
+from filepact.fs.home_secrets import SecretIndex
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
 from filepact.workspace.find import find_files
@@ -97,21 +98,40 @@ def test_a_mounted_folder_is_refused_by_every_verb(
 
 @pytest.mark.parametrize("resolver", RESOLVERS)
 @pytest.mark.parametrize("follow", [True, False])
-def test_a_file_that_is_mounted_over_another_is_refused(
+def test_a_single_file_that_is_mounted_is_read_and_written_in_place(
     top: Path, mount: Callable[..., None], resolver: str, follow: bool
 ) -> None:
+    mounted = top.parent / "outside" / "secret.txt"
+    mount("--bind", str(mounted), str(top / "one.txt"))
+    inode = mounted.stat().st_ino
+    with Root.open(top, resolver=resolver) as root:
+        assert root.read("one.txt", limit=99, follow=follow).data == b"SECRET\n"
+        before = Revision.of(b"SECRET\n", 0o644)
+        for text in (b"longer than before\n", b"short\n", b""):
+            done = root.replace("one.txt", text, mode=0o644, expected=before, token="abcd")
+            assert "mounted" in " ".join(done.notes)
+            assert mounted.read_bytes() == text
+            before = Revision.of(text, 0o644)
+        assert mounted.stat().st_ino == inode
+        with pytest.raises(WriteFailedError) as caught:
+            root.remove("one.txt", expected=before, token="abcd")
+        assert "write_file" in caught.value.hint
+        with TreeReader(root, allow=lambda _path, _is_dir: True) as entries:
+            assert [entry.read(limit=99) for entry in entries if entry.name == "one.txt"] == [b""]
+    assert sorted(os.listdir(top)) == ["in", "one.txt", "plain.txt"]
+
+
+@pytest.mark.parametrize("resolver", RESOLVERS)
+def test_a_secret_that_is_mounted_by_itself_is_refused(
+    top: Path, mount: Callable[..., None], resolver: str
+) -> None:
+    secrets = SecretIndex(str(top.parent / "outside"), lambda path: path.endswith("secret.txt"))
     mount("--bind", str(top.parent / "outside" / "secret.txt"), str(top / "one.txt"))
-    with Root.open(top, resolver=resolver) as root, pytest.raises(PathBlockedError) as caught:
-        root.read("one.txt", limit=99, follow=follow)
-    assert "root of its own" in caught.value.hint
     with (
-        Root.open(top, resolver=resolver) as root,
-        TreeReader(root, allow=lambda _path, _is_dir: True) as entries,
+        Root.open(top, resolver=resolver, secrets=secrets) as root,
+        pytest.raises(PathBlockedError),
     ):
-        for entry in entries:
-            if entry.name == "one.txt":
-                with pytest.raises(PathBlockedError):
-                    entry.read(limit=99)
+        root.read("one.txt", limit=99)
 
 
 @pytest.mark.parametrize("resolver", RESOLVERS)

@@ -14,6 +14,7 @@ from filepact.errors import CODES, FilepactError
 from filepact.text.locate import place
 from tests import entries
 from tests.entries import access_list, facts
+from tests.unprivileged import unprivileged
 from tests.workspace.acting import delete, edit, read, write
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filepact.domain.operation import Session
+    from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
 
@@ -82,6 +84,62 @@ def test_a_dry_run_shows_the_same_diff_and_changes_nothing(
     assert (root / "a.txt").read_bytes() == b"one\n"
     assert workspace.log() == ()
     assert write(workspace, session, "a.txt", "two\n").diff == preview.diff
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_file_with_several_names_stays_one_file_or_does_not_as_a_person_has_set(
+    workspace: Workspace, session: Session, root: Path, keeps: bool
+) -> None:
+    workspace.guard.roots[0].keeps_links = keeps
+    (root / "a.txt").write_text("one\n")
+    (root / "sub").mkdir()
+    os.link(root / "a.txt", root / "sub/b.txt")
+    for step in ("preview", "applied"):
+        receipt = write(workspace, session, "a.txt", "two\n", dry_run=step == "preview")
+        assert receipt.status == step
+        assert ("sub/b.txt" in " ".join(receipt.notes)) == keeps
+        assert ("keep the old text" in " ".join(receipt.notes)) != keeps
+    assert (root / "sub/b.txt").read_text() == ("two\n" if keeps else "one\n")
+    assert (root / "a.txt").samefile(root / "sub/b.txt") == keeps
+    workspace.undo(session)
+    assert {(root / name).read_text() for name in ("a.txt", "sub/b.txt")} == {"one\n"}
+    assert (root / "a.txt").samefile(root / "sub/b.txt") == keeps
+
+
+def test_a_file_whose_other_name_is_elsewhere_or_protected_is_replaced(
+    workspace: Workspace, session: Session, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "outside").write_text("one\n")
+    (root / ".git/hooks").mkdir(parents=True)
+    (root / ".git/hooks/pre-commit").write_text("one\n")
+    for name, other in (("a", tmp_path / "outside"), ("b", root / ".git/hooks/pre-commit")):
+        os.link(other, root / name)
+        receipt = write(workspace, session, name, "two\n")
+        assert "keep the old text" in " ".join(receipt.notes)
+        assert other.read_text() == "one\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root acts as others")
+def test_a_file_that_its_user_could_not_open_for_writing_is_refused(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("one\n")
+    os.chown(root / "a.txt", 1234, 1235)
+    root.chmod(0o777)
+
+    def act() -> Receipt:
+        return write(workspace, session, "a.txt", "two\n")
+
+    assert code_of(lambda: unprivileged(act)) == "WRITE_ERROR"
+    (root / "a.txt").chmod(0o666)
+    receipt = unprivileged(act)
+    assert "in place" in " ".join(receipt.notes)
+    now = (root / "a.txt").stat()
+    assert (now.st_uid, now.st_gid) == (1234, 1235)
+    unprivileged(lambda: workspace.undo(session))
+    now = (root / "a.txt").stat()
+    assert (now.st_uid, now.st_gid) == (1234, 1235)
+    assert (root / "a.txt").read_text() == "one\n"
 
 
 def test_writing_what_is_there_is_unchanged_and_not_journalled(

@@ -547,6 +547,32 @@ def test_what_cannot_be_taken_back_after_a_crash_stays_undoable(
     assert (root / "a.txt").read_bytes() == b"A\n"
 
 
+@pytest.mark.parametrize(
+    ("now", "state"),
+    [
+        ((b"new" * 500)[:1_024] + (b"old" * 1_000)[1_024:], "rolled_back"),
+        (b"new" * 500 + bytes(1_500), "rolled_back"),
+        (b"old" * 1_000, "rolled_back"),
+        (b"new" * 500, "rolled_back"),
+        (b"by a person" + b"old" * 400, "rolled_back"),
+    ],
+    ids=["half", "all but its end", "not begun", "done", "a person"],
+)
+def test_a_file_that_a_crash_left_half_written_in_place_has_its_old_text_again(
+    crash: Crash, open_here: Callable[..., Workspace], root: Path, now: bytes, state: str
+) -> None:
+    old, new = b"old" * 1_000, b"new" * 500
+    put(root, "a.txt", now)
+    os.link(root / "a.txt", root / "b.txt")
+    put(root, temporary(0), new)
+    crash.begin(("a.txt", old, new))
+    (settled,) = open_here().recovered
+    assert settled.state == state
+    found = left(root)
+    assert found == dict.fromkeys(("a.txt", "b.txt"), now if b"person" in now else old)
+    assert (root / "a.txt").samefile(root / "b.txt")
+
+
 def test_what_a_recovery_could_not_tell_the_journal_the_next_one_finds_again(
     crash: Crash,
     open_here: Callable[..., Workspace],

@@ -75,6 +75,7 @@ _GUARD: Final[dict[str, tuple[object, ...]]] = {
     "mounts": (True, False),
     "content": (True, False),
     "landlock": ("auto", "off", "required"),
+    "hard_links": ("keep", "replace"),
 }
 
 _SERVING: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
@@ -112,11 +113,13 @@ class GuardSettings:
         mounts: Whether other file systems that are mounted below a root may be used.
         content: Whether files are looked through for private keys, and hits for tokens.
         landlock: Whether a server asks the kernel to keep it inside as well.
+        hard_links: Whether a file with several names goes on being one file when it is changed.
     """
 
     mounts: bool = False
     content: bool = True
     landlock: Literal["auto", "off", "required"] = "auto"
+    hard_links: Literal["keep", "replace"] = "keep"
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,10 @@ KEYS: Final = (
         _one_of("auto", "off", "required"),
     ),
     SettingInfo(
+        *("guard", "hard_links", '"keep"', "whether a file of several names stays one file"),
+        _one_of("keep", "replace"),
+    ),
+    SettingInfo(
         *("mcp", "page", "", "bytes of one answer; left out, what each program takes"),
         _between(2_000, 1_000_000),
         "40000",

@@ -1,7 +1,9 @@
 """The file system of a root, and others that are mounted beneath it.
 
 A folder that is mounted inside a root holds what nobody has named: a home folder bound into a
-container, another machine's disk.  It is refused unless the person permits it.  File systems that
+container, another machine's disk.  It is refused unless the person permits it.  A single file that is mounted was
+named by whoever mounted it, and belongs to the root; it has no second name beside it, so it is written in place, and
+neither moved nor removed.  File systems that
 the kernel makes up are refused even then, because reading their files acts, or tells about other
 programs.
 """
@@ -14,10 +16,13 @@ from typing import TYPE_CHECKING
 
 from filepact.errors import PathBlockedError
 from filepact.fs.kernel import NO_MOUNTS, file_system, mount_of
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
+
+    from filepact.fs.home_secrets import SecretIndex
 
 __all__ = ["RootMounts", "is_made_up"]
 
@@ -62,16 +67,21 @@ class RootMounts:
         mount: The number of its mount; None where the system does not number them.  Then folders
             are told apart by their devices, and a single file that is mounted is not noticed.
         mounts: Whether other file systems may be entered.
+        is_secret: Whether a file, by device and inode, is one of those elsewhere that are not read here either.
     """
 
     device: int
     mount: int | None
     mounts: bool
+    is_secret: Callable[[int, int], bool] = lambda _device, _inode: False
 
     @classmethod
-    def around(cls, folder: int, *, mounts: bool = False) -> Self:
+    def around(
+        cls, folder: int, *, mounts: bool = False, secrets: SecretIndex | None = None
+    ) -> Self:
         """The boundary of a folder that is held open."""
-        return cls(os.fstat(folder).st_dev, mount_of(folder), mounts)
+        found = cls(os.fstat(folder).st_dev, mount_of(folder), mounts)
+        return found if secrets is None else replace(found, is_secret=secrets.holds)
 
     @property
     def resolve(self) -> int:
@@ -88,7 +98,11 @@ class RootMounts:
         if self.mounts:
             return status.st_dev == self.device or descriptor < 0 or not is_made_up(descriptor)
         if self.mount is not None and descriptor >= 0:
-            return mount_of(descriptor) == self.mount
+            if mount_of(descriptor) == self.mount:
+                return True
+            # A single file that is mounted, in a folder that lies within: whoever mounted it meant it to be used there.
+            named = stat.S_ISREG(status.st_mode) and not is_made_up(descriptor)
+            return named and not self.is_secret(status.st_dev, status.st_ino)
         # Some file systems give a file another device than the folder that it lies in.
         return status.st_dev == self.device or not stat.S_ISDIR(status.st_mode)
 
@@ -105,7 +119,7 @@ class RootMounts:
         """
         if self.encloses(descriptor, status):
             return
-        if self.mounts:
+        if self.mounts or is_made_up(descriptor):
             raise PathBlockedError(
                 f"{path}: is on a file system of the kernel, such as /proc",
                 hint="Work without it: such files show the state of programs and devices.",
@@ -113,6 +127,7 @@ class RootMounts:
             )
         raise PathBlockedError(
             f"{path}: another file system is mounted there",
-            hint="Ask the person to name the mounted folder as a root of its own.",
+            hint="Ask the person to name the mounted folder as a root of its own, or to set mounts = true below "
+            "[guard] in filepact.toml.",
             path=path,
         )

@@ -11,7 +11,7 @@ import stat
 import struct
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from filepact.domain.document import Revision
 from filepact.errors import (
@@ -36,9 +36,11 @@ __all__ = [
     "OPEN",
     "FileContents",
     "FileInfo",
+    "PathInfo",
     "check_regular",
     "has_proc",
     "kind_of",
+    "look_at",
     "open_named",
     "open_regular",
     "permissions_given",
@@ -60,6 +62,13 @@ _PLAIN = {
     errno.EMFILE: "too many files are open",
     errno.ENFILE: "too many files are open",
     errno.ENOENT: "the folder is gone",
+    errno.EBUSY: "it is mounted there by itself, or something is mounted over it",
+    errno.ETXTBSY: "a program of it is running",
+}
+
+_HINTS = {
+    errno.EBUSY: "Change what it holds with edit_file or write_file; only the person can unmount it.",
+    errno.ETXTBSY: "Ask the person to end the program.",
 }
 
 
@@ -177,7 +186,7 @@ def write_failed(error: OSError, shown: str) -> WriteFailedError:
     why = _PLAIN.get(error.errno or 0, os.strerror(error.errno or 0).lower())
     return WriteFailedError(
         f"{shown}: {why}; nothing was changed",
-        hint="Tell the person: the system has to allow it first.",
+        hint=_HINTS.get(error.errno or 0, "Tell the person: the system has to allow it first."),
         path=shown,
         errno=error.errno,
     )
@@ -360,3 +369,34 @@ def read_regular(
         return None if got > limit else b"".join(pieces)
     finally:
         os.close(descriptor)
+
+
+class PathInfo(NamedTuple):
+    """What a name leads to, wherever that lies.
+
+    Attributes:
+        path: The name with every link resolved, as far as something is there.
+        kind: What is there.
+        file: The device and inode of a file with several names; else None.
+    """
+
+    path: str
+    kind: Literal["missing", "file", "folder"]
+    file: tuple[int, int] | None = None
+
+
+def look_at(path: str) -> PathInfo:
+    """Look at what an absolute name leads to; nothing is opened.
+
+    Raises:
+        ValueError: It holds a NUL, or cannot be encoded.
+    """
+    true = os.path.realpath(path)
+    try:
+        found = os.stat(true)
+    except OSError:
+        return PathInfo(true, "missing")
+    if stat.S_ISDIR(found.st_mode):
+        return PathInfo(true, "folder")
+    several = stat.S_ISREG(found.st_mode) and found.st_nlink > 1
+    return PathInfo(true, "file", (found.st_dev, found.st_ino) if several else None)

@@ -131,7 +131,7 @@ class RootReader:
             ) from None
         try:
             _check_files(descriptor, path)
-            boundary = RootMounts.around(descriptor, mounts=mounts)
+            boundary = RootMounts.around(descriptor, mounts=mounts, secrets=secrets)
             return cls(RootId(true), descriptor, resolver, boundary, secrets)
         except BaseException:
             os.close(descriptor)

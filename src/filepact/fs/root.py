@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from filepact.domain.attributes import Attributes
 from filepact.domain.document import LINK, Revision
@@ -25,25 +25,33 @@ from filepact.errors import (
 )
 from filepact.fs import atomic, staged
 from filepact.fs.attributes import dress, folder_state
+from filepact.fs.in_place import names_of
 from filepact.fs.read import FileContents, permissions_given, write_failed
 from filepact.fs.read_only_root import FOLDER, MOVED, RootReader, root_gone
 from filepact.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
-    from typing import Literal
 
     from filepact.fs.atomic import StagedContent
     from filepact.fs.staged import StagedChange, WriteResult
 
-__all__ = ["PathInfo", "Root", "look_at", "replace_outside"]
+__all__ = ["Root", "replace_outside"]
 
 _LARGEST_OUTSIDE = 1 << 24
 
 
 class Root(RootReader):
-    """A directory that is held open, and may be changed."""
+    """A directory that is held open, and may be changed.
+
+    Attributes:
+        keeps_links: Whether a file with several names (hard links) goes on being one file when it is changed.
+        may_change: Whether a name of such a file may be changed along with another; of nobody who has not asked the rules.
+    """
+
+    keeps_links = True
+    may_change: Callable[[str], bool] = staticmethod(lambda _path: False)
 
     def new_mode(self, path: str) -> int:
         """The permission bits that the system gives a new file of this name."""
@@ -120,17 +128,17 @@ class Root(RootReader):
         if beside is not None:
             name = path.rpartition("/")[2]
             with self._open(beside) if expected is None else self._above(path) as parent:
-                one = _stage(parent, name, data, after, expected, token, path, early=early)
+                one = self._stage(parent, name, data, after, expected, token, path, early=early)
             one.beside = beside
             return one
         if folder >= 0:
             name = path.rpartition("/")[2]
-            one = _stage(folder, name, data, after, expected, token, path, early=early)
+            one = self._stage(folder, name, data, after, expected, token, path, early=early)
             # Wherever the folder is by then, what was prepared is removed from there.
             one.folder = os.dup(folder)
             return one
         with self._parent(path) as (parent, name):
-            return _stage(parent, name, data, after, expected, token, path, early=early)
+            return self._stage(parent, name, data, after, expected, token, path, early=early)
 
     def prepare(
         self, path: str, data: bytes, *, after: Revision, expected: Revision | None, folder: int
@@ -151,6 +159,50 @@ class Root(RootReader):
             return atomic.write_unnamed(folder, data, after=after, like=(old, expected))
         finally:
             os.close(old)
+
+    def _stage(
+        self,
+        parent: int,
+        name: str,
+        data: bytes | StagedContent | None,
+        after: Revision | None,
+        expected: Revision | None,
+        token: str,
+        path: str,
+        *,
+        early: bool = True,
+    ) -> StagedChange:
+        _check_token(token)
+        if data is None or after is None:
+            if expected is None:
+                raise ValueError("a change from nothing to nothing")
+            return staged.remove(parent, name, expected=expected, token=token, shown=path)
+        if expected is None:
+            return staged.create(parent, name, data, after=after, token=token, shown=path)
+        others = self.other_names(path) if self.keeps_links else None
+        return staged.replace(
+            *(parent, name, data),
+            after=after,
+            expected=expected,
+            token=token,
+            shown=path,
+            early=early,
+            joined=f"it has other names (hard links), {', '.join(others)}" if others else "",
+        )
+
+    def other_names(self, path: str) -> tuple[str, ...] | None:
+        """The other names (hard links) of a file, all of them.
+
+        Returns:
+            None where it is no such file, or has names that are not found here, or may not be changed: then what is
+            written to it would change what lies elsewhere.
+        """
+        with suppress(OSError, FilepactError), self._parent(path) as (parent, name):
+            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            found = names_of(self.path, status, near=path)
+            if len(found) == status.st_nlink and all(map(self.may_change, found)):
+                return tuple(sorted({*found} - {path}))
+        return None
 
     def apply(self, one: StagedChange) -> None:
         """Apply a staged change; errors as `StagedChange.apply`."""
@@ -227,12 +279,12 @@ class Root(RootReader):
         """
         after = Revision.of(data, mode, attributes)
         with self._parent(path) as (parent, name):
-            return _at_once(parent, _stage(parent, name, data, after, expected, token, path))
+            return _at_once(parent, self._stage(parent, name, data, after, expected, token, path))
 
     def remove(self, path: str, *, expected: Revision, token: str) -> WriteResult:
         """Remove one file, if it is in an expected state; arguments and errors as `replace`."""
         with self._parent(path) as (parent, name):
-            return _at_once(parent, _stage(parent, name, None, None, expected, token, path))
+            return _at_once(parent, self._stage(parent, name, None, None, expected, token, path))
 
     def rename(self, path: str, to: str, states: Iterable[tuple[str, Revision]]) -> bool:
         """Give a file, link or folder another name in one step, durably, if it is in an expected state.
@@ -484,37 +536,6 @@ def _dress_folder(folder: int, state: Revision) -> tuple[str, ...]:
     return dress(folder, mode, state.attributes)
 
 
-class PathInfo(NamedTuple):
-    """What a name leads to, wherever that lies.
-
-    Attributes:
-        path: The name with every link resolved, as far as something is there.
-        kind: What is there.
-        file: The device and inode of a file with several names; else None.
-    """
-
-    path: str
-    kind: Literal["missing", "file", "folder"]
-    file: tuple[int, int] | None = None
-
-
-def look_at(path: str) -> PathInfo:
-    """Look at what an absolute name leads to; nothing is opened.
-
-    Raises:
-        ValueError: It holds a NUL, or cannot be encoded.
-    """
-    true = os.path.realpath(path)
-    try:
-        found = os.stat(true)
-    except OSError:
-        return PathInfo(true, "missing")
-    if stat.S_ISDIR(found.st_mode):
-        return PathInfo(true, "folder")
-    several = stat.S_ISREG(found.st_mode) and found.st_nlink > 1
-    return PathInfo(true, "file", (found.st_dev, found.st_ino) if several else None)
-
-
 def replace_outside(path: str, data: bytes | None, *, expected: bytes | None, token: str) -> None:
     """Replace one file that lies in no root, in one step, and keep its mode and what else it has.
 
@@ -556,34 +577,6 @@ def replace_outside(path: str, data: bytes | None, *, expected: bytes | None, to
             folder.replace(place, data, mode=mode, expected=before, token=token).close()
         elif before is not None:
             folder.remove(place, expected=before, token=token).close()
-
-
-def _stage(
-    parent: int,
-    name: str,
-    data: bytes | StagedContent | None,
-    after: Revision | None,
-    expected: Revision | None,
-    token: str,
-    path: str,
-    *,
-    early: bool = True,
-) -> StagedChange:
-    _check_token(token)
-    if data is None or after is None:
-        if expected is None:
-            raise ValueError("a change from nothing to nothing")
-        return staged.remove(parent, name, expected=expected, token=token, shown=path)
-    if expected is None:
-        return staged.create(parent, name, data, after=after, token=token, shown=path)
-    return staged.replace(
-        *(parent, name, data),
-        after=after,
-        expected=expected,
-        token=token,
-        shown=path,
-        early=early,
-    )
 
 
 def _at_once(parent: int, one: StagedChange) -> WriteResult:

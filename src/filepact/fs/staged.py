@@ -23,18 +23,22 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from filepact.domain.document import LINK, content_id
+from filepact.domain.document import LINK
 from filepact.errors import StaleFileError, WriteFailedError
 from filepact.fs.atomic import (
     DisplacedFile,
     Outcome,
     StagedContent,
     StagedFile,
+    StagedLink,
     discard,
     exchange,
     give_back,
     inode_of,
+    is_link,
+    link_target,
     made_meanwhile,
+    make_link,
     move_out,
     moved,
     not_removed,
@@ -42,9 +46,11 @@ from filepact.fs.atomic import (
     put_aside,
     rename_new,
     saved_twice,
+    sync,
     temporary_name,
     write_temp,
 )
+from filepact.fs.in_place import MOUNTED, NOT_OURS, InPlace, check_writable, same_owner, write_over
 from filepact.fs.read import open_named, write_failed
 from filepact.values import dataclass
 
@@ -59,7 +65,6 @@ __all__ = [
     "remove",
     "replace",
     "resume",
-    "write_protected",
 ]
 
 _NO_EXCHANGE = (
@@ -91,25 +96,6 @@ class WriteResult:
             self.displaced.close()
 
 
-class _StagedLink:
-    """A symbolic link that we have made; as `StagedFile`.  Nobody can write into one.
-
-    Args:
-        target: The name that it holds.
-        inode: Device and inode.
-    """
-
-    def __init__(self, target: bytes, inode: tuple[int, int] | None) -> None:
-        self.inode = inode
-        self._target = target
-
-    def still(self, parent: int, name: str) -> bool:
-        """Whether a name still leads to this link."""
-        return inode_of(parent, name) == self.inode and _target(parent, name) == self._target
-
-    unused = still
-
-
 class StagedChange:
     """A change of one name that is prepared, and takes effect when it is applied.
 
@@ -137,7 +123,7 @@ class StagedChange:
     """
 
     def __init__(
-        self, name: str, token: str, shown: str, ours: StagedFile | _StagedLink | None = None
+        self, name: str, token: str, shown: str, ours: StagedFile | StagedLink | None = None
     ) -> None:
         self.name = name
         self.temp = temporary_name(token)
@@ -239,7 +225,7 @@ class _OfOld(StagedChange):
         token: str,
         shown: str,
         expected: Revision,
-        ours: StagedFile | _StagedLink | None = None,
+        ours: StagedFile | StagedLink | None = None,
     ) -> None:
         super().__init__(name, token, shown, ours)
         self._expected = expected
@@ -266,7 +252,7 @@ class _OfOld(StagedChange):
         """
         self._why_not = None
         if self._expected.mode == LINK:
-            same = _is_link(parent, name, self._expected)
+            same = is_link(parent, name, self._expected)
             self._aside = inode_of(parent, name) if same else None
             return same
         try:
@@ -298,10 +284,23 @@ class _OfOld(StagedChange):
 class _Replacement(_OfOld):
     """A file or link that is there, and another one in its place; arguments as for the others."""
 
+    def __init__(
+        self, name: str, token: str, shown: str, expected: Revision, ours: StagedFile | StagedLink
+    ) -> None:
+        super().__init__(name, token, shown, expected, ours)
+        self.in_place: InPlace | None = None
+
     def apply(self, parent: int, aside: int = -1) -> None:  # noqa: ARG002 - both names are in one folder
+        if self.in_place and self.in_place.why:
+            self._write_over(parent, self.in_place)
+            return
         try:
             exchange(parent, self.temp, self.name)
         except OSError as error:
+            if error.errno == errno.EBUSY and self.in_place:
+                self.in_place.why = MOUNTED
+                self._write_over(parent, self.in_place)
+                return
             if error.errno == errno.ENOSYS:
                 self._rename(parent)
                 return
@@ -325,6 +324,25 @@ class _Replacement(_OfOld):
         if self._new_aside(parent):
             raise self._refusal()
         self._newest_in_place(parent)
+
+    def _write_over(self, parent: int, how: InPlace) -> None:
+        """Write the new text over the old one in the same file; what was prepared stays until it is settled."""
+        self.notes = write_over(
+            *(parent, self.temp, self.name),
+            expected=self._expected,
+            after=how.after,
+            shown=self.shown,
+        )
+        self.notes += (f"the file was written in place: {how.why}",)
+        self._aside, self.retains = None, False
+
+    def settle(self, parent: int) -> WriteResult:
+        if self.in_place and self.in_place.why:
+            self.drop(parent)
+            sync(
+                parent
+            )  # Whoever finds what was prepared takes the change for one that is not done.
+        return super().settle(parent)
 
     def _newest_in_place(self, parent: int) -> None:
         """Leave the newest text in place: somebody saved once more, over our text or into it.
@@ -381,7 +399,7 @@ class _Removal(_OfOld):
 
     def _unlink(self, parent: int) -> None:
         """Remove a link: whoever is confined may do that, but move none, which would be to make one."""
-        if not _is_link(parent, self.name, self._expected):
+        if not is_link(parent, self.name, self._expected):
             raise moved(self.shown)
         if not discard(parent, self.name):
             raise not_removed(self.shown)
@@ -426,16 +444,7 @@ def create(
     return staged
 
 
-def write_protected(shown: str) -> WriteFailedError:
-    """The error that nobody may write to a file."""
-    return WriteFailedError(
-        f"{shown}: the file is write-protected for everybody",
-        hint="Ask the person to remove the protection (chmod u+w) if it may be changed.",
-        path=shown,
-    )
-
-
-def replace(
+def replace(  # noqa: PLR0913 - what there is to be said of one change
     parent: int,
     name: str,
     data: bytes | StagedContent,
@@ -445,18 +454,21 @@ def replace(
     token: str,
     shown: str,
     early: bool = True,
+    joined: str = "",
 ) -> StagedChange:
     """Prepare a new content for a file or link that is in an expected state; arguments as for `create`.
 
     Of a file, owner, extended attributes and access lists are kept as far as the system lets us.
     With ``early`` its bytes are looked at now already, and not only when the change is applied.
+    With ``joined`` it is written in place, for this reason.
 
     Raises:
         StaleFileError: It is in another state.
         WriteFailedError: The system refused; nothing was changed.
     """
-    if expected.is_protected and (after.is_protected or after.is_link):
-        raise write_protected(shown)
+    file = LINK not in (expected.mode, after.mode)
+    if file:
+        check_writable(parent, name, expected=expected, after=after, shown=shown)
     ours, notes = _written(
         *(parent, name, data),
         after=after,
@@ -467,6 +479,10 @@ def replace(
     )
     staged = _Replacement(name, token, shown, expected, ours)
     staged.notes = notes
+    if file:
+        if not joined and not same_owner(parent, staged.temp, name, expected, after):
+            joined = NOT_OURS
+        staged.in_place = InPlace(after, joined)
     return staged
 
 
@@ -480,13 +496,13 @@ def _written(
     token: str,
     shown: str,
     early: bool = False,
-) -> tuple[StagedFile | _StagedLink, tuple[str, ...]]:
+) -> tuple[StagedFile | StagedLink, tuple[str, ...]]:
     """The new text or link under its temporary name, and notes."""
     temp = temporary_name(token)
     if after.mode == LINK and isinstance(data, bytes):
         if expected is not None:
             check(parent, name, expected, shown)
-        return _made_link(parent, temp, data, shown), ()
+        return make_link(parent, temp, data, shown), ()
     if isinstance(data, StagedContent):
         if early and expected is not None:
             check(parent, name, expected, shown)
@@ -519,23 +535,8 @@ def check(parent: int, name: str, expected: Revision, shown: str) -> None:
     """Refuse a file or link that is in another state than is expected."""
     if expected.mode != LINK:
         os.close(open_expected(parent, name, expected, shown))
-    elif not _is_link(parent, name, expected):
+    elif not is_link(parent, name, expected):
         raise moved(shown)
-
-
-def _made_link(parent: int, temp: str, target: bytes, shown: str) -> _StagedLink:
-    """A symbolic link under its temporary name; it leads to a name that is not looked at."""
-    try:
-        os.symlink(target, os.fsencode(temp), dir_fd=parent)
-    except PermissionError:
-        raise WriteFailedError(
-            f"{shown}: the system does not let this process make links",
-            hint="Nothing was changed. Ask the person to do this step.",
-            path=shown,
-        ) from None
-    except OSError as error:
-        raise write_failed(error, shown) from None
-    return _StagedLink(target, inode_of(parent, temp))
 
 
 def resume(
@@ -566,9 +567,9 @@ def resume(
         status = os.stat(here, dir_fd=parent, follow_symlinks=False)
     except OSError:
         raise moved(shown) from None
-    ours: StagedFile | _StagedLink | None = None
+    ours: StagedFile | StagedLink | None = None
     if after is not None and after.mode == LINK:
-        ours = _StagedLink(_target(parent, here) or b"", (status.st_dev, status.st_ino))
+        ours = StagedLink(link_target(parent, here) or b"", (status.st_dev, status.st_ino))
     elif after is not None:
         ours = StagedFile(status, after.content)
     if before is None:
@@ -580,17 +581,3 @@ def resume(
         found = _Replacement(name, token, shown, before, ours)
     found.is_aside(parent)
     return found
-
-
-def _is_link(parent: int, name: str, expected: Revision) -> bool:
-    """Whether a name leads to a link in an expected state."""
-    target = _target(parent, name)
-    return target is not None and content_id(target) == expected.content
-
-
-def _target(parent: int, name: str) -> bytes | None:
-    """The name that a link holds; None for what is none."""
-    try:
-        return os.readlink(os.fsencode(name), dir_fd=parent)
-    except OSError:
-        return None

@@ -14,7 +14,7 @@ from filepact.domain.document import RootId, WorkspacePath
 from filepact.domain.protected import is_in_git
 from filepact.domain.tool_call import NamedFiles, changed_by
 from filepact.errors import FilepactError
-from filepact.fs.root import look_at
+from filepact.fs.read import look_at
 from filepact.fs.walk import TreeReader
 from filepact.text.glob import GlobError, literal_length
 from filepact.text.shell_command import read_command

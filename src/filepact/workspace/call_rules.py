@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from filepact.domain.person import DECIDING, decides
 from filepact.domain.policy import AccessRequest, EntryFilter, Policy
 from filepact.errors import ApprovalRequiredError, FilepactError, TooLargeError
-from filepact.fs.root import Root, look_at
+from filepact.fs.read import look_at
+from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader, is_ignored
 from filepact.text.glob import GlobError, expand_braces, literal_length
 from filepact.text.shell_command import read_command
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.policy import Action, Decision, NameFilter, Rule, Verdict
     from filepact.domain.tool_call import FileAccess, FileSearch, ToolCall
-    from filepact.fs.root import PathInfo
+    from filepact.fs.read import PathInfo
     from filepact.text.shell_command import ShellCommand, ShellWord
     from filepact.workspace.guard import Guard
 

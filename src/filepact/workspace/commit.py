@@ -546,7 +546,7 @@ def tell_end(store: JournalStore, state: StateFolder, end: OperationResult) -> N
 def _refuse_protected(change: FileChange) -> None:
     """Refuse to take away a file's protection, and to write to it: only an undo or a redo of just that may."""
     if change.before and change.after and change.before.is_protected:
-        from filepact.fs.staged import write_protected  # noqa: PLC0415 - nearly never
+        from filepact.fs.in_place import write_protected  # noqa: PLC0415 - nearly never
 
         raise write_protected(change.path.path)
 

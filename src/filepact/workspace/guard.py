@@ -72,6 +72,8 @@ class Guard:
     ) -> None:
         self.roots = tuple(roots)
         self.by_path = {root.path: root for root in reversed(self.roots)}
+        for root in self.roots:
+            root.may_change = partial(self._may_change, root)
         self.policy = Policy((*BUILT_IN_RULES, *SIGN_RULES)) if policy is None else policy
         self.net = net
         self._spellings: list[tuple[str, Root]] = [(root.path, root) for root in self.roots]
@@ -330,6 +332,9 @@ class Guard:
             self._check_narrowed(root, path.path, path.path)
         request = AccessRequest(path.root, path.path, action, agent, signs)
         return self._decide(request, self.show(path.root, path.path), back=back)
+
+    def _may_change(self, root: Root, path: str) -> bool:
+        return self.policy.decide(AccessRequest(root.path, path, "write")).verdict == "allow"
 
     def keeps(self, path: WorkspacePath) -> bool:
         """Whether the journal may hold what a file holds: what agents may read, and the settings of version control.

@@ -18,6 +18,7 @@ another program's text    any               as for nothing; the text is kept in 
 
 1. One change is not done, or the sign is there: the operation was never answered, since both go
    before that.  What was done is taken back.
+   A file that is written in place (`fs/in_place.py`) may be half old and half new then; it is given its old text.
 2. Else, one change is done: all were, since removals come first and every other change leaves its
    staged text until it is done itself.  The operation is completed.  So one that was answered is
    never taken back, whatever a person has made of its files since; that stays as well.
@@ -52,6 +53,7 @@ from filepact.errors import (
     TooLargeError,
 )
 from filepact.fs.atomic import LARGEST, UNFINISHED
+from filepact.fs.in_place import is_torn
 from filepact.text.edit import merge
 from filepact.values import dataclass
 from filepact.workspace.commit import (
@@ -363,7 +365,9 @@ class Recovery:
             if one.now != change.after and one.done and both:
                 # What somebody has made of it stays; undo takes out what it can.
                 kept.append(change)
-            elif one.now == change.after or (one.done and change.after is None):
+            elif (
+                self._is_torn(one) or one.now == change.after or (one.done and change.after is None)
+            ):
                 try:
                     token = f"{operation.id}-{len(operation.changes.changes) + 1}"
                     self._bring_back(one, token, folders.beside(change.path))
@@ -415,7 +419,24 @@ class Recovery:
                 for side in (change.before, change.after)
                 if side is not None
             }
-            make_again(root, change.inverse(), contents, token).close()
+            make_again(
+                root, FileChange(change.path, one.now, change.before), contents, token
+            ).close()
+
+    def _is_torn(self, one: _Trace) -> bool:
+        """Whether a crash has cut off the writing of a text over another, in the same file."""
+        now, before, after = one.now, one.change.before, one.change.after
+        if not one.not_done or now is None or before is None or after is None:
+            return False
+        if (
+            now in (before, after)
+            or not now.was_read
+            or any(side.is_link for side in (now, before, after))
+        ):
+            return False
+        old, new = (self._store.content(side.content) for side in (before, after))
+        found = self._root_of(one.change.path.root).read(one.change.path.path, limit=LARGEST).data
+        return is_torn(found, old, new)
 
     def _end(
         self,

@@ -306,6 +306,7 @@ class Workspace:
         step = own.diff if own else ""
         draft.deadline.check()
         if draft.dry_run:
+            notes += self._writer.linked(changes)
             return Receipt(None, "preview", summary, shown.files, shown.diff, notes, step=step)
         if not changes:
             # All is to be as it was before the session proposed anything.
@@ -319,6 +320,7 @@ class Workspace:
         said = summary_of(shown.files) if grows else summary
         proposal = new_proposal(draft.session, draft.tool, said, changes, rule)
         if rule:
+            notes += self._writer.linked(changes)
             self._waiting.propose(proposal, contents, grows, draft.known)
             if grows:
                 names = ", ".join(one.id for one in grows)

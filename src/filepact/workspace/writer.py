@@ -81,6 +81,27 @@ class ChangeWriter:
             deadline=deadline,
         )
 
+    def linked(self, changes: ChangeSet) -> tuple[str, ...]:
+        """What becomes of files with several names (hard links), to be said before it is done."""
+        told: list[str] = []
+        for change in changes.changes:
+            if not (change.before and change.after) or change.before.is_folder:
+                continue
+            root, shown = self._guard.root_of(change.path.root), self.show(change.path)
+            links = root.place(change.path.path, follow=False).links
+            if links < 2 or change.before.is_link:
+                continue
+            others = root.other_names(change.path.path) if root.keeps_links else None
+            if others:
+                told.append(
+                    f"{shown} has other names (hard links), {', '.join(others)}; it stays one file with them."
+                )
+            else:
+                told.append(
+                    f"{shown} has {links} names (hard links); the others keep the old text."
+                )
+        return tuple(told)
+
     def write(
         self,
         proposal: Proposal,

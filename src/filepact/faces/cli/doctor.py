@@ -334,6 +334,7 @@ def check_guard(guard: GuardSettings) -> CheckResult:
     """Report the settings of the guard."""
     mounts, content = (str(each).lower() for each in (guard.mounts, guard.content))
     said = f'mounts = {mounts}, content = {content}, landlock = "{guard.landlock}"'
+    said += f', hard_links = "{guard.hard_links}"'
     return CheckResult("guard", "ok", said)
 
 

@@ -1,0 +1,266 @@
+"""Writes a new text over an old one in the same file, where no other file may take its place.
+
+So are written a file that is mounted by itself, whose name is busy; one whose owner or group this process could
+not give to another file; and one with several names (hard links), which shall go on being one file.
+
+A crash in between leaves a file of which a part is old and a part new.  The journal has both texts by then, and the
+new one lies beside the file under a temporary name, durably, from before the first byte is written until the last one
+is on the disk: recovery knows by that what the file is, and gives it its old text back.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from filepact.domain.document import content_id
+from filepact.errors import OutcomeUnknownError, WriteFailedError
+from filepact.fs.atomic import LARGEST, digest, moved, sync
+from filepact.fs.attributes import dress, read_attributes
+from filepact.fs.read import open_named, write_failed
+from filepact.values import replace
+
+if TYPE_CHECKING:
+    from filepact.domain.document import Revision
+
+__all__ = [
+    "MOUNTED",
+    "NOT_OURS",
+    "InPlace",
+    "check_writable",
+    "is_torn",
+    "names_of",
+    "same_owner",
+    "write_over",
+    "write_protected",
+]
+
+_SAFE: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_MOST: Final = 50_000
+
+_SECTOR: Final = 512
+"""Bytes that reach a disk together or not at all."""
+
+
+MOUNTED: Final = "it is mounted there by itself"
+NOT_OURS: Final = "its owner or group could not be given to another file"
+
+
+class InPlace:
+    """How a file is written in place, if it is.
+
+    Args:
+        after: The state that it is in then.
+        why: The reason; empty where another file takes its place.
+    """
+
+    def __init__(self, after: Revision, why: str) -> None:
+        self.after = after
+        self.why = why
+
+
+def names_of(root: str, file: os.stat_result, *, near: str) -> list[str]:
+    """The names of a file below a folder: first those beside it, then from the top down, in the first 50,000 entries.
+
+    Args:
+        root: The folder, absolute.
+        file: What the system says of the file.
+        near: One of them.
+
+    Returns:
+        Empty for what is no file of several names.
+    """
+    if file.st_nlink < 2 or not stat.S_ISREG(file.st_mode):
+        return []
+    found: set[str] = set()
+    folders, seen, looked = deque([near.rpartition("/")[0], ""]), 0, set[str]()
+    while folders and seen < _MOST and len(found) < file.st_nlink:
+        folder = folders.popleft()
+        if folder in looked:
+            continue
+        looked.add(folder)
+        with suppress(OSError), os.scandir(f"{root}/{folder}") as entries:
+            for entry in entries:
+                seen += 1
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(path)
+                elif entry.inode() == file.st_ino:
+                    status = entry.stat(follow_symlinks=False)
+                    if (status.st_dev, status.st_ino) == (file.st_dev, file.st_ino):
+                        found.add(path)
+    return [*found]
+
+
+def _may_write(parent: int, name: str) -> bool:
+    """Whether this process could open a file for writing, as any other program has to."""
+    how = {"effective_ids": True} if os.access in os.supports_effective_ids else {}
+    if os.access in os.supports_follow_symlinks:
+        how["follow_symlinks"] = False
+    return os.access(name, os.W_OK, dir_fd=parent, **how)
+
+
+def write_protected(shown: str) -> WriteFailedError:
+    """The error that nobody may write to a file."""
+    return WriteFailedError(
+        f"{shown}: the file is write-protected for everybody",
+        hint="Ask the person to remove the protection (chmod u+w) if it may be changed.",
+        path=shown,
+    )
+
+
+def check_writable(
+    parent: int, name: str, *, expected: Revision, after: Revision | None, shown: str
+) -> None:
+    """Refuse a file that no other program of this user could write to either.
+
+    A change of the rights alone needs none to the bytes, and one that gives its owner back the right to write has it then.
+
+    Raises:
+        WriteFailedError: It is write-protected.
+    """
+    if after is not None and after.content == expected.content:
+        return
+    lifted = after is not None and after.mode & 0o200 and not expected.mode & 0o200
+    if expected.is_protected and not lifted:
+        raise write_protected(shown)
+    if _may_write(parent, name):
+        return
+    try:
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except OSError:
+        return  # What somebody did is found where its bytes are looked at.
+    if not stat.S_ISREG(status.st_mode) or (lifted and status.st_uid == os.geteuid()):
+        return
+    try:
+        os.close(os.open(name, os.O_WRONLY | _SAFE, dir_fd=parent))
+    except PermissionError as error:
+        raise WriteFailedError(
+            f"{shown}: the system does not let this user write to the file (its mode is "
+            f"{stat.S_IMODE(status.st_mode):04o}, its owner {status.st_uid}:{status.st_gid})",
+            hint="Ask the person for the right to write to it, or put what is new into another file.",
+            path=shown,
+            errno=error.errno,
+        ) from None
+    except OSError as error:
+        raise write_failed(error, shown) from None
+
+
+def same_owner(parent: int, temp: str, name: str, expected: Revision, after: Revision) -> bool:
+    """Whether a file that is to replace another has the owner and group that it is to have."""
+    try:
+        new, old = (os.stat(one, dir_fd=parent, follow_symlinks=False) for one in (temp, name))
+    except OSError:
+        return True
+    was, will_be = expected.attributes, after.attributes
+    if was and will_be and (was.owner, was.group) != (will_be.owner, will_be.group):
+        return True  # That is what is changed; what could not be done of it is told.
+    return (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid)
+
+
+def write_over(
+    parent: int, temp: str, name: str, *, expected: Revision, after: Revision, shown: str
+) -> tuple[str, ...]:
+    """Give a file the text that lies beside it.
+
+    Args:
+        parent: Descriptor of its folder.
+        temp: The temporary name of the new text, which stays.
+        name: The file's name.
+        expected: The state that it must be in.
+        after: The state that it is in then.
+        shown: How the file is called in messages.
+
+    Returns:
+        Notes on what could not be given of its rights and attributes.
+
+    Raises:
+        StaleFileError: It is in another state; it was left as it is.
+        WriteFailedError: The system refused; it holds what it held.
+        OutcomeUnknownError: The system refused in between, and recovery has to bring back the old text.
+    """
+    try:
+        new = _whole(open_named(parent, temp))
+        file = os.open(name, os.O_RDWR | _SAFE, dir_fd=parent)
+    except OSError as error:
+        raise moved(shown) if error.errno == errno.ENOENT else write_failed(error, shown) from None
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or content_id(new) != after.content:
+            raise moved(shown)
+        if digest(file) == after.content and after.content != expected.content:
+            return ()  # By another of its names it has the new text already.
+        old = os.pread(file, LARGEST + 1, 0)
+        mode = stat.S_IMODE(status.st_mode)
+        if content_id(old) != expected.content or mode != expected.mode:
+            raise moved(shown)
+        wanted = read_attributes(file, status)
+        if after.attributes is not None:
+            wanted = wanted.changed(expected.attributes, after.attributes)
+        if new != old:
+            wanted = replace(wanted, modified=None)  # It is written now.
+        # Else a power cut could take the sign and leave a part of the text.
+        sync(parent)
+        if new != old:
+            _exchange_bytes(file, old, new, shown)
+        same = wanted == read_attributes(file, status)
+        if same and stat.S_IMODE(os.fstat(file).st_mode) == after.mode:
+            return ()
+        notes = dress(file, after.mode, wanted)
+        os.fsync(file)
+    except OSError as error:
+        raise write_failed(error, shown) from None
+    finally:
+        os.close(file)
+    return notes
+
+
+def _whole(descriptor: int) -> bytes:
+    try:
+        return os.pread(descriptor, LARGEST + 1, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _exchange_bytes(file: int, old: bytes, new: bytes, shown: str) -> None:
+    """Put one text in the place of another, or leave the old one."""
+    try:
+        # All the room is taken first, while every byte is there.
+        if len(new) > len(old):
+            os.posix_fallocate(file, len(old), len(new) - len(old))
+        _write(file, new)
+    except OSError as error:
+        try:
+            _write(file, old)
+        except OSError:
+            raise OutcomeUnknownError(
+                f"{shown}: {os.strerror(error.errno or 0).lower()}, while it was written in place, and its old text could not be "
+                "written either",
+                hint="The journal has the old text, and the next call writes it back. Read the file then, before anything else.",
+                path=shown,
+            ) from None
+        raise write_failed(error, shown) from None
+
+
+def _write(file: int, data: bytes) -> None:
+    at = 0
+    while at < len(data):
+        at += os.pwrite(file, data[at:], at)
+    os.ftruncate(file, len(data))
+    os.fsync(file)
+
+
+def is_torn(now: bytes, old: bytes, new: bytes) -> bool:
+    """Whether bytes are what a crash leaves of a text that was being written over another: of neither anything else."""
+    longest = max(len(old), len(new))
+    if len(now) not in (len(old), len(new), longest):
+        return False
+    kinds = [text.ljust(longest, b"\0")[: len(now)] for text in (old, new, new + old[len(new) :])]
+    return all(
+        any(now[at : at + _SECTOR] == kind[at : at + _SECTOR] for kind in kinds)
+        for at in range(0, len(now), _SECTOR)
+    )
