@@ -290,3 +290,47 @@ def test_a_folder_that_is_not_seen_as_a_whole_is_neither_moved_nor_deleted(
     assert manage("move", "pkg", to="lib").code == "PATH_BLOCKED"
     assert manage("delete", "pkg").code == "PATH_BLOCKED"
     assert picture(root) == before
+
+
+def test_a_file_is_not_moved_onto_a_folder_and_the_name_that_it_would_get_is_said(manage, root):
+    for to in ("pkg", "pkg/", "./pkg"):
+        outcome = manage("move", "plain.txt", to=to)
+        assert outcome.code == "NOT_A_FILE"
+        assert "pkg/plain.txt" in outcome.text
+    assert (root / "plain.txt").exists()
+    manage("move", "plain.txt", to="pkg/plain.txt")
+
+
+def test_an_expected_revision_after_a_change_of_the_mode_says_that_it_is_the_mode(manage, root):
+    seen = manage.workspace.reader(SESSION).document("plain.txt").revision.short
+    (root / "plain.txt").chmod(0o755)
+    outcome = manage("delete", "plain.txt", expected_revision=seen)
+    assert outcome.code == "STALE_FILE"
+    assert "0755" in outcome.text
+
+
+def test_what_has_no_name_in_utf_8_is_moved_deleted_and_brought_back(manage, root):
+    odd = root / os.fsdecode(b"odd\xe9")
+    odd.mkdir()
+    (odd / os.fsdecode(b"lat\xe9.txt")).write_text("one\n")
+    (odd / "sub").mkdir()
+    (odd / "sub" / os.fsdecode(b"\xff\xfe")).write_text("two\n")
+    (root / "literal\\xe9").write_text("literal\n")
+    before = picture(root)
+    for action, path, to in (
+        ("move", "odd\\xe9", "plain"),
+        ("move", "odd\\xe9/lat\\xe9.txt", "odd\\xe9/plain.txt"),
+        ("move", "odd\\xe9/lat\\xe9.txt", "plainer.txt"),
+        ("delete", "odd\\xe9/lat\\xe9.txt", None),
+        ("delete", "odd\\xe9", None),
+        ("move", "literal\\xe9", "a"),
+    ):
+        manage(action, path, **({} if to is None else {"to": to}))
+        after = picture(root)
+        assert len(before.keys() - after.keys()) >= 1
+        undo(manage)
+        assert picture(root) == before
+        manage.workspace.redo(Session("p", PERSON.actor))
+        assert picture(root) == after
+        undo(manage)
+        assert picture(root) == before

@@ -185,11 +185,11 @@ class RootReader:
         finally:
             found.close()
 
-    def hold(self, path: str) -> OpenFile:
+    def hold(self, path: str, *, known: bool = False) -> OpenFile:
         """Follow a relative path as `place` does, and keep open what it leads to."""
         found = self._find(path)
         try:
-            return OpenFile(self, found, _info(found))
+            return OpenFile(self, found, _info(found, known=known))
         except BaseException:
             found.close()
             raise

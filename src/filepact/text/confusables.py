@@ -26,7 +26,7 @@ from filepact.text.lines import common_head, common_tail, middle_of
 from filepact.values import late_regex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from filepact.text.codec import SourceText
 
@@ -36,6 +36,7 @@ __all__ = [
     "disguises",
     "encoding_named",
     "find_look_alikes",
+    "meanings",
     "readable",
     "resembles",
     "shown_line",
@@ -282,6 +283,22 @@ _UNSEEN = late_regex(
 def shown_name(name: str) -> str:
     """A name or path with control and direction characters written as escapes."""
     return name if name.isprintable() else _UNSEEN.sub(_escape, name)
+
+
+_ESCAPED = late_regex(r"\\x([0-9a-f]{2})|\\u([0-9a-f]{4})")
+
+
+def meanings(shown: str) -> Iterator[str]:
+    """The names that `shown_name` writes as this one: bytes that are no UTF-8 first, then characters."""
+    for lowest in (0xDC00, 0):
+
+        def char(found: re.Match[str], lowest: int = lowest) -> str:
+            code = int(found[1] or found[2], 16)
+            return chr(code + lowest if found[1] and code >= 0x80 else code)
+
+        name = _ESCAPED.sub(char, shown)
+        if name != shown and shown_name(name) == shown:
+            yield name
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from posixpath import dirname
+from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from filepact.domain.operation import Operation, decider_of
-from filepact.errors import InvalidParamsError, NotFoundError, TooLargeError
+from filepact.errors import InvalidParamsError, NotAFileError, NotFoundError, TooLargeError
 from filepact.text.lines import line_of
 from filepact.text.multi_edit import EditRequest, place_all
 from filepact.text.page import cut_to, size_of
@@ -249,7 +249,12 @@ def _move(
     draft: Draft, path: str, to: str, inside: FolderContents | None, expected: str | None
 ) -> str:
     if inside is None:
-        source, target = draft.open_all([path, to], there=[path], itself=[path, to])
+        try:
+            source, target = draft.open_all([path, to], there=[path], itself=[path, to])
+        except NotAFileError as error:
+            inner = f"{to.rstrip('/')}/{basename(path.rstrip('/'))}"
+            hint = f"Send the whole new path, which is {inner} if you mean to move it in there."
+            raise NotAFileError(error.message, hint=hint, path=to) from None
         if expected is not None:
             check_revision(source, expected)
         draft.move(source, target, None)

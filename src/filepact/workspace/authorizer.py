@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from filepact.text.codec import SourceText
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
-    from filepact.workspace.location import Location
+    from filepact.workspace.location import Location, Name
 
 __all__ = ["ChangePolicy", "SessionPermissions"]
 
@@ -119,11 +119,11 @@ class ChangePolicy:
         self._granted = granted
         self._asking: dict[str, str] = {}
 
-    def find(self, path: str, *, follow: bool = True) -> Location:
+    def find(self, path: Name, *, follow: bool = True) -> Location:
         """Find the location of a path for a change; there may be a folder, or nothing.
 
         Args:
-            path: The path as it was sent.
+            path: The path as it was sent, or a true name.
             follow: Whether a link at its end is followed; else the link itself is to be changed.
 
         Raises:
@@ -153,14 +153,17 @@ class ChangePolicy:
         return self._guard.show(path.root, path.path)
 
     def find_file(
-        self, path: str, held: Callable[[WorkspacePath], bool], *, follow: bool = True
+        self, path: Name, held: Callable[[WorkspacePath], bool], *, follow: bool = True
     ) -> Location:
         """Find an existing regular file, or one that only an editor holds, for a change."""
         location = self._guard.find_file(path, "write", agent=self._agent, held=held, follow=follow)
         if location.place.kind == "missing":
             # The change makes it on the disk.
-            return self.find(self._guard.meant(path), follow=follow)
+            return self.find(self._meant(path), follow=follow)
         return location
+
+    def _meant(self, path: Name) -> Name:
+        return self._guard.meant(path) if isinstance(path, str) else path
 
     def find_again(self, location: Location, keep: ExitStack | None = None) -> Location:
         """Resolve a location again, as it is now; arguments as for `Guard.find_again`.
@@ -171,7 +174,8 @@ class ChangePolicy:
         now = self._guard.find_again(location, keep)
         if now.place.kind == "missing" and now.action == "write":
             # It was there: nobody has asked yet whether it may be made.
-            return self.find(self._guard.meant(now.lookup.sent), follow=now.lookup.follow)
+            name = now.path if now.lookup.known else self._guard.meant(now.lookup.sent)
+            return self.find(name, follow=now.lookup.follow)
         return now
 
     def hides(self, location: Location) -> bool:

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from filepact.workspace.authorizer import SessionPermissions
     from filepact.workspace.documents import Documents
     from filepact.workspace.guard import Guard
-    from filepact.workspace.location import Location
+    from filepact.workspace.location import Location, Name
     from filepact.workspace.pending import ProposalFile
     from filepact.workspace.read_tracker import KnownTextCache
 
@@ -173,8 +173,8 @@ class Draft:
 
         It may be told where it was ``found`` just now, for this author and to be written.
         """
-        some = [path]
-        known = {} if found is None or found.place.kind != "file" else {path: found}
+        some: list[Name] = [path]
+        known: dict[Name, Location] = {path: found} if found and found.place.kind == "file" else {}
         (target,) = self.open_all(some, there=some * there, itself=some * itself, known=known)
         if expected_revision is not None:
             check_revision(target, expected_revision)
@@ -193,11 +193,11 @@ class Draft:
 
     def open_all(
         self,
-        paths: list[str],
+        paths: Sequence[Name],
         *,
-        there: Collection[str] = (),
-        itself: Collection[str] = (),
-        known: Mapping[str, Location] = MappingProxyType({}),
+        there: Collection[Name] = (),
+        itself: Collection[Name] = (),
+        known: Mapping[Name, Location] = MappingProxyType({}),
     ) -> list[Target]:
         """Open all files of a change at once, their locks taken in one order everywhere.
 
@@ -205,7 +205,7 @@ class Draft:
         that waits the other way round.
 
         Args:
-            paths: The files, as they were sent.
+            paths: The files, as they were sent, or by their true names.
             there: Those that have to exist; they are looked for before any lock is taken.
             itself: Those that are to be deleted or renamed: a link is meant itself, and not what
                 it leads to, and they may be larger than what can be edited.
@@ -234,7 +234,7 @@ class Draft:
         if self._documents.proposed is not None:
             self._documents.proposed.look_again()
         keep = self._held if len(paths) <= _FEW else None
-        targets: dict[str, Target] = {}
+        targets: dict[Name, Target] = {}
         for path, location in locations.items():
             target, note = opener.read(path, location, itself=path in itself, keep=keep)
             if note and not target.hidden:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from filepact.workspace.authorizer import ChangePolicy
     from filepact.workspace.documents import Documents
-    from filepact.workspace.location import Location
+    from filepact.workspace.location import Location, Name
     from filepact.workspace.pending import ProposalFile, ProposalFiles
 
 __all__ = ["MOST", "FolderContents", "ProposalFolders"]
@@ -102,21 +102,21 @@ class ProposalFolders:
             return None
         return _list_inside(location, self._documents.proposed)
 
-    def named(self, location: Location, path: str) -> str:
-        """The name under which a place in the root of another is opened."""
-        return self._judge.show(WorkspacePath(location.root.path, path))
+    def named(self, location: Location, path: str) -> WorkspacePath:
+        """The true name of a place in the root of another, by which it is opened."""
+        return WorkspacePath(location.root.path, path)
 
     def state(self, location: Location, folder: str) -> Revision:
         """A folder in the root of a place, with all that it has where it is there."""
         return location.root.folder_state(folder) or FOLDER
 
-    def make(self, path: str, state: Revision = FOLDER) -> None:
+    def make(self, path: Name, state: Revision = FOLDER) -> None:
         """Make a folder."""
         location = self._judge.find(path)
         self._look(location)
         self._put(location, FileChange(location.path, None, state))
 
-    def remove(self, path: str) -> None:
+    def remove(self, path: Name) -> None:
         """Remove a folder, which is empty once the changes before this one are done."""
         location = self._judge.find(path)
         self._look(location)

@@ -28,10 +28,18 @@ from filepact.errors import (
 )
 from filepact.fs.path_form import check_form
 from filepact.values import replace
-from filepact.workspace.location import Location, NameRequest, check_is_file, not_there
+from filepact.workspace.location import (
+    Location,
+    NameRequest,
+    RuleFilter,
+    check_is_file,
+    lies_in,
+    not_there,
+    unescaped,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from filepact.domain.change import ChangeSet
     from filepact.domain.document import Document
@@ -123,15 +131,18 @@ class Guard:
         else:
             sent = check_form(path)
             root, relative = self._split(sent if missing is not None else self.meant(sent))
-        lookup = NameRequest(root, relative, sent, action, agent, missing, follow)
+            if "\\" in relative:
+                relative = unescaped(root, relative)
+        known = back or isinstance(path, WorkspacePath)
+        lookup = NameRequest(root, relative, sent, action, agent, missing, follow, known)
         # The name as sent may be a link's: a rule about either name protects the file.
         asked = self._decide(AccessRequest(root.path, relative, action, agent), sent, back=back)
         held = None
         if keep is not None and follow:
             # Of the folder of what is only read nothing has to be known.
             held = root.hold_in_one_step(relative) if action == "read" else None
-            held = keep.enter_context(closing(held or root.hold(relative)))
-        place = root.place(relative, follow=follow, known=back) if held is None else held.info
+            held = keep.enter_context(closing(held or root.hold(relative, known=known)))
+        place = root.place(relative, follow=follow, known=known) if held is None else held.info
         return self._resolved(lookup, place, asked, held)
 
     def find_again(self, location: Location, keep: ExitStack | None = None) -> Location:
@@ -150,10 +161,12 @@ class Guard:
         lookup, before = location.lookup, location.place
         held = None
         if keep is not None and lookup.follow:
-            held = keep.enter_context(closing(lookup.root.hold(lookup.relative)))
+            held = keep.enter_context(
+                closing(lookup.root.hold(lookup.relative, known=lookup.known))
+            )
             place = held.info
         else:
-            place = lookup.root.place(lookup.relative, follow=lookup.follow)
+            place = lookup.root.place(lookup.relative, follow=lookup.follow, known=lookup.known)
         if place.path == before.path and (place.kind == "missing") == (before.kind == "missing"):
             if self._narrowed:
                 self._check_narrowed(lookup.root, place.path, lookup.sent)
@@ -284,7 +297,7 @@ class Guard:
         if path.startswith("/") or (root is first and folder == "."):
             return path
         whole = os.path.normpath(path)
-        if not any(id_ == first.path and _starts(whole, inside) for id_, inside in self._narrowed):
+        if not any(id_ == first.path and lies_in(whole, inside) for id_, inside in self._narrowed):
             return path
         there = root.place(_joined(folder, path or "."), follow=False).kind != "missing"
         if there or first.place(path, follow=False).kind == "missing":
@@ -296,7 +309,7 @@ class Guard:
         start, folder = self._start
         if root == start.path and folder == ".":
             return path
-        if root == start.path and _starts(path, folder):
+        if root == start.path and lies_in(path, folder):
             return path[len(folder) + 1 :] or "."
         return _absolute(root, path)
 
@@ -435,7 +448,7 @@ class Guard:
         A walk asks for each folder on its way down, so only the last part of a name is new.
         """
         narrowed = tuple(inside for id_, inside in self._narrowed if id_ == root.path)
-        return _Listing(
+        return RuleFilter(
             self.policy,
             AccessRequest(root.path, ".", action, agent),
             narrowed if self._narrowed else None,
@@ -462,9 +475,9 @@ class Guard:
             before = len(inside)
             clean = os.path.normpath(folder)
             for spelling, root in self._spellings:
-                if clean == spelling or _starts(spelling, clean):
+                if clean == spelling or lies_in(spelling, clean):
                     inside.append((root.path, "."))
-                elif _starts(clean, spelling):
+                elif lies_in(clean, spelling):
                     place = root.place(os.path.relpath(clean, spelling))
                     if place.kind == "directory":
                         inside.append((root.path, place.path))
@@ -483,7 +496,7 @@ class Guard:
         return f"narrowed to {', '.join(_absolute(*one) for one in self._narrowed)}"
 
     def _check_narrowed(self, root: Root, path: str, asked: str) -> None:
-        if not any(root.path == id_ and _starts(path, inside) for id_, inside in self._narrowed):
+        if not any(root.path == id_ and lies_in(path, inside) for id_, inside in self._narrowed):
             raise PathBlockedError(
                 f"{asked}: outside the folders that your client shares",
                 hint=f"Use a path inside {', '.join(self._shared)}; relative paths start at "
@@ -498,7 +511,7 @@ class Guard:
             root, folder = self._start
             return root, _joined(folder, path or ".")
         for spelling, root in self._spellings:
-            if _starts(path, spelling):
+            if lies_in(path, spelling):
                 return root, path[len(spelling) :].lstrip("/") or "."
         allowed = ", ".join(self._shared or (root.path for root in self.roots))
         raise PathBlockedError(
@@ -531,55 +544,6 @@ class Guard:
         return decision
 
 
-class _Listing(EntryFilter):
-    """The filter of a root's entries by rules and shared folders.
-
-    Args:
-        policy: The rules.
-        asked: The request that is made about each entry.
-        narrowed: The folders that are shared; None for all.
-    """
-
-    def __init__(
-        self, policy: Policy, asked: AccessRequest, narrowed: tuple[str, ...] | None
-    ) -> None:
-        self._policy = policy
-        self._asked = asked
-        self._suspicion = policy.suspicion(asked.action)
-        self._narrowed = narrowed
-        self.narrow = narrowed is not None
-
-    @property
-    def key(self) -> Hashable:
-        return id(self._policy), self._asked.action, self._asked.agent, self._narrowed
-
-    def __call__(self, path: str, is_dir: bool) -> bool:
-        if self._suspicion(path.rpartition("/")[2]) and not self._permits(path):
-            return False
-        return self._shares(path, is_dir)
-
-    def among(self, prefix: str, keys: list[str]) -> list[str]:
-        if not self._suspicion.clears(keys):
-            names = [key[:-1] if key[-1] == "/" else key for key in keys]
-            asked = self._suspicion.among(names)
-            hidden = {at for at in asked if not self._permits(prefix + names[at])}
-            if hidden:
-                self.refused += len(hidden)
-                keys = [key for at, key in enumerate(keys) if at not in hidden]
-        if self._narrowed is None:
-            return keys
-        return [key for key in keys if self._shares((prefix + key).rstrip("/"), key[-1] == "/")]
-
-    def _shares(self, path: str, is_dir: bool) -> bool:
-        inside = self._narrowed
-        return inside is None or any(_reaches(path, one, is_dir=is_dir) for one in inside)
-
-    def _permits(self, path: str) -> bool:
-        asked = self._asked
-        request = AccessRequest(asked.root, path, asked.action, asked.agent)
-        return self._policy.decide(request).verdict == "allow"
-
-
 def _absolute(root: RootId, path: str) -> str:
     return root if path == "." else f"{root.rstrip('/')}/{path}"
 
@@ -589,13 +553,3 @@ def _joined(folder: str, path: str) -> str:
     if folder == ".":
         return path
     return folder if path == "." else f"{folder}/{path}"
-
-
-def _starts(path: str, folder: str) -> bool:
-    """Whether a path is a folder or beneath it, by parts."""
-    return folder in (".", "/") or path == folder or path.startswith(f"{folder.rstrip('/')}/")
-
-
-def _reaches(path: str, inside: str, *, is_dir: bool) -> bool:
-    """Whether an entry is in a shared folder, or a folder on the way to one."""
-    return _starts(path, inside) or (is_dir and _starts(inside, path))

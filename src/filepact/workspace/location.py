@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from filepact.domain.document import WorkspacePath
-from filepact.errors import NotAFileError, NotFoundError, PathBlockedError
-from filepact.text.confusables import shown_name
+from filepact.domain.policy import AccessRequest, EntryFilter
+from filepact.errors import FilepactError, NotAFileError, NotFoundError, PathBlockedError
+from filepact.text.confusables import meanings, shown_name
 from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
     from contextlib import AbstractContextManager
     from io import BufferedReader
 
-    from filepact.domain.policy import Action, Decision
+    from filepact.domain.policy import Action, Decision, Policy
     from filepact.fs.read import FileInfo
     from filepact.fs.read_only_root import OpenFile
     from filepact.fs.root import Root
 
-__all__ = ["Location", "Name", "NameRequest", "check_is_file", "not_there"]
+__all__ = [
+    "Location",
+    "Name",
+    "NameRequest",
+    "RuleFilter",
+    "check_is_file",
+    "lies_in",
+    "not_there",
+    "unescaped",
+]
 
 Name = str | WorkspacePath
 """A path as somebody sent it, or a file's true name, which is never read as if it had been sent."""
@@ -37,6 +48,7 @@ class NameRequest:
     agent: str
     missing: Action | None
     follow: bool
+    known: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,6 +105,24 @@ class Location:
         return path if isinstance(path, str) else self.shown
 
 
+def unescaped(root: Root, path: str) -> str:
+    """Understand a path as lists and searches show it, which write what cannot be seen as escapes.
+
+    A part that some entry has as it stands is that entry; else one that has it unescaped is meant.
+    """
+    meant: list[str] = []
+    for part in path.split("/"):
+        for one in dict.fromkeys((part, *meanings(part))):
+            whole = "/".join([*meant, one])
+            with suppress(FilepactError):
+                if root.place(whole, follow=False, known=True).kind != "missing":
+                    break
+        else:
+            one = part
+        meant.append(one)
+    return "/".join(meant)
+
+
 def not_there(location: Location, said: str, advice: str, *, path: str) -> NotFoundError:
     """The error for a place where nothing is, with names that may have been meant.
 
@@ -122,3 +152,62 @@ def check_is_file(location: Location, asked: str) -> None:
             hint="Only regular files can be used.",
             path=asked,
         )
+
+
+class RuleFilter(EntryFilter):
+    """The filter of a root's entries by rules and shared folders.
+
+    Args:
+        policy: The rules.
+        asked: The request that is made about each entry.
+        narrowed: The folders that are shared; None for all.
+    """
+
+    def __init__(
+        self, policy: Policy, asked: AccessRequest, narrowed: tuple[str, ...] | None
+    ) -> None:
+        self._policy = policy
+        self._asked = asked
+        self._suspicion = policy.suspicion(asked.action)
+        self._narrowed = narrowed
+        self.narrow = narrowed is not None
+
+    @property
+    def key(self) -> Hashable:
+        return id(self._policy), self._asked.action, self._asked.agent, self._narrowed
+
+    def __call__(self, path: str, is_dir: bool) -> bool:
+        if self._suspicion(path.rpartition("/")[2]) and not self._permits(path):
+            return False
+        return self._shares(path, is_dir)
+
+    def among(self, prefix: str, keys: list[str]) -> list[str]:
+        if not self._suspicion.clears(keys):
+            names = [key[:-1] if key[-1] == "/" else key for key in keys]
+            asked = self._suspicion.among(names)
+            hidden = {at for at in asked if not self._permits(prefix + names[at])}
+            if hidden:
+                self.refused += len(hidden)
+                keys = [key for at, key in enumerate(keys) if at not in hidden]
+        if self._narrowed is None:
+            return keys
+        return [key for key in keys if self._shares((prefix + key).rstrip("/"), key[-1] == "/")]
+
+    def _shares(self, path: str, is_dir: bool) -> bool:
+        inside = self._narrowed
+        return inside is None or any(_reaches(path, one, is_dir=is_dir) for one in inside)
+
+    def _permits(self, path: str) -> bool:
+        asked = self._asked
+        request = AccessRequest(asked.root, path, asked.action, asked.agent)
+        return self._policy.decide(request).verdict == "allow"
+
+
+def lies_in(path: str, folder: str) -> bool:
+    """Whether a path is a folder or beneath it, by parts."""
+    return folder in (".", "/") or path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _reaches(path: str, inside: str, *, is_dir: bool) -> bool:
+    """Whether an entry is in a shared folder, or a folder on the way to one."""
+    return lies_in(path, inside) or (is_dir and lies_in(inside, path))

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from filepact.domain.deadline import Deadline
-    from filepact.domain.document import Document, WorkspacePath
+    from filepact.domain.document import Document, Revision, WorkspacePath
     from filepact.domain.operation import Session
     from filepact.workspace.authorizer import ChangePolicy
     from filepact.workspace.documents import Documents
-    from filepact.workspace.location import Location
+    from filepact.workspace.location import Location, Name
     from filepact.workspace.pending import ProposalFile
     from filepact.workspace.read_tracker import KnownTextCache
 
@@ -125,8 +125,8 @@ class FileReader:
         self._session = session
         self._deadline = deadline
 
-    def find(self, path: str, *, there: bool, follow: bool) -> Location:
-        """Find one file, which may have to be there, by the path that was sent."""
+    def find(self, path: Name, *, there: bool, follow: bool) -> Location:
+        """Find one file, which may have to be there, by the path that was sent, or by its true name."""
         self._deadline.check()
         if there:
             location = self._authorizer.find_file(path, self._documents.has_newer, follow=follow)
@@ -137,14 +137,14 @@ class FileReader:
         return location
 
     def read(
-        self, path: str, location: Location, *, itself: bool, keep: ExitStack | None
+        self, path: Name, location: Location, *, itself: bool, keep: ExitStack | None
     ) -> tuple[Target, str]:
         """Find a file again, whose lock is held by now, and read it.
 
         What was missing may have been made meanwhile.
 
         Args:
-            path: The path as it was sent.
+            path: As for `find`.
             location: Where it led before.
             itself: Whether a link is meant itself; what only goes away or gets another name may be
                 large, for it is never looked into line by line.
@@ -176,8 +176,9 @@ class FileReader:
         )
         return target, merged.note
 
-    def _check_kind(self, location: Location, path: str, *, follow: bool) -> None:
+    def _check_kind(self, location: Location, sent: Name, *, follow: bool) -> None:
         """Refuse what is no file, and what is named as a folder."""
+        path = location.as_sent(sent)
         if location.place.kind != "missing":
             check_is_file(location, path)
         elif self._documents.has_newer(location.path) and not self._documents.holds_file(
@@ -388,8 +389,11 @@ def check_revision(target: Target, expected: str) -> None:
         return
     known = target.seen
     difference = ""
-    if known is not None and known.revision.short == expected.lower():
-        difference = "\n" + since(target)
+    if known is not None and known.revision.short.startswith(expected.lower()):
+        difference = since(target)
+        if target.document and target.document.revision.content == known.revision.content:
+            difference = _other_rights(known.revision, target.document.revision)
+        difference = "\n" + difference
     raise StaleFileError(
         f"{target.location.shown}: is at revision {now}, not {expected}{difference}",
         hint="Read the file again and make the change for what it holds now.",
@@ -466,6 +470,14 @@ def appended(
         return more, []
     said = "The last line had no end; what was appended begins a line of its own."
     return more, [said, *notes]
+
+
+def _other_rights(before: Revision, after: Revision) -> str:
+    """What differs in two states of the same bytes."""
+    told = [f"mode {before.mode:04o} -> {after.mode:04o}"] if before.mode != after.mode else []
+    if before.attributes and after.attributes:
+        told += before.attributes.differences(after.attributes)
+    return f"(its bytes are the same; {', '.join(told)})"
 
 
 def check_unshown(target: Target, seen: KnownText, text: str) -> None:
