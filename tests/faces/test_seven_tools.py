@@ -15,6 +15,7 @@ from mcp.types import Implementation
 
 from tests.faces.command_line import command
 from tests.hostile.sweeps import often
+from tests.pictures import png
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -32,7 +33,7 @@ def root(tmp_path: Path) -> Path:
     (folder / "src" / "main.py").write_bytes(b"def main():\r\n\tprint('hello')\r\n")
     (folder / "README.md").write_text("# Title\n\nSome text.\n")
     (folder / "latin.txt").write_bytes(b"caf\xe9\nplain\n")
-    (folder / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
+    (folder / "image.png").write_bytes(png(2, 3))
     (folder / ".env").write_text("KEY=SECRET\n")
     (folder / "node_modules").mkdir()
     (folder / "node_modules" / "x.py").write_text("hello\n")

@@ -1,13 +1,33 @@
-"""Recognises pictures by their first bytes: the format and the size in pixels."""
+"""Recognises pictures by their first bytes, and says whether a whole one decodes, by walking its parts.
+
+A picture that does not decode must not reach a model: its service refuses that request and every later
+one of the same conversation.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import zlib
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-__all__ = ["Image", "picture_of"]
+from filepact.errors import BinaryFileError, TooLargeError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["MAX_PICTURE", "MAX_SIDE", "Image", "check_picture", "flaw_of", "picture_of"]
+
+MAX_PICTURE: Final = 3_750_000
+"""Largest picture that is shown, in bytes: the services of models take 5 MB of base64."""
+
+MAX_SIDE: Final = 8_000
+"""Most pixels of a side that they take."""
+
+_PNG: Final = b"\x89PNG\r\n\x1a\n"
 _NO_FRAME = frozenset({0xC4, 0xC8, 0xCC})
 _ALONE = frozenset({0x01, 0xFF, *range(0xD0, 0xDA)})
+_CUT: Final = "it ends too early"
+_DAMAGED: Final = "its data is damaged"
 
 
 class Image(NamedTuple):
@@ -28,8 +48,9 @@ class Image(NamedTuple):
 
 def picture_of(head: bytes) -> Image | None:
     """The picture that begins with these bytes; None for everything but PNG, JPEG, GIF and WebP."""
-    if head.startswith(b"\x89PNG\r\n\x1a\n"):
-        return Image("PNG", "image/png", _big(head[16:20]), _big(head[20:24]))
+    if head.startswith(_PNG):
+        size = head[16:24] if head[12:16] == b"IHDR" else b""
+        return Image("PNG", "image/png", _big(size[:4]), _big(size[4:]))
     if head.startswith((b"GIF87a", b"GIF89a")):
         return Image("GIF", "image/gif", _little(head[6:8]), _little(head[8:10]))
     if head.startswith(b"\xff\xd8\xff"):
@@ -37,6 +58,64 @@ def picture_of(head: bytes) -> Image | None:
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return Image("WebP", "image/webp", *_webp(head))
     return None
+
+
+def check_picture(shown: str, data: bytes, size: int) -> Image | None:
+    """The picture that a file holds; None for any other file.
+
+    Args:
+        shown: How the file is called.
+        data: What it holds; of one that is larger than `MAX_PICTURE`, how it begins.
+        size: How many bytes it has.
+
+    Raises:
+        TooLargeError: It is one, and too large for those who look at it.
+        BinaryFileError: It is one, and does not decode.
+    """
+    picture = picture_of(data)
+    if picture is None:
+        return None
+    pixels = f"{picture.width:,} x {picture.height:,} pixels and " if picture.width else ""
+    what = f"{shown}: is a {picture.name} of {pixels}{size:,} bytes"
+    limits = {"size": size, "width": picture.width, "height": picture.height}
+    if size > MAX_PICTURE or max(picture.width, picture.height) > MAX_SIDE:
+        most = f"{MAX_PICTURE:,} bytes" if size > MAX_PICTURE else f"{MAX_SIDE:,} pixels a side"
+        raise TooLargeError(
+            f"{what}; pictures are shown up to {most}",
+            hint="Make a smaller one of it with a program for pictures, or ask the person for one; "
+            "encoding base64 reads its bytes in parts.",
+            path=shown,
+            **limits,
+        )
+    if flaw := flaw_of(picture, data):
+        raise BinaryFileError(
+            f"{what}, but it does not decode: {flaw}",
+            hint="Make it anew, or ask the person for a whole one; encoding base64 reads its bytes.",
+            path=shown,
+            **limits,
+        )
+    return picture
+
+
+def flaw_of(picture: Image, data: bytes) -> str:
+    """Why a picture does not decode, as the end of a sentence; empty when all of it is there.
+
+    Args:
+        picture: What `picture_of` makes of it.
+        data: All its bytes.
+    """
+    check = {"PNG": _check_png, "GIF": _check_gif, "JPEG": _check_jpeg, "WebP": _check_webp}
+    try:
+        check[picture.name](data)
+    except IndexError:
+        return _CUT
+    except _FlawError as flaw:
+        return str(flaw)
+    return "" if picture.width and picture.height else "it has no size"
+
+
+class _FlawError(ValueError):
+    """A part of a picture that no program decodes."""
 
 
 def _big(data: bytes) -> int:
@@ -47,20 +126,173 @@ def _little(data: bytes) -> int:
     return int.from_bytes(data, "little")
 
 
-def _jpeg(head: bytes) -> tuple[int, int]:
-    """From the first frame's header, which segments of other kinds stand before."""
-    at = 2
-    while at + 9 <= len(head) and head[at] == 0xFF:
-        kind = head[at + 1]
-        if 0xC0 <= kind <= 0xCF and kind not in _NO_FRAME:
-            return _big(head[at + 7 : at + 9]), _big(head[at + 5 : at + 7])
-        if kind == 0xFF:
+def _part(data: bytes, start: int, size: int) -> bytes:
+    """Some bytes, all of which have to be there."""
+    part = data[start : start + size]
+    if len(part) < size:
+        raise _FlawError(_CUT)
+    return part
+
+
+# -- PNG ------------------------------------------------------------------------------------------
+
+
+_DEPTHS: Final = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+_CHANNELS: Final = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+_PASSES: Final = (
+    *((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4)),
+    *((0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)),
+)
+_AT_ONCE: Final = 1_048_576
+
+
+def _check_png(data: bytes) -> None:
+    """All chunks with their sums, and as much data as the size in pixels needs."""
+    at, kind = len(_PNG), b""
+    head, has_palette = b"", False
+    packed: list[bytes] = []
+    while kind != b"IEND":
+        size, kind = _big(_part(data, at, 4)), _part(data, at + 4, 4)
+        body = _part(data, at + 8, size)
+        if zlib.crc32(kind + body) != _big(_part(data, at + 8 + size, 4)):
+            raise _FlawError("a checksum is wrong")
+        if not head and (kind != b"IHDR" or size != 13):
+            raise _FlawError("it has no header")
+        head = head or body
+        has_palette |= kind == b"PLTE"
+        if kind == b"IDAT":
+            packed.append(body)
+        at += 12 + size
+    width, height, depth, colour = _big(head[:4]), _big(head[4:8]), head[8], head[9]
+    if depth not in _DEPTHS.get(colour, ()) or head[10:12] != b"\0\0" or head[12] > 1:
+        raise _FlawError("its header is none of a PNG")
+    if colour == 3 and not has_palette:
+        raise _FlawError("it has no palette")
+    if max(width, height) <= MAX_SIDE:
+        _inflate(packed, _rows(width, height, depth * _CHANNELS[colour], interlaced=head[12] == 1))
+
+
+def _rows(width: int, height: int, bits: int, *, interlaced: bool) -> list[tuple[int, int]]:
+    """Runs of rows: how many, and the bytes of each with the one for its filter."""
+    passes = _PASSES if interlaced else ((0, 0, 1, 1),)
+    sizes = [
+        (-(-(width - left) // right), -(-(height - top) // down))
+        for left, top, right, down in passes
+    ]
+    return [(high, 1 + -(-wide * bits // 8)) for wide, high in sizes if wide > 0 and high > 0]
+
+
+def _inflate(packed: list[bytes], runs: list[tuple[int, int]]) -> None:
+    """Unpack the pixels piece by piece, and look at the filter of each row."""
+    stream = zlib.decompressobj()
+    rest = b"".join(packed)
+    held = b""
+    for total, size in runs:
+        rows = total
+        while rows:
+            while len(held) < size:
+                try:
+                    piece = stream.decompress(rest, max(_AT_ONCE, size))
+                except zlib.error:
+                    raise _FlawError(_DAMAGED) from None
+                if not piece:
+                    raise _FlawError(_CUT)
+                rest, held = stream.unconsumed_tail, held + piece
+            count = min(len(held) // size, rows)
+            if max(held[: count * size : size]) > 4:
+                raise _FlawError(_DAMAGED)
+            held, rows = held[count * size :], rows - count
+
+
+# -- GIF ------------------------------------------------------------------------------------------
+
+
+def _check_gif(data: bytes) -> None:
+    """All blocks up to the trailer, one of which is an image."""
+    at = 13 + _colours(data[10])
+    images = 0
+    # Some programs leave out the trailer, and none needs it.
+    while not (images and at >= len(data)) and (kind := data[at]) != 0x3B:
+        if kind == 0x2C:
+            if not (_little(_part(data, at + 5, 2)) and _little(_part(data, at + 7, 2))):
+                raise _FlawError("an image in it has no size")
+            at += 10 + _colours(data[at + 9])
+            if not 1 <= data[at] <= 11 or not data[at + 1]:
+                raise _FlawError(_DAMAGED)
+            images += 1
             at += 1
-        elif kind in _ALONE:
+        elif kind == 0x21:
             at += 2
         else:
-            at += 2 + max(_big(head[at + 2 : at + 4]), 2)
+            raise _FlawError(_DAMAGED)
+        while data[at]:
+            at += 1 + data[at]
+        at += 1
+    if not images:
+        raise _FlawError("it holds no image")
+
+
+def _colours(packed: int) -> int:
+    """The bytes of a table of colours."""
+    return 3 << (packed & 7) + 1 if packed & 0x80 else 0
+
+
+# -- JPEG -----------------------------------------------------------------------------------------
+
+
+def _jpeg(head: bytes) -> tuple[int, int]:
+    """From the first frame's header, which segments of other kinds stand before."""
+    with suppress(IndexError, _FlawError):  # How it begins may be all that there is.
+        for kind, body, _end in _segments(head):
+            if 0xC0 <= kind <= 0xCF and kind not in _NO_FRAME:
+                return _big(body[3:5]), _big(body[1:3])
     return 0, 0
+
+
+def _segments(data: bytes) -> Iterator[tuple[int, bytes, int]]:
+    """Each segment of a JPEG up to its end: its kind, what it holds, and where it ends."""
+    at = 2
+    while True:
+        if data[at] != 0xFF:
+            raise _FlawError(_DAMAGED)
+        kind = data[at + 1]
+        if kind in _ALONE:
+            at += 1 if kind == 0xFF else 2
+            if kind == 0xD9:
+                yield kind, b"", at
+                return
+            continue
+        size = max(_big(_part(data, at + 2, 2)), 2)
+        yield kind, _part(data, at + 4, size - 2), at + 2 + size
+        at += 2 + size
+        if kind == 0xDA:
+            # In a scan FF stands for itself with 00 behind it, and begins a restart with D0 to D7.
+            at = data.find(b"\xff", at)
+            while at >= 0 and (data[at + 1] == 0 or 0xD0 <= data[at + 1] <= 0xD7):
+                at = data.find(b"\xff", at + 2)
+            if at < 0:
+                raise _FlawError(_CUT)
+
+
+def _check_jpeg(data: bytes) -> None:
+    """All segments up to the end of the image: tables, a frame of a kind that is in use, and its scans."""
+    kinds: set[int] = set()
+    for kind, body, end in _segments(data):
+        kinds.add(kind)
+        if 0xC0 <= kind <= 0xCF and kind not in _NO_FRAME:
+            if kind > 0xC2 or body[0] != 8:
+                raise _FlawError("it is of a kind that hardly any program reads")
+            if not body[5] or len(body) != 6 + 3 * body[5]:
+                raise _FlawError(_DAMAGED)
+        if kind == 0xDA and (
+            kinds.isdisjoint((0xC0, 0xC1, 0xC2)) or (data[end] == 0xFF and data[end + 1])
+        ):
+            raise _FlawError(_DAMAGED)
+    if not kinds >= {0xDA, 0xDB, 0xC4}:
+        raise _FlawError("it holds no image")
+
+
+# -- WebP -----------------------------------------------------------------------------------------
 
 
 def _webp(head: bytes) -> tuple[int, int]:
@@ -73,3 +305,31 @@ def _webp(head: bytes) -> tuple[int, int]:
     if kind == b"VP8 ":
         return _little(head[26:28]) & 0x3FFF, _little(head[28:30]) & 0x3FFF
     return 0, 0
+
+
+def _check_webp(data: bytes) -> None:
+    """All chunks within the stated size, with an image among them, or frames with one each."""
+    if True not in [*_images(_part(data, 12, _little(data[4:8]) - 4))]:
+        raise _FlawError("it holds no image")
+
+
+def _images(chunks: bytes) -> Iterator[bool]:
+    """Of each chunk whether it holds an image that begins as it should."""
+    at = 0
+    while at < len(chunks):
+        kind, size = _part(chunks, at, 4), _little(_part(chunks, at + 4, 4))
+        body = _part(chunks, at + 8, size)
+        if kind == b"ANMF":
+            yield True in [*_images(body[16:])]
+        elif kind == b"VP8 ":
+            first = _little(_part(body, 0, 3)) >> 5
+            if body[0] & 1 or _part(body, 3, 3) != b"\x9d\x01\x2a" or 10 + first > size:
+                raise _FlawError(_DAMAGED)
+            yield True
+        elif kind == b"VP8L":
+            if _part(body, 0, 5)[0] != 0x2F or body[4] >> 5:
+                raise _FlawError(_DAMAGED)
+            yield True
+        else:
+            yield False
+        at += 8 + size + size % 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from functools import partial
 from posixpath import join
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from filepact.domain.document import WorkspacePath
 from filepact.domain.policy import EntryFilter
@@ -15,11 +15,10 @@ from filepact.errors import (
     NotAFileError,
     NotFoundError,
     PathBlockedError,
-    TooLargeError,
 )
 from filepact.text.confusables import shown_name
 from filepact.text.lines import chomp, line_start
-from filepact.text.picture import picture_of
+from filepact.text.picture import MAX_PICTURE, check_picture
 from filepact.text.secrets import LONGEST_KEY
 from filepact.values import dataclass
 from filepact.workspace.documents import EDIT_LIMIT
@@ -51,10 +50,7 @@ if TYPE_CHECKING:
     from filepact.workspace.read_tracker import KnownTextCache, Span
     from filepact.workspace.search_index import RootSearch, SearchIndexes
 
-__all__ = ["MAX_PICTURE", "ByteExcerpt", "Reader"]
-
-MAX_PICTURE: Final = 3_750_000
-"""Largest picture that is shown, in bytes: models take 5 MB of base64."""
+__all__ = ["ByteExcerpt", "Reader"]
 
 _HEAD = 65_536
 _SMALL = 1_048_576
@@ -202,28 +198,20 @@ class Reader:
 
         Raises:
             TooLargeError: It is one, and too large for those who look at it.
+            BinaryFileError: It is one, and does not decode.
         """
         with self._file(path) as location:
-            if location.place.size <= MAX_PICTURE:
-                document = self._look(location)
-                picture = picture_of(document.data[:_HEAD])
-                if picture is None:
-                    return None
-                if shown:
-                    self.remember(document)
-                return picture, document.data
-            with location.stream() as (stream, size):
-                picture = picture_of(stream.read(_HEAD))
-        if picture is None:
-            return None
-        raise TooLargeError(
-            f"{location.shown}: is a {picture.name} of {size:,} bytes; pictures are shown up to "
-            f"{MAX_PICTURE:,}",
-            hint="encoding base64 reads its bytes in parts.",
-            path=location.shown,
-            size=size,
-            limit=MAX_PICTURE,
-        )
+            if location.place.size > MAX_PICTURE:
+                with location.stream() as (stream, size):
+                    check_picture(location.shown, stream.read(_HEAD), size)
+                return None
+            document = self._look(location)
+            picture = check_picture(location.shown, document.data, len(document.data))
+            if picture is None:
+                return None
+            if shown:
+                self.remember(document)
+            return picture, document.data
 
     def record_shown(self, part: LineExcerpt, sent: int, reached: int = 0) -> None:
         """The session is shown the first lines of a window.

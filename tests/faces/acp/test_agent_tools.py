@@ -11,6 +11,7 @@ from filepact.faces.acp import buffer_sync
 from filepact.tools.registry import UnknownToolError
 from tests.faces.acp.schema import Talk
 from tests.faces.acp.test_agent_files import edit, refused, run
+from tests.pictures import png
 
 DENIED = RequestError(-32603, "not today", {"errorKind": "denied"})
 
@@ -49,7 +50,7 @@ def test_all_seven_tools_start_from_unsaved_text(tmp_path):
 
 
 def test_several_files_are_read_as_the_client_shows_them_and_pictures_as_they_are(tmp_path):
-    picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\2\0\0\0\3"
+    picture = png(2, 3)
 
     async def scene(editor, files, work):
         for name in ("a.txt", "b.txt"):
