@@ -177,3 +177,64 @@ def test_the_lines_of_a_new_file_end_as_its_editorconfig_says(
     answer = call("write_file", path=f"{wanted}/a.txt", content=sent)
     assert (folder / "a.txt").read_bytes() == left
     assert (".editorconfig says" in answer.text) is (sent.encode() != left)
+
+
+TWINS = [
+    ("Shot at 8.55\u202fPM.txt", "Shot at 8.55 PM.txt", "Shot at 8.55\\u202fPM.txt"),
+    ("cafe\u0301.md", "caf\xe9.md", "cafe\\u0301.md"),
+    ("\u1112\u1161\u11ab.md", "\ud55c.md", "\\u1112\\u1161\\u11ab.md"),
+    ("a\u200db\xa0c/f\u3000g.md", "ab c/f g.md", "a\\u200db\\u00a0c/f\\u3000g.md"),
+    ("Case/ReadMe.MD", "case/README.md", "Case/ReadMe.MD"),
+]
+
+
+@pytest.mark.parametrize(("name", "asked", "escapes"), TWINS)
+def test_a_name_that_looks_the_same_is_read_with_a_note_and_named_in_escapes_for_a_change(
+    tmp_path: Path, name: str, asked: str, escapes: str
+):
+    root = tmp_path / "root"
+    (root / name).parent.mkdir(parents=True)
+    (root / name).write_text("old\n")
+    with closing(open_workspace([str(root)], state_dir=str(tmp_path / "state"))) as workspace:
+        box = open_toolbox(workspace, own=True)
+        for path in (asked, f"./{asked}", str(root / asked)):
+            seen = box.call("read_file", {"path": path}, CALL)
+            assert seen.text.startswith("1\u2502old\n")
+            assert f"; this is {escapes}," in seen.text
+        found = box.call("grep", {"pattern": "old", "path": asked}, CALL)
+        assert f"; this is {escapes}," in found.text
+        edit = {"old_string": "old", "new_string": "new"}
+        refused = box.call("edit_file", {"path": asked, **edit}, CALL)
+        assert refused.code == "NOT_FOUND"
+        assert f"Did you mean {escapes}?" in refused.text
+        assert (root / name).read_text() == "old\n"
+        # What was told can be sent back: as JSON has it, and as it stands there.
+        for sent in (name, escapes):
+            assert not box.call("edit_file", {"path": sent, **edit}, CALL).failed
+            assert (root / name).read_text() == "new\n"
+            edit = {"old_string": "new", "new_string": "new"} | {"new_string": "old"}
+            assert not box.call("edit_file", {"path": sent, **edit}, CALL).failed
+            edit = {"old_string": "old", "new_string": "new"}
+            assert "there is no" not in box.call("read_file", {"path": sent}, CALL).text
+
+
+def test_of_two_names_that_look_the_same_none_is_read_and_both_are_named(
+    place: tuple[Path, Callable[..., CallResult]],
+):
+    root, call = place
+    for name in ("two\xa0x.txt", "two\u2009x.txt"):
+        (root / name).write_text("x\n")
+    refused = call("read_file", path="two x.txt")
+    assert refused.code == "NOT_FOUND"
+    assert "two\\u00a0x.txt" in refused.text
+    assert "two\\u2009x.txt" in refused.text
+
+
+def test_what_looks_like_another_name_is_not_made_without_a_person(
+    place: tuple[Path, Callable[..., CallResult]],
+):
+    root, call = place
+    (root / "Bild\xa01.txt").write_text("x\n")
+    made = call("write_file", path="Bild 1.txt", content="y\n")
+    assert "look-alike" in made.text
+    assert not (root / "Bild 1.txt").exists()

@@ -8,6 +8,7 @@ because texts in many languages, emoji and formulas need joiners, marks and lett
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections import Counter
@@ -36,7 +37,9 @@ __all__ = [
     "disguises",
     "encoding_named",
     "find_look_alikes",
+    "folded_name",
     "meanings",
+    "name_in_escapes",
     "readable",
     "resembles",
     "shown_line",
@@ -44,6 +47,7 @@ __all__ = [
     "trips_programs",
     "visible",
     "with_bytes_shown",
+    "without_escapes",
 ]
 
 # What no text in any language needs: controls, orders about direction, tags outside of a flag,
@@ -254,7 +258,7 @@ def _scripts(line: str) -> set[str]:
 
 def resembles(name: str, others: Iterable[str]) -> str:
     """The first of other names that looks the same to a reader; empty when there is none."""
-    if name.isascii():
+    if name.isascii() and " " not in name:
         return ""
     plain = _plain_form(name)
     return next((other for other in others if other != name and _plain_form(other) == plain), "")
@@ -299,6 +303,52 @@ def meanings(shown: str) -> Iterator[str]:
         name = _ESCAPED.sub(char, shown)
         if name != shown and shown_name(name) == shown:
             yield name
+
+
+_COPIED: Final = late_regex(r"\\u([0-9a-fA-F]{4})|\\x([0-7][0-9a-fA-F])")
+
+
+def folded_name(name: str) -> str:
+    """A name without letter case, Unicode form, kinds of blanks, and what nobody sees."""
+    if name.isascii():
+        return name.casefold()
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(
+        char
+        for char in unicodedata.normalize("NFKC", folded)
+        if char not in _INVISIBLE and unicodedata.category(char) != "Cf"
+    )
+
+
+def name_in_escapes(name: str, asked: str) -> str:
+    """A name that is suggested: in escapes as JSON has them, where it cannot be told from another by looking at it.
+
+    Args:
+        name: The name.
+        asked: The one that leads to nothing.
+    """
+    odd = any(
+        char in _INVISIBLE or unicodedata.category(char) in ("Cf", "Zs")
+        for char in name
+        if char > "\x7f"
+    )
+    same = _plain_form(asked).endswith(_plain_form(name))
+    if odd or same or unicodedata.normalize("NFC", name) != name:
+        parts = (
+            one if one.isascii() or "\ud800" <= one <= "\udfff" else json.dumps(one)[1:-1]
+            for one in name
+        )
+        name = "".join(parts)
+    return shown_name(name)
+
+
+def without_escapes(name: str) -> str:
+    """A name that was copied in escapes, as `shown_name` and `name_in_escapes` write them."""
+    if "\\" not in name:
+        return name
+    plain = _COPIED.sub(lambda found: chr(int(found[1] or found[2], 16)), name)
+    # Two escapes may stand for one character.
+    return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -100,7 +100,9 @@ def read_file(
         if shown is None:
             raise
         picture, data = shown
-        return ContentAnswer(data, mime=picture.mime, note=_describe(path, picture, len(data)))
+        return ContentAnswer(
+            data, mime=picture.mime, note=_describe(path, picture, len(data)) + files.marked("")
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,7 +296,8 @@ def _signs(
         if trips_programs(change.path.path):
             signs.add("shell name")
         folder, _, name = change.path.path.rpartition("/")
-        if not name.isascii() and resembles(name, location.root.names(folder or ".")):
+        plain = name.isascii() and " " not in name
+        if not plain and resembles(name, location.root.names(folder or ".")):
             signs.add("look-alike name")
     return frozenset(signs)
 

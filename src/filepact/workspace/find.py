@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import FilepactError
 from filepact.fs.walk import TreeReader
-from filepact.text.confusables import shown_name
+from filepact.text.confusables import folded_name, shown_name, without_escapes
 from filepact.text.glob import Glob, compile_filter, compile_selection, select_paths
 from filepact.text.page import PAGE, size_of
 from filepact.values import dataclass
@@ -483,7 +483,7 @@ def near_names(root: Root, path: str, allow: Callable[[str, bool], bool]) -> tup
         path: A canonical path at which nothing is.
         allow: The guard's question.
     """
-    search = _Search(root, allow)
+    search, path = _Search(root, allow), without_escapes(path)
     try:
         found = [name for _, name in sorted(search.descend(".", path.split("/"), 0))]
         found += search.elsewhere(path)
@@ -525,12 +525,12 @@ class _Search:
     def elsewhere(self, path: str) -> list[str]:
         """Paths with the same last part, those first that have more parts in common."""
         *above, last = path.split("/")
-        wanted = last.casefold()
+        wanted = folded_name(last)
         found: list[tuple[int, int, str]] = []
         with TreeReader(self._root, allow=self._allow, most=_MOST_NAMES) as entries:
             for prefix, names, _odd, folder, *_ in entries.batches():
-                here = [prefix + name for name in names if name.casefold() == wanted]
-                if folder.casefold() == wanted:
+                here = [prefix + name for name in names if folded_name(name) == wanted]
+                if folded_name(folder) == wanted:
                     here.append(f"{prefix}{folder}/")
                 parts = prefix.split("/")
                 common = len(set(parts) & set(above))
@@ -542,7 +542,7 @@ def _distance(wanted: str, name: str) -> int | None:
     """The distance of a name from the one wanted; None if it is too far."""
     if name == wanted:
         return 0
-    one, other = wanted.casefold(), name.casefold()
+    one, other = folded_name(wanted), folded_name(name)
     if one == other:
         return 1
     if _bare(one) == _bare(other) != "":

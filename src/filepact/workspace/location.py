@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING, Self
 from filepact.domain.document import WorkspacePath
 from filepact.domain.policy import AccessRequest, EntryFilter
 from filepact.errors import FilepactError, NotAFileError, NotFoundError, PathBlockedError
-from filepact.text.confusables import meanings, shown_name
+from filepact.text.confusables import (
+    folded_name,
+    meanings,
+    name_in_escapes,
+    shown_name,
+    without_escapes,
+)
 from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterable
     from contextlib import AbstractContextManager
     from io import BufferedReader
 
@@ -27,7 +33,9 @@ __all__ = [
     "Name",
     "NameRequest",
     "RuleFilter",
+    "alike_note",
     "check_is_file",
+    "copied",
     "lies_in",
     "not_there",
     "unescaped",
@@ -134,8 +142,40 @@ def not_there(location: Location, said: str, advice: str, *, path: str) -> NotFo
     """
     near = location.near()
     if near:
-        advice = f"Did you mean {' or '.join(map(shown_name, near))}? {advice}"
-    return NotFoundError(said, hint=advice, path=path, near=near)
+        named = " or ".join(name_in_escapes(one, location.shown) for one in near)
+        advice = f"Did you mean {named}? {advice}"
+    return NotFoundError(said, hint=advice, path=path, near=near, alike=_alike(location, near))
+
+
+def _alike(location: Location, near: Iterable[str]) -> str:
+    """The only one of some names that is the same but for letter case, blanks and Unicode form; or none."""
+    asked = without_escapes(location.shown)
+    same = [one for one in near if folded_name(one.rstrip("/")) == folded_name(asked)]
+    exact = [one for one in same if one.rstrip("/") == asked]
+    found = exact or same
+    return found[0].rstrip("/") if len(found) == 1 else ""
+
+
+def alike_note(sent: str, found: str) -> str:
+    """A line that says which name another one was understood as; none for one that was copied from an answer."""
+    if without_escapes(sent).endswith(found):
+        return ""
+    known = (
+        f"this is {name_in_escapes(found, sent)}, with other blanks, letter case or Unicode form"
+    )
+    return f"\n[there is no {shown_name(sent)}; {known}]"
+
+
+def copied(missing: NotFoundError, path: str) -> str:
+    """The name that was sent in escapes, as an answer had it.
+
+    Raises:
+        NotFoundError: It was not.
+    """
+    alike = str(missing.details.get("alike", ""))
+    if not alike or not without_escapes(path).endswith(alike):
+        raise missing
+    return alike
 
 
 def check_is_file(location: Location, asked: str) -> None:

@@ -25,7 +25,7 @@ from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.excerpt import excerpt_of, stream_excerpt, stream_window, window
 from filepact.workspace.find import find_files, tree
 from filepact.workspace.grep import grep
-from filepact.workspace.location import check_is_file, not_there
+from filepact.workspace.location import alike_note, check_is_file, not_there
 from filepact.workspace.search_index import NO_INDEX
 from filepact.workspace.target import proposed_gone
 
@@ -111,9 +111,11 @@ class Reader:
         self._opened: dict[str, Document] = {}
         self._texts: dict[str, bytes] = {}
         self._marked: dict[WorkspacePath, ProposalFile] = {}
+        self._alike: dict[str, str] = {}
 
     def marked(self, text: str) -> str:
-        """An answer with a line about what in it is only proposed."""
+        """An answer with a line about each name that was understood, and one about what in it is only proposed."""
+        text += "".join(alike_note(sent, found) for sent, found in self._alike.items())
         if not self._marked:
             return text
         names: dict[str, list[str]] = {}
@@ -260,6 +262,13 @@ class Reader:
         self._asked.read(self._session, location.path.absolute)
         return part
 
+    def _meant(self, path: Name, missing: NotFoundError) -> str:
+        found = missing.details.get("alike")
+        if not isinstance(path, str) or not isinstance(found, str) or not found:
+            raise missing
+        self._alike[path] = found
+        return found
+
     def document(self, path: Name) -> Document:
         """A whole file, text or not.
 
@@ -270,7 +279,7 @@ class Reader:
 
     def glance(self, path: Name) -> Document:
         """A whole file, for a caller that does not know yet whether it will be shown."""
-        with self._file(path) as location:
+        with self._file(path, alike=False) as location:
             return self._look(location)
 
     def unwritten(self, root: RootId) -> dict[WorkspacePath, str]:
@@ -296,12 +305,16 @@ class Reader:
         self._seen.shown(self._session, document, parts)
         return document
 
-    def _file(self, path: Name) -> Location:
-        """The file, which is kept open; the caller closes it."""
+    def _file(self, path: Name, *, alike: bool = True) -> Location:
+        """The file, which is kept open; the caller closes it.  Its name may be only ``alike``, as `marked` says."""
         self._deadline.check()
         documents = self._documents
         try:
             location = self._guard.open_file(path, agent=self._agent, held=documents.has_newer)
+        except NotFoundError as missing:
+            if not alike:
+                raise
+            return self._file(self._meant(path, missing), alike=False)
         except (PathBlockedError, ApprovalRequiredError) as error:
             raise self._refused(error)  # noqa: B904 - it is the same
         layer = documents.layer(location.path)
@@ -514,7 +527,8 @@ class Reader:
             raise proposed_gone(location.shown, layer)
         if location.place.kind == "missing" and not self._proposes_below(location):
             advice = "directory_tree shows what is there."
-            raise not_there(location, f"{path}: no such file or folder", advice, path=path)
+            missing = not_there(location, f"{path}: no such file or folder", advice, path=path)
+            return self._there(self._meant(path, missing))
         if location.place.kind == "other":
             check_is_file(location, path)
         return location

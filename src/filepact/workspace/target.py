@@ -27,7 +27,7 @@ from filepact.text.lines import adopt_line_ends, is_open, line_ends, with_line_e
 from filepact.text.page import left_in
 from filepact.values import dataclass
 from filepact.workspace.documents import EDIT_LIMIT
-from filepact.workspace.location import check_is_file, not_there
+from filepact.workspace.location import check_is_file, copied, not_there
 from filepact.workspace.read_tracker import KnownText
 
 if TYPE_CHECKING:
@@ -129,7 +129,12 @@ class FileReader:
         """Find one file, which may have to be there, by the path that was sent, or by its true name."""
         self._deadline.check()
         if there:
-            location = self._authorizer.find_file(path, self._documents.has_newer, follow=follow)
+            held = self._documents.has_newer
+            try:
+                location = self._authorizer.find_file(path, held, follow=follow)
+            except NotFoundError as missing:
+                path = copied(missing, path)
+                location = self._authorizer.find_file(path, held, follow=follow)
         else:
             location = self._authorizer.find(path, follow=follow)
         if location.place.kind != "file":
