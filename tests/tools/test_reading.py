@@ -452,3 +452,46 @@ def test_no_more_files_are_opened_than_there_can_be_room_for(read: Reading, root
     following = re.findall(r'"([^"]+)"', answer.rpartition("next: paths=")[2])
     shown = re.findall(r"==> (\S+) <==", answer)
     assert [*shown, *following] == [*names, "gone"]
+
+
+# -- names with brackets ----------------------------------------------------------------------
+
+
+ROUTES = (
+    *("app/[id]/page.tsx", "app/i/page.tsx", "app/[[...slug]]/p.tsx", "app/(group)/layout.tsx"),
+    *("s/[x].ts", "s/x.ts", "s/ab.ts"),
+)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("app/[id]/page.tsx", ["app/[id]/page.tsx"]),
+        ("app/[id]/*.tsx", ["app/[id]/page.tsx"]),
+        ("app/[id]", ["app/[id]/"]),
+        ("[[...slug]]", ["app/[[...slug]]/"]),
+        ("[[...slug]]/*", ["app/[[...slug]]/p.tsx"]),
+        ("(group)", ["app/(group)/"]),
+        ("app/(group)/*", ["app/(group)/layout.tsx"]),
+        ("[x].ts", ["s/[x].ts"]),
+        ("s/[xy].ts", ["s/x.ts"]),
+        ("s/[ab][ab].ts", ["s/ab.ts"]),
+        ("app", ["app/"]),
+        ("zz[a].ts", []),
+    ],
+)
+def test_a_pattern_that_is_a_name_finds_what_has_it(
+    tmp_path: Path, pattern: str, found: list[str]
+) -> None:
+    root = tmp_path / "root"
+    for name in ROUTES:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("needle\n")
+    with closing(open_workspace([str(root)], state_dir=str(tmp_path / "state"))) as workspace:
+        box, call = open_toolbox(workspace), CallContext(Session("s1", Actor("agent", "tester")))
+        lines = box.call("search_files", {"pattern": pattern}, call).text.split("\n")
+        searched = box.call("grep", {"pattern": "needle", "glob": pattern}, call).text.split("\n")
+    assert lines[:-1] == found
+    assert ("brackets" in lines[-1]) is (not found)
+    files = [name for name in found if not name.endswith("/")]
+    assert searched[:-1] == [f"{name}:1: needle" for name in files]

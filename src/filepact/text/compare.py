@@ -18,7 +18,7 @@ from filepact.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["DiffRange", "compare_lines"]
+__all__ = ["DiffRange", "compare_lines", "edit_distance"]
 
 _TOTAL_STEPS = 1_000_000
 _MOST_FOR_LINES = 4_000_000
@@ -303,3 +303,22 @@ def _cut_cost(lines: Sequence[str], start: int, size: int) -> tuple[int, int]:
         indent += len(line) - len(body) if body.strip() else (60 if line else 0)
         blanks -= place > 0 and not lines[place - 1][:200].strip()
     return indent, blanks
+
+
+def edit_distance(one: str, other: str, most: int) -> int | None:
+    """The number of characters to insert, delete, replace or swap with the next; None for more than a bound."""
+    if len(set(one) ^ set(other)) > 2 * most:
+        return None
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for at, char in enumerate(one, start=1):
+        row = [at]
+        for to, char_there in enumerate(other, start=1):
+            best = min(last[to] + 1, row[-1] + 1, last[to - 1] + (char != char_there))
+            if at > 1 and to > 1 and char == other[to - 2] and one[at - 2] == char_there:
+                best = min(best, before[to - 2] + 1)
+            row.append(best)
+        if min(row) > most:
+            return None
+        before, last = last, row
+    return last[-1] if last[-1] <= most else None

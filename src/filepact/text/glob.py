@@ -25,6 +25,7 @@ __all__ = [
     "compile_filter",
     "compile_selection",
     "expand_braces",
+    "literal_forms",
     "literal_length",
     "translate",
 ]
@@ -41,6 +42,8 @@ MAX_ALTERNATIVES: Final = 256
 _MAX_EXPANDED = 20_000
 _MAX_NESTED = 10
 
+_BRACKET = late_regex(r"(?<!\\)[\[\]]")
+_WILD = late_regex(r"[*?{]")
 _PLAIN = late_regex(r"[^*?\[\\/]+")
 _ODD_PART = late_regex(r"[\[\\]")
 _WILD_PART = late_regex(r"[*?/]+")
@@ -268,6 +271,20 @@ def select_paths(pattern: str, paths: list[str], names: list[str], skip: int) ->
         return Glob.parse(pattern, braces=True).select(paths, names, skip)
     unwanted = frozenset(Glob.parse_unwanted(pattern[1:]).select(paths, names, skip))
     return [path for path in paths if path not in unwanted]
+
+
+def literal_forms(pattern: str) -> tuple[str, str]:
+    """Other forms of a pattern that may be the name of something: as it stands, and as a folder's.
+
+    Returns:
+        One in which brackets are plain characters, empty where there are none; and where no character
+        stands for others, the same for a folder.
+    """
+    if pattern.startswith("!") or not pattern.strip("/"):
+        return "", ""
+    plain = _BRACKET.sub(r"\\\g<0>", pattern)
+    named = not (_WILD.search(pattern) or pattern.endswith("/"))
+    return plain if plain != pattern else "", f"{plain}/" if named else ""
 
 
 def _longest_part(pattern: str) -> str:

@@ -7,11 +7,13 @@ rest.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from filepact.errors import BinaryFileError, FilepactError, InvalidParamsError
 from filepact.text.confusables import shown_name
+from filepact.text.glob import literal_forms
 from filepact.text.page import (
     GOES_ON,
     LABEL,
@@ -375,7 +377,7 @@ def grep(  # noqa: PLR0913 - the parameters of the tool
     result = files.grep(
         path,
         query,
-        glob=glob,
+        glob=_as_named(files, path, glob),
         limit=max_results,
         offset=offset,
         context=context,
@@ -401,21 +403,27 @@ def directory_tree(
     pattern: Annotated[str | None, about(description="Only files whose name matches.")] = None,
 ) -> str:
     """Show a folder and what it holds as a tree. Ignored ones are left out and told."""
+    named = pattern and _as_named(files, path, pattern)
     drawn = files.tree(
-        path, depth=depth, include_files=include_files, pattern=pattern, budget=_TREE_ENTRIES
+        path, depth=depth, include_files=include_files, pattern=named, budget=_TREE_ENTRIES
     )
     return files.marked(drawn.text)
+
+
+def _as_named(files: Reader, folder: str, pattern: str) -> str:
+    """The form of a glob that something is named by: in names of web frameworks brackets stand for themselves."""
+    literal, _ = literal_forms(pattern)
+    if literal:
+        with suppress(FilepactError):
+            return literal if files.find(folder, literal, limit=1).total else pattern
+    return pattern
 
 
 _NAMED = 3
 
 
-def _same(path: str) -> str:
-    return path
-
-
 def render_found(
-    found: NameSearchResult, *, show: Callable[[str], str] = _same, page: int = PAGE
+    found: NameSearchResult, *, show: Callable[[str], str] = str, page: int = PAGE
 ) -> str:
     """One path a line, then the totals.
 
@@ -437,6 +445,7 @@ def _found_in_all(found: NameSearchResult, sent: int, show: Callable[[str], str]
         total = _count(found.total, "folder", floor=found.total_is_floor)
     if not found.total:
         words = [f"nothing matches {found.pattern}"]
+        words += [_BRACKETS] if literal_forms(found.pattern)[0] else []
         if found.total_is_floor:
             words.append("not everything was looked at")
     elif sent < found.total:
@@ -453,7 +462,7 @@ def _found_in_all(found: NameSearchResult, sent: int, show: Callable[[str], str]
 def render_grepped(
     result: TextSearchResult,
     *,
-    show: Callable[[str], str] = _same,
+    show: Callable[[str], str] = str,
     page: int = PAGE,
     shown: Callable[[str, MatchLine], None] = lambda _path, _line: None,
 ) -> str:
@@ -532,6 +541,7 @@ def _totals(result: TextSearchResult, sent: int, show: Callable[[str], str]) -> 
     return words
 
 
+_BRACKETS = r"note: [abc] stands for one of these characters; \[ and \] are brackets"
 _BAR = r"note: \| means the character |; alternatives are written a|b"
 
 

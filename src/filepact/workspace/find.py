@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import FilepactError
 from filepact.fs.walk import TreeReader
+from filepact.text.compare import edit_distance
 from filepact.text.confusables import folded_name, shown_name, without_escapes
-from filepact.text.glob import Glob, compile_filter, compile_selection, select_paths
+from filepact.text.glob import Glob, compile_filter, compile_selection, literal_forms, select_paths
 from filepact.text.page import PAGE, size_of
 from filepact.values import dataclass
 
@@ -121,7 +122,8 @@ def find_files(  # noqa: PLR0913 - as of the tool
         root: Where the names begin.
         base: A folder, as a canonical path.
         pattern: A glob, compared with paths below the base.  With a slash at its end it finds
-            folders; with ``!`` before it everything that it does not match.
+            folders; with ``!`` before it everything that it does not match.  One that is the name of
+            something is that: brackets are plain characters where names have them.
         allow: The guard's question.
         more: Files that count as being there, though the disk does not have them.
         deadline: Asked before each folder; ends the search with what it has.
@@ -132,6 +134,33 @@ def find_files(  # noqa: PLR0913 - as of the tool
     Raises:
         SearchFailedError: The pattern cannot be understood.
     """
+
+    def ask(form: str) -> NameSearchResult:
+        return _find(root, base, form, limit, allow, more, deadline, progress, walk)
+
+    literal, folder = literal_forms(pattern)
+    for form in filter(None, (literal, folder if literal else "")):
+        found = ask(form)
+        if found.total or found.stopped:
+            return found
+    found = ask(pattern)
+    if found.total or literal or not folder or found.stopped:
+        return found
+    named = ask(folder)
+    return named if named.total else found
+
+
+def _find(  # noqa: PLR0913 - as of `find_files`
+    root: Root,
+    base: str,
+    pattern: str,
+    limit: int,
+    allow: Callable[[str, bool], bool],
+    more: Collection[str],
+    deadline: Deadline,
+    progress: Callable[[int, str], None],
+    walk: Callable[..., TreeReader],
+) -> NameSearchResult:
     inverted = pattern.startswith("!")
     glob = Glob.parse_unwanted(pattern[1:]) if inverted else Glob.parse(pattern, braces=True)
     folders = glob.finds_folders and not inverted
@@ -551,27 +580,8 @@ def _distance(wanted: str, name: str) -> int | None:
     most = min(len(one.rpartition(".")[0] or one), len(other.rpartition(".")[0] or other)) // 3
     if not most or abs(len(one) - len(other)) > min(most, 2):
         return None
-    distance = _edits(one, other, min(most, 2))
+    distance = edit_distance(one, other, min(most, 2))
     return None if distance is None else 2 + distance
-
-
-def _edits(one: str, other: str, most: int) -> int | None:
-    """The number of characters to insert, delete, replace or swap with the next; None for more than a bound."""
-    if len(set(one) ^ set(other)) > 2 * most:
-        return None
-    before: list[int] = []
-    last = list(range(len(other) + 1))
-    for at, char in enumerate(one, start=1):
-        row = [at]
-        for to, char_there in enumerate(other, start=1):
-            best = min(last[to] + 1, row[-1] + 1, last[to - 1] + (char != char_there))
-            if at > 1 and to > 1 and char == other[to - 2] and one[at - 2] == char_there:
-                best = min(best, before[to - 2] + 1)
-            row.append(best)
-        if min(row) > most:
-            return None
-        before, last = last, row
-    return last[-1] if last[-1] <= most else None
 
 
 def _bare(name: str) -> str:
