@@ -470,7 +470,7 @@ ROUTES = (
         ("app/[id]/*.tsx", ["app/[id]/page.tsx"]),
         ("app/[id]", ["app/[id]/"]),
         ("[[...slug]]", ["app/[[...slug]]/"]),
-        ("[[...slug]]/*", ["app/[[...slug]]/p.tsx"]),
+        ("**/[[...slug]]/*", ["app/[[...slug]]/p.tsx"]),
         ("(group)", ["app/(group)/"]),
         ("app/(group)/*", ["app/(group)/layout.tsx"]),
         ("[x].ts", ["s/[x].ts"]),
