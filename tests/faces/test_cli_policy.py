@@ -240,6 +240,33 @@ def test_explain_shows_a_disguise_and_a_link_for_what_they_are(
     assert "leads to" in cli("explain", "innocent/a.csv").out
 
 
+def test_explain_answers_for_reading_and_for_writing_at_once(
+    cli: CommandLine, files: Files
+) -> None:
+    files.person.write_text(CUSTOMERS + '[[ask]]\npaths = ["*.sql"]\nactions = ["write"]\n')
+    # Both are refused by one rule: one block, and advice for both.
+    both = cli("explain", "customers/a.csv").out
+    assert both.count("customers/a.csv: ") == 1
+    assert "reading and writing it is denied" in both
+    # Reading is refused by a rule that does not cover writing, or the other way round.
+    apart = cli("explain", "a.sql").out
+    assert "reading it is allowed" in apart
+    assert "writing it is allowed once" in apart
+    facts = explained(cli, "a.sql")
+    assert (facts["action"], facts["verdict"]) == ("write", "ask")
+    assert (facts["reading"]["action"], facts["reading"]["verdict"]) == ("read", "allow")
+    assert "reading" not in explained(cli, "a.sql", "--action", "read")
+
+
+def test_what_explain_advises_frees_a_file_for_reading_and_writing(
+    cli: CommandLine, files: Files
+) -> None:
+    advice = cli("explain", "keys/a.pem").out.partition("add to ")[2].partition("\n\n")[2]
+    files.person.write_text(advice)
+    facts = explained(cli, "keys/a.pem")
+    assert (facts["verdict"], facts["reading"]["verdict"]) == ("allow", "allow")
+
+
 def test_explain_tells_what_is_no_matter_of_rules(cli: CommandLine, files: Files) -> None:
     (cli.root / "out").symlink_to("/etc")
     for path in ("/etc/passwd", "out/passwd"):

@@ -296,7 +296,7 @@ def _add_rules(group: CommandGroup) -> None:
     add = group.add(
         "explain",
         "policy:explain",
-        "say whether a file may be used, which rule decides, and how to change that",
+        "say whether a file may be read and written, which rule decides, and how to change that",
         "filepact explain src/.env --action write --agent claude-code",
         "Opens and changes nothing. The exit code is 0 for every verdict.",
     )
@@ -304,8 +304,7 @@ def _add_rules(group: CommandGroup) -> None:
     add(
         "--action",
         choices=("read", "list", "write", "create", "delete"),
-        default="write",
-        help="what is to be done to it (default: write)",
+        help="what is to be done to it (default: read and write, both are told)",
     )
     add(
         "--agent",

@@ -294,44 +294,54 @@ def _listed(words: Iterable[str]) -> str:
 
 
 def explain(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
-    """Name the rule that decides about a file, and how to change the decision."""
+    """Name the rules that decide about a file, and how to change the decision."""
+    asked: tuple[Action, ...] = (arguments.action,) if arguments.action else ("read", "write")
     with opened(arguments) as workspace:
-        found = explain_request(
-            workspace.guard,
-            here(workspace, arguments.path),
-            arguments.action,
-            agent=arguments.agent,
-        )
-    advice = _advice(found, arguments.config)
-    who = f" by {found.agent}" if found.agent else ""
-    spans = [
-        TerminalText(f"{found.path}: {_DOING[found.action]}{who} is "),
-        TerminalText(f"{_SAID[found.verdict]}\n", _STYLES[found.verdict]),
-    ]
-    for name, value in _reasons(found):
-        spans += [TerminalText(f"  {name:<12}", "dim"), TerminalText(f"{value}\n")]
-    spans += [TerminalText(f"\n{advice}\n", "dim")] if advice else []
+        path = here(workspace, arguments.path)
+        found = [
+            explain_request(workspace.guard, path, action, agent=arguments.agent)
+            for action in asked
+        ]
+    # Where one rule says the same of both, it is told once.
+    told = {(one.verdict, one.rule, one.refusal, one.others): one for one in found}
+    spans: list[TerminalText] = []
+    for one in told.values():
+        actions = asked if len(told) < len(found) else (one.action,)
+        doing = " and ".join(_DOING[action].removesuffix(" it") for action in actions)
+        who = f" by {one.agent}" if one.agent else ""
+        spans += [
+            TerminalText(f"{one.path}: {doing} it{who} is "),
+            TerminalText(f"{_SAID[one.verdict]}\n", _STYLES[one.verdict]),
+        ]
+        for name, value in _reasons(one):
+            spans += [TerminalText(f"  {name:<12}", "dim"), TerminalText(f"{value}\n")]
+        advice = _advice(one, arguments.config, actions)
+        spans += [TerminalText(f"\n{advice}\n", "dim")] if advice else []
+    facts = [_facts(one, _advice(one, arguments.config, (one.action,))) for one in found]
     return CommandAnswer(
-        tuple(spans),
-        {
-            "path": found.path,
-            "root": found.root or None,
-            "action": found.action,
-            "agent": found.agent,
-            "verdict": found.verdict,
-            "rule": None if found.rule is None else rule_facts(found.rule),
-            "refusal": found.refusal or None,
-            "resolved": found.resolved or None,
-            "compared": found.compared or None,
-            "missing": found.missing,
-            "others": [
-                rule_facts(voice.rule)
-                | {"lifted_by": voice.lifted_by.name if voice.lifted_by else None}
-                for voice in found.others
-            ],
-            "advice": advice,
-        },
+        tuple(spans), facts[-1] | ({} if arguments.action else {"reading": facts[0]})
     )
+
+
+def _facts(found: DecisionExplanation, advice: str) -> dict[str, object]:
+    return {
+        "path": found.path,
+        "root": found.root or None,
+        "action": found.action,
+        "agent": found.agent,
+        "verdict": found.verdict,
+        "rule": None if found.rule is None else rule_facts(found.rule),
+        "refusal": found.refusal or None,
+        "resolved": found.resolved or None,
+        "compared": found.compared or None,
+        "missing": found.missing,
+        "others": [
+            rule_facts(voice.rule)
+            | {"lifted_by": voice.lifted_by.name if voice.lifted_by else None}
+            for voice in found.others
+        ],
+        "advice": advice,
+    }
 
 
 def _reasons(found: DecisionExplanation) -> Iterator[tuple[str, str]]:
@@ -355,7 +365,7 @@ def _reasons(found: DecisionExplanation) -> Iterator[tuple[str, str]]:
         yield "covers too", said
 
 
-def _advice(found: DecisionExplanation, named: str) -> str:
+def _advice(found: DecisionExplanation, named: str, actions: Sequence[Action]) -> str:
     """Advice on how a person can change the verdict."""
     rule = found.rule
     if rule is None:
@@ -363,9 +373,9 @@ def _advice(found: DecisionExplanation, named: str) -> str:
     mine = settings_file(named)
     pattern = exactly(found.resolved or found.path)
     if rule.name == "default" and rule.layer == "built-in":
-        return f"To change that, add to {mine}:\n{_snippet('deny', pattern, found)}"
+        return f"To change that, add to {mine}:\n{_snippet('deny', pattern, actions)}"
     if rule.name == "default" or rule.layer == "built-in":
-        return _freeing(found, rule, pattern, named)
+        return _freeing(found, rule, pattern, named, actions)
     if rule.layer == "administrator":
         return f"Only who may change {rule.file} can change that."
     if rule.verdict == "allow":
@@ -376,7 +386,9 @@ def _advice(found: DecisionExplanation, named: str) -> str:
     )
 
 
-def _freeing(found: DecisionExplanation, rule: Rule, pattern: str, named: str) -> str:
+def _freeing(
+    found: DecisionExplanation, rule: Rule, pattern: str, named: str, actions: Sequence[Action]
+) -> str:
     """The rule that overrides a default or built-in rule, with all that it has to override."""
     # An allow that leaves a built-in rule standing could never decide, and would be refused.
     voices = [voice.rule for voice in found.others if voice.lifted_by is None]
@@ -388,12 +400,13 @@ def _freeing(found: DecisionExplanation, rule: Rule, pattern: str, named: str) -
             return f"Only who may change {kept[name]} can free it, which keeps that rule."
     if NEVER_LIFTED.intersection(lifts):
         return "Nobody can free this for agents; change the file yourself, in an editor."
-    said = f"To free it, add to {settings_file(named)}:\n{_snippet('allow', pattern, found)}"
+    said = f"To free it, add to {settings_file(named)}:\n{_snippet('allow', pattern, actions)}"
     return f"{said}\nlifts = [{', '.join(map(_quoted, lifts))}]" if lifts else said
 
 
-def _snippet(verdict: Verdict, pattern: str, found: DecisionExplanation) -> str:
-    return f"\n[[{verdict}]]\npaths = [{_quoted(pattern)}]\nactions = [{_quoted(found.action)}]"
+def _snippet(verdict: Verdict, pattern: str, actions: Sequence[Action]) -> str:
+    said = ", ".join(map(_quoted, actions))
+    return f"\n[[{verdict}]]\npaths = [{_quoted(pattern)}]\nactions = [{said}]"
 
 
 def _quoted(text: str) -> str:
