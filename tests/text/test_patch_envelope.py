@@ -92,7 +92,7 @@ def test_a_hunk_stands_in_the_part_that_its_anchors_open(anchors: str, line: int
             id="anchor not in the other",
         ),
         pytest.param(
-            "@@ class B:\n+    y = 2\n", "PATCH_CONTEXT_MISMATCH", id="nothing shows where"
+            "@@ def f(self):\n+    y = 2\n", "PATCH_AMBIGUOUS", id="only adds below two anchors"
         ),
         pytest.param(
             "@@ class B:\n" + HUNK + "*** End of File\n", "PATCH_CONTEXT_MISMATCH", id="not the end"
@@ -104,6 +104,46 @@ def test_what_stands_in_no_or_in_several_places_is_refused(body: str, code: str)
     with pytest.raises(FilepactError) as caught:
         applied(TWINS, body)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("body", "above"),
+    [
+        ("@@ class B:\n+    y = 2\n", "class B:"),
+        ("@@ class A:\n@@ def g(\n+    y = 2\n", "    def g("),
+    ],
+)
+def test_lines_that_are_only_added_stand_right_below_their_anchor(body: str, above: str):
+    lines = applied(TWINS, body).split("\n")
+    at = lines.index("    y = 2")
+    assert lines[at - 1].startswith(above)
+    assert lines[:at] + lines[at + 1 :] == TWINS.split("\n")
+
+
+HEADERS = (
+    "diff --git a/f.py b/f.py\n",
+    "index 12ab..34cd 100644\n",
+    "--- a/f.py\n+++ b/f.py\n",
+    "diff --git a/f.py b/f.py\nindex 12ab..34cd 100644\n--- a/f.py\n+++ b/f.py\n",
+    "--- f.py\n+++ f.py\n",
+)
+
+
+@pytest.mark.parametrize("headers", HEADERS)
+def test_header_lines_of_the_other_format_are_passed_over(headers: str):
+    assert applied("a\nb\n", f"{headers}@@ -1,2 +1,2 @@\n a\n-b\n+B\n") == "a\nB\n"
+    (made,) = parse(envelope("*** Add File: f.py\n--- /dev/null\n+++ b/f.py\n+x\n"))
+    assert created_text(made) == "x\n"
+
+
+def test_comments_that_look_like_headers_are_lines():
+    assert applied("-- a\n-- b\n", "--- a\n+++ b\n -- b\n") == "++ b\n-- b\n"
+
+
+@pytest.mark.parametrize("quoted", ['"q r.py"', "`q r.py`", "'q r.py'", '"q\\040r.py"'])
+def test_a_name_may_stand_in_quotes(quoted: str):
+    (patch,) = parse(update("@@\n-a\n+b\n", quoted))
+    assert patch.old_path == patch.new_path == "q r.py"
 
 
 def test_a_rewritten_body_is_not_looked_for_in_another_block():

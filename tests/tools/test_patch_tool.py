@@ -272,3 +272,42 @@ def test_a_rename_as_a_patch_is_what_git_takes(
     command = ["git", "apply", "-p1"]
     subprocess.run(command, cwd=tmp_path / "other", input=sent, check=True, capture_output=True)
     assert files(tmp_path / "other") == files(root)
+
+
+def test_a_new_file_over_another_is_named_as_overwriting_it(tool: Tool, root: Path):
+    answer = tool(patch=envelope("*** Add File: b.txt\n+new\n"))
+    assert answer.text.startswith("Done: overwrite b.txt.")
+    assert (root / "b.txt").read_bytes() == b"new\n"
+
+
+def test_a_new_name_in_the_headers_says_how_to_rename_and_that_can_be_followed(
+    tool: Tool, root: Path
+):
+    patch = "--- a/b.txt\n+++ b/new.txt\n@@ -1 +1 @@\n-bee\n+fly\n"
+    refused = tool(patch=patch)
+    assert refused.code == "NOT_FOUND"
+    lines = refused.text.partition("above them: ")[2].removesuffix(".").split(", ")
+    assert not tool(patch="\n".join((*lines, patch))).failed
+    assert not (root / "b.txt").exists()
+    assert (root / "new.txt").read_bytes() == b"fly\n"
+    again = tool(patch="--- a/gone.txt\n+++ b/other.txt\n@@ -1 +1 @@\n-bee\n+fly\n")
+    assert "rename" not in again.text
+
+
+def test_comments_of_sql_with_wrong_counts_are_lines_of_their_hunks(tool: Tool, root: Path):
+    (root / "s.sql").write_text("-- one\nselect 1;\nx\n-- two more\ny\n")
+    patch = "@@ -1,9 +1,9 @@\n--- one\n+++ uno\n@@ -3,7 +3,7 @@\n x\n--- two more\n+++ dos mas\n@@ -5 +5 @@\n-y\n+z\n"
+    assert not tool(patch=f"--- a/s.sql\n+++ b/s.sql\n{patch}").failed
+    assert (root / "s.sql").read_text() == "++ uno\nselect 1;\nx\n++ dos mas\nz\n"
+
+
+def test_line_ends_that_a_patch_adds_are_said_and_a_missing_last_one_is_no_other_kind(
+    tool: Tool, root: Path
+):
+    (root / "crlf.txt").write_bytes(b"a\r\nb\r\n")
+    answer = tool(patch="--- a/crlf.txt\n+++ b/crlf.txt\n@@ -1,2 +1,3 @@\n a\r\n+x\n b\r\n")
+    assert "end in LF, unlike" in answer.text
+    (root / "open.txt").write_bytes(b"a\nb")
+    answer = tool(patch="--- a/open.txt\n+++ b/open.txt\n@@ -1,2 +1,2 @@\n-a\n+A\n b\n")
+    assert "line ends" not in answer.text
+    assert (root / "open.txt").read_bytes() == b"A\nb"

@@ -167,9 +167,13 @@ def _placed(target: _Target, patch: FilePatch, name: str, *, lenient: bool = Fal
         writer = _Writer(target, hunk, as_is=same if hunk.old else bare_as_is)
         for start, end, new in writer.changes(at):
             _append(edits, offsets[start], offsets[end], new)
-        if not writer.as_is and hunk.old:
+        there = lines[at : at + len(hunk.old)]
+        if not writer.as_is and hunk.old and _are_mixed((*there, *hunk.old)):
             note = "The line ends of the patch differ from the file's; the file's were kept."
             notes.extend([note] if note not in notes else [])
+        if writer.as_is and hunk.old and not _are_mixed(hunk.old) and _are_mixed(hunk.new):
+            ends = "LF" if there[0].endswith("\r\n") else "CRLF"
+            notes.append(f"The patch adds lines that end in {ends}, unlike those around them.")
     twins = tuple(
         f"Hunk {number + 1} went to line {places[number] + 1} as its header says; the same lines stand "
         f"also at {_lines(others)}."

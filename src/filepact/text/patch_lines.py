@@ -116,7 +116,8 @@ def _is_prose(lines: Sequence[str], at: int) -> bool:
 
 def _end_by_body(lines: Sequence[str], at: int) -> int:
     first = at
-    while at < len(lines) and not _ends_body(lines, at):
+    # A hunk has a line at least, so the first one is no header, whatever it looks like.
+    while at < len(lines) and not (_ends_body(lines, at) and (at > first or lines[at][:1] != "-")):
         if sign_of(lines[at]) == "":
             malformed(
                 at + 1,
@@ -138,11 +139,18 @@ def _ends_body(lines: Sequence[str], at: int) -> bool:
     if line.rstrip() == "--":  # the signature that ends a mailed patch
         return at + 1 < len(lines) and lines[at + 1][:1].isdigit()
     return (
-        line.startswith("--- ")
-        and at + 2 < len(lines)
-        and lines[at + 1].startswith("+++ ")
+        at + 2 < len(lines)
         and lines[at + 2].startswith("@@")
+        and _names_file(line, "--- ")
+        and _names_file(lines[at + 1], "+++ ")
     )
+
+
+def _names_file(line: str, sign: str) -> bool:
+    """Whether a line looks like half a header, and not like a comment in words of SQL or Lua that changes."""
+    rest = line[len(sign) :].rstrip()
+    plain = " " not in rest or "\t" in rest or rest.startswith(("a/", "b/", "/dev/null", '"'))
+    return line.startswith(sign) and (plain or bool(_DATE.search(rest)))
 
 
 def _is_empty(line: str) -> bool:

@@ -245,7 +245,7 @@ class HunkErrors:
         """It has no line to compare, and its header does not help."""
         return PatchContextMismatchError(
             f"{self._title(hunk, number)} only adds lines, and nothing shows where",
-            hint="Give the hunk context lines, and counts that agree with them.",
+            hint="Give the hunk a line of the file above or below what it adds, as context.",
             hunk=number + 1,
             patch_line=hunk.line,
         )

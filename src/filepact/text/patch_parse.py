@@ -52,7 +52,7 @@ _REFUSED = (
             r"GIT binary patch|Binary files? .* (differ|changed|created|deleted)|Files .* differ"
         ),
         "contents that are not text",
-        "Leave this file out of the patch; replace it with write_file if you have its bytes.",
+        "Leave this file out of the patch, and ask the person to put it there.",
     ),
     (
         re.compile(r"copy (from|to) "),
@@ -327,6 +327,10 @@ _ADD, _DELETE, _UPDATE = "*** Add File:", "*** Delete File:", "*** Update File:"
 _MOVE = "*** Move to:"
 # A marker inside a hunk of another format is a line of that hunk.
 _OTHER_FORMAT = late_regex(r"@@|diff --git |--- |\+\+\+ ")
+_GIT_LINES = late_regex(
+    r"diff --git |index [0-9a-f]+\.\.[0-9a-f]+|(?:new|deleted) file mode \d|(?:old|new) mode \d"
+    r"|similarity index |rename (?:from|to) "
+)
 _MOST_ANCHORS = 8
 _COUNTS = late_regex(r"-\d+(?:,\d+)?\s+\+\d+(?:,\d+)?\s*(?:@@.*)?|\.\.\.|…")
 
@@ -391,6 +395,7 @@ class _Envelope:
         self._at += 1
         if header.startswith(_ADD):
             name = self._name(at, _ADD)
+            self._pass_headers(name)
             return FilePatch(None, name, self._added(), creates=True, line=at + 1, whole=True)
         if header.startswith(_DELETE):
             name = self._name(at, _DELETE)
@@ -405,9 +410,25 @@ class _Envelope:
 
     def _name(self, at: int, prefix: str) -> str:
         name = self._lines[at].strip().removeprefix(prefix).strip()
+        if len(name) > 2 and name[0] == name[-1] and name[0] in "\"'`":
+            name = unquote(name, at + 1) if name[0] == '"' else name[1:-1]
         if not name:
             malformed(at + 1, "no file name", f"Write it after {prefix}")
         return name
+
+    def _pass_headers(self, *names: str) -> None:
+        """Pass over header lines of the other format, which say of the file what is known already."""
+        while self._at < self._end:
+            here = self._lines[self._at : self._at + 2]
+            if _GIT_LINES.match(here[0]):
+                self._at += 1
+            elif len(here) == 2 and here[0].startswith("--- ") and here[1].startswith("+++ "):
+                stated = [header_name(line[4:].rstrip("\r"), self._at + 1)[0] for line in here]
+                if not {None, *names} >= {*strip_prefixes(stated[0], stated[1], git=True)}:
+                    return
+                self._at += 2
+            else:
+                return
 
     def _body_end(self, *, also: str = "") -> int:
         """The next line at or after the current one that is no line of a body."""
@@ -440,6 +461,7 @@ class _Envelope:
         if self._at < self._end and self._lines[self._at].strip().startswith(_MOVE):
             new_name = self._name(self._at, _MOVE)
             self._at += 1
+        self._pass_headers(name, new_name)
         hunks: list[Hunk] = []
         while (end := self._body_end()) > self._at:
             if self._without_empty(self._at, end) == self._at:

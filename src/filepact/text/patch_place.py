@@ -177,8 +177,14 @@ class HunkMatcher:
         """The place of a hunk without old lines, of which only the header or the anchors tell."""
         if not self._lines and not hunk.anchors:
             return 0
-        if hunk.at_end and not hunk.anchors:
+        if hunk.at_end:
             return len(self._lines)
+        if hunk.anchors and hunk.old_start is None:
+            below = [at + 1 for at in self._anchored(hunk, number).starts if at >= after - 1]
+            if len(below) > 1:
+                raise self._refusals.ambiguous(hunk, number, below)
+            if below:
+                return below[0]
         if stated is None or not after <= stated <= len(self._lines):
             raise self._refusals.no_context(hunk, number)
         if not self._ends_agree(hunk, stated):
@@ -458,7 +464,7 @@ class _Anchored:
     def __init__(self, parts: list[tuple[int, int]], missing: str) -> None:
         self.missing = missing
         self._parts = parts
-        self._starts = [start for start, _ in parts]
+        self.starts = [start for start, _ in parts]
 
     def spans(self, length: int) -> Iterator[tuple[int, int]]:
         """The ranges in which ``length`` lines may begin, below an anchor or including it.
@@ -475,8 +481,8 @@ class _Anchored:
 
     def touches(self, start: int, end: int) -> bool:
         """Whether an anchor is one of the lines ``[start, end)`` or the one above them."""
-        at = bisect_left(self._starts, start - 1)
-        return at < len(self._starts) and self._starts[at] < end
+        at = bisect_left(self.starts, start - 1)
+        return at < len(self.starts) and self.starts[at] < end
 
 
 def _continues_word(character: str) -> bool:

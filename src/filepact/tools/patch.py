@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from filepact.domain.document import LINK
 from filepact.errors import (
+    FilepactError,
     InvalidParamsError,
+    NotAFileError,
+    NotFoundError,
     PatchAlreadyAppliedError,
     PatchContextMismatchError,
     PatchMalformedError,
@@ -74,22 +77,25 @@ def patch_apply(
     }
     # As in Git, what is deleted or renamed is a link itself, and not what it leads to.
     itself = {old for old, new in steps if old is not None and old != new}
-    if len(patches) == 1 and len(names) == 1:
-        (name,) = names
-        target = draft.open(
-            name,
-            expected_revision=expected_revision,
-            there=name in there,
-            itself=name in itself,
-        )
-        targets = {name: target}
-    else:
-        opened = draft.open_all(names, there=there, itself=itself)
-        targets = dict(zip(names, opened, strict=True))
+    try:
+        if len(patches) == 1 and len(names) == 1:
+            (name,) = names
+            target = draft.open(
+                name,
+                expected_revision=expected_revision,
+                there=name in there,
+                itself=name in itself,
+            )
+            targets = {name: target}
+        else:
+            opened = draft.open_all(names, there=there, itself=itself)
+            targets = dict(zip(names, opened, strict=True))
+    except NotFoundError as missing:
+        raise _perhaps_renamed(draft, missing, patches) from None
     for parts, step in together:
         _apply_one(draft, parts, step, targets)
     shown = {name: target.location.shown for name, target in targets.items()}
-    words = [_words(parts, step, shown) for parts, step in together]
+    words = [_words(parts, step, targets) for parts, step in together]
     more = f" and {len(words) - 5} more" if len(words) > 5 else ""
     if all(old == new for _, (old, new) in together):
         hunks = _hunks(patches)
@@ -104,15 +110,41 @@ def _hunks(patches: Sequence[FilePatch]) -> str:
     return f"{count} {'hunk' if count == 1 else 'hunks'}"
 
 
-def _words(parts: Sequence[FilePatch], step: _Step, shown: Mapping[str, str]) -> str:
+def _words(parts: Sequence[FilePatch], step: _Step, targets: Mapping[str, Target]) -> str:
     """What is done to one file."""
     old, new = step
-    if old is None or new is None:
-        return f"create {shown[new]}" if new is not None else f"delete {shown[old or '']}"
+    shown = {name: target.location.shown for name, target in targets.items()}
+    if new is None:
+        return f"delete {shown[old or '']}"
+    over = targets[new].document is not None
+    if old is None:
+        return f"{'overwrite' if over else 'create'} {shown[new]}"
     if old == new:
         return f"patch {shown[new]} ({_hunks(parts)})"
     edited = f" ({_hunks(parts)})" if any(one.hunks for one in parts) else ""
-    return f"rename {shown[old]} to {shown[new]}{edited}"
+    return f"rename {shown[old]} to {shown[new]}{', which it overwrites' * over}{edited}"
+
+
+def _perhaps_renamed(
+    draft: Draft, missing: NotFoundError, patches: Sequence[FilePatch]
+) -> NotFoundError:
+    """The refusal of a new name that nothing has, with the way to say that a file gets it."""
+    for one in patches:
+        old, new = one.old_path, one.new_path
+        if old is None or new is None or old == new or missing.details.get("path") != new:
+            continue
+        try:
+            draft.folders.find(old)
+        except NotAFileError:  # The old name is a file's.
+            hint = (
+                f"The patch is for {old}. To change it, name it in both lines, --- and +++; to rename it, "
+                f"put three lines above them: diff --git a/{old} b/{new}, rename from {old}, "
+                f"rename to {new}."
+            )
+            return NotFoundError(missing.message, hint=hint, **missing.details)
+        except FilepactError:
+            continue
+    return missing
 
 
 def _check_names(patch: FilePatch, path: str) -> None:
