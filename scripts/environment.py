@@ -123,6 +123,8 @@ def _install(folder: Path, groups: list[str]) -> None:
     say(f"installing {what} into {folder.name}")
     python = str(folder / "bin" / "python")
     pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
+    # Of ten thousand modules of the tools a quarter is ever loaded, and compiled then.
+    pip += ["--no-compile"] if any(groups) else []
     trees = [word for one in distributions(PROJECT) for word in ("--editable", str(one))]
     # What is installed from the tree as it is now is not built once more for further tools.
     trees = trees if "" in groups else []
