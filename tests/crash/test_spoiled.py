@@ -36,8 +36,8 @@ def ran(*words: str) -> str:
 def test_whatever_call_fails_a_change_is_whole_or_not_there_and_the_answer_says_which(
     kind: str,
 ) -> None:
-    said = ran("tests.crash.calls", kind, "--step", os.environ.get("FILEPACT_KILL_STEP", "7"))
-    assert int(said.splitlines()[-1].split()[0]) >= 30
+    said = ran("tests.crash.calls", kind, "--step", os.environ.get("FILEPACT_KILL_STEP", "13"))
+    assert int(said.splitlines()[-1].split()[0]) >= 16
 
 
 def test_on_a_disk_that_is_nearly_full_a_change_is_whole_or_not_there_and_told_as_it_is() -> None:
