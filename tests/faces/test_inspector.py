@@ -92,7 +92,8 @@ CALLS = [
 def test_it_calls_every_tool_and_sees_a_failure_as_one(
     programs: Programs, root: Path, era: str
 ) -> None:
-    for tool, arguments, code in CALLS:
+    # Each starts both programs: how it speaks to the tools of an older server is the same for all of them.
+    for tool, arguments, code in CALLS if era == ERAS[-1] else (*CALLS[1:3], CALLS[-1]):
         (root / "a.txt").write_text("one\ntwo\n")
         done = inspect(
             programs,
