@@ -289,23 +289,25 @@ def shown_name(name: str) -> str:
     return name if name.isprintable() else _UNSEEN.sub(_escape, name)
 
 
-_ESCAPED = late_regex(r"\\x([0-9a-f]{2})|\\u([0-9a-f]{4})")
+_ESCAPED: Final = late_regex(r"\\x([0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})")
 
 
 def meanings(shown: str) -> Iterator[str]:
-    """The names that `shown_name` writes as this one: bytes that are no UTF-8 first, then characters."""
+    """The names that `shown_name` or `name_in_escapes` may have written so: with bytes that are no UTF-8 first."""
     for lowest in (0xDC00, 0):
 
         def char(found: re.Match[str], lowest: int = lowest) -> str:
             code = int(found[1] or found[2], 16)
+            if 0x20 <= code < 0x7F:
+                return found[0]  # Nobody writes an escape for these.
             return chr(code + lowest if found[1] and code >= 0x80 else code)
 
         name = _ESCAPED.sub(char, shown)
-        if name != shown and shown_name(name) == shown:
+        if any("\ud800" <= one <= "\udbff" for one in name):
+            # Two escapes stand for one character.
+            name = name.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        if name != shown:
             yield name
-
-
-_COPIED: Final = late_regex(r"\\u([0-9a-fA-F]{4})|\\x([0-7][0-9a-fA-F])")
 
 
 def folded_name(name: str) -> str:
@@ -343,12 +345,8 @@ def name_in_escapes(name: str, asked: str) -> str:
 
 
 def without_escapes(name: str) -> str:
-    """A name that was copied in escapes, as `shown_name` and `name_in_escapes` write them."""
-    if "\\" not in name:
-        return name
-    plain = _COPIED.sub(lambda found: chr(int(found[1] or found[2], 16)), name)
-    # Two escapes may stand for one character.
-    return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    """A name without the escapes that it may have been copied with; otherwise as it is."""
+    return [name, *meanings(name)][-1] if "\\" in name else name
 
 
 def _escape(found: re.Match[str]) -> str:

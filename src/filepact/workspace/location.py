@@ -35,7 +35,6 @@ __all__ = [
     "RuleFilter",
     "alike_note",
     "check_is_file",
-    "copied",
     "lies_in",
     "not_there",
     "unescaped",
@@ -164,18 +163,6 @@ def alike_note(sent: str, found: str) -> str:
         f"this is {name_in_escapes(found, sent)}, with other blanks, letter case or Unicode form"
     )
     return f"\n[there is no {shown_name(sent)}; {known}]"
-
-
-def copied(missing: NotFoundError, path: str) -> str:
-    """The name that was sent in escapes, as an answer had it.
-
-    Raises:
-        NotFoundError: It was not.
-    """
-    alike = str(missing.details.get("alike", ""))
-    if not alike or not without_escapes(path).endswith(alike):
-        raise missing
-    return alike
 
 
 def check_is_file(location: Location, asked: str) -> None:

@@ -27,7 +27,7 @@ from filepact.text.lines import adopt_line_ends, is_open, line_ends, with_line_e
 from filepact.text.page import left_in
 from filepact.values import dataclass
 from filepact.workspace.documents import EDIT_LIMIT
-from filepact.workspace.location import check_is_file, copied, not_there
+from filepact.workspace.location import check_is_file, not_there
 from filepact.workspace.read_tracker import KnownText
 
 if TYPE_CHECKING:
@@ -130,11 +130,7 @@ class FileReader:
         self._deadline.check()
         if there:
             held = self._documents.has_newer
-            try:
-                location = self._authorizer.find_file(path, held, follow=follow)
-            except NotFoundError as missing:
-                path = copied(missing, path)
-                location = self._authorizer.find_file(path, held, follow=follow)
+            location = self._authorizer.find_file(path, held, follow=follow)
         else:
             location = self._authorizer.find(path, follow=follow)
         if location.place.kind != "file":
