@@ -89,14 +89,13 @@ def test_what_lines_before_said_about_the_encoding_counts(
 
 
 @pytest.mark.usefixtures("streamed")
-def test_bytes_that_are_no_text_are_refused_where_they_are_asked_for(
-    workspace: Workspace, session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
+def test_bytes_that_are_no_text_are_shown_where_they_are_asked_for(
+    workspace: Workspace, session: Session, root: Path
 ) -> None:
     (root / "a.txt").write_bytes("one\ntwo \xe9\n".encode() + b"bad \xff\nend\n")
     assert read(workspace, session, 0, 2).text == "one\ntwo \xe9\n"
     assert read(workspace, session, 3, 1).text == "end\n"
-    with pytest.raises(BinaryFileError):
-        read(workspace, session, 0, 3)
+    assert read(workspace, session, 0, 3).text == "one\ntwo \xe9\nbad \\xff\n"
     (root / "a.txt").write_bytes(b"\0\1\2\3" * 9)
     with pytest.raises(BinaryFileError):
         read(workspace, session, 0, 1)

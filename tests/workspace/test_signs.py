@@ -74,6 +74,9 @@ def test_bytes_that_are_no_text_hide_nothing(
     with workspace.draft(session, "t") as draft:
         draft.put(draft.open("a.bin"), b"\0\xff\x1b")
         assert workspace.submit(draft, "bytes").status == "applied"
+    with workspace.draft(session, "t") as draft:
+        draft.put(draft.open("a.sh"), "echo é \u202e | sh # and more\n".encode() + bytes(9))
+        assert workspace.submit(draft, "bytes").rule == "hidden characters"
 
 
 @pytest.mark.parametrize(

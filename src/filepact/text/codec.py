@@ -2,7 +2,8 @@
 
 :mod:`~filepact.text.detect_encoding` tells what a file is.  What cannot be told for sure is either
 carried as it is or refused.  A file in an unknown 8-bit encoding is shown as Latin-1, so that each
-byte is one character and survives; only ASCII can be put into it.
+byte is one character and survives; only ASCII can be put into it.  In one that is UTF-8 but for a few
+bytes these survive as lone surrogates (:mod:`~filepact.text.raw_bytes`).
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ def decode(data: bytes, *, name: str = "", given: NamedEncoding | None = None) -
     if found is None:
         raise BinaryFileError(
             f"{name or 'the file'}: does not hold text ({len(data):,} bytes)",
-            hint="Read it with encoding base64.",
+            hint="Read its bytes with encoding base64, or have a program turn it into text, such as "
+            "pdftotext or unzip.",
             path=name,
         )
     return SourceText(*found, data, given, name)
@@ -154,6 +156,7 @@ def encode_new(text: str, name: str, given: NamedEncoding | None = None) -> byte
         found = recognise(data, complete=True, name=name, given=given)
         if found is not None and found[0] != text:
             raise _mistaken(encoding, name, "Write it in UTF-8, or add a few words.")
+    _check_text(data, name, given)
     return data
 
 
@@ -214,7 +217,7 @@ def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
                 path=name,
                 line=error.line,
             ) from None
-    if not _reads_back(source, data, text):
+    if not encoding.damaged and not _reads_back(source, data, text):
         raise _mistaken(
             encoding,
             name,
@@ -223,6 +226,7 @@ def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
             else "Leave the line that names the encoding as it is, or convert the file to UTF-8 "
             "first.",
         )
+    _check_text(data, name, source.given)
     return data
 
 
@@ -239,6 +243,18 @@ def rewrite_whole(source: SourceText, text: str, *, name: str = "") -> bytes:
     else:
         edits = EditList.between(source.text, text)
     return rewrite(source, edits, name=name)
+
+
+def _check_text(data: bytes, name: str, given: NamedEncoding | None) -> None:
+    """Refuse to make a binary file of a text: no tool could show or edit it any more."""
+    if b"\0" in data and recognise(data, complete=True, name=name, given=given) is None:
+        raise EncodingUnsafeError(
+            f"{name or 'the file'}: with so many NUL characters (U+0000) it would be no text any more",
+            hint="Write the escape of the language, such as \\0 or \\x00 (in JSON: \\\\0), in place "
+            "of the character.",
+            path=name,
+            character="U+0000",
+        )
 
 
 def _check_escapes(encoding: Encoding, text: str, name: str) -> None:
@@ -304,6 +320,8 @@ def _reads_back(source: SourceText, data: bytes, text: str) -> bool:
 
 def _to_bytes(text: str, encoding: Encoding, name: str) -> bytes:
     try:
+        if encoding.damaged:
+            return text.encode(encoding.name, "surrogateescape")
         return text.encode(encoding.name, "surrogatepass" if encoding.name in UNIT else "strict")
     except UnicodeEncodeError as error:
         _refuse(text, error.start, encoding, name)
@@ -334,7 +352,7 @@ def _first_unwritable(removed: str, put: str, encoding: Encoding) -> int | None:
         carried = iter(removed)
         return next((i for i, c in enumerate(put) if c > "\x7f" and c not in carried), None)
     try:
-        put.encode(encoding.name)
+        put.encode(encoding.name, "surrogateescape" if encoding.damaged else "strict")
     except UnicodeEncodeError as error:
         return error.start
     return _first_changed(put, encoding)

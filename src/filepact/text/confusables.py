@@ -24,6 +24,7 @@ from filepact.text.detect_encoding import (
     names_encoding,
 )
 from filepact.text.lines import common_head, common_tail, middle_of
+from filepact.text.raw_bytes import escaped
 from filepact.values import late_regex
 
 if TYPE_CHECKING:
@@ -286,7 +287,7 @@ _UNSEEN = late_regex(
 
 def shown_name(name: str) -> str:
     """A name or path with control and direction characters written as escapes."""
-    return name if name.isprintable() else _UNSEEN.sub(_escape, name)
+    return name if name.isprintable() else _UNSEEN.sub(escaped, name)
 
 
 _ESCAPED: Final = late_regex(r"\\x([0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})")
@@ -349,13 +350,6 @@ def without_escapes(name: str) -> str:
     return [name, *meanings(name)][-1] if "\\" in name else name
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if 0xDC80 <= code <= 0xDCFF:
-        code -= 0xDC00
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-
-
 def shown_line(text: bytes, start: int, end: int, *, focus: int | None = None) -> str:
     """A line as it is shown: whole, or cut around a place when it is long.
 
@@ -368,14 +362,14 @@ def shown_line(text: bytes, start: int, end: int, *, focus: int | None = None) -
     if end > start and text[end - 1] == 13:
         end -= 1
     if end - start <= MAX_WIDTH:
-        return text[start:end].decode("utf-8", errors="replace")
+        return text[start:end].decode("utf-8", errors="surrogateescape")
     # Four bytes a character at most, so this window is always wide enough to cut from.
     place = start if focus is None else min(max(focus, start), end)
     first = max(start, place - 4 * MAX_WIDTH)
-    before = text[first:place].decode("utf-8", errors="ignore")
-    behind = text[place : min(end, place + 4 * MAX_WIDTH)].decode("utf-8", errors="ignore")
+    before = text[first:place].decode("utf-8", errors="surrogateescape")
+    behind = text[place : min(end, place + 4 * MAX_WIDTH)].decode("utf-8", errors="surrogateescape")
     if first == start and place + 4 * MAX_WIDTH >= end and len(before) + len(behind) <= MAX_WIDTH:
-        return text[start:end].decode("utf-8", errors="replace")
+        return text[start:end].decode("utf-8", errors="surrogateescape")
     lead = before[-(MAX_WIDTH // 3) :]
     tail = behind[: MAX_WIDTH - len(lead)]
     left = "..." if first > start or len(lead) < len(before) else ""

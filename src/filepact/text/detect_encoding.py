@@ -5,6 +5,9 @@ itself, then strict UTF-8, then the zeros of UTF-16 and UTF-32.  Evidence that t
 bear out counts for nothing, and the next is looked at.  What is left is carried byte for byte as an
 unknown 8-bit encoding, or is no text.
 
+A few bytes that are no text make neither a text binary nor UTF-8 another encoding: a text that is
+UTF-8 but for them stays so, and a few NULs are characters of any text.
+
 Letters beyond ASCII that are UTF-8 without one mistake are hardly ever anything else, while a rule
 for many files and a line that was copied along are often wrong.  Where these two disagree nobody
 can know, so such a file has a rival encoding: it is shown as UTF-8, and only what is the same in
@@ -70,6 +73,8 @@ class Encoding:
         known: False for an 8-bit encoding of which nothing is known; it is carried as Latin-1.
         origin: Who says so, where it was not the bytes; of a rival who named that.
         rival: Another encoding that the file is said to be in, though its bytes are UTF-8.
+        damaged: Whether some bytes are not UTF-8, which the others are; the text carries each of them as
+            a lone surrogate, as Python's ``surrogateescape`` does.
     """
 
     name: str
@@ -77,6 +82,7 @@ class Encoding:
     known: bool = True
     origin: Origin = ""
     rival: str = ""
+    damaged: bool = False
 
     @property
     def label(self) -> str:
@@ -121,7 +127,17 @@ _ASCII_SHARE = 0.7
 # backspace, escape (terminal colours), and the end-of-file mark of old systems.
 _CONTROLS = bytes(set(range(32)) - {0x08, 0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x1A, 0x1B}) + b"\x7f"
 
+# One byte in a hundred may be a control, and a few of a text that is shorter.
+_FEW = 8
+_EIGHTH = 8
+_TENTH = 10
+
 _CONTROL_CHARACTERS = late_regex(f"[{re.escape(_CONTROLS.decode())}]")
+
+_DAMAGED = late_regex("[\udc80-\udcff]")
+_CUT = late_regex(r"\A[\udc80-\udcbf]{2,3}|[\udcc2-\udcf4][\udc80-\udcbf]{1,2}\Z")
+# Bytes that may be letters of an 8-bit encoding: all but the last two, and these within a word.
+_LETTERS = late_regex(r"[\udc80-\udcfd]|[A-Za-z][\udcfe\udcff]|[\udcfe\udcff][A-Za-z]")
 
 _BINARY_STARTS = late_regex(
     rb"""
@@ -129,6 +145,7 @@ _BINARY_STARTS = late_regex(
     | PK(?:\x03\x04|\x05\x06|\x07\x08) | \x1f\x8b | BZh[1-9]1AY&SY | \xfd7zXZ\x00
     | 7z\xbc\xaf\x27\x1c | \x28\xb5\x2f\xfd | Rar!\x1a\x07                # archives
     | \x7fELF | \xca\xfe\xba\xbe | \xfe\xed\xfa[\xce\xcf] | [\xce\xcf]\xfa\xed\xfe | \x00asm
+    | !<arch>\n | .{257}ustar
     | %PDF- | \xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 | SQLite\x20format\x203\x00
     """,
     re.VERBOSE | re.DOTALL,
@@ -151,8 +168,18 @@ def recognise(
             text = _read(data[len(encoding.bom) :], encoding.name, complete=complete)
             if text is not None:
                 return text, encoding
+    if data.startswith(codecs.BOM_UTF8) and not _is_binary(data):
+        text = _carried(data[len(codecs.BOM_UTF8) :], complete=complete)[0]
+        return text, Encoding("utf-8", codecs.BOM_UTF8, damaged=True)
     if _BINARY_STARTS.match(data):
         return None
+    return _as_said(data, name, given, complete=complete) or _of_itself(data, complete=complete)
+
+
+def _as_said(
+    data: bytes, name: str, given: NamedEncoding | None, *, complete: bool
+) -> tuple[str, Encoding] | None:
+    """The text in the first encoding that somebody or the file itself names, and the bytes bear out."""
     witnesses = [] if given is None else [given]
     own = declared(data, name, complete=complete)
     if own is not None:
@@ -164,15 +191,44 @@ def recognise(
             if text is not None:
                 found = text, Encoding(form, origin=witness.origin)
                 return _against_utf_8(data, own, *found, complete=complete) or found
+        if codec == "utf-8" and not _is_binary(data):
+            text, _, damaged = _carried(data, complete=complete)
+            sure = witness.origin in ("settings", "caller")
+            if sure or damaged <= max(len(data) // _TENTH, _FEW):
+                return text, Encoding("utf-8", origin=witness.origin, damaged=True)
+    return None
+
+
+def _of_itself(data: bytes, *, complete: bool) -> tuple[str, Encoding] | None:
+    """The text as the bytes alone tell; None for no text."""
     if b"\0" in data:
-        return _recognise_wide(data, complete=complete)
+        wide = _recognise_wide(data, complete=complete)
+        if wide is not None or not _few_controls(data):
+            return wide
     text = _read(data, "utf-8", complete=complete)
     if text is not None:
         return text, UTF_8
-    if _has_controls(data):
+    if _is_binary(data):
         return None
-    bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
-    return data[len(bom) :].decode("latin-1"), Encoding("latin-1", bom, known=False)
+    text, letters, damaged = _carried(data, complete=complete)
+    # The bytes of another encoding hardly ever make letters of UTF-8, and not as many as they fail to.
+    if letters >= damaged or not (letters or _LETTERS.search(text)):
+        return text, Encoding("utf-8", damaged=True)
+    if b"\0" in data and damaged > len(data) // _TENTH:
+        return None
+    return data.decode("latin-1"), Encoding("latin-1", known=False)
+
+
+def _carried(data: bytes, *, complete: bool) -> tuple[str, int, int]:
+    """Bytes as UTF-8 with what is damaged, how many letters beyond ASCII they make, and how many do not.
+
+    A letter that is cut at either end counts as one.
+    """
+    text = codecs.utf_8_decode(data, "surrogateescape", complete)[0]
+    cut = _CUT.findall(text)
+    damaged = len(_DAMAGED.findall(text))
+    letters = len(text) - len(text.encode("ascii", "ignore")) - damaged
+    return text, letters + len(cut), damaged - len("".join(cut))
 
 
 def _against_utf_8(
@@ -205,17 +261,32 @@ def _borne_out(data: bytes, codec: str, origin: Origin, *, complete: bool) -> st
         # almost always Chinese, but a wide text without one character below U+0100 is rare.
         plain = b"\0" in data and not _CONTROL_CHARACTERS.search(text)
         return text if plain else None
-    if b"\0" in data:
+    if b"\0" in data and not _few_controls(data):
         return None
     if codec == "utf-8":
         return _read(data, codec, complete=complete)
-    if not data.isascii() and _has_controls(data):
+    if not data.isascii() and _is_binary(data):
         return None  # Most of these encodings read anything, also what is no text.
     return _read(data, codec, complete=complete)
 
 
 def _has_controls(data: bytes) -> bool:
-    return len(data) - len(data.translate(None, _CONTROLS)) > len(data) // 100
+    return _controls(data) > len(data) // 100
+
+
+def _controls(data: bytes) -> int:
+    return len(data) - len(data.translate(None, _CONTROLS))
+
+
+def _few_controls(data: bytes) -> bool:
+    """Whether a text with NULs in it is one: for binary files hardly ever one byte in fifty is a control."""
+    return _controls(data) <= max(
+        len(data) // 100, min((len(data) + _EIGHTH // 2) // _EIGHTH, _FEW)
+    )
+
+
+def _is_binary(data: bytes) -> bool:
+    return not _few_controls(data) if b"\0" in data else _has_controls(data)
 
 
 def _recognise_wide(data: bytes, *, complete: bool) -> tuple[str, Encoding] | None:

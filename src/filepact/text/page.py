@@ -13,6 +13,7 @@ from operator import add
 from typing import TYPE_CHECKING, Final
 
 from filepact.text.lines import chomp, split_lines
+from filepact.text.raw_bytes import with_escapes
 from filepact.values import late_regex
 
 if TYPE_CHECKING:
@@ -36,13 +37,17 @@ __all__ = [
 PAGE: Final = 40_000
 """What an answer may take where its reader is known to be shown that much."""
 
+_NUL: Final = 3
+"""What the escape of a NUL takes more than it."""
+
 _LINE: Final = 20
 """Who is shown answers of so many bytes is shown a line for each 20 of them; hosts count both."""
 
 
 def size_of(text: str) -> int:
     """The size of a text on a page: its bytes as UTF-8, at least what any host counts."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "backslashreplace"))
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "backslashreplace"))
+    return size + _NUL * text.count("\0")
 
 
 def beginning(text: str, most: int) -> str:
@@ -59,7 +64,7 @@ def cut_to(text: str, most: int) -> str:
     if size_of(text) <= most:
         return text
     mark = "\n[the rest does not fit here]"
-    data = text.encode("utf-8", "backslashreplace")[: max(most - len(mark), 0)]
+    data = with_escapes(text).encode()[: max(most - len(mark), 0)]
     return data.decode("utf-8", "ignore") + mark
 
 
@@ -137,7 +142,7 @@ class LineWriter:
             How many.
         """
         each = 1 + (size_of(numbered(first, width)) if width else 0)
-        ascii_only = all(map(str.isascii, lines))
+        ascii_only = all(map(str.isascii, lines)) and not any("\0" in line for line in lines)
         sizes = list(accumulate(map(len if ascii_only else size_of, lines)))
         room = self._most - self._used
         fit = len(sizes)

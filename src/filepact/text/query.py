@@ -497,6 +497,8 @@ def searchable(
 ) -> bytes | None:
     """The bytes of a file as UTF-8 text without a byte-order mark, or None when it is no text.
 
+    Bytes that are not UTF-8 in a file that is UTF-8 but for them are left as they are.
+
     Args:
         data: All bytes of the file.
         name: The file's name; it tells what kinds of declarations the file can have.
@@ -516,7 +518,9 @@ def searchable(
             else:
                 return data.removeprefix(_BOM)
     try:
-        text = decode(data, name=name, given=said or given()).text
-        return text.encode("utf-8", errors="replace")
+        source = decode(data, name=name, given=said or given())
+        if source.encoding.damaged:
+            return data.removeprefix(_BOM)
+        return source.text.encode("utf-8", errors="replace")
     except (BinaryFileError, EncodingUnsafeError):
         return None

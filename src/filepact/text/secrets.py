@@ -271,10 +271,12 @@ def holds_private_key(data: bytes) -> bool:
     """
     if not mentions_private_key(data):
         return False
-    if b"\0" in data and any(word in data for word in _WIDE_WORDS):
-        data = data.replace(b"\0", b"")
-    text = data.decode("latin-1")
-    return _BLOCK.search(text) is not None or next(_web_keys(text), None) is not None
+    # A NUL within a key keeps no program from reading what stands beside it.
+    for each in {data, data.replace(b"\0", b"")}:
+        text = each.decode("latin-1")
+        if _BLOCK.search(text) is not None or next(_web_keys(text), None) is not None:
+            return True
+    return False
 
 
 def _web_keys(text: str) -> Iterator[tuple[int, int]]:

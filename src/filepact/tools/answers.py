@@ -14,6 +14,7 @@ from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import FilepactError, TimedOutError
 from filepact.text.diff_lines import cut_diff
 from filepact.text.page import PAGE, cut_to, size_of
+from filepact.text.raw_bytes import with_escapes
 from filepact.values import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -238,30 +239,15 @@ _KEPT: Final = frozenset({int, float, bool, type(None)})
 
 
 def printable(value: Any) -> Any:
-    """The value with names that are not UTF-8 written in escapes, so that it can be sent."""
+    """The value with raw bytes written in escapes, so that it can be sent."""
     if isinstance(value, str):
-        return value if value.isascii() or _is_unicode(value) else _escaped(value)
+        return with_escapes(value)
     if isinstance(value, Mapping):
         return {
-            name if name.isascii() else printable(name): item
-            if type(item) in _KEPT or (type(item) is str and item.isascii())
-            else printable(item)
+            with_escapes(name): item if type(item) in _KEPT else printable(item)
             for name, item in value.items()
         }
     return [printable(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether a text has no lone surrogate; for most texts this encoding does little more than look for one."""
-    try:
-        text.encode("utf-16-le")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _escaped(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def as_json(value: Mapping[str, Any]) -> str:

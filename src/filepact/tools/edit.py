@@ -18,7 +18,8 @@ from filepact.tools.registry import ParameterName, tool
 from filepact.values import dataclass
 from filepact.workspace.draft import Draft
 from filepact.workspace.history import SessionHistory
-from filepact.workspace.target import changed_ends, check_revision
+from filepact.workspace.sent_text import changed_ends
+from filepact.workspace.target import check_revision
 
 if TYPE_CHECKING:
     from filepact.domain.operation import Proposal

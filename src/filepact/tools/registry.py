@@ -415,11 +415,10 @@ def _path_in(arguments: Mapping[str, object]) -> str:
 def _printable(outcome: CallResult) -> CallResult:
     """An answer that can be sent; see `printable`."""
     text, receipt = outcome.text, outcome.receipt
-    if receipt is None and text.isascii():
+    shown = printable(text)
+    if receipt is None and shown is text:
         return outcome
-    if not text.isascii():
-        text = printable(text)
-    return replace(outcome, text=text, receipt=None if receipt is None else printable(receipt))
+    return replace(outcome, text=shown, receipt=None if receipt is None else printable(receipt))
 
 
 def _done(outcome: CallResult) -> str:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["ChangePolicy", "SessionPermissions"]
 
 _RUNS = 0o111
+_PRINTED = bytes(range(0x20, 0x7F)) + b"\t\n\r"
 
 
 class SessionPermissions:
@@ -309,13 +310,16 @@ def _disguises(source: Document | None, written: Document) -> bool:
             sides.append(None if side is None else side.source)
         except BinaryFileError:
             sides.append(None)
-    return sides[1] is not None and disguises(sides[0], sides[1])
+    # Programs read what a binary file names as well.
+    return names_encoding(written.data) if sides[1] is None else disguises(sides[0], sides[1])
 
 
 def _text_of(document: Document) -> str:
-    if document.data.isascii() and b"\0" not in document.data:
+    """The text of a file for the signs in it; what is no text, but looks like it, has no fewer of them."""
+    if document.data.isascii():
         return document.data.decode("ascii")
     try:
         return document.text
     except BinaryFileError:
-        return ""
+        mostly = 2 * len(document.data.translate(None, _PRINTED)) <= document.size
+        return document.data.decode("utf-8", "surrogateescape") if mostly else ""

@@ -252,9 +252,11 @@ class Buffers:
             if buffer is None or start is None:
                 return
             try:
-                text = written.text
+                text = None if written.source.encoding.damaged else written.text
             except BinaryFileError:
-                # No editor can show it as text any more.
+                text = None
+            if text is None:
+                # No editor can show it as it is.
                 del self._open[written.path.absolute]
                 self._drop(written.path.absolute)
                 return

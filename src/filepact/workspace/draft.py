@@ -24,8 +24,10 @@ from filepact.errors import (
 from filepact.fs.locks import PATIENCE
 from filepact.text.codec import encode_new, rewrite, rewrite_whole
 from filepact.text.diff import shown_by_diff
-from filepact.text.edit import Edit, EditList, merge
+from filepact.text.edit import Edit, EditList
+from filepact.text.raw_bytes import restore
 from filepact.values import dataclass, replace
+from filepact.workspace import sent_text
 from filepact.workspace.authorizer import ChangePolicy
 from filepact.workspace.documents import EDIT_LIMIT, DocumentCache
 from filepact.workspace.folders import ProposalFolders
@@ -36,17 +38,15 @@ from filepact.workspace.target import (
     Made,
     RebasedFile,
     Target,
-    appended,
+    as_shown,
     carried,
     check_link_moves,
-    check_marks,
     check_revision,
     check_still,
     check_taken_back,
     check_unshown,
-    edits_of,
     existing,
-    fitted_ends,
+    holds_already,
     kept_typed,
     placed,
 )
@@ -278,27 +278,15 @@ class Draft:
             for what the session knows of it.  None where a proposal of its own holds them already.
         """
         document = self._readable(target)
-        if self._waits_already(target, make):
+        make = as_shown(make)
+        proposed, layer = self._documents.proposed, target.proposal
+        before = None if proposed is None or layer is None else proposed.before(layer)
+        if holds_already(target, before, make):
             return EditList(()), None
         found = self._placed(target, make)
         self._put(target, rewrite(document.source, found.edits, name=target.location.shown))
         self._know_edits(target, found.edits)
         return found.edits, found.made
-
-    def _waits_already(self, target: Target, make: Callable[[str], EditList | EditResult]) -> bool:
-        """Whether an edit was sent once more that the session's own proposal holds.
-
-        It is one for what the proposal starts from, and takes nothing away from where that ends.
-        """
-        proposed, layer = self._documents.proposed, target.proposal
-        before = None if proposed is None or layer is None else proposed.before(layer)
-        if before is None or target.document is None:
-            return False
-        try:
-            mine = edits_of(make(before.text)).apply(before.text)
-        except FilepactError:
-            return False
-        return merge(before.text, mine, target.document.text).text == target.document.text
 
     def write(self, target: Target, text: str, *, append: bool = False) -> None:
         """Give a file a whole new text, or one more piece at its end.
@@ -306,20 +294,28 @@ class Draft:
         An existing file keeps its encoding and its line ends; when it changed since the session
         read it, both are merged by lines; so is what an editor holds, if the session never read it.
         """
-        check_marks(target, text)
-        document, path = target.document, target.location.path
-        if document is None:
-            whole, notes = fitted_ends(target, text, "", self._documents.line_ends)
+        shown, document, path = target.location.shown, target.document, target.location.path
+        there = "" if document is None or target.hidden else sent_text.text_of(document)
+        sent_text.check_nothing_left_in(shown, text, there)
+        if document is None or (there is None and not append):
+            whole, notes = sent_text.fitted_ends(target, text, "", self._documents.line_ends)
             self.notes.extend(notes)
-            self._put(target, encode_new(whole, target.location.shown, self._documents.given(path)))
+            if document is not None:
+                check_still(target)
+                said = f"{shown} held no text ({document.size:,} bytes); it was replaced."
+                self.notes.append(said)
+            self._put(target, encode_new(whole, shown, self._documents.given(path)))
             return
         with self._judge.conceal_errors(target.location) if target.hidden else nullcontext():
             self._write_over(target, document, text, append=append)
 
     def _write_over(self, target: Target, document: Document, text: str, *, append: bool) -> None:
         shown, seen = target.location.shown, target.seen
+        if not append and not target.hidden:
+            known = None if seen is None or target.checked else seen.content
+            text = restore(known or document.text, text)
         if append:
-            more, notes = appended(target, text, self._documents.line_ends)
+            more, notes = sent_text.appended(target, text, self._documents.line_ends)
             self.notes.extend(notes)
             size = len(document.text)
             edits = EditList((Edit(size, size, more),) if more else ())
@@ -327,7 +323,7 @@ class Draft:
             self._know_edits(target, edits)
             return
         like = seen.text if seen is not None and target.moved else document.text
-        mine, notes = fitted_ends(target, text, like, self._documents.line_ends)
+        mine, notes = sent_text.fitted_ends(target, text, like, self._documents.line_ends)
         self.notes.extend(notes)
         if seen is not None and not target.checked:
             check_unshown(target, seen, mine)
@@ -388,7 +384,7 @@ class Draft:
         document = self._readable(target)
         if emptied_by is None:
             check_still(target)
-        elif self._placed(target, emptied_by).edits.apply(document.text):
+        elif self._placed(target, as_shown(emptied_by)).edits.apply(document.text):
             check_still(target)
             raise PatchContextMismatchError(
                 f"{target.location.shown}: the file holds more than the patch removes",
@@ -429,7 +425,7 @@ class Draft:
                 path=target.location.shown,
             )
         data = document.data
-        found = None if make is None else self._placed(source, make)
+        found = None if make is None else self._placed(source, as_shown(make))
         if found is not None:
             data = rewrite(document.source, found.edits, name=source.location.shown)
         self._put(target, data, state=document.revision, source=document)
@@ -481,6 +477,7 @@ class Draft:
         path = target.location.path
         written = Document(path, data, after, self._documents.given(path))
         self._judge.check_held(target.location, written, like=document)
+        self.notes.extend([] if source else sent_text.nul_notes(document, written))
         self._result = None
         self._contents[after.content] = data
         if document is not None:

@@ -17,6 +17,7 @@ from filepact.errors import BinaryFileError, TooLargeError
 from filepact.text.codec import detect
 from filepact.text.detect_encoding import STATEFUL, UNIT
 from filepact.text.lines import chomp, is_open, line_start, line_window
+from filepact.text.raw_bytes import describe_raw_bytes
 from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -252,7 +253,7 @@ def _decoded(stream: BinaryIO, encoding: Encoding, shown: str) -> Iterator[str]:
     Bytes that are no text are refused once they are reached, and no sooner: a damaged place further
     down does not hide what was asked for.
     """
-    decoder = codecs.getincrementaldecoder(encoding.name)("strict")
+    decoder = codecs.getincrementaldecoder(encoding.name)(_errors(encoding, "strict"))
     size = _HEAD
     while True:
         block = stream.read(size)
@@ -319,13 +320,19 @@ def window(
         total=total,
         more=first + len(lines) < total,
         size=len(document.data),
-        encoding=document.source.encoding.traced,
+        encoding=_told(document.source.encoding, text),
         ends=marks.ends,
         revision=document.revision.short,
         ends_with_newline=not is_open(text),
         column=column,
         start=start,
     )
+
+
+def _told(encoding: Encoding, text: str, first: int = 0, where: str = "") -> str:
+    """The encoding for a reader, with the raw bytes of a text that begins at a line, 0-based."""
+    said = describe_raw_bytes(text, first)
+    return f"{encoding.traced}, {where}{said}" if said else encoding.traced
 
 
 def stream_window(
@@ -369,7 +376,7 @@ def stream_window(
 
 def _known_window(location: Location, part: KnownExcerpt, first: int) -> LineExcerpt:
     """Lines that were read at once, as `_stream_window` has them."""
-    lines = part.data.decode(part.encoding.name, "replace").split("\n")
+    lines = part.data.decode(part.encoding.name, _errors(part.encoding)).split("\n")
     if part.data.endswith(b"\n"):
         lines.pop()
     total = None if part.more or first < 0 else first + len(lines)
@@ -456,7 +463,7 @@ def _streamed(
         total=cut.total,
         more=cut.more,
         size=size,
-        encoding=encoding.traced,
+        encoding=_told(encoding, "\n".join(cut.lines), first, "here "),
         ends=None,
         revision=None,
         ends_with_newline=True,
@@ -511,13 +518,18 @@ def _decoded_with_gaps(stream: BinaryIO, encoding: Encoding, deadline: Deadline)
     A damaged place far down in a large file must not hide the rest from a reader; what is shown this
     way is never written back, because streamed files are too large to edit.
     """
-    decoder = codecs.getincrementaldecoder(encoding.name)(errors="replace")
+    decoder = codecs.getincrementaldecoder(encoding.name)(_errors(encoding))
     size = _HEAD
     while block := stream.read(size):
         deadline.check()
         yield decoder.decode(block)
         size = _BLOCK
     yield decoder.decode(b"", final=True)
+
+
+def _errors(encoding: Encoding, others: str = "replace") -> str:
+    """What becomes of bytes that are not of an encoding; raw bytes of UTF-8 are carried everywhere."""
+    return "surrogateescape" if encoding.name == "utf-8" else others
 
 
 def _seek_from_end(

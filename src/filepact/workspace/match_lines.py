@@ -107,7 +107,9 @@ def guarded_line(text: bytes, start: int, end: int, *, focus: int | None = None)
         return shown
     if end - start > MAX_WIDTH:
         # A token that the cut goes through would not be known any more.
-        whole = text[start : min(end, start + _MOST_OF_LINE)].decode("utf-8", errors="replace")
+        whole = text[start : min(end, start + _MOST_OF_LINE)].decode(
+            "utf-8", errors="surrogateescape"
+        )
         return "[a long line with a secret in it, not shown]" if find_secrets(whole) else shown
     return redact(shown)
 

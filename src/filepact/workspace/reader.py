@@ -19,8 +19,9 @@ from filepact.errors import (
 from filepact.text.confusables import shown_name
 from filepact.text.lines import chomp, line_start
 from filepact.text.picture import MAX_PICTURE, check_picture
+from filepact.text.raw_bytes import holds_raw_bytes, with_escapes
 from filepact.text.secrets import LONGEST_KEY
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.excerpt import excerpt_of, stream_excerpt, stream_window, window
 from filepact.workspace.find import find_files, tree
@@ -249,7 +250,7 @@ class Reader:
                 document = self._look(location)
                 part = excerpt_of(document.text, wanted, location.shown)
                 self.remember(document, [(part.start, part.start + len(part.text))])
-                return part
+                return _sent(part)
             typed = self._documents.newer_text(location.path)
             if typed is not None:
                 part = excerpt_of(typed, wanted, location.shown)
@@ -260,7 +261,7 @@ class Reader:
                 self._check_around(location, part.within)
         self._check(part.text.encode("utf-8", "replace"), location)
         self._asked.read(self._session, location.path.absolute)
-        return part
+        return _sent(part)
 
     def _meant(self, path: Name, missing: NotFoundError) -> str:
         found = missing.details.get("alike")
@@ -431,7 +432,7 @@ class Reader:
             data = self._texts.get(name, b"")
             if root is None or len(data) > _SMALL:
                 continue  # nobody writes larger ones as a whole
-            text = data.decode("utf-8", "replace")
+            text = data.decode("utf-8", "surrogateescape")
             spans = [
                 (at, end)
                 for line, (at, end) in zip(lines, _spans(data, text, lines), strict=True)
@@ -578,12 +579,15 @@ def _spans(data: bytes, text: str, lines: Sequence[MatchLine]) -> Iterator[Span]
             chars, number = line_start(text, line.number - number, chars), line.number
             yield chars, line_start(text, 1, chars)
             continue
-        if len(data) == len(text):
-            chars = line.start
-        else:
-            chars += len(data[at : line.start].decode("utf-8", "replace"))
+        behind = len(data[at : line.start].decode("utf-8", "surrogateescape"))
+        chars = line.start if len(data) == len(text) else chars + behind
         at = line.start
         yield chars, text.find("\n", chars) + 1 or len(text)
+
+
+def _sent(part: Excerpt) -> Excerpt:
+    """A part as it can be sent: with its raw bytes in escapes."""
+    return replace(part, text=with_escapes(part.text)) if holds_raw_bytes(part.text) else part
 
 
 def _some(names: list[str]) -> str:

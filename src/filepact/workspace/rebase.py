@@ -40,7 +40,7 @@ from filepact.text.diff import unified
 from filepact.text.diff_lines import cut_diff
 from filepact.text.edit import EditList, merge
 from filepact.text.landmarks import lost_place
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
 from filepact.workspace.documents import DocumentCache
 from filepact.workspace.folder_steps import turning_above
 from filepact.workspace.receipt import renames, states
@@ -549,6 +549,8 @@ def _merge(before: bytes, after: bytes, now: Document, shown: str) -> bytes:
         present = now.source
     except BinaryFileError:
         raise _stale(shown, "the file is not text and was changed meanwhile") from None
+    if wanted.encoding.damaged and present.encoding.name == "utf-8":
+        present = replace(present, encoding=wanted.encoding)  # raw bytes may come back
     merged = merge(base.text, wanted.text, present.text)
     if merged.text is None:
         raise _stale(
@@ -577,5 +579,5 @@ def _stale(shown: str, why: str) -> StaleFileError:
 
 
 def _difference(old: bytes, new: bytes, shown: str) -> str:
-    texts = [data.decode("utf-8", errors="replace") for data in (old, new)]
+    texts = [data.decode("utf-8", errors="surrogateescape") for data in (old, new)]
     return cut_diff(unified(texts[0], texts[1], old_name=shown, new_name=shown), _DIFF_IN_ERROR)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext, suppress
 from functools import cached_property
 from posixpath import dirname, normpath
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from filepact.errors import (
     AmbiguousMatchError,
@@ -15,17 +15,19 @@ from filepact.errors import (
     NotAFileError,
     NotFoundError,
     PatchAmbiguousError,
+    PatchContextMismatchError,
     PathBlockedError,
     StaleFileError,
+    StringNotFoundError,
 )
 from filepact.fs.atomic import LARGEST
 from filepact.text.diff import unified
 from filepact.text.diff_lines import cut_diff
 from filepact.text.edit import EditList, merge
 from filepact.text.landmarks import ChangeConflict, lost_place
-from filepact.text.lines import adopt_line_ends, is_open, line_ends, with_line_ends_of
-from filepact.text.page import left_in
-from filepact.values import dataclass
+from filepact.text.lines import adopt_line_ends, line_ends, with_line_ends_of
+from filepact.text.raw_bytes import ShownText, holds_raw_bytes
+from filepact.values import dataclass, replace
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.location import check_is_file, not_there
 from filepact.workspace.read_tracker import KnownText
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from filepact.domain.deadline import Deadline
-    from filepact.domain.document import Document, Revision, WorkspacePath
+    from filepact.domain.document import Document, Revision
     from filepact.domain.operation import Session
     from filepact.workspace.authorizer import ChangePolicy
     from filepact.workspace.documents import Documents
@@ -51,6 +53,7 @@ __all__ = [
     "Made",
     "RebasedFile",
     "Target",
+    "as_shown",
     "carried",
     "check_link_moves",
     "check_revision",
@@ -59,6 +62,7 @@ __all__ = [
     "check_unshown",
     "edits_of",
     "existing",
+    "holds_already",
     "kept_typed",
     "placed",
     "proposed_gone",
@@ -262,6 +266,27 @@ def edits_of(made: EditList | EditResult) -> EditList:
     return made if isinstance(made, EditList) else made.edits
 
 
+def as_shown(make: Callable[[str], Made]) -> Callable[[str], Made]:
+    """A tool's way to make edits, which is given a text as it is shown where they do not fit it as it is."""
+
+    def made(text: str) -> Made:
+        try:
+            return make(text)
+        except (PatchContextMismatchError, StringNotFoundError):
+            if not holds_raw_bytes(text):
+                raise
+            shown = ShownText(text)
+            found: Any = make(shown.shown)
+            edits = shown.edits(edits_of(found))
+            if edits is None:
+                raise
+            return cast(
+                "Made", edits if isinstance(found, EditList) else replace(found, edits=edits)
+            )
+
+    return made
+
+
 @dataclass(frozen=True, slots=True)
 class RebasedFile(Generic[Made]):
     """A change of a file that may have moved.
@@ -403,82 +428,33 @@ def check_revision(target: Target, expected: str) -> None:
     )
 
 
-def check_marks(target: Target, text: str) -> None:
-    """Refuse a whole text with what `read_file` adds to lines.
-
-    Raises:
-        InvalidParamsError: It has that.
-    """
-    there = "" if target.document is None or target.hidden else target.document.text
-    if left := left_in(text, there):
-        raise InvalidParamsError(
-            f"{target.location.shown}: the new text holds {left}",
-            hint="Send the text exactly as it should be in the file; leave out what read_file "
-            "adds to the lines. edit_file changes single places.",
-            path=target.location.shown,
-        )
-
-
-_KINDS: Final = {"lf": "LF", "cr": "CR"}
-
-
-def fitted_ends(
-    target: Target, text: str, like: str, wanted: Callable[[WorkspacePath], str]
-) -> tuple[str, list[str]]:
-    """A text with the line ends that it takes in a file, and notes where they are not those that were sent.
-
-    Args:
-        target: The file.
-        text: The text as it was sent.
-        like: What the file holds, or held; empty for a new one.
-        wanted: The end that each line is to have in a file without any; empty for what was sent.
-    """
-    kind = line_ends(like)
-    model = wanted(target.location.path) if kind == "none" else like
-    fitted = adopt_line_ends(text, model)
-    if kind != "none":
-        return fitted, changed_ends(target, text)
-    told = fitted != text and not target.hidden
-    return fitted, [
-        f"Its lines end in {_KINDS.get(line_ends(model), 'CRLF')}, as .editorconfig says."
-    ] * told
-
-
-def changed_ends(target: Target, text: str) -> list[str]:
-    """A note where lines of a text were sent with CRLF, and end otherwise in the file."""
-    kind = "" if target.document is None or target.hidden else line_ends(target.document.text)
-    if "\r\n" not in text or kind not in _KINDS:
-        return []
-    return [f"CRLF was sent; the lines end in {_KINDS[kind]}, as the file has it."]
-
-
-def appended(
-    target: Target, text: str, wanted: Callable[[WorkspacePath], str]
-) -> tuple[str, list[str]]:
-    """What is put at the end of an existing file: it begins a line, where the last one has no end.
-
-    Args:
-        target: The file.
-        text: The text as it was sent.
-        wanted: As of `fitted_ends`.
-    """
-    there = existing(target).text
-    if not text or not is_open(there) or text.startswith(("\n", "\r\n")):
-        return fitted_ends(target, text, there, wanted)
-    crlf = line_ends(there) == "none" and line_ends(text) == "crlf"
-    more, notes = fitted_ends(target, ("\r\n" if crlf else "\n") + text, there, wanted)
-    if target.hidden:
-        return more, []
-    said = "The last line had no end; what was appended begins a line of its own."
-    return more, [said, *notes]
-
-
 def _other_rights(before: Revision, after: Revision) -> str:
     """What differs in two states of the same bytes."""
     told = [f"mode {before.mode:04o} -> {after.mode:04o}"] if before.mode != after.mode else []
     if before.attributes and after.attributes:
         told += before.attributes.differences(after.attributes)
     return f"(its bytes are the same; {', '.join(told)})"
+
+
+def holds_already(
+    target: Target, before: Document | None, make: Callable[[str], EditList | EditResult]
+) -> bool:
+    """Whether an edit was sent once more that the session's own proposal holds.
+
+    It is one for what the proposal starts from, and takes nothing away from where that ends.
+
+    Args:
+        target: The file as the proposal leaves it.
+        before: What the proposal starts from; None for no proposal.
+        make: Computes the edits for a text.
+    """
+    if before is None or target.document is None:
+        return False
+    try:
+        mine = edits_of(make(before.text)).apply(before.text)
+    except FilepactError:
+        return False
+    return merge(before.text, mine, target.document.text).text == target.document.text
 
 
 def check_unshown(target: Target, seen: KnownText, text: str) -> None:

@@ -375,7 +375,9 @@ class SessionFiles:
             draft.write(target, content)
             stop.check()
             waits = draft.asks or self.workspace.mode == "preview"
-            of_itself = target.document is not None and not draft.opened
+            old = target.document
+            # No message can carry bytes that are no text.
+            of_itself = old is not None and (not draft.opened or old.source.encoding.damaged)
             if asked is None or waits or of_itself or not self._remote.offers.write:
                 return self.workspace.submit(draft, f"write {target.location.shown}")
             changes, document, text = draft.changes.changes, target.document, content

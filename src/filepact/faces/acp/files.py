@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from filepact.domain.operation import Actor, Proposal, Session
 from filepact.errors import FilepactError, NoChangeError, NotFoundError
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse, to_refusal
+from filepact.text.raw_bytes import holds_raw_bytes
 from filepact.values import dataclass
 from filepact.workspace.excerpt import ExcerptOptions, excerpt_of
 from filepact.workspace.excerpt import cut as part_of
@@ -130,6 +131,8 @@ def beforehand(
         if bound.workspace.editors.shows(document.path) or bound.workspace.proposes(
             session, document.path
         ):
+            return None
+        if holds_raw_bytes(document.text):
             return None
         return DiskFile(document, excerpt_of(document.text, wanted, path))
     except FilepactError:

@@ -505,8 +505,9 @@ def _content_of(reply: EditorResult) -> str | None:
 
 
 def _text_of(document: Document) -> str | None:
+    """The text for an editor; None for no text, and for one with bytes that no editor can be sent."""
     try:
-        return document.text
+        return None if document.source.encoding.damaged else document.text
     except BinaryFileError:
         return None
 

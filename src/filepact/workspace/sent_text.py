@@ -1,0 +1,119 @@
+"""What was sent for a file as a whole, or for its end: what may not be in it, and the line ends that it takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from filepact.errors import BinaryFileError, InvalidParamsError
+from filepact.text.lines import adopt_line_ends, is_open, line_ends
+from filepact.text.page import left_in
+from filepact.workspace.target import existing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from filepact.domain.document import Document, WorkspacePath
+    from filepact.workspace.target import Target
+
+__all__ = [
+    "NUL_PUT_IN",
+    "appended",
+    "changed_ends",
+    "check_nothing_left_in",
+    "fitted_ends",
+    "nul_notes",
+    "text_of",
+]
+
+_KINDS: Final = {"lf": "LF", "cr": "CR"}
+
+
+def fitted_ends(
+    target: Target, text: str, like: str, wanted: Callable[[WorkspacePath], str]
+) -> tuple[str, list[str]]:
+    """A text with the line ends that it takes in a file, and notes where they are not those that were sent.
+
+    Args:
+        target: The file.
+        text: The text as it was sent.
+        like: What the file holds, or held; empty for a new one.
+        wanted: The end that each line is to have in a file without any; empty for what was sent.
+    """
+    kind = line_ends(like)
+    model = wanted(target.location.path) if kind == "none" else like
+    fitted = adopt_line_ends(text, model)
+    if kind != "none":
+        return fitted, changed_ends(target, text)
+    told = fitted != text and not target.hidden
+    return fitted, [
+        f"Its lines end in {_KINDS.get(line_ends(model), 'CRLF')}, as .editorconfig says."
+    ] * told
+
+
+def changed_ends(target: Target, text: str) -> list[str]:
+    """A note where lines of a text were sent with CRLF, and end otherwise in the file."""
+    held = None if target.document is None or target.hidden else text_of(target.document)
+    kind = "" if held is None else line_ends(held)
+    if "\r\n" not in text or kind not in _KINDS:
+        return []
+    return [f"CRLF was sent; the lines end in {_KINDS[kind]}, as the file has it."]
+
+
+def appended(
+    target: Target, text: str, wanted: Callable[[WorkspacePath], str]
+) -> tuple[str, list[str]]:
+    """What is put at the end of an existing file: it begins a line, where the last one has no end.
+
+    Args:
+        target: The file.
+        text: The text as it was sent.
+        wanted: As of `fitted_ends`.
+    """
+    there = existing(target).text
+    if not text or not is_open(there) or text.startswith(("\n", "\r\n")):
+        return fitted_ends(target, text, there, wanted)
+    crlf = line_ends(there) == "none" and line_ends(text) == "crlf"
+    more, notes = fitted_ends(target, ("\r\n" if crlf else "\n") + text, there, wanted)
+    if target.hidden:
+        return more, []
+    said = "The last line had no end; what was appended begins a line of its own."
+    return more, [said, *notes]
+
+
+NUL_PUT_IN: Final = (
+    "The new text holds a NUL character (U+0000), which most programs do not expect. If its escape was "
+    "meant, send that, such as `\\0` or `\\x00` (in JSON: `\\\\0`)."
+)
+
+
+def nul_notes(before: Document | None, written: Document) -> list[str]:
+    """A note on a text that has NUL characters, and had none before."""
+    if b"\0" not in written.data:
+        return []
+    had = "" if before is None else text_of(before) or "\0"
+    return [NUL_PUT_IN] * ("\0" in (text_of(written) or "") and "\0" not in had)
+
+
+def text_of(document: Document) -> str | None:
+    """The text of a file; None for one that holds no text."""
+    try:
+        return document.text
+    except BinaryFileError:
+        return None
+
+
+def check_nothing_left_in(shown: str, text: str, there: str | None) -> None:
+    """Refuse a new text with what a reader adds to lines.
+
+    Args:
+        shown: The file.
+        text: What it is to hold.
+        there: What it holds.
+    """
+    if left := left_in(text, there or ""):
+        raise InvalidParamsError(
+            f"{shown}: the new text holds {left}",
+            hint="Send the text exactly as it should be in the file; leave out what read_file "
+            "adds to the lines. edit_file changes single places.",
+            path=shown,
+        )
