@@ -28,6 +28,7 @@ _TESTS = (
     "tests/hostile/test_races.py",
     "tests/hostile/test_removals.py",
     "tests/lsp/test_confined_servers.py",
+    "tests/text/test_raw_bytes.py",
     "tests/workspace/test_search_index.py",
 )
 
