@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,9 @@ from filepact.text.query import Query, searchable
 from filepact.text.raw_bytes import ShownText, describe_raw_bytes, restore, with_escapes
 from tests.hostile.sweeps import often
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 LETTERS = "aZ09 \\x\tfé大😀"
 LINE = st.text(LETTERS, max_size=12)
 RAW = st.sampled_from("\0\udcff\udc80\udce9\udcc3")
@@ -24,8 +28,13 @@ DAMAGED = st.lists(
     ),
     max_size=24,
 ).map(lambda pieces: "".join(piece + end for piece, end in pieces))
-MANY = settings(max_examples=often(150, 5_000), deadline=None)
 RAW_CHARACTERS = [*map(chr, range(0xDC80, 0xDD00)), "\0"]
+
+
+def many(test: Callable[..., None]) -> Callable[..., None]:
+    """A property test, which is one of the slow tests where it runs in full."""
+    test = settings(max_examples=often(40, 5_000), deadline=None)(test)
+    return pytest.mark.slow(test) if often(0, 1) else test
 
 
 def raw_in(text: str) -> Counter[str]:
@@ -44,7 +53,7 @@ def files(draw: st.DrawFn) -> bytes:
     return bytes(data[: len(data) - cut])
 
 
-@MANY
+@many
 @given(files(), st.data())
 def test_damaged_text_comes_back_and_an_edit_keeps_every_other_byte(
     data: bytes, draw: st.DataObject
@@ -66,7 +75,7 @@ def test_damaged_text_comes_back_and_an_edit_keeps_every_other_byte(
     assert rewrite(source, EditList((Edit(start, end, put),))) == before + put.encode() + after
 
 
-@MANY
+@many
 @given(files())
 def test_lines_beside_damage_are_found(data: bytes) -> None:
     text = searchable(data + b"\nneedle 1\nbad \xff needle \0 2\nneedle 3", name="a.log")
@@ -79,7 +88,7 @@ def test_lines_beside_damage_are_found(data: bytes) -> None:
     )
 
 
-@MANY
+@many
 @given(DAMAGED, DAMAGED)
 def test_new_text_makes_no_raw_byte(there: str, sent: str) -> None:
     sent = with_escapes(sent)
@@ -89,7 +98,7 @@ def test_new_text_makes_no_raw_byte(there: str, sent: str) -> None:
     assert restore(there, with_escapes(there)) == there
 
 
-@MANY
+@many
 @given(DAMAGED, st.data())
 def test_a_place_in_the_shown_text_is_one_in_the_text(text: str, draw: st.DataObject) -> None:
     shown = ShownText(text)

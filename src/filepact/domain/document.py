@@ -6,7 +6,9 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, NewType, Self
 
 from filepact.text.codec import NamedEncoding, SourceText, decode
+from filepact.text.detect_encoding import UNIT
 from filepact.text.lines import LineCounts
+from filepact.text.raw_bytes import describe_raw_bytes
 from filepact.text.secrets import holds_private_key, mentions_private_key
 from filepact.values import dataclass
 
@@ -276,6 +278,13 @@ class Document:
     def text(self) -> str:
         """The text, line ends as they stand, without a byte-order mark."""
         return self.source.text
+
+    @cached_property
+    def raw_bytes(self) -> str:
+        """How many bytes of it are no text, and in which lines; empty for none."""
+        encoding = self.source.encoding
+        odd = encoding.damaged or encoding.name in UNIT or "\0" in self.text
+        return describe_raw_bytes(self.text) if odd else ""
 
     @cached_property
     def marks(self) -> LineCounts:

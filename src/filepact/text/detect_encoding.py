@@ -136,8 +136,9 @@ _CONTROL_CHARACTERS = late_regex(f"[{re.escape(_CONTROLS.decode())}]")
 
 _DAMAGED = late_regex("[\udc80-\udcff]")
 _CUT = late_regex(r"\A[\udc80-\udcbf]{2,3}|[\udcc2-\udcf4][\udc80-\udcbf]{1,2}\Z")
-# Bytes that may be letters of an 8-bit encoding: all but the last two, and these within a word.
-_LETTERS = late_regex(r"[\udc80-\udcfd]|[A-Za-z][\udcfe\udcff]|[\udcfe\udcff][A-Za-z]")
+# Bytes that may be letters of an 8-bit encoding where no others are: not the last, and the one before
+# it only within a word.
+_LETTERS = late_regex(r"[\udc80-\udcfd]|[A-Za-z]\udcfe|\udcfe[A-Za-z]")
 
 _BINARY_STARTS = late_regex(
     rb"""

@@ -142,7 +142,7 @@ class LineWriter:
             How many.
         """
         each = 1 + (size_of(numbered(first, width)) if width else 0)
-        ascii_only = all(map(str.isascii, lines)) and not any("\0" in line for line in lines)
+        ascii_only = all(map(str.isascii, lines)) and not any(map(str.count, lines, repeat("\0")))
         sizes = list(accumulate(map(len if ascii_only else size_of, lines)))
         room = self._most - self._used
         fit = len(sizes)

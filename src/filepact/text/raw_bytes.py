@@ -95,7 +95,7 @@ def restore(there: str, sent: str) -> str:
         there: The text that it replaces.
         sent: The new text, in which escapes may stand for raw bytes.
     """
-    if "\\" not in sent or not holds_raw_bytes(there):
+    if not _ESCAPE.search(sent) or not holds_raw_bytes(there):
         return sent
     old, new = split_lines(there), split_lines(sent)
     shown = [chomp(with_escapes(line)) for line in old]

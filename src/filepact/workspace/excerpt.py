@@ -320,7 +320,7 @@ def window(
         total=total,
         more=first + len(lines) < total,
         size=len(document.data),
-        encoding=_told(document.source.encoding, text),
+        encoding=_told(document.source.encoding, document.raw_bytes),
         ends=marks.ends,
         revision=document.revision.short,
         ends_with_newline=not is_open(text),
@@ -329,10 +329,9 @@ def window(
     )
 
 
-def _told(encoding: Encoding, text: str, first: int = 0, where: str = "") -> str:
-    """The encoding for a reader, with the raw bytes of a text that begins at a line, 0-based."""
-    said = describe_raw_bytes(text, first)
-    return f"{encoding.traced}, {where}{said}" if said else encoding.traced
+def _told(encoding: Encoding, raw_bytes: str) -> str:
+    """The encoding for a reader, with what is no text."""
+    return f"{encoding.traced}, {raw_bytes}" if raw_bytes else encoding.traced
 
 
 def stream_window(
@@ -463,7 +462,7 @@ def _streamed(
         total=cut.total,
         more=cut.more,
         size=size,
-        encoding=_told(encoding, "\n".join(cut.lines), first, "here "),
+        encoding=_told(encoding, describe_raw_bytes("\n".join(cut.lines), max(first, 0))),
         ends=None,
         revision=None,
         ends_with_newline=True,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 from filepact.domain.operation import Actor, Proposal, Session
 from filepact.errors import FilepactError, NoChangeError, NotFoundError
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse, to_refusal
-from filepact.text.raw_bytes import holds_raw_bytes
 from filepact.values import dataclass
 from filepact.workspace.excerpt import ExcerptOptions, excerpt_of
 from filepact.workspace.excerpt import cut as part_of
@@ -132,7 +131,7 @@ def beforehand(
             session, document.path
         ):
             return None
-        if holds_raw_bytes(document.text):
+        if document.raw_bytes:
             return None
         return DiskFile(document, excerpt_of(document.text, wanted, path))
     except FilepactError:
