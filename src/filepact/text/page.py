@@ -46,8 +46,11 @@ _LINE: Final = 20
 
 def size_of(text: str) -> int:
     """The size of a text on a page: its bytes as UTF-8, at least what any host counts."""
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "backslashreplace"))
-    return size + _NUL * text.count("\0")
+    return _encoded(text) + (_NUL * text.count("\0") if "\0" in text else 0)
+
+
+def _encoded(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "backslashreplace"))
 
 
 def beginning(text: str, most: int) -> str:
@@ -142,8 +145,11 @@ class LineWriter:
             How many.
         """
         each = 1 + (size_of(numbered(first, width)) if width else 0)
-        ascii_only = all(map(str.isascii, lines)) and not any(map(str.count, lines, repeat("\0")))
-        sizes = list(accumulate(map(len if ascii_only else size_of, lines)))
+        if "\0" in "".join(lines):
+            measure = size_of
+        else:
+            measure = len if all(map(str.isascii, lines)) else _encoded
+        sizes = list(accumulate(map(measure, lines)))
         room = self._most - self._used
         fit = len(sizes)
         if fit and sizes[-1] + fit * each > room:

@@ -316,7 +316,7 @@ def _disguises(source: Document | None, written: Document) -> bool:
 
 def _text_of(document: Document) -> str:
     """The text of a file for the signs in it; what is no text, but looks like it, has no fewer of them."""
-    if document.data.isascii():
+    if document.data.isascii() and b"\0" not in document.data:
         return document.data.decode("ascii")
     try:
         return document.text
