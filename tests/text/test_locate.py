@@ -368,3 +368,46 @@ def test_a_miss_in_a_huge_file_is_explained() -> None:
 )
 def test_a_miss_in_a_hostile_text_has_an_answer_of_bounded_size(text: str, old: str) -> None:
     assert len(miss(text, old).message) < 2_000
+
+
+FOLLOWED = [
+    ("if (a < b && c) {}\n", "(a &lt; b &amp;&amp; c)", "(a < b && c)", "HTML entities"),
+    ("if (a &lt; b) {}\n", "(a < b)", "(a &lt; b)", "HTML entities"),
+    ("x = &quot;it&#39;s&quot;\n", 'x = "it\'s"', "x = &quot;it&#39;s&quot;", "HTML entities"),
+    ('s = "a\\u00A0b";\n', 's = "a\xa0b"', 's = "a\\u00A0b"', "code of a character"),
+    ('s = "a\\xe9b";\n', 's = "a\xe9b"', 's = "a\\xe9b"', "code of a character"),
+    ('s = "a\xa0b";\n', 's = "a\\u00a0b"', 's = "a\xa0b"', "code of a character"),
+    ("one\rtwo\nthree\n", "one\ntwo\nth", "one\rtwo\nth", "carriage return alone"),
+    ("a\r\none\rtwo\r\n", "one\ntwo\n", "one\rtwo\n", "carriage return alone"),
+]
+
+
+@pytest.mark.parametrize(("text", "sent", "wanted", "named"), FOLLOWED)
+def test_a_mistake_that_has_a_name_is_named_and_what_is_said_can_be_done(
+    text: str, sent: str, wanted: str, named: str
+) -> None:
+    with pytest.raises(StringNotFoundError) as caught:
+        place(text, sent, "new")
+    assert named in caught.value.message
+    assert place(text, wanted, "new").edits.apply(text) != text
+
+
+@pytest.mark.parametrize(
+    ("text", "sent", "column"),
+    [
+        ("    return compute(alpha, beta)\n", "compute(alpha, betta)", 30),
+        ("    total = compute(alpha, beta) + 1\n", "total = compute(alpha, betta)", 31),
+        ("total = compute(alpha, beta)\n", "total = compute(alpha, betta)", 27),
+    ],
+)
+def test_the_column_of_a_difference_is_one_of_the_file(text: str, sent: str, column: int) -> None:
+    with pytest.raises(StringNotFoundError) as caught:
+        place(text, sent, "new")
+    assert f"from column {column} on" in caught.value.message
+    assert "indented" not in caught.value.message
+
+
+def test_what_cannot_be_seen_is_written_out_in_a_miss() -> None:
+    with pytest.raises(StringNotFoundError) as caught:
+        place("let name = 1;\n", "let na\u200bme\u202e = 3;", "new")
+    assert "sent: let na\\u200bme\\u202e = 3;" in caught.value.message

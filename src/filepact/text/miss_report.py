@@ -6,14 +6,17 @@ so a miss in a huge file or in one huge line is answered as fast as any other.
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from collections import Counter
 from difflib import SequenceMatcher
+from functools import partial
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from filepact.text.compare import DiffRange, compare_lines
+from filepact.text.confusables import visible
 from filepact.text.lines import common_head, line_ends
 from filepact.text.tolerant_match import TYPOGRAPHY
 from filepact.values import dataclass, late_regex, replace
@@ -27,6 +30,7 @@ _HINT = "Nothing was changed. Send the text exactly as the file has it; read tho
 _PREFIX = late_regex(r"[ \t]*\d+(?:[\u2502\u2192|\t]|: ?)", re.ASCII)
 _ESCAPE = late_regex(r"\\([nrt\"'\\/`$])")
 _ESCAPED_QUOTE = late_regex(r"\\([\"'`])")
+_CODE = late_regex(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 
 _MOST_LINES = 2_000
@@ -87,9 +91,11 @@ def explain_miss(text: str, old: str) -> MatchExplanation:
             "Nothing was changed. Send less of the text, as the file has it.",
         )
     lines = whole.removesuffix("\n").split("\n")
-    for say, hint, repair in _REPAIRS:
-        repaired = repair(sent)
-        if repaired and repaired != sent and (at := whole.find(repaired)) != -1:
+    tried = [(say, hint, repair(sent), whole) for say, hint, repair in _REPAIRS]
+    if "\r" in whole:
+        tried.append((_RETURNS_THERE, _SEND_RETURNS, sent, whole.replace("\r", "\n")))
+    for say, hint, repaired, there in tried:
+        if repaired and (repaired, there) != (sent, whole) and (at := there.find(repaired)) != -1:
             line = whole.count("\n", 0, at) + 1
             shown = _numbered(lines, line - 1, line - 1 + min(repaired.count("\n") + 1, 3))
             return MatchExplanation(
@@ -123,23 +129,52 @@ def _unquoted(sent: str) -> str:
     return _ESCAPED_QUOTE.sub(r"\1", sent)
 
 
+def _characters(sent: str) -> str:
+    return _CODE.sub(lambda match: chr(int(match[1] or match[2], 16)), sent)
+
+
+def _as_codes(sent: str, form: str) -> str:
+    return "".join(char if char.isascii() else form.format(ord(char)) for char in sent)
+
+
+def _as_entities(sent: str, quotes: tuple[str, str]) -> str:
+    return html.escape(sent, quote=False).replace('"', quotes[0]).replace("'", quotes[1])
+
+
+_RETURNS = "It holds carriage returns that the file does not have."
+_SEND_FEEDS = "Nothing was changed. Send plain line feeds; the file's own line ends are kept."
+_RETURNS_THERE = "The file has a carriage return alone where a line feed was sent."
+_SEND_RETURNS = (
+    "Nothing was changed. Send it as the file has it, in JSON \\r, also in the new text."
+)
+_QUOTES = (('"', "'"), ("&quot;", "'"), ("&quot;", "&#39;"), ("&quot;", "&#x27;"))
+_CODE_FORMS = (r"\u{:04x}", r"\u{:04X}", r"\x{:02x}", r"\x{:02X}")
+_ENTITIES = "It holds HTML entities, such as &lt;, where the file has the characters."
+_ENTITIES_THERE = "The file has HTML entities, such as &lt;, where characters were sent."
+_CODES = (
+    "It holds the code of a character, such as \\u00e9, where the file has the character itself."
+)
+_CODES_THERE = (
+    "The file has the code of a character, such as \\u00e9, where the character was sent."
+)
 _NUMBERED = "The lines start with line numbers, which are not part of the file."
 _OVERESCAPED = "It holds escapes, a backslash and a letter or quote, that the file does not have."
+_LEAVE_OUT = "Nothing was changed. Leave the line numbers out, also of the new text."
 _SEND_CHARACTERS = "Nothing was changed. Send the characters themselves, also in the new text."
 
+_SEND_AS_THERE = (
+    "Nothing was changed. Send the text as the file has it; in JSON a backslash is written \\\\."
+)
+
 _REPAIRS: tuple[tuple[str, str, Callable[[str], str]], ...] = (
-    (
-        _NUMBERED,
-        "Nothing was changed. Leave the line numbers out, also of the new text.",
-        _without_numbers,
-    ),
+    (_NUMBERED, _LEAVE_OUT, _without_numbers),
     (_OVERESCAPED, _SEND_CHARACTERS, _unescaped),
     (_OVERESCAPED, _SEND_CHARACTERS, _unquoted),
-    (
-        "It holds carriage returns that the file does not have.",
-        "Nothing was changed. Send plain line feeds; the file's own line ends are kept.",
-        lambda sent: sent.replace("\r", ""),
-    ),
+    (_ENTITIES, _SEND_CHARACTERS, html.unescape),
+    *((_ENTITIES_THERE, _SEND_AS_THERE, partial(_as_entities, quotes=one)) for one in _QUOTES),
+    (_CODES, _SEND_CHARACTERS, _characters),
+    *((_CODES_THERE, _SEND_AS_THERE, partial(_as_codes, form=form)) for form in _CODE_FORMS),
+    (_RETURNS, _SEND_FEEDS, lambda sent: sent.replace("\r", "")),
     (
         "It ends with a line end where the file has none: the line goes on, or is the last.",
         "Nothing was changed. Leave out the line end, also of the new text.",
@@ -175,9 +210,10 @@ def _nearest(lines: list[str], whole: str, sent: str, note: str) -> MatchExplana
     pair = _by_words(whole_key, file_keys, wanted)
     if pair is not None:
         index, number = pair
-        return _show(
-            lines, _Difference(number, _contrast_lines(wanted[index], lines[number])), note
+        contrast = (_contrast_within if len(wanted) == 1 else _contrast_lines)(
+            wanted[index], lines[number]
         )
+        return _show(lines, _Difference(number, contrast), note)
     return MatchExplanation(
         f"{note}No line of the file is similar to it.",
         "Nothing was changed. Read the file; the text may have been changed or removed, "
@@ -311,7 +347,7 @@ def _in_region(
             return line, replace(contrast, what=contrast.what + also)
         what = "a blank line" if not sent[0].strip() else "this line"
         said = f"{what} was sent that the file does not have there{also}"
-        return line, _Contrast(said, _excerpt(sent[0]), "")
+        return line, _Contrast(said, visible(_excerpt(sent[0])), "")
     if 0 < region.old_start < len(wanted):
         what = "a line" if lines[line].strip() else "a blank line"
         said = f"the file has {what} there that was not sent"
@@ -348,7 +384,7 @@ def _show(lines: list[str], difference: _Difference, note: str) -> MatchExplanat
 
 def _numbered(lines: list[str], start: int, end: int) -> str:
     return "\n".join(
-        f"{number + 1}\u2502{_excerpt(lines[number])}"
+        f"{number + 1}\u2502{visible(_excerpt(lines[number]))}"
         for number in range(start, min(end, len(lines)))
     )
 
@@ -400,6 +436,16 @@ def _excerpt(line: str, at: int = 0) -> str:
     start = max(min(at - _SHOWN_BEFORE, len(line) - _LONGEST_SHOWN), 0)
     end = start + _LONGEST_SHOWN
     return ("\u2026" if start else "") + line[start:end] + ("\u2026" if end < len(line) else "")
+
+
+def _contrast_within(sent: str, line: str) -> _Contrast:
+    """Contrast what was sent with the part of a line that is most like it."""
+    if max(len(sent), len(line)) > _LONGEST_LINE:
+        return _contrast_lines(sent, line)
+    longest = SequenceMatcher(None, sent, line, autojunk=False).find_longest_match()
+    start = max(longest.b - longest.a, 0)
+    there = line[start : start + len(sent)]
+    return _contrast_lines(sent, there if sent[-1:].isspace() else there.rstrip(), column=start + 1)
 
 
 def _contrast_part(sent: str, line: str, first: int, last: int) -> _Contrast:
@@ -486,7 +532,7 @@ def _contrast(sent: str, there: str, column: int) -> _Contrast:
             differing = [f"the text from column {column + first} on"]
             differing += [_say_indentation(sent, there)] if blanks else []
     at = common_head(sent, there)
-    sent, there = _excerpt(sent, at), _excerpt(there, at)
+    sent, there = visible(_excerpt(sent, at)), visible(_excerpt(there, at))
     if blanks:
         sent, there = sent.translate(_VISIBLE), there.translate(_VISIBLE)
     return _Contrast("; ".join(differing) or "nothing that can be seen", sent, there)
