@@ -49,6 +49,7 @@ from filepact.workspace.target import (
     holds_already,
     kept_typed,
     placed,
+    readable,
 )
 
 if TYPE_CHECKING:
@@ -277,7 +278,7 @@ class Draft:
             The edits, in places of what the file holds now; and as they were made, which may be
             for what the session knows of it.  None where a proposal of its own holds them already.
         """
-        document = self._readable(target)
+        document = readable(target)
         make = as_shown(make)
         proposed, layer = self._documents.proposed, target.proposal
         before = None if proposed is None or layer is None else proposed.before(layer)
@@ -381,7 +382,7 @@ class Draft:
             emptied_by: Computes edits that have to leave nothing of its text; None removes it
                 whatever it holds, unless it is no longer what the session saw.
         """
-        document = self._readable(target)
+        document = readable(target, "removed")
         if emptied_by is None:
             check_still(target)
         elif self._placed(target, as_shown(emptied_by)).edits.apply(document.text):
@@ -413,7 +414,7 @@ class Draft:
         Returns:
             The edits as they were made.
         """
-        document = self._readable(source)
+        document = readable(source, "moved")
         if document.revision.is_link:
             check_link_moves(source, target, edited=make is not None)
         if target.document is not None and over:
@@ -509,21 +510,6 @@ class Draft:
         self._judge.record(target.location, change, source=source, written=written)
         self._result = None
         self._changes[target.location.shown] = change
-
-    def _readable(self, target: Target) -> Document:
-        """The document of a target, for a change that depends on its content.
-
-        Raises:
-            PathBlockedError: It may not be seen: whether an edit fits would tell it, piece by piece.
-        """
-        document = existing(target)
-        if target.hidden:
-            raise PathBlockedError(
-                f"{target.location.shown}: its content may not be seen, so it cannot be edited in part",
-                hint="Give it a whole new text with write_file; a person is asked first.",
-                path=target.location.shown,
-            )
-        return document
 
     def hides(self, path: WorkspacePath, held: Iterable[bytes | Document]) -> bool:
         """Whether its author may not see what one of its files holds; see `Guard.hides`."""

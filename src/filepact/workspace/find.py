@@ -16,7 +16,7 @@ from filepact.text.compare import edit_distance
 from filepact.text.confusables import folded_name, shown_name, without_escapes
 from filepact.text.glob import Glob, compile_filter, compile_selection, literal_forms, select_paths
 from filepact.text.page import PAGE, size_of
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -496,6 +496,7 @@ def _rows(folder: _Node) -> Iterator[tuple[str, _Node | None, bool]]:
         yield f"... (+{cut:,} more)", None, True
 
 
+_LINE = late_regex(r"(?::\d+){1,2}:?\Z")
 _TOLD: Final = 3
 _MOST_NAMES: Final = 2_000
 _MOST_FOLDERS: Final = 8
@@ -512,7 +513,9 @@ def near_names(root: Root, path: str, allow: Callable[[str, bool], bool]) -> tup
         path: A canonical path at which nothing is.
         allow: The guard's question.
     """
-    search, path = _Search(root, allow), without_escapes(path)
+    search = _Search(root, allow)
+    # A name from another system, or with the line that a compiler or a search names behind it.
+    path = _LINE.sub("", without_escapes(path).replace("\\", "/").strip())
     try:
         found = [name for _, name in sorted(search.descend(".", path.split("/"), 0))]
         found += search.elsewhere(path)

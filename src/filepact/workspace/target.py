@@ -428,6 +428,26 @@ def check_revision(target: Target, expected: str) -> None:
     )
 
 
+def readable(target: Target, to_be: str = "") -> Document:
+    """The document of a target, for a change that depends on its content.
+
+    Args:
+        target: An existing file.
+        to_be: What happens to all of it; empty where it is edited.
+
+    Raises:
+        PathBlockedError: It may not be seen: whether an edit fits would tell it, piece by piece.
+    """
+    if target.hidden:
+        way = "Give it a whole new text with write_file; a person is asked first."
+        raise PathBlockedError(
+            f"{target.location.shown}: its content may not be seen, so it cannot be {to_be or 'edited in part'}",
+            hint="Ask the person to do this step." if to_be else way,
+            path=target.location.shown,
+        )
+    return existing(target)
+
+
 def _other_rights(before: Revision, after: Revision) -> str:
     """What differs in two states of the same bytes."""
     told = [f"mode {before.mode:04o} -> {after.mode:04o}"] if before.mode != after.mode else []
