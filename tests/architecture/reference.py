@@ -32,6 +32,9 @@ says how much it is needed; `filepact mcp --tier` and `--max-level` show fewer t
 A path is relative to the first root, or absolute inside any root. Every path passes the guard, and so does each single hit of
 a search. The page [Errors](errors.md) says what a refusal means; [How files are read](../explanation/reading.md) what comes of long
 lines, large files, bytes and pictures, and [What is searched](../explanation/what-is-searched.md) what searches leave out.
+
+What may be left out may also be sent empty (`""`, `[]`, `{}` or null), since some programs send every parameter; only `new_string` and `old_string`
+of `edit_file` mean an empty text by it. A list may be sent as JSON in a text, and one item stands for a list of it.
 """
 
 _SOLUTION = """\
