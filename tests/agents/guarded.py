@@ -384,13 +384,24 @@ def _of_one_session(stage: _Stage, other: _Stage) -> dict[str, str]:
 
 def _started(stage: _Stage, cwd: Path) -> str:
     """Whether a session that is started in a folder is guarded."""
-    file = cwd / f"started-in-{cwd.name}.txt"
+    made = [cwd / f"{how}-in-{cwd.name}.txt" for how in ("written", "run")]
     secret = cwd / "id_rsa" if cwd.is_relative_to(stage.root) else cwd / "src" / "id_rsa"
-    shown = "".join(stage.play([stage.own.read(str(secret)), stage.own.write(str(file), "x")], cwd))
-    logged = [one for one in (*stage.log(), *stage.log(cwd)) if one["actor"]["kind"] == "agent"]
-    names = {one["path"].rpartition("/")[2] for each in logged for one in each["files"]}
-    both = _SECRET not in shown, file.name in names
-    file.unlink(missing_ok=True)
+    own = stage.own
+    script = [own.read(str(secret)), own.write(str(made[0]), "x"), own.run(f"echo x > {made[1]}")]
+    shown = "".join(stage.play(script, cwd))
+    # Told in the project, and there.
+    told = [
+        {
+            file["path"].rpartition("/")[2]
+            for one in log
+            if one["actor"]["kind"] == "agent"
+            for file in one["files"]
+        }
+        for log in (stage.log(), stage.log(cwd))
+    ]
+    both = _SECRET not in shown, all(file.name in names for file in made for names in told)
+    for file in made:
+        file.unlink(missing_ok=True)
     return "guarded" if all(both) else "partly guarded" if any(both) else "not guarded"
 
 

@@ -34,6 +34,7 @@ LINES = ["one", "two", "three", "four", "five", "six", "seven"]
 @pytest.fixture(params=HOOKED, ids=[one.name for one in HOOKED])
 def agent(request: pytest.FixtureRequest) -> Hooked:
     chosen: Hooked = request.param
+    skip_slow_starter(chosen.name)
     try:
         chosen.command()
     except MissingError as error:
@@ -98,7 +99,6 @@ def test_what_an_agent_does_with_its_own_tools_is_judged_recorded_and_undone(
 def test_what_a_real_agent_starts_decides_nothing_with_and_without_its_variables(
     agent: Hooked, tmp_path: Path, home: Path
 ) -> None:
-    skip_slow_starter(agent.name)
     root = tmp_path / "root"
     root.mkdir()
     paths = os.pathsep.join(filter(None, sys.path))

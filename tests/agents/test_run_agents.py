@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.agents.hooked import HOOKED, Hooked, drive
-from tests.agents.installed import MissingError
+from tests.agents.installed import MissingError, skip_slow_starter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +33,7 @@ AGENTS = [one for one in HOOKED if one.name != "copilot"]
 @pytest.fixture(params=AGENTS, ids=[one.name for one in AGENTS])
 def agent(request: pytest.FixtureRequest) -> Hooked:
     chosen: Hooked = request.param
+    skip_slow_starter(chosen.name)
     try:
         chosen.command()
     except MissingError as error:

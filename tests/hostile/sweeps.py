@@ -14,6 +14,8 @@ _TESTS = (
     "packages/filepact-csharp/tests/test_csharp_against_builds.py",
     "tests/agents/test_hooked_agents.py",
     "tests/agents/test_plugins.py",
+    "tests/agents/test_real_agents.py",
+    "tests/agents/test_run_agents.py",
     "tests/agents/test_setup_hosts.py",
     "tests/agents/test_what_is_guarded.py",
     "tests/domain/test_names.py",
