@@ -309,7 +309,6 @@ def test_a_save_that_is_seen_only_when_the_names_are_exchanged_stays_in_place(
     assert TEMP not in names(grounds)
 
 
-@pytest.mark.timeout(10)
 def test_a_file_of_any_size_in_its_place_is_told_at_once(grounds: Grounds, root: Root) -> None:
     os.truncate(grounds.root / "README.md", 1 << 40)
     with pytest.raises(StaleFileError):

@@ -195,7 +195,6 @@ def test_nobody_waits_for_another_key(tmp_path: Path) -> None:
     assert (tmp_path / "locks").stat().st_size < 10_000
 
 
-@pytest.mark.timeout(20)
 def test_who_needs_no_lock_has_it_at_once_and_makes_no_file(tmp_path: Path) -> None:
     locks = FileLocks(str(tmp_path / "locks"))
     with locks.hold([]):

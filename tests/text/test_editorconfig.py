@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,7 +98,8 @@ def test_any_pattern_is_read_and_asked_in_little_time(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("piece", ["{", "{a,", "**a", "{1..9}", "[", "*a", "{a,b}", "{{{"])
-@pytest.mark.timeout(10)
 def test_a_hostile_pattern_costs_little(piece: str) -> None:
+    start = time.process_time()  # and not what a busy machine adds
     config = parse_editorconfig(f"[{piece * 400}]\ncharset = latin1\n" * 20)
     config.said("charset", "a/" * 100 + "a" * 100)
+    assert time.process_time() - start < 10

@@ -230,7 +230,6 @@ def test_what_cannot_be_understood_is_refused_with_its_line(
     assert caught.value.hint
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize(
     "text",
     [

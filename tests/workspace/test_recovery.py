@@ -506,7 +506,6 @@ def test_foreign_text_under_a_temporary_name_is_kept_and_told(
     assert rescued(tmp_path) == [b"somebody's text\n"]
 
 
-@pytest.mark.timeout(10)
 def test_a_file_of_any_size_does_not_hold_up_the_next_start(
     crash: Crash, open_here: Callable[..., Workspace], root: Path
 ) -> None:
