@@ -152,7 +152,6 @@ class Player:
                     return
                 self.moves(moves, turn, agent, "between calls")
                 self.tell("Stop", turn)
-                self.stopped()
 
     def moves(
         self,
@@ -221,9 +220,6 @@ class Player:
 
     def late(self) -> None:
         """Have something in the background go on."""
-
-    def stopped(self) -> None:
-        """The turn has ended."""
 
     def die(self) -> None:
         """The agent's program is killed."""
@@ -320,9 +316,8 @@ class DaemonPlayer(Player):
         for one in self._behind[:1]:
             line = one.lines.pop(0)
             name = line.rpartition(">> ")[2]
-            first = name in one.names and not one.has_changed(name, self.truth)
             one.shell.run(line)
-            who = one.agent if first else "either"
+            who = one.agent if name in one.names else "either"
             self.truth.look(self.place.root, who, "in the background")
             if not one.lines:
                 self._end(self._behind.pop(0))
@@ -332,11 +327,6 @@ class DaemonPlayer(Player):
         one.shell.close()
         self.daemon.ended(one.process)
         one.blend(self.truth)
-
-    def stopped(self) -> None:
-        for one in self._behind:
-            one.blend(self.truth)
-            one.names = {name for name in one.names if not one.has_changed(name, self.truth)}
 
     def die(self) -> None:
         for one in self._behind:

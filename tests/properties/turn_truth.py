@@ -163,7 +163,7 @@ class Truth:
             return True
         if name in self.linked and (entry is None or entry in {s for c in changes for s in c[1:3]}):
             return True  # What a call did to a file by another name is nobody's.
-        if not both or not entry or entry[0] != "file":
+        if not entry or entry[0] != "file":
             return False
         if "either" in {one[0] for one in changes}:
             # Of what went in between nobody knows whose it was; what was surely the person's stays.
@@ -176,7 +176,7 @@ class Truth:
             return (own and found <= before | others) or (
                 self._added(name) <= found and entry in wanted
             )
-        return self._is_merged(name, entry)
+        return both and self._is_merged(name, entry)
 
     def _added(self, name: str) -> set[bytes]:
         """The lines of a file that are surely the person's, and still there."""

@@ -128,7 +128,7 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
             truth.look(seen, who, "while it ran")
         said = process.communicate(b"\n")[0].decode(errors="replace")
     if layers and (found := tree(place.root)) != truth.now:
-        waits = "waits for you" in said
+        waits = re.search("waits? for you", said) is not None
 
         def is_committed(name: str) -> bool:
             states = [truth.now.get(name)]

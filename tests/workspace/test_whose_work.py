@@ -365,3 +365,16 @@ def test_a_protection_that_came_with_a_turn_goes_back_with_it_and_no_other(
     assert refused(lambda: workspace.undo_selected(ADA, Selection(turn=NEWEST))).code == (
         "WRITE_ERROR"
     )
+
+
+def test_the_newest_turn_is_the_one_that_began_last_though_an_earlier_one_goes_on(
+    workspace: Workspace,
+) -> None:
+    write(workspace, ROBOT, "a", "1\n")
+    write(workspace, OTHER, "b", "2\n")
+    write(workspace, ROBOT, "in the background", "3\n")
+    assert [number for number, _ in workspace.turns()] == [1, 2]
+    workspace.undo_selected(ADA, Selection(turn=NEWEST))
+    assert [workspace.operation(one.id).undone_by is None for one in workspace.log()[1:]] == [
+        *(True, False, True)
+    ]

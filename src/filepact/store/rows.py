@@ -516,7 +516,7 @@ def turns(tx: Transaction, roots: Sequence[RootId], begins: str, limit: int) -> 
         "SELECT o.turn FROM operation o WHERE o.turn <> '' AND o.turn >= ?2"
         " AND o.turn < ?2 || char(1114111) AND o.state <> 'intended' AND EXISTS (SELECT 1"
         " FROM operation_change c WHERE c.owner = o.seq AND c.root IN {wanted})"
-        " GROUP BY o.turn ORDER BY max(o.seq) DESC LIMIT ?3",
+        " GROUP BY o.turn ORDER BY min(o.seq) DESC LIMIT ?3",
         [row[0] for row in known if row is not None],
         *(to_text(begins), limit),
     )

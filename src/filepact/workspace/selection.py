@@ -183,7 +183,9 @@ def turns_on(
             for one in reversed(of)
             if one.was_done and any(path.root in inside for path in one.changes.paths)
         ]
-    return [(numbers.get(turn), operations) for (turn, _), operations in groups.items()]
+    # What goes on in the background may change something after a later turn has begun.
+    began = sorted(groups.items(), key=lambda one: -one[1][0].seq)
+    return [(numbers.get(turn), operations) for (turn, _), operations in began]
 
 
 def whose(operation: Operation) -> Whose:

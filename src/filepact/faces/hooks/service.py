@@ -424,6 +424,9 @@ class HookDaemon:
     def _look(self, desk: _Desk, beside: Session | None = None) -> None:
         """Write down what has changed that no call names, while a session was at work, if one was."""
         self._forget_old()
+        # What goes on in the background has what it names, before others write over it and its turn goes back.
+        for call in [one for one in self._calls.values() if one.late]:
+            self._settle(desk, call)
         running = next((one for one in self._calls.values() if one.runs), None)
         if running is not None:
             self._settle(desk, running)
@@ -434,11 +437,8 @@ class HookDaemon:
 
     def _finish(self, desk: _Desk, session: Session, moment: Moment) -> None:
         """End the calls of a session of which nothing more was heard."""
-        for key in [key for key in self._calls if key[0] == session.id]:
-            call = self._calls[key]
-            if call.late and moment != "end":
-                # What it names and has changed by now goes back with its turn already.
-                self._calls[key] = replace(call, done=call.done | self._settle(desk, call))
+        for key, call in [*self._calls.items()]:
+            if key[0] != session.id or (call.late and moment != "end"):
                 continue
             # What a person was asked about and never ran has changed nothing.
             if not call.asked or (call.command and (call.seen or not call.since)):
