@@ -325,6 +325,28 @@ def test_what_a_background_command_has_written_when_the_turn_ends_goes_back_with
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@pytest.mark.parametrize("ends", ["PostToolUse", "killed"])
+def test_what_two_calls_name_is_not_that_ones_which_only_goes_on_in_the_background(agents, ends):
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
+        above = chain(hook.pid, os.getpid())
+        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
+        given = {"command": "(sleep 2; echo x > a.txt; npm run dev) &"}
+        agents.tell("PreToolUse", "Bash", above=above, **given)
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
+            agents.tell("PostToolUse", "Bash", above=above, **given)
+            then = {"call": "t2", "above": above, "more": {"prompt_id": "the next"}}
+            agents.tell("UserPromptSubmit", **{**then, "above": chain(os.getppid(), os.getpid())})
+            agents.tell("PreToolUse", "Bash", command="sed -i s/1/2/ a.txt", **then)
+            agents.write("a.txt", "y\n")
+            if ends == "killed":
+                agents.daemon.ended(above[1])
+            else:
+                agents.tell(ends, "Bash", command="sed -i s/1/2/ a.txt", **then)
+            with agents.workspace() as workspace:
+                assert [one.session.turn for one in workspace.log()] == ["the next"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 def test_a_file_that_a_background_command_has_written_once_may_be_a_persons_again(agents):
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
         above = chain(hook.pid, os.getpid())

@@ -79,9 +79,11 @@ class _Killed(Player):
                 self.moments.append(str(facts[0]))
                 if self.victim == "client":
                     process.kill()
+                    self.unheard |= facts[0] == "PostToolUse"
                 else:
                     self.kill_daemon()
             out, _ = process.communicate()
+        self.unheard = self.unheard and (strikes or facts[0] != "Stop")
         if self.victim == "daemon" and self.chance.random() < 0.1:
             self.moments.append(f"after {facts[0]}")
             self.kill_daemon()

@@ -122,6 +122,7 @@ class Player:
     Attributes:
         asks: Whether a person is asked about each call, and its end says how long it has run.
         ran: When the command that is under way began; 0 while none runs.
+        unheard: Whether nobody has heard that a command is over, which is documented as not covered.
     """
 
     asks = True
@@ -129,6 +130,7 @@ class Player:
     def __init__(self, place: Place, truth: Truth, one: History) -> None:
         self.place, self.truth, self.one = place, truth, one
         self.ran = 0
+        self.unheard = False
         self._number = 0
 
     def tell(self, *facts: Any, took: bool = False, inner: bool = False) -> str:
@@ -181,7 +183,7 @@ class Player:
                 begun = begun or bool(self.ran)
                 self.place.shell(move.line)
                 # What a person saves while a command runs is put down to the command.
-                during = runs and begun
+                during = (runs and begun) or self.unheard
                 who = agent if move.who == "agent" else "either" if during else "person"
                 asked = when if during or not runs else f"asked about {when}"
                 self.truth.look(self.place.root, who, asked)

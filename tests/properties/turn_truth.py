@@ -133,8 +133,8 @@ class Truth:
         now = self.now.get(name)
         if "either" in who:
             # Nobody can tell which of them the agent's were.
-            after = set(who[who.index("either") :]) != {"either"}
-            return [now, *(state for one in changes for state in one[1:3])], after
+            both = "agent" in who or set(who[who.index("either") :]) != {"either"}
+            return [now, *(state for one in changes for state in one[1:3])], both
         if "agent" not in who:
             return [now], False
         first = who.index("agent")

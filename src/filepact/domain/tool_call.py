@@ -554,6 +554,8 @@ def shares(
 
     def own(path: WorkspacePath) -> bool:
         # In doubt a change is the person's: a call that says what it changes has that alone.
+        if call.late and any(one.named(path) for one in others if not one.late):
+            return False  # It runs, and what is in the background may.
         return call.named(path) or (call.runs and not rivals and unnamed(path))
 
     yield call.session, call.tool, own

@@ -139,7 +139,7 @@ class HookDaemon:
     def ended(self, process: HostProcess) -> None:
         """Settle the calls that are over with a process: what is changed from now on is not their own."""
         with self._lock:
-            for key, call in [*self._calls.items()]:
+            for key, call in sorted(self._calls.items(), key=lambda one: bool(one[1].late)):
                 left = call.late - {process}
                 if call.host != process and (left or not call.late):
                     self._calls[key] = replace(call, late=left)
