@@ -12,7 +12,7 @@ import pytest
 
 from filepact.app import open_workspace
 from filepact.config.settings import Settings
-from filepact.domain.operation import Actor, Session
+from filepact.domain.operation import BY_NOBODY, Actor, Session
 from filepact.faces.hooks.service import HookDaemon
 from filepact.workspace import external
 from filepact.workspace.external import KnownFileLimits
@@ -96,6 +96,47 @@ def agent(root: Path, tmp_path: Path) -> Iterator[Agent]:
     with closing(made.daemon):
         made.bash("true")
         yield made
+
+
+def folders(root: Path) -> set[tuple[str, int]]:
+    found = [one for one in root.rglob("*") if one.is_dir()]
+    return {(str(one.relative_to(root)), one.stat().st_mode) for one in found}
+
+
+@pytest.mark.parametrize("scanned", [False, True], ids=["watched", "scanned"])
+def test_folders_without_files_come_back_and_go_again(root, agent, scanned):
+    (root / "void/in").mkdir(parents=True)
+    (root / "full").mkdir()
+    (root / "full/x").write_text("x\n")
+    agent.bash("true")
+    if scanned:
+        for snapshot in agent.daemon._desk.workspace.external._files._snapshots.values():
+            snapshot.watcher.distrust()
+    before, files = folders(root), tree(root)
+    with open_workspace(str(root), state_dir=agent.state, settings=Settings()) as workspace:
+        for command in (
+            "mkdir -p new/er",
+            "rmdir void/in",
+            "rm -r void",
+            "mv void elsewhere",
+            "rm -r void; echo x > a.txt",
+            "mkdir -p new/er; echo x > new/file",
+            "rm -r full; mkdir full",
+            "rm a.txt; mkdir -p a.txt/in",
+        ):
+            agent.bash(command)
+            after = folders(root), tree(root)
+            assert after != (before, files), command
+            assert workspace.log(limit=1)[0].tool == "Bash", command
+            workspace.undo(PERSON)
+            assert (folders(root), tree(root)) == (before, files), command
+            workspace.redo(PERSON)
+            assert (folders(root), tree(root)) == after, command
+            workspace.undo(PERSON)
+        agent.bash("true")
+        # What a person and this program itself do to folders is put down to nobody else.
+        tools = [one.tool for one in workspace.log(limit=100)]
+        assert (tools.count("Bash"), tools.count(BY_NOBODY)) == (8, 1)
 
 
 def tree(root: Path) -> dict[str, bytes]:

@@ -330,7 +330,7 @@ def test_a_snapshot_knows_the_folders_that_came(tree: Path) -> None:
         found = snapshot.compare(snapshot.check(lambda: False), racy=False)
         snapshot.watcher.close()
     assert set(found.stamps) == {"new/x.txt"}
-    assert "new" in snapshot.folders
+    assert "new" in snapshot.there
 
 
 @pytest.mark.parametrize("few", [0, 5])

@@ -27,6 +27,7 @@ __all__ = [
     "BUILT_IN_RULES",
     "NAMES",
     "SIGN_RULES",
+    "has_agent_logs",
     "is_agent_log",
     "is_bookkeeping",
     "is_in_git",
@@ -420,3 +421,10 @@ _KEPT: Final = late_regex("|".join(_pattern(path) for kept in AGENT_LOGS.values(
 def is_agent_log(path: str) -> bool:
     """Whether a path beneath a root is one of these."""
     return _KEPT.match(path) is not None
+
+
+def has_agent_logs(folder: str) -> bool:
+    """Whether a folder beneath a root is where agents put them."""
+    below = f"{folder}/"
+    names = (path for kept in AGENT_LOGS.values() for path in kept)
+    return is_agent_log(below) or any(path.startswith(below) for path in names)

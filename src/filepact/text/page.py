@@ -145,6 +145,7 @@ class LineWriter:
             How many.
         """
         each = 1 + (size_of(numbered(first, width)) if width else 0)
+        measure: Callable[[str], int]
         if "\0" in "".join(lines):
             measure = size_of
         else:

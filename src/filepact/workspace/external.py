@@ -24,7 +24,7 @@ from filepact.text.secrets import holds_private_key
 from filepact.values import dataclass, field, replace
 from filepact.workspace.file_snapshot import some_names, unwatched_said
 from filepact.workspace.file_states import FileState, KnownContents, unread
-from filepact.workspace.folder_steps import made_folders, with_folders, with_rights
+from filepact.workspace.folder_steps import folders_alone, made_folders, with_folders
 from filepact.workspace.journal import new_operation
 from filepact.workspace.kept_files import KnownFileLimits, KnownFiles, SnapshotStatus
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from filepact.workspace.file_snapshot import CallFiles
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
-    from filepact.workspace.kept_files import SnapshotStore
+    from filepact.workspace.kept_files import FolderChange, SnapshotStore
 
 __all__ = ["ChangeList", "ExternalChanges", "KnownFileLimits"]
 
@@ -86,6 +86,7 @@ class _Seen:
     contents: KnownContents = field(default_factory=KnownContents)
     was_free: Callable[[WorkspacePath], bool] = lambda _path: True
     folders: Mapping[RootId, Mapping[str, Revision]] = field(default_factory=dict)
+    alone: list[FolderChange] = field(default_factory=list)
     by_stamp: dict[tuple[int, ...], Revision] = field(default_factory=dict)
     judged: bool = False
     unasked: dict[WorkspacePath, Rule] = field(default_factory=dict)
@@ -333,7 +334,11 @@ class ExternalChanges:
             if not self._files.started:
                 return ChangeList()
             differing = (one for one in self._files.differences(since) if wanted(one[0]))
-            found = self._find(session, tool, differing, wanted, approved=approved)
+
+            def folders() -> list[FolderChange]:
+                return [one for one in self._files.folder_differences(since) if wanted(one.path)]
+
+            found = self._find(session, tool, differing, folders, approved=approved)
             self._unread += self._files.newly
             self._files.save(self._seq)
             return found
@@ -362,14 +367,13 @@ class ExternalChanges:
         session: Session,
         tool: str,
         differing: Iterable[tuple[WorkspacePath, Stamp | None]],
-        wanted: Callable[[WorkspacePath], bool] = lambda _path: True,
+        folders: Callable[[], list[FolderChange]] = list,
         *,
         approved: bool = False,
     ) -> ChangeList:
-        """Put differences of some files into the journal, and into the snapshot."""
+        """Put differences of some files and folders into the journal, and into the snapshot."""
         anybodys = session.actor.kind != "agent" and tool != PAST_THE_DOORS
-        before = self._files.folders, self._files.was_free
-        seen = _Seen(folders=before[0], was_free=before[1], judged=not approved and not anybodys)
+        seen = _Seen(was_free=self._files.was_free, judged=not approved and not anybodys)
         for path, stamp in differing:
             state = None
             if stamp is not None:
@@ -385,16 +389,13 @@ class ExternalChanges:
         # The journal is asked after the files were read, and the files' stamps after that:
         # so whatever comes through a door in between is known for what it is.
         busy = self._catch_up()
+        seen.folders, seen.alone = self._files.folders, folders()
         for path, state in list(seen.states.items()):
             stamp = None if state is None else state.stamp
             if path in busy or self._files.present(path) != stamp:
                 del seen.states[path]
             else:
                 self._compare(path, state, seen, session.agent)
-        turned = with_rights(seen.folders, self._files.folders)
-        seen.changes += [one for one in turned if wanted(one.path) and one.path not in busy]
-        # Others are left to be found by a later look.
-        self._files.note_folders([one.inverse() for one in turned if one not in seen.changes])
         missed = self._adopt_missed(session, tool)
         looked = replace(self._adopt(session, tool, seen), missed=missed)
         for path, state in seen.states.items():
@@ -548,26 +549,27 @@ class ExternalChanges:
     def _adopt(self, session: Session, tool: str, seen: _Seen) -> ChangeList:
         """Put changes into the journal that are on the disk already."""
         lost = operation = None
-        if seen.changes:
+        if seen.changes or seen.alone:
             seen.changes = with_folders(*(self._guard, seen.changes, seen.folders, seen.was_free))
-            self._files.note_folders(seen.changes)
+            back, kept = folders_alone(self._guard, seen.changes, seen.alone)
+            seen.changes += back
+            seen.lost += kept
+            self._files.note_folders([*seen.changes, *kept])
             seen.contents.add(FOLDER.content, compress(b"", 1))
         names = tuple(self._guard.show(one.path.root, one.path.path) for one in seen.lost)
         sized = some_names([self._files.shown(one.path) for one in seen.lost])
         asked = [self._guard.show(path.root, path.path) for path in seen.unasked]
-        lead = [f"{UNASKED} {some_names(asked)}"] if asked else []
+        lead = f"{UNASKED} {some_names(asked)}; " if asked else ""
         if self._files.unwatched:
-            lead.append(unwatched_said(self._files.unwatched))
+            lead += f"{unwatched_said(self._files.unwatched)}; "
         if seen.lost:
-            note = f"what it held was not kept, so it cannot be taken back: {sized}"
-            note = "; ".join((*lead, note))
+            note = f"{lead}what it held was not kept, so it cannot be taken back: {sized}"
             lost = self._store.adopt(self._operation(session, tool, seen.lost, note, seen), {})
             self._applied[lost.id] = lost.seq
         if seen.changes:
-            note = "seen on the disk; what came before the last state is not known"
+            note = f"{lead}seen on the disk; what came before the last state is not known"
             if names:
                 note += f"; changed as well, and not kept: {sized}"
-            note = "; ".join((*lead, note))
             operation = self._store.adopt(
                 self._operation(session, tool, seen.changes, note, seen), seen.contents
             )
@@ -577,14 +579,12 @@ class ExternalChanges:
     def _operation(
         self, session: Session, tool: str, changes: list[FileChange], note: str, seen: _Seen
     ) -> Operation:
-        count = sum(one.of_file is not None for one in changes)
-        files = f"{count:,} {'file' if count == 1 else 'files'}"
-        if not count:
-            files = "1 folder" if len(changes) == 1 else f"{len(changes):,} folders"
+        files = sum(one.of_file is not None for one in changes)
+        count, what = files or len(changes), "file" if files else "folder"
         operation = new_operation(
             session,
             tool,
-            f"{files} changed {_WAYS.get(tool) or f'by {tool}'}",
+            f"{count:,} {what}{'' if count == 1 else 's'} changed {_WAYS.get(tool) or f'by {tool}'}",
             ChangeSet(tuple(sorted(changes, key=lambda change: change.path))),
         )
         return replace(

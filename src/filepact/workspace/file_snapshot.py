@@ -115,7 +115,8 @@ class FileSnapshot:
 
     Attributes:
         stamps: By path beneath the root.
-        folders: The folders that were there at the last scan, as of `RootStamps`.
+        folders: The folders that are known, as of `RootStamps`.
+        there: Those that were there at the last look; what is different has still to be told.
         hidden: The files and folders that were there, and were not looked at or into.
         end: The last path that was looked at where there are too many files; else None.
     """
@@ -142,6 +143,7 @@ class FileSnapshot:
         self._watcher: RootWatcher | None = None
         self.stamps: dict[str, Stamp] = {}
         self.folders: Mapping[str, Revision] = {}
+        self.there: Mapping[str, Revision] = {}
         self.hidden: frozenset[str] = frozenset()
         self.end: str | None = None
 
@@ -257,8 +259,7 @@ class FileSnapshot:
             suspects = self._doubtful | self._racy if racy else self._doubtful
             stamps = self._rechecked(suspects | self._expected())
             newly = self._newly_seen(stamps)
-            if seen.folders or seen.turned:
-                self.folders = {**self.folders, **self._turned(seen.turned), **seen.folders}
+            self._follow(seen)
             self.hidden |= seen.hidden
             return RacyFiles(stamps, newly)
         stamps = {
@@ -276,13 +277,22 @@ class FileSnapshot:
         if hidden and any(name.endswith(IGNORE_FILES) for name in stamps):
             stamps |= self._made_and_hidden(seen.scan)
         self._doubtful |= stamps.keys()
+        found = seen.scan.folders
+        # What is only seen now may have been there before.
+        new = found.keys() - self.there.keys() - self.folders.keys()
+        if strange := {one: found[one] for one in new if not self.was_free(one)}:
+            self.folders = {**self.folders, **strange}
         self._note(seen.scan)
         return RacyFiles(stamps, newly, frozenset(stamps.keys() - seen.names - before))
 
-    def _turned(self, touched: frozenset[str]) -> dict[str, Revision]:
-        """The states of known folders that were touched themselves."""
-        found = {name: self._root.folder_state(name) for name in touched & self.folders.keys()}
-        return {name: state for name, state in found.items() if state is not None}
+    def _follow(self, seen: RootEvents) -> None:
+        """Take in what became of folders, where not all were looked at."""
+        touched = {one: self._root.folder_state(one) for one in self.there.keys() & seen.turned}
+        gone = {one for one, state in touched.items() if state is None}
+        if touched or seen.folders:
+            left = {one: state for one, state in self.there.items() if not _is_below(one, gone)}
+            found = {one: state for one, state in touched.items() if state is not None}
+            self.there = {**left, **found, **seen.folders}
 
     @property
     def was_free(self) -> Callable[[str], bool]:
@@ -352,7 +362,7 @@ class FileSnapshot:
 
     def _note(self, found: RootStamps) -> None:
         self._listed = found.stamps.keys()
-        self.folders = found.folders
+        self.there = found.folders
         self.hidden = found.hidden
         self.end = found.end
 
@@ -396,6 +406,13 @@ def files_behind(root: Root, skip: Collection[str], *, after: str = "", most: in
             if found >= MOST_COUNTED:
                 break
     return min(max(found, 0), MOST_COUNTED)
+
+
+def _is_below(path: str, tops: Collection[str]) -> bool:
+    """Whether a path is one of some folders, or lies in one."""
+    while path and path not in tops:
+        path = dirname(path)
+    return bool(path)
 
 
 def files_below(root: Root, path: str, most: int) -> tuple[dict[str, Stamp], bool]:

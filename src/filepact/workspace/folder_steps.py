@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.change import FileChange
 from filepact.domain.document import FOLDER, Revision, WorkspacePath
 from filepact.errors import FilepactError, NotFoundError, StaleFileError, WriteFailedError
+from filepact.fs.watch import is_gone
 from filepact.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from filepact.domain.change import ChangeSet
     from filepact.domain.document import RootId
@@ -27,18 +28,21 @@ if TYPE_CHECKING:
     from filepact.fs.root import Root
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
+    from filepact.workspace.kept_files import FolderChange
 
     KnownFolders = Mapping[RootId, Mapping[str, Revision]]
 
 __all__ = [
     "FolderSteps",
+    "folder_at",
+    "folders_alone",
     "made_folders",
     "missing_folders",
     "remove_emptied",
     "remove_folders",
+    "same_rights",
     "turning_above",
     "with_folders",
-    "with_rights",
 ]
 
 _OPEN: Final = 0o300
@@ -340,7 +344,7 @@ def with_folders(
         if above in known.get(folder.root, {}) and is_gone(WorkspacePath(folder.root, above)):
             tops.add(folder)
         if folder not in tops and folder not in still:
-            (tops if _folder_at(guard, folder) is None else still).add(folder)
+            (tops if folder_at(guard, folder) is None else still).add(folder)
         return folder in tops
 
     for change in changes:
@@ -351,11 +355,11 @@ def with_folders(
         elif after is None:
             above = dirname(path)
             if above not in there or not is_gone(WorkspacePath(root, above)):
-                after = _folder_at(guard, change.path)
+                after = folder_at(guard, change.path)
         found[change.path] = FileChange(change.path, before, after)
     for root, path in made_folders(found.values(), known, was_free):
         where = WorkspacePath(root, path)
-        state = _folder_at(guard, where)
+        state = folder_at(guard, where)
         if state and not guard.root_of(root).makes(path, state):
             found.setdefault(where, FileChange(where, None, state))
     found |= {
@@ -367,26 +371,61 @@ def with_folders(
     return [*found.values()]
 
 
-def with_rights(before: KnownFolders, now: KnownFolders) -> list[FileChange]:
-    """Changes of folders that stay, and have got other rights."""
-    return [
-        FileChange(WorkspacePath(root, name), was, state)
-        for root, there in now.items()
-        if (known := before.get(root)) is not None and known is not there
-        for name, state in there.items()
-        if (was := known.get(name)) is not None
-        and was is not state
-        and (was != state if was.attributes else (was.mode ^ state.mode) & 0o777)
-        and None not in (_bits(was), _bits(state))
-    ]
+def same_rights(was: Revision, now: Revision) -> bool:
+    """Whether a folder that stays has the same rights, as far as they are known."""
+    if None in (_bits(was), _bits(now)):
+        return True
+    return was == now if was.attributes else (was.mode ^ now.mode) & 0o777 == 0
 
 
-def _folder_at(guard: Guard, path: WorkspacePath) -> Revision | None:
+def folder_at(guard: Guard, path: WorkspacePath) -> Revision | None:
     """The state of a folder; None where none is."""
     try:
         return guard.root_of(path.root).folder_state(path.path)
     except FilepactError:
         return None
+
+
+def folders_alone(
+    guard: Guard, changes: Iterable[FileChange], differing: Iterable[FolderChange]
+) -> tuple[list[FileChange], list[FileChange]]:
+    """Folders that came or went without any file, or have other permissions.
+
+    Args:
+        guard: The roots.
+        changes: What has become of files, with the folders that went along.
+        differing: The folders that are different.
+
+    Returns:
+        What can go back; and what is only told.
+    """
+    told = {one.path for one in changes}
+    around = {
+        WorkspacePath(path.root, above)
+        for path, before in ((one.path, one.before) for one in changes)
+        for above in _folders_above(path.path)
+        if before is None
+    }
+    back: list[FileChange] = []
+    lost: list[FileChange] = []
+    for path, was, now in differing:
+        if path in told or (was is None and path in around):
+            continue
+        state = folder_at(guard, path)
+        if (state is None) != (now is None):
+            continue  # It is another one by now: a later look tells of it.
+        if state is None and not is_gone(guard.root_of(path.root), path.path):
+            continue
+        change = FileChange(path, was, now)
+        with suppress(FilepactError):
+            guard.permit(path, "write" if now is None else "delete", back=True)
+            back.append(change)
+    return back, lost
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    while path := dirname(path):
+        yield path
 
 
 def made_folders(

@@ -19,7 +19,7 @@ from filepact.domain.document import (
     WorkspacePath,
     content_id,
 )
-from filepact.domain.protected import is_agent_log
+from filepact.domain.protected import has_agent_logs, is_agent_log, is_in_git
 from filepact.fs.watch import Stamp, moment, stamp_at
 from filepact.workspace.file_snapshot import (
     FileSnapshot,
@@ -29,6 +29,7 @@ from filepact.workspace.file_snapshot import (
     nested_roots,
 )
 from filepact.workspace.file_states import FileState, read_state
+from filepact.workspace.folder_steps import folder_at, same_rights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from filepact.workspace.observe import RootEvents
 
 __all__ = [
+    "FolderChange",
     "KnownFileLimits",
     "KnownFiles",
     "SnapshotStatus",
@@ -90,6 +92,14 @@ class SnapshotStatus(NamedTuple):
     bytes_held: int
     unwatched: int
     complete: bool
+
+
+class FolderChange(NamedTuple):
+    """A folder that came or went, or has other rights: its states before and now; None for no folder."""
+
+    path: WorkspacePath
+    before: Revision | None
+    after: Revision | None
 
 
 class SnapshotStore(Protocol):
@@ -190,17 +200,43 @@ class KnownFiles:
         return lambda path: free[path.root](path.path)
 
     def note_folders(self, changes: Iterable[FileChange]) -> None:
-        """Know of the folders that have come, and of those no more that have gone."""
+        """Know of the folders that have come, and of those no more that have gone, with those around files."""
         folders: dict[RootId, dict[str, Revision]] = {}
+        asked: set[tuple[RootId, str]] = set()
         for change in changes:
             (root, path), after = change.path, change.after
+            known = folders.setdefault(root, dict(self._snapshots[root].folders))
             if change.of_file is not change:
-                known = folders.setdefault(root, dict(self._snapshots[root].folders))
                 known.pop(path, None)
                 if after is not None and after.is_folder:
                     known[path] = after
+            above = dirname(path) if change.before is None or after is None else ""
+            while above and (root, above) not in asked:
+                asked.add((root, above))
+                place = folder_at(self._guard, WorkspacePath(root, above))
+                if (place is None) == (above in known):
+                    known.pop(above, None)
+                    known |= {} if place is None else {above: place}
+                above = dirname(above)
         for root, known in folders.items():
             self._snapshots[root].folders = known
+
+    def folder_differences(self, since: int = 0) -> Iterator[FolderChange]:
+        """Folders that have come or gone, or have other permissions, and nobody has told of; arguments as of `differences`."""
+        for root, snapshot in self._snapshots.items():
+            known, there = snapshot.folders, snapshot.there
+            if known is there:
+                continue
+            for name in sorted(known.keys() | there.keys()):
+                was, now = known.get(name), there.get(name)
+                if is_in_git(name) or has_agent_logs(name):
+                    continue
+                if was and now and (name in snapshot.hidden or same_rights(was, now)):
+                    continue  # In the first case another file system is mounted there.
+                path = WorkspacePath(root, name)
+                held = self._guard.root_of(root).glance(name) if now is not None else ()
+                if not since or (held[3] > since if held else self._is_later(path, None, since)):
+                    yield FolderChange(path, was, now)
 
     @property
     def is_marked(self) -> bool:
@@ -262,7 +298,7 @@ class KnownFiles:
             if stamp is not None and file.revision is None:
                 unread.append((path, stamp))
         for root, snapshot in self._snapshots.items():
-            snapshot.folders = dict(found.folders.get(root, {}))
+            snapshot.folders = snapshot.there = dict(found.folders.get(root, {}))
             snapshot.hidden = frozenset(found.hidden.get(root, ()))
             snapshot.watcher.expected = snapshot.folders
             snapshot.end = found.ends.get(root)
@@ -366,6 +402,15 @@ class KnownFiles:
                 else:
                     self.put(path, FileState(stamp))
                     unread.append((path, stamp))
+        late = self._since if self.started else None
+        differs = [] if late is None else [*self.folder_differences(late)]
+        for name, snapshot in self._snapshots.items():
+            folders = dict(snapshot.there)
+            for (of, folder), was, _ in differs:
+                if of == name:
+                    folders.pop(folder, None)
+                    folders |= {} if was is None else {folder: was}
+            snapshot.folders = folders
         self._count_unwatched()
         self.started = True
         unread.reverse()  # They are taken from the end.
