@@ -245,7 +245,7 @@ def open_observed(
     Only one process at a time may do so with the same folders; a guard has a snapshot of its own.
     """
     from filepact.store.snapshots import SqliteSnapshots  # noqa: PLC0415 - servers have none
-    from filepact.workspace.kept_files import KnownFileLimits  # noqa: PLC0415 - the same
+    from filepact.workspace.file_states import KnownFileLimits  # noqa: PLC0415 - the same
 
     workspace = open_workspace(roots, state_dir=state_dir, settings=settings)
     state = open_state(state_dir)

@@ -278,8 +278,42 @@ def test_what_cannot_be_kept_is_said_before_with_its_size(root, agent):
     assert (root / "data/base.db").read_text() == "data/base.db of the person\n"
 
 
-def test_folders_that_programs_fill_are_not_kept(root, agent):
-    agent.bash("rm -rf node_modules data/node_modules")
+def left_by_undo(root, agent) -> dict[str, int | None]:
+    """What a bare undo could not bring back, with sizes; the exit code tells the same."""
+    where = ("--root", str(root), "--state", agent.state, "--unattended", "--json")
+    done = command_line.command("undo", *where)
+    left = {one["path"]: one["bytes"] for one in json.loads(done.out)["left"]}
+    assert done.code == bool(left)
+    return left
+
+
+@pytest.mark.parametrize(
+    ("command", "left"),
+    [
+        ("rm -rf node_modules data/node_modules", {"node_modules": None}),
+        (
+            'python3 -c \'import shutil; shutil.rmtree("node_mod" + "ules")\'',
+            {"node_modules": None},
+        ),
+        ('python3 -c \'import os; os.remove("c.lo" + "cal")\'', {"c.local": 22}),
+        ('python3 -c \'open("data/base" + ".db", "a").write("x")\'', {"data/base.db": 27}),
+        ('python3 -c \'open("run.lo" + "g", "a").write("x")\'', {}),
+        ('python3 -c \'open("new.lo" + "cal", "w").write("x")\'', {}),
+    ],
+)
+def test_what_a_program_does_to_what_is_ignored_is_named(root, agent, command, left):
+    (root / "run.log").write_text("of a server\n")
+    agent.bash("true")
+    agent.bash(f"{command}; echo new > a.txt")
+    assert left_by_undo(root, agent) == left
+    assert (root / "a.txt").read_text() == "a.txt of the person\n"
+
+
+def test_what_is_ignored_and_changes_between_calls_is_told_to_nobody(root, agent):
+    agent.bash("true")
+    (root / "c.local").write_text("by a person\n")
+    (root / "data/base.db").unlink()
+    agent.bash("true")
     assert agent.log() == []
 
 

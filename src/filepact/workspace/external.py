@@ -23,10 +23,16 @@ from filepact.fs.watch import wait_for
 from filepact.text.secrets import holds_private_key
 from filepact.values import dataclass, field, replace
 from filepact.workspace.file_snapshot import some_names, unwatched_said
-from filepact.workspace.file_states import FileState, KnownContents, unread
+from filepact.workspace.file_states import (
+    FileState,
+    KnownContents,
+    KnownFileLimits,
+    SnapshotStatus,
+    unread,
+)
 from filepact.workspace.folder_steps import folders_alone, made_folders, with_folders
 from filepact.workspace.journal import new_operation
-from filepact.workspace.kept_files import KnownFileLimits, KnownFiles, SnapshotStatus
+from filepact.workspace.kept_files import KnownFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
@@ -37,9 +43,10 @@ if TYPE_CHECKING:
     from filepact.fs.locks import FileLocks
     from filepact.fs.watch import Stamp
     from filepact.workspace.file_snapshot import CallFiles
+    from filepact.workspace.file_states import SnapshotStore
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
-    from filepact.workspace.kept_files import FolderChange, SnapshotStore
+    from filepact.workspace.kept_files import FolderChange
 
 __all__ = ["ChangeList", "ExternalChanges", "KnownFileLimits"]
 
@@ -333,12 +340,11 @@ class ExternalChanges:
         with self._lock, self._locks.hold(self._keys):
             if not self._files.started:
                 return ChangeList()
-            differing = (one for one in self._files.differences(since) if wanted(one[0]))
-
-            def folders() -> list[FolderChange]:
-                return [one for one in self._files.folder_differences(since) if wanted(one.path)]
-
-            found = self._find(session, tool, differing, folders, approved=approved)
+            some = self._files.differences(since, ignored=bool(session.agent))
+            differing = (one for one in some if wanted(one[0]))
+            folders = self._files.folder_differences(since, made=bool(session.agent))
+            alone = (one for one in folders if wanted(one.path))
+            found = self._find(session, tool, differing, alone, approved=approved)
             self._unread += self._files.newly
             self._files.save(self._seq)
             return found
@@ -367,7 +373,7 @@ class ExternalChanges:
         session: Session,
         tool: str,
         differing: Iterable[tuple[WorkspacePath, Stamp | None]],
-        folders: Callable[[], list[FolderChange]] = list,
+        alone: Iterable[FolderChange] = (),
         *,
         approved: bool = False,
     ) -> ChangeList:
@@ -388,8 +394,8 @@ class ExternalChanges:
             seen.states[path] = state
         # The journal is asked after the files were read, and the files' stamps after that:
         # so whatever comes through a door in between is known for what it is.
-        busy = self._catch_up()
-        seen.folders, seen.alone = self._files.folders, folders()
+        busy, seen.folders = self._catch_up(), self._files.folders
+        seen.alone = [] if busy else [*alone]  # Those of what is being done are told of later.
         for path, state in list(seen.states.items()):
             stamp = None if state is None else state.stamp
             if path in busy or self._files.present(path) != stamp:
@@ -408,7 +414,7 @@ class ExternalChanges:
     def _compare(self, path: WorkspacePath, now: FileState | None, seen: _Seen, agent: str) -> None:
         """Record how a file has changed, if it has."""
         old = self._files.get(path)
-        if old is None and now is None:
+        if (old or now) is None or self._files.passes(path, stays=now is not None):
             return
         if old is not None and now is not None:
             # What only the journal tells of, and may not be read, is what the journal says.
@@ -556,10 +562,10 @@ class ExternalChanges:
             seen.lost += kept
             self._files.note_folders([*seen.changes, *kept])
             seen.contents.add(FOLDER.content, compress(b"", 1))
-        names = tuple(self._guard.show(one.path.root, one.path.path) for one in seen.lost)
+        names = tuple(self._guard.show(*one.path) for one in seen.lost)
         sized = some_names([self._files.shown(one.path) for one in seen.lost])
-        asked = [self._guard.show(path.root, path.path) for path in seen.unasked]
-        lead = f"{UNASKED} {some_names(asked)}; " if asked else ""
+        asked = some_names([self._guard.show(*path) for path in seen.unasked])
+        lead = f"{UNASKED} {asked}; " if asked else ""
         if self._files.unwatched:
             lead += f"{unwatched_said(self._files.unwatched)}; "
         if seen.lost:

@@ -7,6 +7,7 @@ remembered, so that the next one does not take a change of what is ignored for a
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from functools import partial
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -35,6 +36,7 @@ __all__ = [
     "RacyFiles",
     "files_behind",
     "files_below",
+    "is_machine_made",
     "is_racy",
     "nested_roots",
     "some_names",
@@ -78,11 +80,13 @@ class CallFiles(NamedTuple):
         files: Files that it names, whether they are there or not.
         folders: Folders, by root and path, of which it may remove or move everything.
         sweeping: Whether it may also change files that nobody names, as Git does.
+        open_ended: Whether it may change any file.
     """
 
     files: frozenset[WorkspacePath] = frozenset()
     folders: frozenset[Folder] = frozenset()
     sweeping: bool = False
+    open_ended: bool = False
 
 
 class RacyFiles(NamedTuple):
@@ -117,6 +121,7 @@ class FileSnapshot:
         stamps: By path beneath the root.
         folders: The folders that are known, as of `RootStamps`.
         there: Those that were there at the last look; what is different has still to be told.
+        made: Those that programs make for themselves, and that a call may remove.
         hidden: The files and folders that were there, and were not looked at or into.
         end: The last path that was looked at where there are too many files; else None.
     """
@@ -143,6 +148,7 @@ class FileSnapshot:
         self._watcher: RootWatcher | None = None
         self.stamps: dict[str, Stamp] = {}
         self.folders: Mapping[str, Revision] = {}
+        self.made: dict[str, Revision] = {}
         self.there: Mapping[str, Revision] = {}
         self.hidden: frozenset[str] = frozenset()
         self.end: str | None = None
@@ -426,7 +432,7 @@ def files_below(root: Root, path: str, most: int) -> tuple[dict[str, Stamp], boo
     stamp = stamp_at(root, path)
     if stamp is not None:
         return {path: stamp}, False
-    if not MACHINE_FOLDERS.isdisjoint(path.split("/")):
+    if is_machine_made(root, path):
         return {}, False
     try:
         found = scan(
@@ -434,8 +440,17 @@ def files_below(root: Root, path: str, most: int) -> tuple[dict[str, Stamp], boo
         )
     except FilepactError:
         return {}, False
-    names = {name[len(path) + 1 :].partition("/")[0] for name in found.stamps}
-    return ({}, False) if is_build(names) else (found.stamps, found.end is not None)
+    return found.stamps, found.end is not None
+
+
+def is_machine_made(root: Root, path: str) -> bool:
+    """Whether programs have made a folder for themselves, by its name or the marks of a build in it."""
+    if not MACHINE_FOLDERS.isdisjoint(path.split("/")):
+        return True
+    walk = TreeReader(root, path, allow=lambda _path, _is_folder: True, ignore=False, max_depth=1)
+    with suppress(FilepactError), walk:
+        return is_build({entry.name for entry in walk})
+    return False
 
 
 def unwatched_said(files: int) -> str:

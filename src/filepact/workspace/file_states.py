@@ -1,28 +1,43 @@
-"""A file at one moment: its stamp, and its bytes as far as they are kept."""
+"""A file at one moment: its stamp, and its bytes as far as they are kept; how many are, and where."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from posixpath import basename
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from filepact.compression import compress, decompress, packed_size
-from filepact.domain.document import LINK, Revision
+from filepact.domain.document import LINK, Revision, WorkspacePath
+from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
-from filepact.fs.watch import stamp_at
+from filepact.fs.watch import is_gone, stamp_at, stamps_at
 from filepact.text.secrets import holds_private_key
-from filepact.workspace.file_snapshot import is_racy
+from filepact.workspace.file_snapshot import files_below, is_racy
+from filepact.workspace.folder_steps import folder_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterable, Iterator
 
-    from filepact.domain.document import WorkspacePath
+    from filepact.domain.document import RootId, SnapshotRecord
     from filepact.fs.root import Root
     from filepact.fs.watch import Stamp
     from filepact.workspace.guard import Guard
 
-__all__ = ["FileState", "KnownContents", "read_state", "unread"]
+__all__ = [
+    "FileState",
+    "IgnoredStamps",
+    "KnownContents",
+    "KnownFileLimits",
+    "SnapshotStatus",
+    "SnapshotStore",
+    "read_state",
+    "unread",
+]
 
+_MOST_STAMPED: Final = 3_000  # ignored files that are known by their stamps alone
+_CACHES: Final = frozenset({".cache", ".git", "__pycache__"})
+"""Folders whose end nobody needs to hear of."""
 _TRIES: Final = 3
 _LEVEL: Final = 1  # of compression: somebody waits until the files are known
 
@@ -52,6 +67,108 @@ class FileState(NamedTuple):
     def size(self) -> int:
         """What its bytes take, in memory or in the store."""
         return self.held if self.packed is None else len(self.packed)
+
+
+class KnownFileLimits(NamedTuple):
+    """How much is kept.
+
+    Attributes:
+        file: Most bytes of a file whose contents are kept before anything has happened to it.
+        changed: Most bytes of a file that has changed.
+        memory: Most bytes that all contents may take, compressed, in memory or in the store.
+        files: Most files of a root that are known.
+        call: Most bytes that are read before a call that may change them, of files that are not kept otherwise.
+    """
+
+    file: int = 1_048_576
+    changed: int = 10_000_000
+    memory: int = 128 * 1_048_576
+    files: int = 100_000
+    call: int = 64 * 1_048_576
+
+
+class SnapshotStore(Protocol):
+    """Where a snapshot outlasts the process; a failure only means that it does not."""
+
+    def load(self) -> SnapshotRecord | None:
+        """The snapshot as it was saved last; None for none."""
+
+    def save(self, snapshot: SnapshotRecord, gone: tuple[WorkspacePath, ...]) -> bool:
+        """Store the files of a snapshot and forget others, all or nothing; whether it was done."""
+
+    def content(self, name: str) -> bytes | None:
+        """The compressed bytes that were stored under a content id."""
+
+    def clear(self) -> None:
+        """Forget the snapshot."""
+
+    def close(self) -> None:
+        """Let go of the store."""
+
+
+class SnapshotStatus(NamedTuple):
+    """How much a snapshot holds.
+
+    Attributes:
+        files: Files and links that are known.
+        kept: Those whose contents are kept.
+        unkept: Those of which a change is seen, and cannot be taken back.
+        bytes_held: What the contents take in memory.
+        unwatched: How many files there are that are not looked at, when they were last counted.
+        complete: Whether it was not cancelled.
+    """
+
+    files: int
+    kept: int
+    unkept: int
+    bytes_held: int
+    unwatched: int
+    complete: bool
+
+
+class IgnoredStamps(dict["WorkspacePath", "Stamp"]):
+    """Ignored files that are known by their stamps alone while a call is under way that may change any file.
+
+    Args:
+        guard: The roots.
+    """
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    def take(
+        self, root: RootId, hidden: Iterable[str], besides: Container[WorkspacePath]
+    ) -> dict[str, Revision]:
+        """Know what is ignored as it is now, up to a few thousand files.
+
+        Args:
+            root: Where.
+            hidden: The files and folders there that searches leave out.
+            besides: Files that are known anyway.
+
+        Returns:
+            Those of the folders that programs have made for themselves, of which nothing is known.
+        """
+        made: dict[str, Revision] = {}
+        of = self._guard.root_of(root)
+        for top in sorted(hidden):
+            stamps, _ = files_below(of, top, _MOST_STAMPED - len(self))
+            for name, stamp in stamps.items():
+                path = WorkspacePath(root, name)
+                if path not in besides and not is_agent_log(name):
+                    self[path] = stamp
+            state = folder_at(self._guard, WorkspacePath(root, top)) if not stamps else None
+            if state is not None and basename(top) not in _CACHES:
+                made[top] = state
+        return made
+
+    def differences(self) -> Iterator[tuple[WorkspacePath, Stamp | None]]:
+        """Those that are different, or gone, with their stamps now."""
+        for root in self._guard.roots:
+            known = {path.path: one for path, one in self.items() if path.root == root.path}
+            for name, stamp in stamps_at(root, known).items():
+                if stamp != known[name] and (stamp is not None or is_gone(root, name)):
+                    yield WorkspacePath(root.path, name), stamp
 
 
 class KnownContents(Mapping[str, bytes]):

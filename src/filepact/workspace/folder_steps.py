@@ -45,6 +45,7 @@ __all__ = [
     "with_folders",
 ]
 
+_NOT_HELD: Final = Revision.unread("folder", 0).content
 _OPEN: Final = 0o300
 """Permission bits without which nobody can put files into a folder of their own."""
 
@@ -408,8 +409,11 @@ def folders_alone(
     }
     back: list[FileChange] = []
     lost: list[FileChange] = []
-    for path, was, now in differing:
+    for path, was, now, made in differing:
         if path in told or (was is None and path in around):
+            continue
+        if made and was is not None:
+            lost.append(FileChange(path, replace(was, content=_NOT_HELD), None))
             continue
         state = folder_at(guard, path)
         if (state is None) != (now is None):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from posixpath import dirname
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.compression import decompress
 from filepact.domain.document import (
@@ -20,7 +20,7 @@ from filepact.domain.document import (
     content_id,
 )
 from filepact.domain.protected import has_agent_logs, is_agent_log, is_in_git
-from filepact.fs.watch import Stamp, moment, stamp_at
+from filepact.fs.watch import Stamp, is_gone, moment, stamp_at
 from filepact.workspace.file_snapshot import (
     FileSnapshot,
     RacyFiles,
@@ -28,7 +28,13 @@ from filepact.workspace.file_snapshot import (
     files_below,
     nested_roots,
 )
-from filepact.workspace.file_states import FileState, read_state
+from filepact.workspace.file_states import (
+    FileState,
+    IgnoredStamps,
+    KnownFileLimits,
+    SnapshotStore,
+    read_state,
+)
 from filepact.workspace.folder_steps import folder_at, same_rights
 
 if TYPE_CHECKING:
@@ -43,82 +49,32 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FolderChange",
-    "KnownFileLimits",
     "KnownFiles",
-    "SnapshotStatus",
-    "SnapshotStore",
 ]
 
 _FEW: Final = 20  # new files of which one by one is asked whether they are ignored
 _LONGEST_READ: Final = (
     2.0  # seconds that a call waits at most until the files that it may change are kept
 )
+_MADE: Final = (".class", ".log", ".o", ".obj", ".pid", ".pyc", ".swp", ".tmp", ".coverage")
+"""How names of ignored files end that programs write all the time."""
 _MOST_NAMED: Final = 20_000  # files below the folders that a call may remove
 
 
-class KnownFileLimits(NamedTuple):
-    """How much is kept.
-
-    Attributes:
-        file: Most bytes of a file whose contents are kept before anything has happened to it.
-        changed: Most bytes of a file that has changed.
-        memory: Most bytes that all contents may take, compressed, in memory or in the store.
-        files: Most files of a root that are known.
-        call: Most bytes that are read before a call that may change them, of files that are not kept otherwise.
-    """
-
-    file: int = 1_048_576
-    changed: int = 10_000_000
-    memory: int = 128 * 1_048_576
-    files: int = 100_000
-    call: int = 64 * 1_048_576
-
-
-class SnapshotStatus(NamedTuple):
-    """How much a snapshot holds.
-
-    Attributes:
-        files: Files and links that are known.
-        kept: Those whose contents are kept.
-        unkept: Those of which a change is seen, and cannot be taken back.
-        bytes_held: What the contents take in memory.
-        unwatched: How many files there are that are not looked at, when they were last counted.
-        complete: Whether it was not cancelled.
-    """
-
-    files: int
-    kept: int
-    unkept: int
-    bytes_held: int
-    unwatched: int
-    complete: bool
-
-
 class FolderChange(NamedTuple):
-    """A folder that came or went, or has other rights: its states before and now; None for no folder."""
+    """A folder that came or went, or has other rights.
+
+    Attributes:
+        path: Its name.
+        before: Its state before; None for no folder.
+        after: That now; the same.
+        made: Whether programs make it for themselves, so that nothing of it is known.
+    """
 
     path: WorkspacePath
     before: Revision | None
     after: Revision | None
-
-
-class SnapshotStore(Protocol):
-    """Where a snapshot outlasts the process; a failure only means that it does not."""
-
-    def load(self) -> SnapshotRecord | None:
-        """The snapshot as it was saved last; None for none."""
-
-    def save(self, snapshot: SnapshotRecord, gone: tuple[WorkspacePath, ...]) -> bool:
-        """Store the files of a snapshot and forget others, all or nothing; whether it was done."""
-
-    def content(self, name: str) -> bytes | None:
-        """The compressed bytes that were stored under a content id."""
-
-    def clear(self) -> None:
-        """Forget the snapshot."""
-
-    def close(self) -> None:
-        """Let go of the store."""
+    made: bool = False
 
 
 _Attended = tuple[set[WorkspacePath], set[WorkspacePath], set[WorkspacePath]]
@@ -146,6 +102,7 @@ class KnownFiles:
         self._attended: dict[Hashable, _Attended] = {}
         self._unsaved: set[WorkspacePath] = set()
         self._told: set[WorkspacePath] = set()
+        self._ignored = IgnoredStamps(guard)
         self._saved: list[tuple[object, ...]] = []
         self.limits = limits
         self.started = False
@@ -206,6 +163,7 @@ class KnownFiles:
         for change in changes:
             (root, path), after = change.path, change.after
             known = folders.setdefault(root, dict(self._snapshots[root].folders))
+            self._snapshots[root].made.pop(path, None)
             if change.of_file is not change:
                 known.pop(path, None)
                 if after is not None and after.is_folder:
@@ -221,9 +179,13 @@ class KnownFiles:
         for root, known in folders.items():
             self._snapshots[root].folders = known
 
-    def folder_differences(self, since: int = 0) -> Iterator[FolderChange]:
+    def folder_differences(self, since: int = 0, *, made: bool = False) -> Iterator[FolderChange]:
         """Folders that have come or gone, or have other permissions, and nobody has told of; arguments as of `differences`."""
         for root, snapshot in self._snapshots.items():
+            of = self._guard.root_of(root)
+            some = [*snapshot.made] if made else []
+            for name in [one for one in some if not of.glance(one) and is_gone(of, one)]:
+                yield FolderChange(WorkspacePath(root, name), snapshot.made[name], None, made=True)
             known, there = snapshot.folders, snapshot.there
             if known is there:
                 continue
@@ -234,7 +196,7 @@ class KnownFiles:
                 if was and now and (name in snapshot.hidden or same_rights(was, now)):
                     continue  # In the first case another file system is mounted there.
                 path = WorkspacePath(root, name)
-                held = self._guard.root_of(root).glance(name) if now is not None else ()
+                held = of.glance(name) if now is not None else ()
                 if not since or (held[3] > since if held else self._is_later(path, None, since)):
                     yield FolderChange(path, was, now)
 
@@ -244,10 +206,14 @@ class KnownFiles:
         return bool(self._marks)
 
     def get(self, path: WorkspacePath) -> FileState | None:
-        return self._states.get(path)
+        stamp = self._ignored.get(path)
+        return self._states.get(path) if stamp is None else FileState(stamp)
 
     def put(self, path: WorkspacePath, state: FileState, *, large: bool = False) -> None:
         """Know a file as this from now on; its bytes are kept as far as there is room, if it is not large."""
+        if path in self._ignored and state.revision is None and state.stamp is not None:
+            self._ignored[path] = state.stamp
+            return
         self.drop(path)
         size = state.size
         small = state.stamp is None or large or state.stamp.size <= self.limits.file
@@ -259,9 +225,14 @@ class KnownFiles:
         self._unsaved.add(path)
         self._snapshots[path.root].put(path.path, state.stamp, racy=state.racy)
 
+    def passes(self, path: WorkspacePath, *, stays: bool) -> bool:
+        """Whether nobody is told that a file has changed, if it stays: it is ignored, and programs write it all the time."""
+        return stays and path in self._ignored and path.path.endswith(_MADE)
+
     def drop(self, path: WorkspacePath) -> None:
         """Know of no such file."""
         self._snapshots[path.root].drop(path.path)
+        self._ignored.pop(path, None)
         old = self._states.pop(path, None)
         if old is not None:
             self.held -= old.size
@@ -406,7 +377,7 @@ class KnownFiles:
         differs = [] if late is None else [*self.folder_differences(late)]
         for name, snapshot in self._snapshots.items():
             folders = dict(snapshot.there)
-            for (of, folder), was, _ in differs:
+            for (of, folder), was, _, _ in differs:
                 if of == name:
                     folders.pop(folder, None)
                     folders |= {} if was is None else {folder: was}
@@ -416,11 +387,14 @@ class KnownFiles:
         unread.reverse()  # They are taken from the end.
         return unread
 
-    def differences(self, since: int = 0) -> Iterator[tuple[WorkspacePath, Stamp | None]]:
+    def differences(
+        self, since: int = 0, *, ignored: bool = False
+    ) -> Iterator[tuple[WorkspacePath, Stamp | None]]:
         """Files that may have changed, with their stamps; None for one that is gone.
 
         Args:
             since: Only those that changed after that, in nanoseconds since the epoch.
+            ignored: Whether those count that are ignored, and known by their stamps alone.
         """
         self.newly.clear()
         for root in self._guard.roots:
@@ -448,6 +422,10 @@ class KnownFiles:
                     self.newly.append((path, stamp))
                 elif name in later or stamp in moved:
                     yield path, stamp
+
+        for path, stamp in self._ignored.differences() if ignored else ():
+            if not since or self._is_later(path, stamp, since):
+                yield path, stamp
 
     def _look(
         self, root: Root, cancelled: Callable[[], bool], *, keep: bool, hidden: bool = False
@@ -536,7 +514,10 @@ class KnownFiles:
         named = may.files | found
         swept, _ = self._below([(root, ".") for root in self._snapshots] if may.sweeping else ())
         added: set[WorkspacePath] = set()
+        if len(under_way) < 2:
+            self._ignored.clear()
         for path in (*sorted(named), *sorted(swept - named)):
+            self._ignored.pop(path, None)
             known = self._states.get(path)
             stamp = self.present(path) if known is None or known.stamp is None else known.stamp
             if stamp is None or (known is not None and known.revision is not None):
@@ -555,6 +536,8 @@ class KnownFiles:
                 unkept.append(self.shown(path))
                 if path in swept:
                     self._told.add(path)
+        for root, snapshot in self._snapshots.items() if may.open_ended else ():
+            snapshot.made = self._ignored.take(root, snapshot.hidden, self._states)
         names = {*named, *swept}
         # Of a link to a folder both are named; what lies in the folder was there before.
         self._attended[call] = names, self._free(may.files), added - may.files
@@ -608,6 +591,8 @@ class KnownFiles:
         return stamp_at(self._guard.root_of(path.root), path.path)
 
     def read(self, path: WorkspacePath, stamp: Stamp, *, limit: int) -> FileState | None:
-        """As of `read_state`."""
+        """As of `read_state`; of an ignored file that is known by its stamp alone, nothing is read."""
+        if path in self._ignored:
+            return FileState(stamp)
         secret = self.store is not None and self._guard.net
         return read_state(self._guard, path, stamp, limit=limit, secret=secret)

@@ -445,6 +445,12 @@ def not_kept(shown: str, change: FileChange | None = None) -> NotFoundError:
         change: What became of it, if it is known; the details have the size of what is lost, in bytes.
     """
     lost = change and (change.before or change.after)
+    if lost and lost.is_folder and not lost.was_read:
+        return NotFoundError(
+            f"{shown}: what lay in a folder that programs make for themselves was not kept",
+            hint="Nothing was changed. What has made it makes it again.",
+            path=shown,
+        )
     taken = lost.unread_size if lost else None
     return NotFoundError(
         f"{shown}{'' if taken is None else f' ({taken:,} bytes)'}: what the file held is not in the "

@@ -534,7 +534,7 @@ class _Desk:
         guard = self.workspace.guard
         start = posixpath.join(guard.roots[0].path, event.cwd)
         may = files_of(event.does, guard, start, home_folder() or "")
-        may = may._replace(files=may.files | names)
+        may = may._replace(files=may.files | names, open_ended=event.does.open_ended)
         unkept = some_names(self.workspace.external.attend(call, may, under_way), _NAMED)
         said = f"filepact: if this call changes them, no undo brings these back: {unkept}"
         return said if unkept else ""
