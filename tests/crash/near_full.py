@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from filepact.errors import FilepactError
 from filepact.workspace.receipt import Receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from filepact.workspace.workspace import Workspace
 
@@ -41,6 +42,21 @@ def fill(place: Path, leave: int) -> None:
         except OSError:
             pass
         file.truncate(max(0, file.tell() - leave))
+
+
+@contextmanager
+def small_disk(place: Path, size: str) -> Iterator[Path]:
+    """A file system in memory at a new folder; the test is skipped where none can be mounted."""
+    import pytest  # noqa: PLC0415 - the program does without
+
+    place.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", f"size={size}", "filepact-test", str(place)]
+    if os.geteuid() != 0 or subprocess.run(words, check=False).returncode != 0:
+        pytest.skip("only an administrator can mount")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 def change(workspace: Workspace, texts: list[str]) -> Receipt:

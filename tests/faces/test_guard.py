@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import random
 import shlex
+import signal
 import subprocess
 import sys
 import time
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +18,7 @@ from filepact.app import open_observed
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
 from filepact.workspace import recorder
+from tests.crash.near_full import fill, small_disk
 from tests.faces.command_line import command
 from tests.faces.guarded import PATIENCE, Folder, run_kills, run_many, run_programs
 
@@ -214,6 +217,69 @@ def test_where_the_system_watches_no_more_folders_changes_are_found_all_the_same
         process.terminate()
         process.communicate(timeout=60)
     assert {one["path"] for one in found[0]["files"]} == {"n9/f.txt", "d9/f.txt"}
+
+
+def test_guards_of_a_folder_and_of_one_in_it_tell_the_same_and_either_takes_it_back(
+    folder: Folder,
+) -> None:
+    inner = copy(folder)
+    inner.root = folder.root / "sub"
+    inner.root.mkdir()
+    (inner.root / "a.txt").write_text("one\n")
+    (folder.root / "b.txt").write_text("one\n")
+    with folder.guard(), inner.guard():
+        folder.shell("echo two > sub/a.txt; echo two > b.txt")
+        (outer_made,), (inner_made,) = folder.wait_for(1), inner.wait_for(1)
+    assert [one["path"] for one in outer_made["files"]] == ["b.txt", "sub/a.txt"]
+    assert [one["path"] for one in inner_made["files"]] == ["a.txt"]
+    assert inner.run("undo", "--unattended", inner_made["id"])["status"] == "applied"
+    assert folder.files() == {"b.txt": b"two\n", "sub/a.txt": b"one\n"}
+    folder.run("undo", "--unattended", outer_made["id"])
+    assert folder.files() == {"b.txt": b"one\n", "sub/a.txt": b"one\n"}
+
+
+def test_a_guard_that_stands_still_for_a_while_records_all_that_happened_then(
+    folder: Folder,
+) -> None:
+    """As on a machine that sleeps."""
+    (folder.root / "a.txt").write_text("one\n")
+    with folder.guard() as process:
+        process.send_signal(signal.SIGSTOP)
+        folder.shell("echo two > a.txt; echo new > b.txt; rm a.txt; echo three > a.txt")
+        process.send_signal(signal.SIGCONT)
+        (made,) = folder.wait_for(1)
+    assert {one["path"] for one in made["files"]} == {"a.txt", "b.txt"}
+    assert made["actor"]["name"] == "unknown"
+    assert folder.run("undo", "--unattended", made["id"])["status"] == "applied"
+    assert folder.files() == {"a.txt": b"one\n"}
+
+
+@pytest.mark.slow(after=1)
+def test_on_a_full_state_disk_a_guard_says_so_loses_nothing_and_records_once_there_is_room(
+    folder: Folder,
+) -> None:
+    with small_disk(folder.root.parent / "disk", "3m") as disk:
+        folder.state = disk / "state"
+        folder.common = ("--state", str(folder.state), "--config", str(folder.config))
+        (folder.root / "a.txt").write_text("one\n")
+        text = random.Random(1).randbytes(50_000).hex()
+        with folder.guard():
+            fill(disk / "fill", 0)
+            (folder.root / "a.txt").write_text(text)
+            until = time.monotonic() + PATIENCE
+            while "is not recorded yet" not in (
+                said := folder.run_here("guard", str(folder.root), "--status")
+            ):
+                assert time.monotonic() < until, said
+                time.sleep(0.05)
+            (disk / "fill").unlink()
+            # Without anything else that happens.
+            (made,) = folder.wait_for(1)
+            said = folder.run_here("guard", str(folder.root), "--status")
+        assert "is not recorded yet" not in said
+        assert (folder.root / "a.txt").read_text() == text
+        assert folder.run("undo", "--unattended", made["id"])["status"] == "applied"
+        assert (folder.root / "a.txt").read_text() == "one\n"
 
 
 def test_a_root_that_moves_ends_its_guard_and_nothing_is_taken_for_removed(folder: Folder) -> None:

@@ -21,6 +21,7 @@ from filepact.config.folders import SET_UP_FILE, set_up_bytes, state_folder
 from filepact.config.settings import Settings
 from filepact.faces.hooks import client
 from tests import forked
+from tests.crash.near_full import fill, small_disk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -549,3 +550,28 @@ def test_hooks_of_the_person_and_of_the_project_record_a_call_once(hooks: Hooks)
         hooks.call("PostToolUse", *options)
     assert hooks.log() == [("Bash", {"a.txt"})]
     assert len(hooks.daemons()) == 1
+
+
+@pytest.mark.slow
+def test_on_a_full_state_disk_it_is_said_and_what_changed_is_recorded_once_there_is_room(
+    hooks, tmp_path
+):
+    with small_disk(tmp_path / "disk", "3m") as disk:
+        hooks.state = disk / "state"
+        hooks.environment["FILEPACT_STATE_DIR"] = str(hooks.state)
+        hooks.call("PreToolUse", command="true")
+        hooks.call("PostToolUse", command="true")
+        fill(disk / "fill", 0)
+        text = os.urandom(50_000).hex()
+        hooks.call("PreToolUse", command="x > a.txt")
+        (hooks.root / "a.txt").write_text(text)
+        said = hooks.call("PostToolUse", command="x > a.txt")
+        assert "records nothing" in said
+        assert "full" in said
+        assert hooks.log() == []
+        (disk / "fill").unlink()
+        hooks.call("PreToolUse", command="true")
+        # Nobody knows any more whose it was.
+        assert hooks.log() == [("unknown", {"a.txt"})]
+        assert (hooks.root / "a.txt").read_text() == text
+        hooks.kill()

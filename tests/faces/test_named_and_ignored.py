@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -37,10 +38,10 @@ class Agent:
         self.calls = 0
         self.told_after = ""
 
-    def tell(self, event: str, tool: str, given: dict[str, Any]) -> str:
+    def tell(self, event: str, tool: str, given: dict[str, Any], *, heard: int = 0) -> str:
         facts = {"session_id": "s1", "prompt_id": "turn-1", "hook_event_name": event}
         facts |= {"tool_name": tool, "tool_use_id": f"t{self.calls}", "tool_input": given}
-        answer = self.daemon.answer("claude", json.dumps(facts).encode())
+        answer = self.daemon.answer("claude", json.dumps(facts).encode(), heard=heard)
         return str(json.loads(answer.out or "{}").get("systemMessage", ""))
 
     def bash(self, command: str) -> str:
@@ -395,3 +396,23 @@ def test_a_run_without_layers_tells_what_it_does_not_look_at(root, tmp_path, mon
         said = command_line.command(*words, *common)
         assert "not watched here" in " ".join((said.out + said.err).split()), words
     assert (root / "a.txt").read_text() == "a.txt of the person\n"
+
+
+def test_what_a_person_saves_while_the_daemon_stands_still_is_not_the_calls(root, agent):
+    """As on a machine that sleeps: the end of the call is heard of when the person has saved long since."""
+    script = root.parent / "script"
+    script.write_text("echo agent > a.txt")
+    agent.calls += 1
+    agent.tell("PreToolUse", "Bash", {"command": f"sh {script}"})
+    subprocess.run(["sh", script], cwd=root, check=True)
+    ended = time.time_ns() - 60 * 10**9
+    (root / "saved.txt").write_text("a person's\n")
+    # Nobody can set back when a file changed, so it is the end that lies before all of them here.
+    agent.tell("PostToolUse", "Bash", {"command": f"sh {script}"}, heard=ended)
+    agent.tell("Stop", "", {})
+    (made,) = agent.log()
+    assert made.session.actor.kind == "program"
+    assert {one.path.path for one in made.changes.changes} == {"a.txt", "saved.txt"}
+    # What is heard of at once is the call's own.
+    agent.bash("sed -i s/agent/again/ a.txt")
+    assert agent.log()[-1].session.actor.kind == "agent"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import forked
+from tests.crash.near_full import small_disk
 from tests.faces.test_run import TEXT, Place
 
 if TYPE_CHECKING:
@@ -32,14 +32,9 @@ def place(tmp_path: Path) -> Place:
 @pytest.fixture
 def small(place: Place) -> Iterator[Place]:
     """A place of which the state folder has a small disk of its own."""
-    disk = place.root.parent / "disk"
-    disk.mkdir()
-    words = ["mount", "-t", "tmpfs", "-o", "size=270m", "filepact-test", str(disk)]
-    if os.geteuid() != 0 or subprocess.run(words, check=False).returncode != 0:
-        pytest.skip("only an administrator can mount")
-    place.environment["FILEPACT_STATE_DIR"] = str(disk / "state")
-    yield place
-    subprocess.run(["umount", str(disk)], check=True)
+    with small_disk(place.root.parent / "disk", "270m") as disk:
+        place.environment["FILEPACT_STATE_DIR"] = str(disk / "state")
+        yield place
 
 
 @pytest.mark.parametrize("goes_on", [True, False])

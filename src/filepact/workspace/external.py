@@ -322,6 +322,7 @@ class ExternalChanges:
         tool: str = PAST_THE_DOORS,
         wanted: Callable[[WorkspacePath], bool] = lambda _path: True,
         since: int = 0,
+        until: int = 0,
         approved: bool = False,
     ) -> ChangeList:
         """Put into the journal what others have changed since this was last called.
@@ -331,6 +332,7 @@ class ExternalChanges:
             tool: What the journal calls it; the log has its own word for the usual one.
             wanted: Whether a file is looked at; others are left to be found by a later look.
             since: So are those that changed before, in nanoseconds since the epoch.
+            until: And those that changed later; 0 for none.
             approved: Whether a person was asked about what was done.
 
         Raises:
@@ -340,9 +342,9 @@ class ExternalChanges:
         with self._lock, self._locks.hold(self._keys):
             if not self._files.started:
                 return ChangeList()
-            some = self._files.differences(since, ignored=bool(session.agent))
+            some = self._files.differences(since, until, ignored=bool(session.agent))
             differing = (one for one in some if wanted(one[0]))
-            folders = self._files.folder_differences(since, made=bool(session.agent))
+            folders = self._files.folder_differences(since, until, made=bool(session.agent))
             alone = (one for one in folders if wanted(one.path))
             found = self._find(session, tool, differing, alone, approved=approved)
             self._unread += self._files.newly

@@ -179,7 +179,9 @@ class KnownFiles:
         for root, known in folders.items():
             self._snapshots[root].folders = known
 
-    def folder_differences(self, since: int = 0, *, made: bool = False) -> Iterator[FolderChange]:
+    def folder_differences(
+        self, since: int = 0, until: int = 0, *, made: bool = False
+    ) -> Iterator[FolderChange]:
         """Folders that have come or gone, or have other permissions, and nobody has told of; arguments as of `differences`."""
         for root, snapshot in self._snapshots.items():
             of = self._guard.root_of(root)
@@ -197,7 +199,11 @@ class KnownFiles:
                     continue  # In the first case another file system is mounted there.
                 path = WorkspacePath(root, name)
                 held = of.glance(name) if now is not None else ()
-                if not since or (held[3] > since if held else self._is_later(path, None, since)):
+                later, late = (
+                    bool(one) and (held[3] > one if held else self._is_later(path, None, one))
+                    for one in (since, until)
+                )
+                if (later or not since) and not late:
                     yield FolderChange(path, was, now)
 
     @property
@@ -388,12 +394,13 @@ class KnownFiles:
         return unread
 
     def differences(
-        self, since: int = 0, *, ignored: bool = False
+        self, since: int = 0, until: int = 0, *, ignored: bool = False
     ) -> Iterator[tuple[WorkspacePath, Stamp | None]]:
         """Files that may have changed, with their stamps; None for one that is gone.
 
         Args:
             since: Only those that changed after that, in nanoseconds since the epoch.
+            until: And not after that; 0 for no end.
             ignored: Whether those count that are ignored, and known by their stamps alone.
         """
         self.newly.clear()
@@ -420,11 +427,14 @@ class KnownFiles:
                 if name in suspects.newly and stamp is not None:
                     self.put(path, FileState(stamp))
                     self.newly.append((path, stamp))
+                elif until and self._is_later(path, stamp, until):
+                    continue
                 elif name in later or stamp in moved:
                     yield path, stamp
 
         for path, stamp in self._ignored.differences() if ignored else ():
-            if not since or self._is_later(path, stamp, since):
+            late = until and self._is_later(path, stamp, until)
+            if not late and (not since or self._is_later(path, stamp, since)):
                 yield path, stamp
 
     def _look(

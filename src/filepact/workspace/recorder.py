@@ -64,6 +64,7 @@ class ChangeRecorder:
         longest: Seconds after which it ends although changes go on.
         room: Bytes that the journal may take; older contents are given up then.
         told: Is told every operation.
+        failed: Is told why what was changed is not recorded yet; empty once it is.
 
     Attributes:
         has_read: Whether all files had been read when it began; the rest is read while it runs.
@@ -78,6 +79,7 @@ class ChangeRecorder:
         longest: float,
         room: int,
         told: Callable[[Operation], None],
+        failed: Callable[[str], None] = lambda _why: None,
     ) -> None:
         self._workspace = workspace
         self._external = workspace.external
@@ -86,6 +88,8 @@ class ChangeRecorder:
         self._longest = longest
         self._room = room
         self._told = told
+        self._failed = failed
+        self._unrecorded = ""
         self._git = _GitLog(workspace.guard.roots[0])
         self._every = _SCAN
         self._count = 0
@@ -125,8 +129,9 @@ class ChangeRecorder:
             if not read:
                 read = self._external.read_contents(cancelled=lambda: self._has_news(stop))
             if self._news == "quiet":
-                self._news = self._external.wait(stop, None if self.is_watched else self._every)
-                if self._news == "quiet" and self.is_watched:
+                sleeps = self.is_watched and not self._unrecorded
+                self._news = self._external.wait(stop, None if sleeps else self._every)
+                if self._news == "quiet" and sleeps:
                     continue
             if self._news == "touched":
                 self._news = "quiet"
@@ -169,8 +174,14 @@ class ChangeRecorder:
             raise
         except FilepactError as error:
             # It is found again by the next look.
-            _log.warning("what was changed is not recorded yet: %s", error.message)
+            if not self._unrecorded:
+                _log.warning("what was changed is not recorded yet: %s", error.message)
+            self._unrecorded = error.message
+            self._failed(error.message)
             return
+        if self._unrecorded:
+            self._unrecorded = ""
+            self._failed("")
         self._every = max(_SCAN, _SHARE * (time.monotonic() - begun))
         for operation in found.operations:
             self._told(operation)

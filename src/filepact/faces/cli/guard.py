@@ -110,7 +110,7 @@ def _run(
         signal.signal(number, lambda *_: os.write(write_end, b"."))
     state: dict[str, Any] = {"pid": os.getpid(), "root": root, "since": time.time()}
     state |= {"session": f"guard-{os.urandom(4).hex()}", "operations": 0, "ready": False}
-    state["unwatched"] = 0
+    state |= {"unwatched": 0, "unrecorded": ""}
 
     def told(operation: Operation) -> None:
         more = workspace.external.unwatched
@@ -119,6 +119,10 @@ def _run(
         state["unwatched"] = more
         lock.tell(json.dumps(state))
         _say(screen, f"{operation.id}  {operation.summary}\n{news}")
+
+    def failed(why: str) -> None:
+        state["unrecorded"] = why
+        lock.tell(json.dumps(state))
 
     lock.tell(json.dumps(state))
     try:
@@ -132,6 +136,7 @@ def _run(
                 longest=recording.longest,
                 room=recording.megabytes << 20,
                 told=told,
+                failed=failed,
             )
             state |= {"files": recorder.begin(), "watched": recorder.is_watched, "ready": True}
             state |= {"read": recorder.has_read, "unwatched": workspace.external.unwatched}
@@ -259,6 +264,8 @@ def _status(context: CommandContext, lock: GuardLock) -> CommandAnswer:
     known = _facts(told)
     said = f"Process {known.get('pid')} guards {root} since {moment(known.get('since', 0.0))}: "
     said += f"{count(known.get('operations', 0), 'operation')}, {count(known.get('files', 0), 'file')}.\n"
+    if why := known.get("unrecorded"):
+        said += f"What was changed since is not recorded yet: {why}. It tries again.\n"
     if unwatched := known.get("unwatched"):
         said += f"{unwatched_said(unwatched)}; the others are looked at every few seconds.\n"
     elif known.get("ready") and not known.get("watched"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import _socket as socket
 import os
 import stat
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -257,7 +258,7 @@ def _roots(agent: str) -> tuple[str, ...]:
 
 def _ask(request: HookRequest, data: bytes) -> tuple[bytes, bytes]:
     """The daemon's answer; it is started if there is none."""
-    before = os.getcwd()
+    before, heard = os.getcwd(), b"%d" % time.time_ns()
     _enter_folder(request)
     try:
         for _ in range(_TRIES):
@@ -267,7 +268,8 @@ def _ask(request: HookRequest, data: bytes) -> tuple[bytes, bytes]:
                     _start(request)
                     continue
                 connection.sendall(request.head + b"%d\n" % len(data))
-                connection.sendall(data)
+                # When it was, since it may be heard much later; who does not know of that reads no further.
+                connection.sendall(data + heard)
                 connection.shutdown(socket.SHUT_WR)
                 said = _read_all(connection.recv)
             except (BrokenPipeError, ConnectionResetError):

@@ -193,9 +193,9 @@ class _Listener:
             if user not in (None, os.geteuid()):
                 return
             connection.settimeout(_PATIENCE)
-            head, data = _read(connection)
+            head, data, heard = _read(connection)
             above, _ = ancestors(process, commands=False)
-            answer = self._answer(head, data, tuple(_identities(above)))
+            answer = self._answer(head, data, tuple(_identities(above)), heard)
             # Before the call begins, and so before what it starts can decide anything.
             self._note_hosts(head[1], above)
             self._note_turns()
@@ -235,7 +235,9 @@ class _Listener:
             self._noted[agent] = now
             Path(f"{self._request.key}.{agent}").touch(0o600)
 
-    def _answer(self, head: list[str], data: bytes, above: tuple[HostProcess, ...]) -> HookAnswer:
+    def _answer(
+        self, head: list[str], data: bytes, above: tuple[HostProcess, ...], heard: int
+    ) -> HookAnswer:
         protocol, agent, event, word, config, *roots = head
         mode: HookMode = "strict" if word == "strict" else "record" if word == "record" else ""
         if protocol != PROTOCOL or agent not in AGENTS:
@@ -244,7 +246,7 @@ class _Listener:
             return answer_unread(
                 AGENTS[agent], data, event, mode, "this process is for other folders"
             )
-        return self._service.answer(agent, data, event, mode=mode, above=above)
+        return self._service.answer(agent, data, event, mode=mode, above=above, heard=heard)
 
 
 def _identities(above: Iterable[Ancestor]) -> Iterator[HostProcess]:
@@ -256,8 +258,8 @@ class _InterruptedError(Exception):
     """Somebody wants the daemon to end."""
 
 
-def _read(connection: socket.socket) -> tuple[list[str], bytes]:
-    """The head and the event that a client sends.
+def _read(connection: socket.socket) -> tuple[list[str], bytes, int]:
+    """The head and the event that a client sends, and when it was, in nanoseconds since the epoch; 0 for now.
 
     Raises:
         ValueError: It is not what a client sends.
@@ -271,4 +273,5 @@ def _read(connection: socket.socket) -> tuple[list[str], bytes]:
         data = stream.read(wanted)
         if len(data) != wanted:
             raise ValueError(wanted)
-        return head, data
+        said = stream.read(20)
+        return head, data, int(said) if said.isdigit() else 0

@@ -164,6 +164,7 @@ class HookDaemon:
         *,
         mode: HookMode = "",
         above: tuple[HostProcess, ...] = (),
+        heard: int = 0,
     ) -> HookAnswer:
         """Answer one event; whatever goes wrong is told in the host's own form.
 
@@ -173,8 +174,9 @@ class HookDaemon:
             event: The event's name, where the host does not write it.
             mode: How far the hook goes.
             above: The process that handed it on, and those that have started it, the nearest first.
+            heard: When it was handed on, in nanoseconds since the epoch; 0 for now.
         """
-        known, heard = AGENTS[agent], self._now()
+        known, heard = AGENTS[agent], heard or self._now()
         try:
             read = read_event(known, data, event)
         except Exception as error:  # noqa: BLE001 - what cannot be read may be a call
@@ -213,9 +215,8 @@ class HookDaemon:
         self._above[session.id] = above
         if event.moment == "before":
             unkept = self._before(desk, event, session, said, judges=judges, host=host, above=above)
-            return agent.answer(
-                said, " ".join(filter(None, (self._unwatched(desk, session), unkept)))
-            )
+            besides = filter(None, (self._unwatched(desk, session), unkept))
+            return agent.answer(said, " ".join(besides))
         if event.moment == "after":
             self._after(desk, event, session, heard, above)
             return self._told(agent, session, self._unwatched(desk, session))
@@ -365,7 +366,9 @@ class HookDaemon:
             call = replace(call, asked=False)
         elif call.asked and call.since:
             since, call = call.since - _BEFORE_IT_RAN, replace(call, asked=False)
-        done = self._settle(desk, call, since=since)
+        # What was changed since it ended, while this process stood still, is not its own.
+        until = heard + _BEFORE_IT_RAN
+        done = self._settle(desk, call, since=since, until=until if self._now() > until else 0)
         late = self._late(call, above)
         if late:
             self._calls[key] = replace(
@@ -383,14 +386,17 @@ class HookDaemon:
         found = ((one.process, one.started) for one in descendants(call.host[0]))
         return frozenset(one for one in found if int(one[1]) >= first) - others
 
-    def _settle(self, desk: _Desk, call: OpenCall, *, since: int = 0) -> frozenset[WorkspacePath]:
-        """Write down what a call has changed, if not before a time in nanoseconds since the epoch; the files."""
+    def _settle(
+        self, desk: _Desk, call: OpenCall, *, since: int = 0, until: int = 0
+    ) -> frozenset[WorkspacePath]:
+        """Write down what a call has changed, if not before or after a time, as of `detect`; the files."""
         if not (call.open_ended or call.names):
             return frozenset()  # It can change nothing: what did meanwhile is somebody else's.
         others = [one for one in self._calls.values() if one is not call]
         done: frozenset[WorkspacePath] = frozenset()
         for session, tool, wanted in shares(call, others):
-            told, paths = desk.look(session, tool, wanted, since=since, approved=call.approved)
+            times = {"since": since, "until": until}
+            told, paths = desk.look(session, tool, wanted, **times, approved=call.approved)
             told = [replace(one, session=call.session) for one in told]
             self._untold = [*self._untold, *told][-_MOST_CALLS:]
             done |= paths
@@ -418,8 +424,7 @@ class HookDaemon:
             "; ".join((one.said, *(how.get(by, "{}").format(id_) for id_, by in one.ids.items())))
             for one in some
         ]
-        lead = f"{besides} " if besides else ""
-        return agent.message(f"{lead}filepact: {'. '.join(said)}.")
+        return agent.message(f"{besides} filepact: {'. '.join(said)}.".lstrip())
 
     def _look(self, desk: _Desk, beside: Session | None = None) -> None:
         """Write down what has changed that no call names, while a session was at work, if one was."""
@@ -492,8 +497,7 @@ class _Desk:
 
     def __post_init__(self) -> None:
         self._rules = tuple(map(read_project_file, self.workspace.guard.roots))
-        status = self.workspace.external.snapshot(contents=False)
-        if not status.complete:
+        if not self.workspace.external.snapshot(contents=False).complete:
             self._read()
 
     def _read(self) -> None:
@@ -546,6 +550,7 @@ class _Desk:
         wanted: Callable[[WorkspacePath], bool],
         *,
         since: int = 0,
+        until: int = 0,
         approved: bool = False,
     ) -> tuple[list[_Unapproved], frozenset[WorkspacePath]]:
         """Write down what has changed; what a person should have been asked about may be taken back.
@@ -555,7 +560,7 @@ class _Desk:
         """
         workspace = self.workspace
         found = workspace.external.detect(
-            session, tool=tool, wanted=wanted, since=since, approved=approved
+            session, tool=tool, wanted=wanted, since=since, until=until, approved=approved
         )
         paths = frozenset(path for one in found.operations for path in one.changes.paths)
         whole = found.operation
