@@ -7,11 +7,14 @@ machine that others use as well.  What is reported is the median, and beside it 
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import shutil
 import statistics
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from pathlib import Path
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 ROUNDS = 15
 FILES = 300
+SMALL = 4_000
+PACKAGES, PARTS = 40, 60
 COMMITTED = 1_000
 
 
@@ -104,6 +109,31 @@ def sources(folder: Path) -> None:
         subprocess.run(["git", *words], cwd=folder, check=True)
 
 
+def small_files(folder: Path) -> None:
+    """Files of a few hundred bytes, of which opening takes longer than reading."""
+    for number in range(SMALL):
+        place = folder / f"d{number // 400}" / f"e{number // 20}"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"f{number}.js").write_text(f"exports.f = () => {{ return {number}; }};\n" * 8)
+
+
+def packages(folder: Path) -> None:
+    """A project whose packages lie beside it, so that an installer needs no network."""
+    (folder / "packed").mkdir(parents=True)
+    wanted = {}
+    for number in range(PACKAGES):
+        name = f"packed/p{number}.tgz"
+        wanted[f"p{number}"] = f"file:{name}"
+        with tarfile.open(folder / name, "w:gz") as archive:
+            facts = json.dumps({"name": f"p{number}", "version": "1.0.0"})
+            parts = {f"lib/d{at % 6}/f{at}.js": "exports.f = 1;\n" * 80 for at in range(PARTS)}
+            for path, text in {"package.json": facts, **parts}.items():
+                entry = tarfile.TarInfo(f"package/{path}")
+                entry.size = len(text)
+                archive.addfile(entry, io.BytesIO(text.encode()))
+    (folder / "package.json").write_text(json.dumps({"name": "x", "dependencies": wanted}))
+
+
 def committed(folder: Path, base: Path, environment: dict[str, str]) -> tuple[float, float]:
     """Seconds that a commit of many files takes, and a copy of them with fsync."""
     made = base / "made"
@@ -162,6 +192,10 @@ def main() -> None:
         print(f"  of these {plain * 1000:.0f} ms for the start of Python and the command")
         sources(folder)
         shutil.copytree(Path(__file__).parents[1] / "src", folder / "tree")
+        small_files(folder / "small")
+        packages(folder / "install")
+        install = "npm install --offline --no-audit --no-fund --cache /tmp/packed >/dev/null 2>&1"
+        install = f"cd install && {install}; rm -rf node_modules package-lock.json /tmp/packed"
         search = "rg -c return tree >/dev/null" if shutil.which("rg") else ""
         inside, outside = (Worker(folder, environment, inside=one) for one in (True, False))
         for name, rounds, script in (
@@ -169,7 +203,9 @@ def main() -> None:
             ("git status", 20, "git status --short >/dev/null"),
             ("rg", 20, search),
             ("grep -r", 20, "grep -rc return tree >/dev/null"),
-            ("grep -r, small files", 20, "grep -r --include=*.c return . >/dev/null"),
+            ("grep -r, 300 C files", 20, "grep -r --include=*.c return . >/dev/null"),
+            ("grep -r, small files", 20, "grep -rc return small >/dev/null"),
+            ("npm install", 5, install if shutil.which("npm") else ""),
             ("build of 300 C files", 3, "make -s CC=cc all >/dev/null; rm -f *.o"),
         ):
             if script:

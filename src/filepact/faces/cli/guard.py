@@ -37,6 +37,7 @@ __all__ = ["guard"]
 _PATIENCE: Final = 60.0  # seconds for a guard to look around before it is said to have started
 _END: Final = 120.0  # seconds for one to record what is left
 _NAP: Final = 0.02
+_SCANNED: Final = "changes are found by scans, every few seconds or, in a large folder, minutes"
 _READING: Final = (
     "What they hold is still being read: a file that is changed before its turn\n"
     "cannot be taken back.\n"
@@ -155,13 +156,13 @@ def _begun(state: dict[str, Any]) -> str:
         said += _READING
     if state["unwatched"]:
         said += (
-            f"{unwatched_said(state['unwatched'])}; the others are looked at every few seconds. "
+            f"{unwatched_said(state['unwatched'])}; {_SCANNED}. "
             "`[recording]` `files` in the settings raises the limit.\n"
         )
     elif not state["watched"]:
         said += (
-            "The system cannot watch so many folders, or others write to this file system: changes "
-            "are looked for every few seconds instead (fs.inotify.max_user_watches raises the limit).\n"
+            "The system cannot watch so many folders, or others write to this file system, so "
+            f"{_SCANNED} (fs.inotify.max_user_watches raises the limit).\n"
         )
     return said
 
@@ -267,7 +268,7 @@ def _status(context: CommandContext, lock: GuardLock) -> CommandAnswer:
     if why := known.get("unrecorded"):
         said += f"What was changed since is not recorded yet: {why}. It tries again.\n"
     if unwatched := known.get("unwatched"):
-        said += f"{unwatched_said(unwatched)}; the others are looked at every few seconds.\n"
+        said += f"{unwatched_said(unwatched)}; {_SCANNED}.\n"
     elif known.get("ready") and not known.get("watched"):
-        said += "The system cannot watch it; it is scanned every few seconds.\n"
+        said += f"The system cannot watch it; {_SCANNED}.\n"
     return CommandAnswer(plain(said), {**_told({"since": 0.0, **known}), "running": True})
