@@ -20,7 +20,7 @@ from filepact.domain.operation import Actor, Session
 from filepact.workspace import recorder
 from tests.crash.near_full import fill, small_disk
 from tests.faces.command_line import command
-from tests.faces.guarded import PATIENCE, Folder, run_kills, run_many, run_programs
+from tests.faces.guarded import INSTALL, PATIENCE, Folder, run_kills, run_many, run_programs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -236,6 +236,23 @@ def test_guards_of_a_folder_and_of_one_in_it_tell_the_same_and_either_takes_it_b
     assert folder.files() == {"b.txt": b"two\n", "sub/a.txt": b"one\n"}
     folder.run("undo", "--unattended", outer_made["id"])
     assert folder.files() == {"b.txt": b"one\n", "sub/a.txt": b"one\n"}
+
+
+@pytest.mark.slow
+def test_an_install_is_one_line_and_one_step_back_and_what_programs_fill_stays(
+    folder: Folder,
+) -> None:
+    with folder.guard():
+        folder.shell(f"{INSTALL.format(folder='vendor')}; {INSTALL.format(folder='node_modules')}")
+        folder.wait_for(1)
+    made = folder.log()
+    assert sum(len(one["files"]) for one in made) == 200
+    assert len(folder.run_here("log", "--root", str(folder.root))) < 250 * len(made)
+    assert sum(one.stat().st_size for one in folder.state.rglob("*") if one.is_file()) < 5 << 20
+    ids = [one["id"] for one in made]
+    assert folder.run("undo", "--unattended", *ids)["status"] == "applied"
+    assert not (folder.root / "vendor").exists()
+    assert len(folder.files()) == 200
 
 
 def test_a_guard_that_stands_still_for_a_while_records_all_that_happened_then(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests import forked
+from tests.faces.guarded import INSTALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -526,6 +527,21 @@ def test_folders_that_programs_fill_are_recorded_or_thrown_away_by_setting(
     assert {name: found.get(name) for name in before} == changed
     assert len(place.operations()) == kept
     assert place.facts("runs") == {"runs": []}
+
+
+@pytest.mark.slow
+def test_an_install_that_is_recorded_is_one_operation_and_one_step_back(place: Place) -> None:
+    settings = place.home / "settings.toml"
+    settings.write_text('[run]\nbuilds = "record"\n')
+    script = INSTALL.format(folder="node_modules")
+    place.run(script, "--commit", "end", "--config", str(settings))
+    (made,) = place.facts("log")["operations"]
+    assert len(made["files"]) == 200
+    assert "197 more files" in place.command("log").stdout
+    state = Path(place.environment["FILEPACT_STATE_DIR"])
+    assert sum(one.stat().st_size for one in state.rglob("*") if one.is_file()) < 5 << 20
+    place.undo()
+    assert place.state() == {}
 
 
 @pytest.mark.slow
