@@ -43,6 +43,18 @@ def three_files(workspace: Workspace) -> None:
         workspace.submit(draft, "three files")
 
 
+def several_moves(workspace: Workspace) -> None:
+    """Two files get other names, and a third another text, at once."""
+    with workspace.draft(SESSION, "patch_apply") as draft:
+        one, to, two, there, third = draft.open_all(
+            ["a.txt", "x/a.txt", "b.txt", "sub/b.txt", "sub/c.txt"], itself=["a.txt", "b.txt"]
+        )
+        draft.move(one, to, None)
+        draft.move(two, there, None)
+        draft.write(third, "C\n")
+        workspace.submit(draft, "several moves")
+
+
 def remove_link(workspace: Workspace) -> None:
     with workspace.draft(SESSION, "patch_apply") as draft:
         draft.delete(draft.open("link", itself=True), emptied_by=None)
@@ -105,6 +117,9 @@ SCENARIOS: dict[str, tuple[Callable[[Workspace], object] | None, Callable[[Works
     "delete-link": (None, remove_link),
     "undo-link": (remove_link, undo),
     "move-folder": (None, lambda w: manage(w, action="move", path="sub", to="x/y")),
+    "undo-move-folder": (lambda w: manage(w, action="move", path="sub", to="x/y"), undo),
+    "moves": (None, several_moves),
+    "undo-moves": (several_moves, undo),
     "delete-folder": (None, lambda w: manage(w, action="delete", path="sub")),
     "undo-delete-folder": (lambda w: manage(w, action="delete", path="sub"), undo),
     "undo-turn": (turn, undo),
@@ -113,15 +128,16 @@ SCENARIOS: dict[str, tuple[Callable[[Workspace], object] | None, Callable[[Works
 }
 
 
-def tree(folder: Path) -> dict[str, bytes | None]:
-    """All files with their bytes, and all folders."""
+def tree(folder: Path) -> dict[str, tuple[int, bytes | None]]:
+    """All files with their bytes, and all folders, each with its mode."""
     return {
         str(path.relative_to(folder)): (
+            path.lstat().st_mode,
             os.readlink(os.fsencode(path))
             if path.is_symlink()
             else path.read_bytes()
             if path.is_file()
-            else None
+            else None,
         )
         for path in folder.rglob("*")
     }
@@ -136,6 +152,8 @@ def fresh(base: Path) -> Path:
     for name, target in LINKS.items():
         (base / "root" / name).symlink_to(target)
     (base / "root" / "sub" / "empty").mkdir()
+    (base / "root" / "sub").chmod(0o700)
+    (base / "root" / "a.txt").chmod(0o640)
     return base / "root"
 
 
@@ -178,8 +196,8 @@ def check_proposal(workspace: Workspace, proposed: str, *, done: bool) -> None:
 
 def check(
     base: Path,
-    before: dict[str, bytes | None],
-    after: dict[str, bytes | None],
+    before: dict[str, tuple[int, bytes | None]],
+    after: dict[str, tuple[int, bytes | None]],
     proposed: str = "",
 ) -> None:
     """The promises after a crash: old or new, never between; journal and disk agree."""

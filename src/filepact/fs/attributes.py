@@ -20,7 +20,7 @@ from filepact.domain.attributes import (
 from filepact.domain.document import Revision
 from filepact.values import replace
 
-__all__ = ["dress", "dress_like", "folder_state", "read_attributes", "set_time"]
+__all__ = ["dress", "dress_folder", "dress_like", "folder_state", "read_attributes", "set_time"]
 
 _LARGEST: Final = 1 << 16
 """Bytes of the extended attributes of one file that are kept."""
@@ -182,13 +182,28 @@ def dress(descriptor: int, mode: int, wanted: Attributes | None) -> tuple[str, .
     if wanted.omitted:
         names = ", ".join(map(_called, wanted.omitted))
         notes.append(f"not all of its extended attributes could be kept: {names}")
-    if wanted.modified is not None:
-        set_time(descriptor, wanted.modified)
+    set_time(descriptor, wanted.modified)
     return tuple(notes)
 
 
-def set_time(descriptor: int, modified: int) -> None:
-    """Give an open file or folder the time of its last change; nothing depends on it."""
+def dress_folder(folder: int, state: Revision) -> tuple[str, ...]:
+    """Give an open folder the mode and the attributes of a state; notes as of `dress`."""
+    mode, status = state.mode & 0o7777, os.fstat(folder)
+    wanted = state.attributes
+    if wanted and Revision.folder(status.st_mode, read_attributes(folder, status)) == state:
+        set_time(folder, wanted.modified)
+        return ()
+    if wanted is None:
+        # What a folder inherits from the one above it stays.
+        os.fchmod(folder, mode & 0o777 | status.st_mode & 0o7000)
+        return ()
+    return dress(folder, mode, wanted)
+
+
+def set_time(descriptor: int, modified: int | None) -> None:
+    """Give an open file or folder the time of its last change, if it is known; nothing depends on it."""
+    if modified is None:
+        return
     with suppress(OSError):
         os.utime(descriptor, ns=(os.fstat(descriptor).st_atime_ns, modified))
 

@@ -24,7 +24,7 @@ from filepact.errors import (
     WriteFailedError,
 )
 from filepact.fs import atomic, staged
-from filepact.fs.attributes import dress, folder_state
+from filepact.fs.attributes import dress_folder, folder_state
 from filepact.fs.in_place import names_of
 from filepact.fs.read import FileContents, permissions_given, write_failed
 from filepact.fs.read_only_root import FOLDER, MOVED, RootReader, root_gone
@@ -374,7 +374,7 @@ class Root(RootReader):
                 made = False  # Somebody else made it just now, which is as good, but theirs.
             below = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=parent)
             if made and state is not None:
-                _dress_folder(below, state)
+                dress_folder(below, state)
             atomic.sync(parent)
         except OSError as error:
             if below >= 0:
@@ -418,7 +418,7 @@ class Root(RootReader):
             except OSError as error:
                 raise write_failed(error, path) from None
             try:
-                return _dress_folder(folder, state)
+                return dress_folder(folder, state)
             except OSError as error:
                 raise write_failed(error, path) from None
             finally:
@@ -525,15 +525,6 @@ class Root(RootReader):
             yield parent
         finally:
             os.close(parent)
-
-
-def _dress_folder(folder: int, state: Revision) -> tuple[str, ...]:
-    mode = state.mode & 0o7777
-    if state.attributes is None:
-        # What a folder inherits from the one above it stays.
-        os.fchmod(folder, mode & 0o777 | os.fstat(folder).st_mode & 0o7000)
-        return ()
-    return dress(folder, mode, state.attributes)
 
 
 def replace_outside(path: str, data: bytes | None, *, expected: bytes | None, token: str) -> None:

@@ -191,6 +191,7 @@ class FolderSteps:
         for path in filter(self._turns, self._coming):
             with suppress(FilepactError):
                 self._make(path, self._coming[path])
+        self._new = [path for path in self._coming if path in self._named]
         self.settle()
 
     def _turns(self, path: WorkspacePath) -> bool:
