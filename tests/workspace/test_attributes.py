@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.domain.operation import Actor, Session
+from filepact.errors import StaleFileError
+from filepact.fs import atomic
 from filepact.tools.edit import manage_files
 from tests.unprivileged import unprivileged
 
@@ -215,3 +217,102 @@ def test_who_may_not_set_an_owner_or_a_list_gives_nobody_more_rights(
     assert (root / "box/lends group").stat().st_mode & 0o7777 == 0o755
     assert (root / "box/withheld").stat().st_mode & 0o7777 == 0o600
     assert (root / "box/team").stat().st_mode & 0o7777 == 0o700
+
+
+def inodes(root: Path) -> dict[str, int]:
+    return {str(one.relative_to(root)): one.lstat().st_ino for one in sorted(root.rglob("*"))}
+
+
+def test_what_moves_is_the_same_entry_with_its_links_and_whoever_has_it_open(
+    root: Path, workspace: Workspace
+) -> None:
+    fill(root / "box")
+    os.link(root / "box/plain", root / "twin")
+    (root / "box/to").symlink_to("plain")
+    was = inodes(root)
+    with (root / "box/plain").open("ab") as late:
+        managed(workspace, "move", "box", "new/elsewhere")
+        moved = {name.replace("new/elsewhere", "box"): one for name, one in inodes(root).items()}
+        assert {name: one for name, one in moved.items() if name != "new"} == was
+        late.write(b", and more")
+    assert (root / "twin").read_text() == "plain, and more"
+    workspace.undo(PERSON)
+    assert inodes(root) == was
+    assert (root / "box/plain").read_text() == "plain, and more"
+
+
+def test_what_was_made_of_a_moved_file_goes_back_with_it(root: Path, workspace: Workspace) -> None:
+    (root / "a").write_text("one\n")
+    managed(workspace, "move", "a", "b")
+    (root / "b").write_text("one\ntwo\n")
+    (root / "b").chmod(0o600)
+    number = (root / "b").stat().st_ino
+    workspace.undo(PERSON)
+    assert not (root / "b").exists()
+    assert (root / "a").read_text() == "one\ntwo\n"
+    status = (root / "a").stat()
+    assert (status.st_ino, status.st_mode & 0o7777) == (number, 0o600)
+
+
+@pytest.mark.parametrize("refused", ["all", "folders"])
+def test_where_nothing_can_be_renamed_a_copy_has_all_that_was_there(
+    root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    real = atomic.move_entry
+
+    def refusing(parent: int, name: str, to: int, new: str, shown: tuple[str, str]) -> bool:
+        if refused == "all" or (root / shown[0]).is_dir():
+            return False
+        return real(parent, name, to, new, shown)
+
+    monkeypatch.setattr(atomic, "move_entry", refusing)
+    fill(root / "box")
+    was, numbers = everything(root), inodes(root)
+    managed(workspace, "move", "box", "elsewhere")
+    after = {name.replace("elsewhere", "box"): one for name, one in everything(root).items()}
+    assert after == was
+    workspace.undo(PERSON)
+    assert everything(root) == was
+    assert (inodes(root)["box/plain"] == numbers["box/plain"]) == (refused == "folders")
+
+
+def test_moves_of_which_one_fails_are_all_taken_back(
+    root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        (root / name).write_text(f"{name}\n")
+    was = inodes(root)
+    real = atomic.move_entry
+
+    def late(parent: int, name: str, to: int, new: str, shown: tuple[str, str]) -> bool:
+        if shown == ("b", "y"):
+            (root / "y").write_text("mine\n")
+        return real(parent, name, to, new, shown)
+
+    monkeypatch.setattr(atomic, "move_entry", late)
+    with workspace.draft(AGENT, "patch_apply") as draft:
+        one, to, two, there = draft.open_all(["a", "x", "b", "y"], itself=["a", "b"])
+        draft.move(one, to, None)
+        draft.move(two, there, None)
+        with pytest.raises(StaleFileError):
+            workspace.submit(draft, "two moves")
+    assert (root / "y").read_text() == "mine\n"
+    assert {name: one for name, one in inodes(root).items() if name != "y"} == was
+    assert [one.state for one in workspace.log()] == ["rolled_back"]
+
+
+def test_what_becomes_of_rights_is_shown_in_words(root: Path, workspace: Workspace) -> None:
+    (root / "a").write_text("a\n")
+    (root / "folder").mkdir()
+    workspace.external.resnapshot()
+    os.setxattr(root / "a", ACCESS, WITHHELD)
+    os.setxattr(root / "a", "user.tag", b"1")
+    (root / "folder").chmod(0o2750)
+    workspace.external.detect(AGENT, tool="bash")
+    shown = workspace.undo(PERSON, dry_run=True).diff
+    for line in (
+        "a: access list: - user:1234:r--",
+        "a: attribute - user.tag",
+        "folder/: mode 2750 -> 0755",
+    ):
+        assert line in shown.splitlines()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from posixpath import commonprefix
+from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 
     Pair = tuple[FileChange, FileChange]
 
-__all__ = ["MoveSteps", "moves_of"]
+__all__ = ["MoveSteps", "moves_of", "same_entries"]
+
+_COMPARED: Final = 64
+"""Entries in the very same state of which the names are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,9 @@ class Move:
     @property
     def apart(self) -> tuple[Move, ...]:
         """The moves of the files and links in a folder, each by itself."""
-        return tuple(Move(old.path, new.path, (old, new)) for old, new in _pairs(self.changes))
+        return tuple(
+            Move(old.path, new.path, (old, new)) for old, new in same_entries(self.changes)
+        )
 
     @property
     def states(self) -> tuple[tuple[str, Revision], ...]:
@@ -63,7 +69,7 @@ def moves_of(changes: ChangeSet) -> tuple[Move, ...]:
     turning = {one.path for one in changes.changes if one.turns}
     pairs = [
         pair
-        for pair in _pairs(changes.changes)
+        for pair in same_entries(changes.changes)
         if not any(_is_below(side.path, turning) for side in pair)
     ]
     folders = _folders(changes.changes, pairs)
@@ -174,7 +180,7 @@ def _holds_only(root: Root, folder: str, names: set[str]) -> bool:
         return entries.complete and not entries.beyond
 
 
-def _pairs(changes: Iterable[FileChange]) -> list[Pair]:
+def same_entries(changes: Iterable[FileChange]) -> list[Pair]:
     """Files and links that go, each with one that comes in the very same state."""
     going: dict[object, list[FileChange]] = defaultdict(list)
     coming: list[FileChange] = []
@@ -189,11 +195,16 @@ def _pairs(changes: Iterable[FileChange]) -> list[Pair]:
             continue  # It was made, whatever it holds.
         some = going.get(_key(new, new.after), [])
         if some:
-            name = new.path.path.rpartition("/")[2]
-            old = next((one for one in some if one.path.path.rpartition("/")[2] == name), some[0])
+            old = max(some[:_COMPARED], key=lambda one: _alike(one.path.path, new.path.path))
             some.remove(old)
             found.append((old, new))
     return found
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters the ends of two paths have in common, in whole names."""
+    at = len(commonprefix((f"/{one}"[::-1], f"/{other}"[::-1])))
+    return f"/{one}"[-at:].count("/") if at else 0
 
 
 def _key(one: FileChange, state: Revision) -> object:

@@ -43,6 +43,7 @@ from filepact.text.landmarks import lost_place
 from filepact.values import dataclass, replace
 from filepact.workspace.documents import DocumentCache
 from filepact.workspace.folder_steps import turning_above
+from filepact.workspace.moves import same_entries
 from filepact.workspace.receipt import renames, states
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from filepact.workspace.documents import Documents
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
-    from filepact.workspace.receipt import Hides
+from filepact.workspace.receipt import Hides
 
 __all__ = ["Conflicts", "Rebase", "RebaseResult", "fit", "not_kept", "together"]
 
@@ -383,6 +384,7 @@ def _carried(
     if changed:
         with suppress(NotFoundError):
             pairs = renames(changes.changes, content)
+        pairs |= {new.path: old for old, new in same_entries(changes.changes)}
     for new, old in pairs.items():
         now, after = changed.get(old.path), made.get(new)
         if now is None or old.before is None or after is None:

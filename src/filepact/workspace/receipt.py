@@ -237,7 +237,8 @@ def show_changes(
             sides, names = (change.before, change.after), (shown, shown)
             diff = _file_diff(change.path, sides, versions, names, git=several, to_agent=to_agent)
         added, removed = _counts(diff)
-        diffs.append(_folder_line(whole_change, shown) + diff)
+        rights = "" if change.path in hidden else _rights(whole_change, shown)
+        diffs.append(_folder_line(whole_change, shown) + diff + rights)
         files.append(
             FileReport(
                 path=shown,
@@ -253,11 +254,24 @@ def show_changes(
 def _folder_line(change: FileChange, shown: str) -> str:
     """What happens to a folder of this name, as a line of a diff; empty for nothing."""
     folder = change.after if change.after and change.after.is_folder else change.before
-    if folder is None or not folder.is_folder:
+    if folder is None or not folder.is_folder or change.of_folder:
         return ""
     verb, mode = "Folder" if folder == change.after else "Removed folder", folder.mode & 0o777
     rights = f" ({mode:o})" if mode not in (0, 0o755, 0o775) else ""
     return f"{verb} {shown.rstrip('/')}/{rights}\n"
+
+
+def _rights(change: FileChange, shown: str) -> str:
+    """What becomes of owner, access lists, attributes, and of modes that patches do not tell; a line for each."""
+    before, after = change.before, change.after
+    if before is None or after is None or change.turns:
+        return ""
+    told: list[str] = []
+    if (before.compared.mode ^ after.mode) & (0o7777 if change.of_folder else 0o7000):
+        told.append(f"mode {before.mode & 0o7777:04o} -> {after.mode & 0o7777:04o}")
+    if before.attributes is not None and after.attributes is not None:
+        told += before.attributes.differences(after.attributes)
+    return "".join(f"{shown}: {one}\n" for one in told)
 
 
 def states(change: FileChange, versions: DocumentCache) -> tuple[Document, ...]:
