@@ -319,7 +319,7 @@ def test_a_file_is_made_in_a_folder_and_removed_with_it_from_the_folder_beside(
         root.apply(one)
         assert TEMP in names(grounds)
         assert root.remove_directory("docs")
-        root.make_directories("docs", 0o700)
+        root.make_directories("docs", Revision.folder(0o700))
         assert (grounds.root / "docs").stat().st_mode & 0o777 == 0o700
         root.take_back(one)
         assert (grounds.root / "docs/guide.md").exists()

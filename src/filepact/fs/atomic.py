@@ -15,11 +15,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import content_id
-from filepact.errors import StaleFileError, WriteFailedError
+from filepact.errors import WriteFailedError
 from filepact.fs.attributes import dress, dress_like
 from filepact.fs.kernel import EXCHANGE, NOREPLACE, renameat2
 from filepact.fs.path_form import LONGEST_PART
-from filepact.fs.read import open_named, write_failed
+from filepact.fs.read import made_meanwhile, moved, open_named, saved_twice, write_failed
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
@@ -43,16 +43,12 @@ __all__ = [
     "inode_of",
     "is_link",
     "link_target",
-    "made_meanwhile",
     "make_link",
     "move_entry",
     "move_out",
-    "moved",
-    "not_removed",
     "open_expected",
     "put_aside",
     "rename_new",
-    "saved_twice",
     "sync",
     "temporary_name",
     "token_of",
@@ -587,40 +583,3 @@ def discard(parent: int, temp: str) -> bool:
     except OSError:
         return False
     return True
-
-
-# -- errors -----------------------------------------------------------------------------------
-
-
-def moved(shown: str) -> StaleFileError:
-    return StaleFileError(
-        f"{shown}: another program changed the file at this moment",
-        hint="Nothing was changed. Read the file again.",
-        path=shown,
-    )
-
-
-def not_removed(shown: str) -> WriteFailedError:
-    return WriteFailedError(
-        f"{shown}: the link cannot be removed",
-        hint="Nothing was changed. Ask the person to look at the rights of its folder.",
-        path=shown,
-    )
-
-
-def made_meanwhile(shown: str) -> StaleFileError:
-    return StaleFileError(
-        f"{shown}: somebody made a file of this name meanwhile",
-        hint="Read it and decide again.",
-        path=shown,
-    )
-
-
-def saved_twice(shown: str, kept: str) -> StaleFileError:
-    return StaleFileError(
-        f"{shown}: another program saved the file meanwhile; a text of it that has lost its place "
-        f"is kept beside it as {kept}",
-        hint="Read the file again, and tell the person about the kept text.",
-        path=shown,
-        kept=kept,
-    )

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import content_id
 from filepact.errors import OutcomeUnknownError, WriteFailedError
-from filepact.fs.atomic import LARGEST, digest, moved, sync
+from filepact.fs.atomic import LARGEST, digest, sync
 from filepact.fs.attributes import dress, read_attributes
-from filepact.fs.read import open_named, write_failed
+from filepact.fs.read import moved, open_named, write_failed
 from filepact.values import replace
 
 if TYPE_CHECKING:

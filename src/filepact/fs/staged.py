@@ -37,21 +37,24 @@ from filepact.fs.atomic import (
     inode_of,
     is_link,
     link_target,
-    made_meanwhile,
     make_link,
     move_out,
-    moved,
-    not_removed,
     open_expected,
     put_aside,
     rename_new,
-    saved_twice,
     sync,
     temporary_name,
     write_temp,
 )
 from filepact.fs.in_place import MOUNTED, NOT_OURS, InPlace, check_writable, same_owner, write_over
-from filepact.fs.read import open_named, write_failed
+from filepact.fs.read import (
+    made_meanwhile,
+    moved,
+    not_removed,
+    open_named,
+    saved_twice,
+    write_failed,
+)
 from filepact.values import dataclass
 
 if TYPE_CHECKING:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from filepact.workspace.documents import Documents
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
-from filepact.workspace.receipt import Hides
+    from filepact.workspace.receipt import Hides
 
 __all__ = ["Conflicts", "Rebase", "RebaseResult", "fit", "not_kept", "together"]
 
