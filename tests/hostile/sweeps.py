@@ -22,6 +22,7 @@ _TESTS = (
     "tests/faces/acp/proxy/test_proxy_process.py",
     "tests/faces/acp/test_client_sessions.py",
     "tests/faces/acp/test_sdk_versions.py",
+    "tests/faces/test_every_door.py",
     "tests/faces/test_run_escapes.py",
     "tests/faces/test_seven_tools.py",
     "tests/fs/test_trigrams.py",

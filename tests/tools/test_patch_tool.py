@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,6 +43,7 @@ def tool(root: Path, tmp_path: Path) -> Iterator[Tool]:
         def call(name: str = "patch_apply", /, **arguments: object) -> CallResult:
             return toolbox.call(name, arguments, CALL)
 
+        call.undo = partial(workspace.undo, CALL.session)  # type: ignore[attr-defined]
         yield call
 
 
@@ -311,3 +313,78 @@ def test_line_ends_that_a_patch_adds_are_said_and_a_missing_last_one_is_no_other
     answer = tool(patch="--- a/open.txt\n+++ b/open.txt\n@@ -1,2 +1,2 @@\n-a\n+A\n b\n")
     assert "line ends" not in answer.text
     assert (root / "open.txt").read_bytes() == b"A\nb"
+
+
+NAMES = ("a.txt", "b.txt", "c.txt", "d.sh")
+
+
+@pytest.mark.parametrize("edited", [False, True], ids=["only", "edited"])
+@pytest.mark.parametrize(
+    "moves",
+    [
+        {"a.txt": "b.txt", "b.txt": "a.txt"},
+        {"a.txt": "b.txt", "b.txt": "new.txt"},
+        {"a.txt": "b.txt", "b.txt": "c.txt", "c.txt": "a.txt"},
+        {"a.txt": "d.sh", "d.sh": "new.sh", "b.txt": "c.txt", "c.txt": "b.txt"},
+    ],
+    ids=["swap", "chain", "circle", "two"],
+)
+def test_files_that_exchange_or_hand_on_their_names_are_renamed_as_git_says(
+    tool: Tool, root: Path, moves: dict[str, str], edited: bool
+):
+    shutil.rmtree(root / "src")
+    (root / "image.png").unlink()
+    for number, name in enumerate(NAMES):
+        (root / name).write_text(
+            "".join(f"{name} has {line * (number + 3)}\n" for line in range(80))
+        )
+    (root / "d.sh").chmod(0o755)
+    git = ["git", "-C", str(root), "-c", "user.name=n", "-c", "user.email=e"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "m"]):
+        subprocess.run([*git, *words], check=True)
+    before = all_of(root)
+    held = {name: ((root / name).read_text(), (root / name).stat().st_mode) for name in moves}
+    for old, new in moves.items():
+        text, mode = held[old]
+        (root / new).write_text(text.replace(f"{old} has 180\n", "changed\n") if edited else text)
+        (root / new).chmod(mode)
+    for name in moves.keys() - set(moves.values()):
+        (root / name).unlink()
+    after = all_of(root)
+    subprocess.run([*git, "add", "-A"], check=True)
+    patch = subprocess.run(
+        [*git, "diff", "--cached", "-M", "-B"], check=True, capture_output=True, text=True
+    ).stdout
+    assert patch.count("rename from") == len(moves)
+    subprocess.run([*git, "reset", "-q", "--hard"], check=True)
+    assert all_of(root) == before
+    for step, wanted in (
+        ({"patch": patch}, after),
+        ({"patch": patch, "reverse": True}, before),
+        ({"patch": patch, "dry_run": True}, before),
+        ({"patch": patch}, after),
+    ):
+        done = tool(**step)
+        assert not done.failed, done.text
+        assert all_of(root) == wanted
+    assert tool.undo().status == "applied"
+    assert all_of(root) == before
+
+
+def all_of(root: Path) -> dict[str, tuple[bytes, int]]:
+    """All files with their permission bits, but for Git's own."""
+    return {
+        path.name: (path.read_bytes(), path.stat().st_mode)
+        for path in root.iterdir()
+        if path.is_file()
+    }
+
+
+def test_an_envelope_exchanges_two_names(tool: Tool, root: Path):
+    patch = envelope(
+        "*** Update File: a.txt\n*** Move to: b.txt\n@@\n-one\n+1\n",
+        "*** Update File: b.txt\n*** Move to: a.txt\n@@\n-bee\n+B\n",
+    )
+    assert not tool(patch=patch).failed
+    assert files(root)["a.txt"] == b"B\n"
+    assert files(root)["b.txt"] == b"1\ntwo\n"

@@ -197,6 +197,40 @@ def write_failed(error: OSError, shown: str) -> WriteFailedError:
     )
 
 
+def moved(shown: str) -> StaleFileError:
+    return StaleFileError(
+        f"{shown}: another program changed the file at this moment",
+        hint="Nothing was changed. Read the file again.",
+        path=shown,
+    )
+
+
+def not_removed(shown: str) -> WriteFailedError:
+    return WriteFailedError(
+        f"{shown}: the link cannot be removed",
+        hint="Nothing was changed. Ask the person to look at the rights of its folder.",
+        path=shown,
+    )
+
+
+def made_meanwhile(shown: str) -> StaleFileError:
+    return StaleFileError(
+        f"{shown}: somebody made a file of this name meanwhile",
+        hint="Read it and decide again.",
+        path=shown,
+    )
+
+
+def saved_twice(shown: str, kept: str) -> StaleFileError:
+    return StaleFileError(
+        f"{shown}: another program saved the file meanwhile; a text of it that has lost its place "
+        f"is kept beside it as {kept}",
+        hint="Read the file again, and tell the person about the kept text.",
+        path=shown,
+        kept=kept,
+    )
+
+
 OPEN = os.O_RDONLY
 """Flags that read, wait for nobody, and never make a terminal this process's own."""
 for _flag in ("O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY"):

@@ -23,7 +23,7 @@ from filepact.values import dataclass
 from filepact.workspace.draft import Draft
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from filepact.text.patch import FilePatch
     from filepact.workspace.target import Target
@@ -92,8 +92,10 @@ def patch_apply(
             targets = dict(zip(names, opened, strict=True))
     except NotFoundError as missing:
         raise _perhaps_renamed(draft, missing, patches) from None
+    moves = [step for _, step in together if _renames(step)]
+    given_up, taken = {old for old, _ in moves}, {new for _, new in moves}
     for parts, step in together:
-        _apply_one(draft, parts, step, targets)
+        _apply_one(draft, parts, step, targets, given_up & taken)
     shown = {name: target.location.shown for name, target in targets.items()}
     words = [_words(parts, step, targets) for parts, step in together]
     more = f" and {len(words) - 5} more" if len(words) > 5 else ""
@@ -180,17 +182,25 @@ def _by_file(
 ) -> list[tuple[list[FilePatch], _Step]]:
     """The parts of a patch that belong together: several may edit one file, one after another."""
     found: dict[_Step, list[FilePatch]] = {}
-    used: dict[str, _Step] = {}
+    used: dict[tuple[str, bool], _Step] = {}
     for patch, step in zip(patches, steps, strict=True):
-        for name in {name for name in step if name is not None}:
-            before = used.setdefault(name, step)
-            if before != step or (step in found and (None in step or step[0] != step[1])):
-                raise PatchMalformedError(
-                    f"the patch changes {name} twice",
-                    hint="Only edits may follow each other; send the other changes one by one.",
-                )
+        for end, name in enumerate(step):
+            if name is None:
+                continue
+            # A file may take the name that another one gives up: names are exchanged, or handed on.
+            for side in (bool(end),) if _renames(step) else (False, True):
+                before = used.setdefault((name, side), step)
+                if before != step or (step in found and step[0] != step[1]):
+                    raise PatchMalformedError(
+                        f"the patch changes {name} twice",
+                        hint="Only edits may follow each other; send the other changes one by one.",
+                    )
         found.setdefault(step, []).append(patch)
     return [(parts, step) for step, parts in found.items()]
+
+
+def _renames(step: _Step) -> bool:
+    return None not in step and step[0] != step[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +212,21 @@ class _Edits:
 
 
 def _apply_one(
-    draft: Draft, patches: list[FilePatch], step: _Step, targets: dict[str, Target]
+    draft: Draft,
+    patches: list[FilePatch],
+    step: _Step,
+    targets: dict[str, Target],
+    handed_on: Container[str | None] = (),
 ) -> None:
-    """Put what the parts of a patch for one file do into the draft."""
+    """Put what the parts of a patch for one file do into the draft.
+
+    Args:
+        draft: The draft.
+        patches: The parts.
+        step: The names before and after.
+        targets: All files of the patch.
+        handed_on: Names that one file of the patch gives up, and another takes.
+    """
     old, new = step
     patch = patches[-1]
     if old is None:
@@ -240,9 +262,13 @@ def _apply_one(
         if any(one.hunks for one in patches):
             _, made = draft.edit(source, make)
     else:
-        if targets[new].document is not None and patch.whole:
+        if targets[new].document is not None and patch.whole and new not in handed_on:
             draft.notes.append(f"{targets[new].location.shown} existed and was overwritten.")
-        made = draft.move(source, targets[new], make if patch.hunks else None, over=patch.whole)
+        made = draft.move(
+            *(source, targets[new], make if patch.hunks else None),
+            over=patch.whole or new in handed_on,
+            taken=old in handed_on,
+        )
     if made is not None:
         draft.notes.extend(made.notes)
     modes = [one.new_mode for one in patches if one.new_mode is not None]
@@ -321,5 +347,4 @@ def _create(draft: Draft, patch: FilePatch, target: Target) -> None:
         draft.notes.append(f"{target.location.shown} existed and was overwritten.")
     draft.write(target, text)
     if patch.new_mode is not None:
-        made = target.location.root.new_mode(target.location.place.path)
-        draft.set_mode(target, _executable(made, like=patch.new_mode))
+        draft.set_mode(target, _executable(target.location.new_mode, like=patch.new_mode))

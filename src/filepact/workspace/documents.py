@@ -462,7 +462,7 @@ class Documents:
             return stored
         if stored is None:
             data = encode_new(buffer.text, location.shown, self.given(location.path))
-            revision = Revision.of(data, location.root.new_mode(location.place.path))
+            revision = Revision.of(data, location.new_mode)
             return Document(location.path, data, revision, self.given(location.path))
         return with_text(stored, buffer.text)
 

@@ -151,9 +151,9 @@ class Draft:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        _kind: type[BaseException] | None,
         error: BaseException | None,
-        trace: TracebackType | None,
+        _trace: TracebackType | None,
     ) -> None:
         self._held.close()
         if isinstance(error, PathBlockedError | ApprovalRequiredError):
@@ -401,6 +401,7 @@ class Draft:
         make: Callable[[str], Made] | None,
         *,
         over: bool = False,
+        taken: bool = False,
     ) -> Made | None:
         """Give a file another name, and edits on the way.
 
@@ -408,8 +409,8 @@ class Draft:
             source: An existing file.
             target: A name that is free.
             make: Computes the edits of its text; None leaves every byte as it is.
-            over: The name need not be free; what it holds is replaced, unless it is no longer
-                what the session saw.
+            over: The name need not be free; what it holds is replaced, unless the session saw something else.
+            taken: Another file of the change takes the name that it had.
 
         Returns:
             The edits as they were made.
@@ -435,7 +436,8 @@ class Draft:
             self._known[target.location.path] = None if source.moved else source.seen
         elif source.location.path in self._known:
             self._known[target.location.path] = self._known.pop(source.location.path)
-        self._remove(source)
+        if not taken:
+            self._remove(source)
         return None if found is None else found.made
 
     def _remove(self, target: Target) -> None:
@@ -472,8 +474,7 @@ class Draft:
         if before is not None and target.hidden and target.proposal is None:
             # Whether a text is what the file holds already would confirm a guess.
             before = before.aside
-        place = target.location.place.path
-        state = state or before or Revision.of(b"", target.location.root.new_mode(place))
+        state = state or before or Revision.of(b"", target.location.new_mode)
         after = state.with_bytes(data)
         path = target.location.path
         written = Document(path, data, after, self._documents.given(path))
@@ -512,7 +513,7 @@ class Draft:
         self._changes[target.location.shown] = change
 
     def hides(self, path: WorkspacePath, held: Iterable[bytes | Document]) -> bool:
-        """Whether its author may not see what one of its files holds; see `Guard.hides`."""
+        """Whether its author may not see what a file holds; see `Guard.hides`."""
         if path in self._written and path not in self._layers:
             return path in self._hidden or self._judge.hides_key(path, held)
         return self._judge.hides_all(path, held)

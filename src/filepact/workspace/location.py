@@ -86,6 +86,11 @@ class Location:
         return WorkspacePath(self.root.path, self.place.path)
 
     @property
+    def new_mode(self) -> int:
+        """The permission bits that a file has there that is made."""
+        return self.root.new_mode(self.place.path)
+
+    @property
     def lock_key(self) -> str:
         return self.place.lock_key
 

@@ -1,0 +1,585 @@
+"""Every kind of entry, moved, removed and brought back through every door, and what is different afterwards.
+
+``python -m tests.every_door [--door DOOR] [--entry NAME] [--user] [--base FOLDER]`` prints the table in numbers, and each
+cell that is wrong.  A cell is *as it was* or *as it is to be*; *refused* with a code, and then nothing is changed; *told*,
+where something could not be kept and the answer says so; or *wrong*.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import filepact
+from filepact.app import open_toolbox, open_workspace
+from filepact.domain.operation import Actor, Session
+from filepact.errors import FilepactError
+from filepact.faces.hooks.service import HookDaemon
+from filepact.tools.registry import CallContext
+from tests import forked
+from tests.entries import ENTRIES, SPECIAL, facts, made
+from tests.faces.line_client import serving
+from tests.unprivileged import unprivileged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from filepact.workspace.workspace import Workspace
+    from tests.entries import Entry
+
+__all__ = ["DOORS", "Cell", "crashed", "judged", "table"]
+
+AGENT = Session("every-door", Actor("agent", "every-door"))
+PERSON = Session("person", Actor("person", "person"))
+STEPS = ("undo", "redo", "undo")
+AWAY = "-moved"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One step with one entry through one door."""
+
+    door: str
+    entry: str
+    step: str
+    verdict: str
+    said: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.door}: {self.entry}, {self.step}: {self.verdict} ({self.said})"
+
+
+class RefusedError(Exception):
+    """A door did not do what was wanted, and said why."""
+
+
+class Door:
+    """One way to move, remove and bring back; each has a root, a state and a home of its own."""
+
+    name: ClassVar[str] = ""
+    whole: ClassVar[bool] = False
+    """Whether all entries go through it at once, since it takes long to open."""
+
+    def __init__(self, base: Path) -> None:
+        self.root, self.state, self.home = base / "root", base / "state", base / "home"
+        for one in (self.root, self.home):
+            one.mkdir(parents=True, exist_ok=True)
+        self.variables = {
+            **os.environ,
+            "HOME": str(self.home),
+            "FILEPACT_STATE_DIR": str(self.state),
+        }
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        yield
+
+    def takes(self, entry: Entry) -> bool:
+        """Whether it has a word for such an entry."""
+        return bool(entry.name)
+
+    def move(self, names: Sequence[str]) -> str:
+        raise NotImplementedError
+
+    def remove(self, names: Sequence[str]) -> str:
+        raise NotImplementedError
+
+    def undo(self) -> str:
+        return self.command("undo")
+
+    def redo(self) -> str:
+        return self.command("redo")
+
+    def command(self, *words: str) -> str:
+        """The command, by a person; what it said.
+
+        Raises:
+            RefusedError: It refused.
+        """
+        done = forked.run(
+            (*words, "--unattended") if words[0] in ("undo", "redo", "restore") else words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=self.root,
+            env=self.variables,
+            text=True,
+            errors="backslashreplace",
+        )
+        if done.returncode:
+            raise RefusedError(done.stderr or done.stdout)
+        return f"{done.stdout}{done.stderr}"
+
+    def shell(self, *words: str) -> str:
+        """A program of the agent's own."""
+        done = subprocess.run(words, cwd=self.root, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RefusedError(f"{words[0]}: {done.stderr}")
+        return ""
+
+
+class ToolsDoor(Door):
+    """The agent's tools, in this process; undo is the person's."""
+
+    name = "tools"
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        with open_workspace([str(self.root)], state_dir=str(self.state)) as workspace:
+            self.workspace: Workspace = workspace
+            self._toolbox = open_toolbox(workspace, own=True)
+            yield
+
+    def call(self, tool: str, **given: Any) -> str:
+        outcome = self._toolbox.call(tool, given, CallContext(AGENT))
+        if outcome.failed:
+            raise RefusedError(outcome.text)
+        return outcome.text
+
+    def move(self, names: Sequence[str]) -> str:
+        (name,) = names
+        return self.call("manage_files", action="move", path=name, to=name + AWAY)
+
+    def remove(self, names: Sequence[str]) -> str:
+        (name,) = names
+        return self.call("manage_files", action="delete", path=name)
+
+    def undo(self) -> str:
+        return self._back(self.workspace.undo)
+
+    def redo(self) -> str:
+        return self._back(self.workspace.redo)
+
+    def _back(self, go: Callable[[Session], Any]) -> str:
+        try:
+            return " ".join(go(PERSON).notes)
+        except FilepactError as error:
+            raise RefusedError(error.report()) from None
+
+
+class PatchDoor(ToolsDoor):
+    """Patches that rename and delete files."""
+
+    name = "patch"
+
+    def takes(self, entry: Entry) -> bool:
+        return "file" in entry.name or ("link" in entry.name and "folder" not in entry.name)
+
+    def move(self, names: Sequence[str]) -> str:
+        (name,) = names
+        head = f"diff --git a/{name} b/{name}{AWAY}\nsimilarity index 100%\n"
+        return self.call("patch_apply", patch=f"{head}rename from {name}\nrename to {name}{AWAY}\n")
+
+    def remove(self, names: Sequence[str]) -> str:
+        (name,) = names
+        patch = f"*** Begin Patch\n*** Delete File: {name}\n*** End Patch\n"
+        return self.call("patch_apply", patch=patch)
+
+
+class RestoreDoor(ToolsDoor):
+    """The agent's tools, and restore of a checkpoint by the command."""
+
+    name = "restore"
+
+    def move(self, names: Sequence[str]) -> str:
+        self._mark()
+        return super().move(names)
+
+    def remove(self, names: Sequence[str]) -> str:
+        self._mark()
+        return super().remove(names)
+
+    def _mark(self) -> None:
+        self._last = f"before {len(self.workspace.log(limit=None))}"
+        self.command("checkpoint", self._last)
+
+    def undo(self) -> str:
+        return self.command("restore", self._last)
+
+    def redo(self) -> str:
+        return self.command("undo")
+
+
+class LibraryDoor(Door):
+    """A Python program."""
+
+    name = "library"
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        with filepact.open(self.root, rules="built-in", state_dir=self.state) as files:
+            self._files = files
+            yield
+
+    def _done(self, act: Callable[[], Any]) -> str:
+        try:
+            return " ".join(act().notes)
+        except FilepactError as error:
+            raise RefusedError(error.report()) from None
+
+    def move(self, names: Sequence[str]) -> str:
+        (name,) = names
+        return self._done(lambda: self._files.move(name, name + AWAY))
+
+    def remove(self, names: Sequence[str]) -> str:
+        (name,) = names
+        return self._done(lambda: self._files.delete(name))
+
+    def undo(self) -> str:
+        return self._done(self._files.undo)
+
+    def redo(self) -> str:
+        return self._done(self._files.redo)
+
+
+class McpDoor(Door):
+    """A server and a client of it; what the agent may not take back, the person does by the command."""
+
+    name = "mcp"
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        with serving("mcp", self.root, env=self.variables, cwd=self.root) as (_, client):
+            client.shake_hands()
+            self._client = client
+            yield
+
+    def call(self, tool: str, **given: Any) -> str:
+        result = self._client.call(tool, **given)
+        text = str(result["content"][0]["text"])
+        if result.get("isError"):
+            raise RefusedError(text)
+        return text
+
+    def move(self, names: Sequence[str]) -> str:
+        (name,) = names
+        return self.call("manage_files", action="move", path=name, to=name + AWAY)
+
+    def remove(self, names: Sequence[str]) -> str:
+        (name,) = names
+        return self.call("manage_files", action="delete", path=name)
+
+    def undo(self) -> str:
+        with suppress(RefusedError):
+            return self.call("history", action="undo")
+        return super().undo()
+
+    def redo(self) -> str:
+        with suppress(RefusedError):
+            return self.call("history", action="redo")
+        return super().redo()
+
+
+class HooksDoor(Door):
+    """The agent's own shell, seen by hooks."""
+
+    name = "hooks"
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        with closing(HookDaemon((str(self.root),), str(self.state), clock=lambda: 0.0)) as daemon:
+            self._daemon, self._calls = daemon, 0
+            yield
+
+    def _shell(self, *words: str) -> str:
+        from tests.faces.test_hooks import event  # noqa: PLC0415 - which is a test module
+
+        self._calls += 1
+        given = {"call": f"t{self._calls}", "command": " ".join(words)}
+        self._daemon.answer("claude", event("PreToolUse", "Bash", **given))
+        try:
+            return self.shell(*words)
+        finally:
+            self._daemon.answer("claude", event("PostToolUse", "Bash", **given))
+
+    def move(self, names: Sequence[str]) -> str:
+        (name,) = names
+        return self._shell("mv", name, name + AWAY)
+
+    def remove(self, names: Sequence[str]) -> str:
+        return self._shell("rm", "-rf", *names)
+
+
+class RunDoor(Door):
+    """A program in layers, and their commit."""
+
+    name = "run"
+    whole = True
+    options: ClassVar[tuple[str, ...]] = ()
+
+    def move(self, names: Sequence[str]) -> str:
+        script = "; ".join(f"mv {name} {name}{AWAY}" for name in names)
+        return self.command("run", *self.options, "--", "sh", "-c", script)
+
+    def remove(self, names: Sequence[str]) -> str:
+        return self.command("run", *self.options, "--", "rm", "-rf", *names)
+
+
+class RecordedRunDoor(RunDoor):
+    """A program whose changes are found by comparing."""
+
+    name = "run without layers"
+    options = ("--layers", "off")
+
+
+class GuardDoor(Door):
+    """Whoever it was, seen by a guard."""
+
+    name = "guard"
+    whole = True
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        options = {"cwd": self.root, "env": self.variables, "text": True}
+        with forked.Command(
+            ("guard", str(self.root)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+        ) as process:
+            while not (line := process.stdout.readline()).startswith("Guarding"):
+                if not line:
+                    raise RefusedError(process.stderr.read())
+            yield
+            process.send_signal(signal.SIGTERM)
+            process.communicate()
+
+    def move(self, names: Sequence[str]) -> str:
+        with self._guarded():
+            for name in names:
+                self.shell("mv", name, name + AWAY)
+        return ""
+
+    def remove(self, names: Sequence[str]) -> str:
+        with self._guarded():
+            return self.shell("rm", "-rf", *names)
+
+    def undo(self) -> str:
+        # Of what a guard saw nobody knows whose it is, so it has to be named.
+        return self.command(
+            "undo", json.loads(self.command("log", "--json"))["operations"][0]["id"]
+        )
+
+
+DOORS: tuple[type[Door], ...] = (
+    ToolsDoor,
+    PatchDoor,
+    RestoreDoor,
+    LibraryDoor,
+    McpDoor,
+    HooksDoor,
+    RunDoor,
+    RecordedRunDoor,
+    GuardDoor,
+)
+
+
+# -- judging ----------------------------------------------------------------------------------
+
+
+def there(path: Path) -> dict[str, Any] | None:
+    return facts(path) if os.path.lexists(path) else None
+
+
+def difference(wanted: dict[str, Any] | None, found: dict[str, Any] | None) -> str:
+    """What differs, in words; empty for nothing."""
+    if wanted is None or found is None:
+        return "" if wanted is found else "is there" if wanted is None else "is not there"
+    told = []
+    for name in sorted(wanted.keys() | found.keys()):
+        one, other = wanted.get(name), found.get(name)
+        if one is None or other is None:
+            told.append(f"{name!a} {'came' if one is None else 'is missing'}")
+        else:
+            told += [
+                f"{key} of {name!a}: {one[key]!r} -> {other[key]!r}"
+                for key in one
+                if one[key] != other[key]
+            ]
+    return "; ".join(told)
+
+
+TOLD = ("could not be", "instead of", "does not set", "stays", "keep")
+
+
+def judged(door: type[Door], entries: Sequence[Entry], base: Path) -> list[Cell]:
+    """All steps with some entries through one door."""
+    one = door(base)
+    cells: list[Cell] = []
+    names = {entry: f"e{number:02}" for number, entry in enumerate(entries)}
+    try:
+        ready = {
+            entry: name
+            for entry, name in names.items()
+            if one.takes(entry) and made(entry, one.root / name)
+        }
+        with one.opened():
+            groups = [ready] if door.whole else [{entry: name} for entry, name in ready.items()]
+            for group in groups:
+                for action in ("move", "remove"):
+                    cells += _sequence(one, group, action)
+    finally:
+        subprocess.run(["chattr", "-R", "-i", one.root], capture_output=True, check=False)
+    return cells
+
+
+def _sequence(door: Door, group: dict[Entry, str], action: str) -> Iterator[Cell]:
+    """One action with entries, taken back, done again and taken back."""
+    if door.whole:
+        # What nobody can record would only be lost: the others are to come back beside it.
+        group = {entry: name for entry, name in group.items() if "immutable" not in entry.name}
+        if action == "remove":
+            group = {entry: name for entry, name in group.items() if entry.tags != SPECIAL}
+    was = {entry: there(door.root / name) for entry, name in group.items()}
+    done: dict[Entry, bool] = dict.fromkeys(group, False)
+    acts = {"move": door.move, "remove": door.remove}
+    for number, step in enumerate((action, *STEPS)):
+        label = action if step == action else f"{step} of {action}" + " again" * (number == 3)
+        said, refused = "", ""
+        try:
+            if step == action:
+                said = acts[action]([*group.values()])
+            else:
+                said = door.undo() if step == "undo" else door.redo()
+        except RefusedError as error:
+            refused = str(error).strip()
+        forward = step in (action, "redo")
+        for entry, name in group.items():
+            here, away = there(door.root / name), there(door.root / (name + AWAY))
+            if refused:
+                same = difference(was[entry], here if not done[entry] else away)
+                if action == "remove" and done[entry]:
+                    same = difference(None, here)
+                code = refused.splitlines()[0]
+                special = entry.tags == SPECIAL or "immutable" in entry.name
+                fine = not same and step == action
+                verdict = "refused" if fine or special else "wrong"
+                yield Cell(door.name, entry.name, label, verdict, f"{code} {same}")
+                continue
+            wanted_here = None if forward else was[entry]
+            wanted_away = was[entry] if forward and action == "move" else None
+            differs = "; ".join(
+                filter(None, (difference(wanted_here, here), difference(wanted_away, away)))
+            )
+            verdict = "as it is to be"
+            if differs:
+                verdict = "told" if any(word in said for word in TOLD) else "wrong"
+            yield Cell(door.name, entry.name, label, verdict, differs)
+        if refused:
+            return
+        done = dict.fromkeys(group, forward)
+
+
+# -- killed -----------------------------------------------------------------------------------
+
+
+def crashed(entry: Entry, base: Path, *, first: int, step: int) -> Iterator[Cell]:
+    """An entry moved, removed and brought back by the tools, killed at every so many calls into C."""
+    for action in ("move", "remove", "undo of move", "undo of remove"):
+        point, ended = first, False
+        while not ended:
+            shutil.rmtree(base, ignore_errors=True)
+            door = ToolsDoor(base)
+            place, away = door.root / "e", door.root / f"e{AWAY}"
+            if not made(entry, place):
+                return
+            was = there(place)
+            act = partial({"move": door.move, "remove": door.remove}[action.split()[-1]], ["e"])
+            after = (None, was if action == "move" else None)
+            if action.startswith("undo"):
+                try:
+                    with door.opened():
+                        act()
+                except RefusedError:
+                    break
+                act, after = door.undo, (was, None)
+            states = (there(place), there(away)), after
+            pid = os.fork()
+            if pid == 0:
+                _killed(door, act, point)
+            ended = os.WIFEXITED(os.waitpid(pid, 0)[1])
+            with door.opened():
+                now = there(place), there(away)
+                unfinished = door.workspace.unfinished()
+            told = [
+                f"{difference(here, now[0])} {difference(gone, now[1])}".strip()
+                for here, gone in states
+            ]
+            differs = min(told, key=len) or "unfinished" * bool(unfinished)
+            verdict = "wrong" if differs else "as it is to be"
+            yield Cell("killed", entry.name, f"{action}, call {point}", verdict, differs)
+            point += step
+        subprocess.run(["chattr", "-R", "-i", base], capture_output=True, check=False)
+
+
+def _killed(door: ToolsDoor, act: Callable[[], object], point: int) -> None:
+    try:
+        with door.opened():
+            calls = 0
+
+            def hook(_frame: object, event: str, _argument: object) -> None:
+                nonlocal calls
+                if event == "c_call":
+                    calls += 1
+                    if calls == point:
+                        os.kill(os.getpid(), signal.SIGKILL)
+
+            sys.setprofile(hook)
+            with suppress(RefusedError):
+                act()
+            sys.setprofile(None)
+    finally:
+        os._exit(0)
+
+
+# -- the table --------------------------------------------------------------------------------
+
+
+def table(cells: Sequence[Cell]) -> str:
+    """How many cells there are, by doors and verdicts."""
+    verdicts = ("as it is to be", "refused", "told", "wrong")
+    lines = [f"{'door':<20}" + "".join(f"{verdict:>16}" for verdict in verdicts)]
+    for door in dict.fromkeys(cell.door for cell in cells):
+        found = Counter(cell.verdict for cell in cells if cell.door == door)
+        lines.append(f"{door:<20}" + "".join(f"{found[verdict]:>16}" for verdict in verdicts))
+    found = Counter(cell.verdict for cell in cells)
+    return "\n".join([*lines, f"{'all':<20}" + "".join(f"{found[one]:>16}" for one in verdicts)])
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="tests.every_door", description=__doc__)
+    parser.add_argument("--door", help="only this one, or `killed`")
+    parser.add_argument("--entry", help="only those whose names begin so")
+    parser.add_argument("--user", action="store_true", help="without the rights of root")
+    parser.add_argument("--base", type=Path, help="a folder on the file system that is meant")
+    parser.add_argument("--step", type=int, default=23, help="calls between two kills")
+    given = parser.parse_args(arguments)
+    entries = [one for one in ENTRIES if not given.entry or one.name.startswith(given.entry)]
+    cells: list[Cell] = []
+    for door in DOORS:
+        if given.door in (None, door.name):
+            with tempfile.TemporaryDirectory(dir=given.base) as folder:
+                go = partial(judged, door, entries, Path(folder))
+                cells += unprivileged(go) if given.user else go()
+    if given.door in (None, "killed"):
+        for entry in entries:
+            with tempfile.TemporaryDirectory(dir=given.base) as folder:
+                cells += crashed(entry, Path(folder) / "w", first=1, step=given.step)
+    print(table(cells))
+    wrong = [cell for cell in cells if cell.verdict == "wrong"]
+    for cell in wrong:
+        print(str(cell)[:600])
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
