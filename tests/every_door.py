@@ -209,7 +209,7 @@ class RestoreDoor(ToolsDoor):
         return self.command("restore", self._last)
 
     def redo(self) -> str:
-        return self.command("undo")
+        return self.command("redo")
 
 
 class LibraryDoor(Door):
@@ -435,10 +435,12 @@ def judged(door: type[Door], entries: Sequence[Entry], base: Path) -> list[Cell]
 def _sequence(door: Door, group: dict[Entry, str], action: str) -> Iterator[Cell]:
     """One action with entries, taken back, done again and taken back."""
     if door.whole:
-        # What nobody can record would only be lost: the others are to come back beside it.
-        group = {entry: name for entry, name in group.items() if "immutable" not in entry.name}
-        if action == "remove":
-            group = {entry: name for entry, name in group.items() if entry.tags != SPECIAL}
+        # What a program does to these is told and left to people; the others are to come back.
+        group = {
+            entry: name
+            for entry, name in group.items()
+            if "immutable" not in entry.name and entry.tags != SPECIAL
+        }
     was = {entry: there(door.root / name) for entry, name in group.items()}
     done: dict[Entry, bool] = dict.fromkeys(group, False)
     acts = {"move": door.move, "remove": door.remove}
