@@ -118,7 +118,7 @@ def check_writable(
 ) -> None:
     """Refuse a file that no other program of this user could write to either.
 
-    A change of the rights alone needs none to the bytes.
+    A change of the rights alone needs none to the bytes, and one that takes a protection away has its owner's.
 
     Raises:
         WriteFailedError: It is write-protected.
@@ -134,7 +134,7 @@ def check_writable(
         status = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except OSError:
         return  # What somebody did is found where its bytes are looked at.
-    if not stat.S_ISREG(status.st_mode):
+    if not stat.S_ISREG(status.st_mode) or (lifted and status.st_uid == os.geteuid()):
         return
     try:
         os.close(os.open(name, os.O_WRONLY | _SAFE, dir_fd=parent))

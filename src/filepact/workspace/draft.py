@@ -174,9 +174,8 @@ class Draft:
 
         It may be told where it was ``found`` just now, for this author and to be written.
         """
-        some: list[Name] = [path]
         known: dict[Name, Location] = {path: found} if found and found.place.kind == "file" else {}
-        (target,) = self.open_all(some, there=some * there, itself=some * itself, known=known)
+        (target,) = self.open_all([path], there=[path] * there, itself=[path] * itself, known=known)
         if expected_revision is not None:
             check_revision(target, expected_revision)
             target = replace(target, checked=True)
