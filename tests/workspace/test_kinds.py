@@ -239,3 +239,21 @@ def test_a_name_that_is_no_text_goes_and_comes_back(root: Path, workspace: Works
     assert tree(root) == was
     workspace.redo(PERSON)
     assert tree(root) == now
+
+
+def test_empty_folders_that_come_within_others_go_back_with_them(
+    root: Path, workspace: Workspace
+) -> None:
+    put(root / "old", "deep")
+    (root / "old/x/y/empty/in/it").mkdir(parents=True)
+    (root / "old/x").chmod(0o700)
+    workspace.external.resnapshot()
+    was = tree(root)
+    (root / "old").rename(root / "new")
+    workspace.external.detect(AGENT, tool="bash")
+    now = tree(root)
+    for _ in range(2):
+        workspace.undo(PERSON)
+        assert tree(root) == was
+        workspace.redo(PERSON)
+        assert tree(root) == now

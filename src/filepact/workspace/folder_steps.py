@@ -328,7 +328,7 @@ def with_folders(
     """Changes of files with the folders that went with them, and that took or left the name of one.
 
     Of the folders that came with them only those with permission bits of their own are among these: others are made
-    where they are needed.  A folder that comes or goes by itself is not seen: nothing lies in it.
+    where they are needed.
 
     Args:
         guard: The roots.
