@@ -233,7 +233,7 @@ def test_a_system_without_attributes_has_none_to_keep(
 def test_a_file_that_is_protected_from_everybody_stays(grounds: Grounds, root: Root) -> None:
     (grounds.root / "README.md").chmod(0o444)
     with pytest.raises(WriteFailedError) as caught:
-        replace(root, expected=Revision(OLD.content, 0o444))
+        replace(root, expected=Revision(OLD.content, 0o444), mode=0o444)
     assert "chmod" in caught.value.hint
     assert grounds.left()["README.md"] == "readme"
 

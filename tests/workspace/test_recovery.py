@@ -536,7 +536,7 @@ def test_what_cannot_be_taken_back_after_a_crash_stays_undoable(
     put(root, "a.txt", b"A\n", 0o444)
     put(root, "b.txt", b"b\n")
     put(root, temporary(1), b"B\n")
-    crash.begin(("a.txt", b"a\n", (b"A\n", 0o444)), ("b.txt", b"b\n", b"B\n"))
+    crash.begin(("a.txt", (b"a\n", 0o444), (b"A\n", 0o444)), ("b.txt", b"b\n", b"B\n"))
     workspace = open_here()
     (settled,) = workspace.recovered
     assert settled.state == "interrupted"

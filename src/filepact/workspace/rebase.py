@@ -544,7 +544,8 @@ def _other_rights(before: Revision, after: Revision, now: Revision) -> Revision:
     attributes = now.attributes
     if attributes is not None and after.attributes is not None:
         attributes = attributes.changed(before.attributes, after.attributes)
-    mode = after.mode if after.mode != before.mode else now.mode
+    # What somebody has made of it since stays, such as a protection.
+    mode = after.mode if now.mode == before.mode else now.mode
     return Revision(now.content, mode, attributes)
 
 
