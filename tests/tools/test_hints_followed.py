@@ -122,6 +122,7 @@ CASES = [
     Case("PATH_BLOCKED", read("../x"), "inside", (read("a.txt"),), A),
     Case("PATH_BLOCKED", read("file:///a.txt"), "plain path", (read("a.txt"),), A),
     Case("PATH_BLOCKED", write("a\u200b.txt", "x"), "can be seen", (write("b.txt", "x"),), A),
+    Case("PATH_BLOCKED", read("a.txt\n"), "without it", (read("a.txt"),), A),
     Case("PATH_BLOCKED", read(".env"), "Work without this file", (read("a.txt"),), {**A, ".env": b"K=1\n"}),
     Case("PATH_BLOCKED", manage("delete", ".env"), "Ask the person", (read("a.txt"),), {**A, ".env": b"K=1\n"}),
 ]  # fmt: skip

@@ -108,8 +108,8 @@ def check_new_name(path: str) -> None:
     """
     if not path.isprintable() and (bad := _hidden(path, _MISLEADING, ())):
         raise PathBlockedError(
-            f"{_shown(path)}: contains {bad}, which a new name may not",
-            hint="Choose a name of characters that can be seen.",
+            f"{_shown(path)}: nothing has this name, and it contains {bad}, which a new name may not",
+            hint="Send the name without it: of characters that can be seen.",
         )
 
 
