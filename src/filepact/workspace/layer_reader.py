@@ -5,6 +5,7 @@ from __future__ import annotations
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final
 
+from filepact.domain.attributes import ACCESS_LIST
 from filepact.domain.change import FileChange
 from filepact.domain.document import FOLDER, LINK, Revision, WorkspacePath, content_id
 from filepact.errors import FilepactError, NotFoundError
@@ -13,7 +14,7 @@ from filepact.fs.overlay import layer_entries
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
-from filepact.values import dataclass, field
+from filepact.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["REPOSITORIES", "LayerChanges", "LayerReader", "LayerRecord", "state_of"]
 
 _BITS: Final = 0o777
+_OF_LAYERS: Final = ("user.", ACCESS_LIST)
+"""Attributes that go into a layer with the file, and may be changed there by anybody."""
+
 _NOTHING: Final = content_id(b"")
 _REPOSITORY: Final = "hooks and settings in there run code when version control is used"
 REPOSITORIES: Final = frozenset({".git", ".hg", ".svn", ".jj"})
@@ -226,6 +230,7 @@ class LayerReader:
         else:
             before = self._base(path, there=lower != "missing")
         self._found.contents[after.content] = data
+        after = _with_attributes(after, before)
         if before != after:
             self._found.changes.append(FileChange(path, before, after))
         else:
@@ -234,7 +239,7 @@ class LayerReader:
     # -- removals -------------------------------------------------------------------------
 
     def _folder_state(self, path: str) -> Revision:
-        return Revision.folder(self._root.place(path, follow=False).mode)
+        return self._root.folder_state(path) or FOLDER
 
     def _remove(self, path: str, lower: str) -> None:
         if lower == "directory":
@@ -334,7 +339,21 @@ def _load(root: Root, path: str, *, link: bool) -> tuple[Revision, bytes]:
         return Revision.of(data, LINK), data
     found = root.read(path, limit=LARGEST, follow=False)
     # Nobody becomes somebody else by running what a program has made.
-    return Revision.of(found.data, found.mode & _BITS), found.data
+    return Revision.of(found.data, found.mode & _BITS, found.attributes), found.data
+
+
+def _with_attributes(after: Revision, before: Revision | None) -> Revision:
+    """The state of a file with what a program has given it; what a layer does not show of the file stays as it was."""
+    held = after.attributes
+    if held is None:
+        return after
+    held = replace(held.of_other_bytes, modified=held.modified)
+    was = None if before is None else before.attributes
+    if was is not None:
+        own = [one for one in held.extended if one[0].startswith(_OF_LAYERS)]
+        rest = [one for one in was.of_other_bytes.extended if not one[0].startswith(_OF_LAYERS)]
+        held = replace(was, extended=tuple(sorted([*own, *rest])), modified=held.modified)
+    return replace(after, attributes=held)
 
 
 def _repository(path: str) -> str | None:
