@@ -439,37 +439,3 @@ def look_at(path: str) -> PathInfo:
         return PathInfo(true, "folder")
     several = stat.S_ISREG(found.st_mode) and found.st_nlink > 1
     return PathInfo(true, "file", (found.st_dev, found.st_ino) if several else None)
-
-
-def moved(shown: str) -> StaleFileError:
-    return StaleFileError(
-        f"{shown}: another program changed the file at this moment",
-        hint="Nothing was changed. Read the file again.",
-        path=shown,
-    )
-
-
-def not_removed(shown: str) -> WriteFailedError:
-    return WriteFailedError(
-        f"{shown}: the link cannot be removed",
-        hint="Nothing was changed. Ask the person to look at the rights of its folder.",
-        path=shown,
-    )
-
-
-def made_meanwhile(shown: str) -> StaleFileError:
-    return StaleFileError(
-        f"{shown}: somebody made a file of this name meanwhile",
-        hint="Read it and decide again.",
-        path=shown,
-    )
-
-
-def saved_twice(shown: str, kept: str) -> StaleFileError:
-    return StaleFileError(
-        f"{shown}: another program saved the file meanwhile; a text of it that has lost its place "
-        f"is kept beside it as {kept}",
-        hint="Read the file again, and tell the person about the kept text.",
-        path=shown,
-        kept=kept,
-    )
