@@ -241,16 +241,13 @@ class HookDaemon:
         if name not in self._turns:
             while len(self._turns) >= _MOST_SESSIONS:
                 self._forget_session(next(iter(self._turns)))
-            begun_by = next(
-                (
-                    one.session.id
-                    for one in self._calls.values()
-                    if one.starts and one.host in above and one.session.actor == actor
-                ),
-                None,
-            )
-            if begun_by is not None:
-                self._within[name] = begun_by
+            begun_by = [
+                one.session.id
+                for one in self._calls.values()
+                if one.starts and one.host in above and one.session.actor == actor
+            ]
+            if begun_by:
+                self._within[name] = begun_by[0]
         if event.moment == "prompt" or name not in self._turns:
             self._turns[name] = f"{name[:40]}-{secrets.token_hex(4)}"
         if event.turn and not event.inner:
@@ -310,8 +307,8 @@ class HookDaemon:
 
     def _asked(self, event: HookEvent, session: Session, heard: int) -> None:
         """Note that nobody knows from now on whether a call runs: a person is asked about it."""
-        of = [key for key, one in self._calls.items() if key[0] == session.id and not one.asked]
-        of.reverse()
+        calls = reversed(self._calls.items())
+        of = [key for key, one in calls if key[0] == session.id and not one.asked]
         # Most hosts do not say which call it is, and some tell with the question more than they do with the call.
         likely = [key for key in of if event.given == self._calls[key].given]
         alike = [key for key in of if event.does.tool in ("", self._calls[key].tool)]
@@ -397,9 +394,9 @@ class HookDaemon:
         for session, tool, wanted in shares(call, others):
             times = {"since": since, "until": until}
             told, paths = desk.look(session, tool, wanted, **times, approved=call.approved)
-            told = [replace(one, session=call.session) for one in told]
-            self._untold = [*self._untold, *told][-_MOST_CALLS:]
+            self._untold += [replace(one, session=call.session) for one in told]
             done |= paths
+        del self._untold[:-_MOST_CALLS]
         return done
 
     def _unwatched(self, desk: _Desk, session: Session) -> str:
@@ -407,9 +404,7 @@ class HookDaemon:
         files = desk.workspace.external.unwatched
         if session.id in self._warned or not files:
             return ""
-        while len(self._warned) >= _MOST_SESSIONS:
-            self._warned.pop()
-        self._warned.add(session.id)
+        self._warned = {*list(self._warned)[: _MOST_SESSIONS - 1], session.id}
         return f"filepact: {unwatched_said(files)}."
 
     def _told(self, agent: HookAgent, session: Session, besides: str = "") -> HookAnswer:
