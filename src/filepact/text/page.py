@@ -133,22 +133,23 @@ class LineWriter:
         self.worth += worth
         return True
 
-    def fill(self, lines: Sequence[str], *, first: int = 0, width: int = 0) -> int:
+    def fill(
+        self, lines: Sequence[str], *, first: int = 0, width: int = 0, holds_nul: bool = True
+    ) -> int:
         """Add rows as long as there is room.
 
         Args:
             lines: None of them holds a line end.
             first: The number of the first line.
             width: Characters of a line's number; 0: they are not numbered.
+            holds_nul: Whether a NUL may be in them, which is shown wider than it is.
 
         Returns:
             How many.
         """
         each = 1 + (size_of(numbered(first, width)) if width else 0)
-        measure: Callable[[str], int]
-        if "\0" in "".join(lines):
-            measure = size_of
-        else:
+        measure: Callable[[str], int] = size_of
+        if not holds_nul:
             measure = len if all(map(str.isascii, lines)) else _encoded
         sizes = list(accumulate(map(measure, lines)))
         room = self._most - self._used

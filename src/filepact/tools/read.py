@@ -266,7 +266,8 @@ def _render_window(window: LineExcerpt, *, numbers: bool, page: int) -> _Sheet:
     cut_at, reached, done = -1, 0, 0
     whole_lines = window.lines[: len(window.lines) - window.goes_on]
     if whole_lines and labels + size_of(whole_lines[0]) + 1 <= page - _FOOTER:
-        done = sheet.fill(whole_lines, first=begin, width=width if numbers else 0)
+        nul = "\0" in body
+        done = sheet.fill(whole_lines, first=begin, width=width if numbers else 0, holds_nul=nul)
     for at, line in enumerate(window.lines[done:], done):
         label = numbered(begin + at, width) if numbers else ""
         size, whole = labels + size_of(line) + 1, not (window.goes_on and at == last)
