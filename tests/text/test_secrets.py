@@ -88,6 +88,9 @@ def test_a_private_key_is_found_with_all_its_lines(text: str) -> None:
 def test_a_web_key_with_its_private_part_is_one(text: str) -> None:
     assert holds_private_key(text.encode())
     assert holds_private_key(text.encode("utf-16-le"))
+    # A NUL or a byte that is no text keeps it from nobody.
+    assert holds_private_key(b"\xff\0 x\n" + text.encode())
+    assert holds_private_key(text.encode().replace(b"\n", b"\0\n", 1))
     assert BODY[:40] not in redact(text)
 
 

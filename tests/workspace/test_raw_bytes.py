@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import subprocess
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -194,3 +195,23 @@ def test_marks_count_for_damaged_files(root: Path, tools: Tools) -> None:
     assert r"caf\xe9 one" in tools("read_file", path="a.txt")
     tools("edit_file", path="a.txt", old_string="one", new_string="eins")
     assert (root / "a.txt").read_bytes() == data.replace(b"one", b"eins")
+
+
+def test_programs_are_given_a_patch_of_the_bytes(root: Path, tools: Tools, tmp_path: Path) -> None:
+    before = b"const k = `a\0b`;\nraw \xff\nlet x = 1;\n" * 3
+    (root / "a.js").write_bytes(before)
+    tools("edit_file", path="a.js", old_string="x = 1", new_string="x = 2", replace_all=True)
+    patch = tools.workspace.patch(tools.workspace.log()[0])
+    (tmp_path / "a.js").write_bytes(before)
+    subprocess.run(["git", "apply", "-"], input=patch, cwd=tmp_path, check=True)
+    assert (tmp_path / "a.js").read_bytes() == (root / "a.js").read_bytes() != before
+
+
+def test_rules_and_people_see_through_damage(root: Path, tools: Tools) -> None:
+    key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 9
+    outcome = tools.result("write_file", path="k.txt", content=f"\0{key}")
+    assert outcome.failed
+    assert not (root / "k.txt").exists()
+    (root / "log.txt").write_bytes(b"gr\xc3\xb6\xc3\x9fe \xff\n" + key.encode())
+    assert tools.result("read_file", path="log.txt").failed
+    assert "log.txt:" not in tools("grep", pattern="gr")

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Final, Literal
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import FOLDER, LINK
 from filepact.errors import BinaryFileError
+from filepact.text.codec import detect
 from filepact.text.compare import compare_lines
 from filepact.text.confusables import encoding_named, with_bytes_shown
+from filepact.text.detect_encoding import UNIT
 from filepact.text.diff import quote_name, unified, unified_binary
 from filepact.values import dataclass
 from filepact.workspace.documents import EDIT_LIMIT
@@ -389,10 +391,18 @@ def _file_patch(
         content(side.content).decode("latin-1") if side is not None else None for side in sides
     )
     names = [os.fsencode(name).decode("latin-1") for name in paths]
-    if old != new and ("\0" in (old or "") or "\0" in (new or "")):
+    if old != new and any(_is_binary(content(side.content)) for side in sides if side is not None):
         lengths = [None if side is None else len(side) for side in (old, new)]
         return unified_binary(lengths[0], lengths[1], paths[1]).encode()
     return _unified(sides, old, new, (names[0], names[1]), git=git).encode("latin-1")
+
+
+def _is_binary(data: bytes) -> bool:
+    """Whether patch programs cannot take lines of it: it is no text, or every other byte is a NUL."""
+    if b"\0" not in data:
+        return False
+    encoding = detect(data, complete=True)
+    return encoding is None or encoding.name in UNIT
 
 
 def _unified(
