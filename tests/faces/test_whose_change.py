@@ -347,6 +347,26 @@ def test_what_two_calls_name_is_not_that_ones_which_only_goes_on_in_the_backgrou
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_what_a_person_makes_where_a_background_command_has_moved_a_folder_from_is_theirs(agents):
+    (agents.root / "d").mkdir()
+    agents.write("d/b.txt", "b\n")
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
+        above = chain(hook.pid, os.getpid())
+        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
+        given = {"command": "mv d e; npm run dev &"}
+        agents.tell("PreToolUse", "Bash", above=above, **given)
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
+            (agents.root / "d").rename(agents.root / "e")
+            agents.tell("PostToolUse", "Bash", above=above, **given)
+            (agents.root / "d").mkdir()
+            agents.write("d/mine.txt", "by hand\n")
+            agents.tell("Stop")
+    bash, mine = agents.log()[1:]
+    assert bash == ("Bash", {"d", "d/b.txt", "e/b.txt"})
+    assert mine == (BY_NOBODY, {"d/mine.txt"})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 def test_a_file_that_a_background_command_has_written_once_may_be_a_persons_again(agents):
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
         above = chain(hook.pid, os.getpid())

@@ -470,13 +470,14 @@ class NamedFiles:
     def __bool__(self) -> bool:
         return bool(self.files or self.globs)
 
-    def __contains__(self, path: WorkspacePath) -> bool:
+    def over(self, path: WorkspacePath) -> str:
+        """The name that stands for a file: its own, or that of a folder above it; empty for none."""
         if any(one.root == path.root and fnmatchcase(path.path, one.path) for one in self.globs):
-            return True
+            return path.path
         above = path.path
         while above and WorkspacePath(path.root, above) not in self.files:
             above = dirname(above)
-        return bool(above)
+        return above
 
 
 @dataclass(frozen=True, slots=True)
@@ -531,8 +532,11 @@ class OpenCall:
         return self.open_ended and not self.asked and not self.late
 
     def named(self, path: WorkspacePath) -> bool:
-        """Whether it is what changes a file, if anybody is."""
-        return path in self.names and path not in self.done
+        """Whether it is what changes a file, if anybody is; not what a name stands for that it is done with."""
+        name = self.names.over(path)
+        return bool(name) and not any(
+            one.root == path.root and f"{one.path}/".startswith(f"{name}/") for one in self.done
+        )
 
 
 def shares(
