@@ -43,8 +43,9 @@ NOUNS = {
     *("profile", "kind", "format", "pattern", "property", "explanation", "hint", "access"),
     # Where something is or comes from.
     *("path", "position", "range", "excerpt", "page", "source", "side", "disk", "terminal"),
-    *("pipe", "socket", "frame", "byte", "image", "query", "search", "secret", "syntax"),
+    *("pipe", "socket", "frame", "image", "query", "search", "secret", "syntax"),
     *("encoding", "line", "daemon", "namespace", "mount", "audit"),
+    *("attribute", "link", "move", "overwrite"),
     # Commands and tools of ours.
     *("command", "tour", "prune", "salvage", "load", "trust", "write", "review"),
 }
@@ -52,7 +53,7 @@ NOUNS = {
 
 STATES = {
     *("open", "pending", "changed", "skipped", "invalid", "unknown"),
-    *("failed", "timeout", "cancelled", "closed", "exited", "simple"),
+    *("failed", "timeout", "cancelled", "closed", "exited", "simple", "shown"),
 }
 
 FORMS = {

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MOUNTED",
     "NOT_OURS",
-    "InPlace",
+    "Overwrite",
     "check_writable",
     "is_torn",
     "names_of",
@@ -50,7 +50,7 @@ MOUNTED: Final = "it is mounted there by itself"
 NOT_OURS: Final = "its owner or group could not be given to another file"
 
 
-class InPlace:
+class Overwrite:
     """How a file is written in place, if it is.
 
     Args:

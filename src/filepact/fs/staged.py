@@ -46,7 +46,14 @@ from filepact.fs.atomic import (
     temporary_name,
     write_temp,
 )
-from filepact.fs.in_place import MOUNTED, NOT_OURS, InPlace, check_writable, same_owner, write_over
+from filepact.fs.in_place import (
+    MOUNTED,
+    NOT_OURS,
+    Overwrite,
+    check_writable,
+    same_owner,
+    write_over,
+)
 from filepact.fs.read import (
     made_meanwhile,
     moved,
@@ -291,7 +298,7 @@ class _Replacement(_OfOld):
         self, name: str, token: str, shown: str, expected: Revision, ours: StagedFile | StagedLink
     ) -> None:
         super().__init__(name, token, shown, expected, ours)
-        self.in_place: InPlace | None = None
+        self.in_place: Overwrite | None = None
 
     def apply(self, parent: int, aside: int = -1) -> None:  # noqa: ARG002 - both names are in one folder
         if self.in_place and self.in_place.why:
@@ -328,7 +335,7 @@ class _Replacement(_OfOld):
             raise self._refusal()
         self._newest_in_place(parent)
 
-    def _write_over(self, parent: int, how: InPlace) -> None:
+    def _write_over(self, parent: int, how: Overwrite) -> None:
         """Write the new text over the old one in the same file; what was prepared stays until it is settled."""
         self.notes = write_over(
             *(parent, self.temp, self.name),
@@ -485,7 +492,7 @@ def replace(  # noqa: PLR0913 - what there is to be said of one change
     if file:
         if not joined and not same_owner(parent, staged.temp, name, expected, after):
             joined = NOT_OURS
-        staged.in_place = InPlace(after, joined)
+        staged.in_place = Overwrite(after, joined)
     return staged
 
 
