@@ -4,7 +4,7 @@ import { existsSync } from "node:fs"
 import { isAbsolute, join, relative } from "node:path"
 
 const HOOK = ["filepact", "hook", "opencode"]
-const EVENTS = ["tool.execute.before", "tool.execute.after", "chat.message", "session.created", "session.idle"]
+const EVENTS = ["tool.execute.before", "tool.execute.after", "chat.message", "session.created", "session.idle", "permission.asked"]
 const BEFORE = ["tool.execute.before"]
 const GONE = "filepact is gone: install it again, or remove its hooks: ~/.config/opencode/plugin/filepact.js"
 const turns = {}
@@ -69,6 +69,7 @@ export const Filepact = async ({ client, directory, worktree }) => {
       const about = event.properties
       if (event.type === "session.created") await tell(event, event.type, about.info?.id)
       if (event.type === "session.idle") await tell(event, event.type, about.sessionID)
+      if (/^permission\.(v2\.)?asked$/.test(event.type)) await tell(event, "permission.asked", about.sessionID)
     },
     "chat.message": async (input, output) => {
       turns[input.sessionID] = output.message?.id ?? input.messageID

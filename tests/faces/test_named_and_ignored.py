@@ -15,6 +15,7 @@ from filepact.app import open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import BY_NOBODY, Actor, Session
 from filepact.faces.hooks.service import HookDaemon
+from filepact.text.shell_command import read_command
 from filepact.workspace import external
 from filepact.workspace.external import KnownFileLimits
 from filepact.workspace.file_snapshot import unwatched_in
@@ -308,6 +309,12 @@ def test_what_a_program_does_to_what_is_ignored_is_named(root, agent, command, l
     agent.bash(f"{command}; echo new > a.txt")
     assert left_by_undo(root, agent) == left
     assert (root / "a.txt").read_text() == "a.txt of the person\n"
+
+
+def test_the_words_of_a_command_are_read_once(agent):
+    read_command.cache_clear()
+    agent.bash("rm data/base.db")
+    assert read_command.cache_info().misses == 1
 
 
 def test_what_is_ignored_and_changes_between_calls_is_told_to_nobody(root, agent):

@@ -14,7 +14,7 @@ import pytest
 from filepact.app import ancestors, open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import BY_NOBODY, BY_SEVERAL, Actor, Session
-from filepact.errors import NoChangeError
+from filepact.errors import NoChangeError, StaleFileError
 from filepact.faces.hooks.service import HookDaemon
 from filepact.workspace.selection import NEWEST, Selection
 
@@ -132,6 +132,38 @@ def test_gemini_cli_asks_about_the_call_that_it_has_told_of_last(agents):
     agents.write("made.txt", "by the command\n")
     tell("AfterTool", **tool)
     assert agents.log() == [("run_shell_command", {"made.txt"}), (BY_NOBODY, {"mine.txt"})]
+
+
+def test_opencode_asks_about_the_call_that_it_has_told_of_last(agents):
+    def tell(event: str, **facts: Any) -> None:
+        data = {"session_id": "o", "turn_id": "t", **facts}
+        assert agents.daemon.answer("opencode", json.dumps(data).encode(), event) == ("", "")
+
+    tool = {"tool": "bash", "tool_use_id": "c", "args": {"command": "make > made.txt"}}
+    tell("tool.execute.before", **tool)
+    tell("permission.asked")
+    agents.write("mine.txt", "an hour of work\n")
+    agents.write("made.txt", "by the command\n")
+    tell("tool.execute.after", **tool)
+    assert agents.log() == [("bash", {"made.txt"}), (BY_NOBODY, {"mine.txt"})]
+
+
+def test_what_a_formatter_writes_after_the_call_goes_back_with_it_by_one_command(agents):
+    (agents.root / "f.py").write_text("a = 1\n")
+    agents.tell("UserPromptSubmit")
+    given = {"file_path": str(agents.root / "f.py"), "content": "a  =  2\n"}
+    agents.tell("PreToolUse", "Write", **given)
+    agents.write("f.py", "a  =  2\n")
+    agents.tell("PostToolUse", "Write", **given)
+    agents.write("f.py", "a = 2\n")
+    agents.tell("Stop")
+    with agents.workspace() as workspace:
+        formatted, made = (one.id for one in workspace.log(limit=2))
+        with pytest.raises(StaleFileError) as refused:
+            workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+        assert f"`filepact undo {made} {formatted}`" in refused.value.hint
+        workspace.undo_selected(PERSON, Selection((made, formatted)))
+    assert (agents.root / "f.py").read_text() == "a = 1\n"
 
 
 def test_what_was_seen_in_a_turn_before_its_first_change_is_named_when_it_is_undone(agents):

@@ -9,6 +9,7 @@ which names can be looked for.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 from posixpath import basename
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -95,8 +96,9 @@ class ShellCommand(NamedTuple):
     too_long: bool
 
 
+@lru_cache(maxsize=16)
 def read_command(command: str) -> ShellCommand:
-    """Read one command, as a shell would be given it."""
+    """Read one command, as a shell would be given it; whoever asks about the same call gets the same reading."""
     reading = _Reading()
     reading.script(command)
     reading.settle()

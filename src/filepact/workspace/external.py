@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from filepact.fs.watch import Stamp
     from filepact.workspace.file_snapshot import CallFiles
     from filepact.workspace.file_states import SnapshotStore
+    from filepact.workspace.folder_steps import FolderChange
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
-    from filepact.workspace.kept_files import FolderChange
 
 __all__ = ["ChangeList", "ExternalChanges", "KnownFileLimits"]
 
@@ -595,8 +595,5 @@ class ExternalChanges:
             f"{count:,} {what}{'' if count == 1 else 's'} changed {_WAYS.get(tool) or f'by {tool}'}",
             ChangeSet(tuple(sorted(changes, key=lambda change: change.path))),
         )
-        return replace(
-            operation,
-            directories=made_folders(changes, seen.folders, seen.was_free),
-            note=note,
-        )
+        made = made_folders(changes, seen.folders, seen.was_free)
+        return replace(operation, directories=made, note=note)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from posixpath import dirname
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.domain.change import FileChange
 from filepact.domain.document import FOLDER, Revision, WorkspacePath
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from filepact.fs.root import Root
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
-    from filepact.workspace.kept_files import FolderChange
 
     KnownFolders = Mapping[RootId, Mapping[str, Revision]]
 
 __all__ = [
+    "FolderChange",
     "FolderSteps",
     "folder_at",
     "folders_alone",
@@ -48,6 +48,22 @@ __all__ = [
 _NOT_HELD: Final = Revision.unread("folder", 0).content
 _OPEN: Final = 0o300
 """Permission bits without which nobody can put files into a folder of their own."""
+
+
+class FolderChange(NamedTuple):
+    """A folder that came or went, or has other rights.
+
+    Attributes:
+        path: Its name.
+        before: Its state before; None for no folder.
+        after: That now; the same.
+        made: Whether programs make it for themselves, so that nothing of it is known.
+    """
+
+    path: WorkspacePath
+    before: Revision | None
+    after: Revision | None
+    made: bool = False
 
 
 class FolderSteps:

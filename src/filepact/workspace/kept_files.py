@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from posixpath import dirname
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from filepact.compression import decompress
 from filepact.domain.document import (
@@ -35,7 +35,7 @@ from filepact.workspace.file_states import (
     SnapshotStore,
     read_state,
 )
-from filepact.workspace.folder_steps import folder_at, same_rights
+from filepact.workspace.folder_steps import FolderChange, folder_at, same_rights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from filepact.workspace.observe import RootEvents
 
 __all__ = [
-    "FolderChange",
     "KnownFiles",
 ]
 
@@ -59,22 +58,6 @@ _LONGEST_READ: Final = (
 _MADE: Final = (".class", ".log", ".o", ".obj", ".pid", ".pyc", ".swp", ".tmp", ".coverage")
 """How names of ignored files end that programs write all the time."""
 _MOST_NAMED: Final = 20_000  # files below the folders that a call may remove
-
-
-class FolderChange(NamedTuple):
-    """A folder that came or went, or has other rights.
-
-    Attributes:
-        path: Its name.
-        before: Its state before; None for no folder.
-        after: That now; the same.
-        made: Whether programs make it for themselves, so that nothing of it is known.
-    """
-
-    path: WorkspacePath
-    before: Revision | None
-    after: Revision | None
-    made: bool = False
 
 
 _Attended = tuple[set[WorkspacePath], set[WorkspacePath], set[WorkspacePath]]

@@ -271,6 +271,7 @@ export const Filepact = async ({ client, directory, worktree }) => {
       const about = event.properties
       if (event.type === "session.created") await tell(event, event.type, about.info?.id)
       if (event.type === "session.idle") await tell(event, event.type, about.sessionID)
+      if (/^permission\\.(v2\\.)?asked$/.test(event.type)) await tell(event, "permission.asked", about.sessionID)
     },
     "chat.message": async (input, output) => {
       turns[input.sessionID] = output.message?.id ?? input.messageID
@@ -413,7 +414,10 @@ HOSTS: Final = (
             team=".opencode/plugin/filepact.js",
             upwards=True,
             before=("tool.execute.before",),
-            after=("tool.execute.after", "chat.message", "session.created", "session.idle"),
+            after=(
+                *("tool.execute.after", "chat.message"),
+                *("session.created", "session.idle", "permission.asked"),
+            ),
             entry=_PLUGIN,
         ),
         only=(

@@ -224,6 +224,7 @@ AGENTS: Final[Mapping[str, HookAgent]] = {
                 "session.created": "start",
                 "chat.message": "prompt",
                 "tool.execute.before": "before",
+                "permission.asked": "asked",
                 "tool.execute.after": "after",
                 "session.idle": "stop",
             },
