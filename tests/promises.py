@@ -37,6 +37,7 @@ RECOVERY = "workspace/test_recovery.py"
 KNOWN = "tools/test_what_a_session_knows.py"
 STALE = "tools/test_stale_edits.py"
 KINDS = "workspace/test_kinds.py"
+ATTRIBUTES = "workspace/test_attributes.py"
 LINKS = "tools/test_links_in_patches.py"
 HISTORY = "workspace/test_history.py"
 POLICY = "domain/test_policy.py"
@@ -302,8 +303,13 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             ),
         ),
         Promise(
-            "A folder that is moved or removed comes back as it was, with its permissions and the empty folders in it.",
+            "A folder that is moved or removed comes back as it was, with its permissions, owners, access lists, attributes and the empty folders in it; what cannot be set is said, and gives nobody more rights.",
             (
+                (
+                    ATTRIBUTES,
+                    "test_a_folder_that_went_or_was_moved_comes_back_with_all_that_it_had",
+                ),
+                (ATTRIBUTES, "test_who_may_not_set_an_owner_or_a_list_gives_nobody_more_rights"),
                 (MANAGE, "test_a_folder_is_moved_with_all_that_is_in_it_and_back"),
                 (MANAGE, "test_a_folder_is_deleted_with_all_that_is_in_it_and_brought_back"),
                 (CRASH, "test_a_killed_change_is_whole_or_not_there_after_recovery"),

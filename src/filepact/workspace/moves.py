@@ -66,6 +66,8 @@ class Move:
 
 def moves_of(changes: ChangeSet) -> tuple[Move, ...]:
     """The moves of a change set, which no change of it has to go before."""
+    if len(changes.changes) == 1:
+        return ()
     turning = {one.path for one in changes.changes if one.turns}
     pairs = [
         pair
