@@ -189,7 +189,7 @@ class PatchDoor(ToolsDoor):
 
 
 class RestoreDoor(ToolsDoor):
-    """The agent's tools, and restore of a checkpoint by the command."""
+    """The agent's tools, and a person's restore of a checkpoint."""
 
     name = "restore"
 
@@ -203,13 +203,10 @@ class RestoreDoor(ToolsDoor):
 
     def _mark(self) -> None:
         self._last = f"before {len(self.workspace.log(limit=None))}"
-        self.command("checkpoint", self._last)
+        self.workspace.checkpoint(self._last)
 
     def undo(self) -> str:
-        return self.command("restore", self._last)
-
-    def redo(self) -> str:
-        return self.command("redo")
+        return self._back(lambda person: self.workspace.restore(person, self._last))
 
 
 class LibraryDoor(Door):
@@ -516,7 +513,7 @@ def crashed(entry: Entry, base: Path, *, first: int, step: int) -> Iterator[Cell
                 f"{difference(here, now[0])} {difference(gone, now[1])}".strip()
                 for here, gone in states
             ]
-            differs = min(told, key=len) or "unfinished" * bool(unfinished)
+            differs = told[-1] if all(told) else "unfinished" * bool(unfinished)
             verdict = "wrong" if differs else "as it is to be"
             yield Cell("killed", entry.name, f"{action}, call {point}", verdict, differs)
             point += step
