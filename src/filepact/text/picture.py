@@ -109,12 +109,12 @@ def flaw_of(picture: Image, data: bytes) -> str:
         check[picture.name](data)
     except IndexError:
         return _CUT
-    except _FlawError as flaw:
+    except _DamagedError as flaw:
         return str(flaw)
     return "" if picture.width and picture.height else "it has no size"
 
 
-class _FlawError(ValueError):
+class _DamagedError(ValueError):
     """A part of a picture that no program decodes."""
 
 
@@ -130,7 +130,7 @@ def _part(data: bytes, start: int, size: int) -> bytes:
     """Some bytes, all of which have to be there."""
     part = data[start : start + size]
     if len(part) < size:
-        raise _FlawError(_CUT)
+        raise _DamagedError(_CUT)
     return part
 
 
@@ -155,9 +155,9 @@ def _check_png(data: bytes) -> None:
         size, kind = _big(_part(data, at, 4)), _part(data, at + 4, 4)
         body = _part(data, at + 8, size)
         if zlib.crc32(kind + body) != _big(_part(data, at + 8 + size, 4)):
-            raise _FlawError("a checksum is wrong")
+            raise _DamagedError("a checksum is wrong")
         if not head and (kind != b"IHDR" or size != 13):
-            raise _FlawError("it has no header")
+            raise _DamagedError("it has no header")
         head = head or body
         has_palette |= kind == b"PLTE"
         if kind == b"IDAT":
@@ -165,9 +165,9 @@ def _check_png(data: bytes) -> None:
         at += 12 + size
     width, height, depth, colour = _big(head[:4]), _big(head[4:8]), head[8], head[9]
     if depth not in _DEPTHS.get(colour, ()) or head[10:12] != b"\0\0" or head[12] > 1:
-        raise _FlawError("its header is none of a PNG")
+        raise _DamagedError("its header is none of a PNG")
     if colour == 3 and not has_palette:
-        raise _FlawError("it has no palette")
+        raise _DamagedError("it has no palette")
     if max(width, height) <= MAX_SIDE:
         _inflate(packed, _rows(width, height, depth * _CHANNELS[colour], interlaced=head[12] == 1))
 
@@ -194,13 +194,13 @@ def _inflate(packed: list[bytes], runs: list[tuple[int, int]]) -> None:
                 try:
                     piece = stream.decompress(rest, max(_AT_ONCE, size))
                 except zlib.error:
-                    raise _FlawError(_DAMAGED) from None
+                    raise _DamagedError(_DAMAGED) from None
                 if not piece:
-                    raise _FlawError(_CUT)
+                    raise _DamagedError(_CUT)
                 rest, held = stream.unconsumed_tail, held + piece
             count = min(len(held) // size, rows)
             if max(held[: count * size : size]) > 4:
-                raise _FlawError(_DAMAGED)
+                raise _DamagedError(_DAMAGED)
             held, rows = held[count * size :], rows - count
 
 
@@ -215,21 +215,21 @@ def _check_gif(data: bytes) -> None:
     while not (images and at >= len(data)) and (kind := data[at]) != 0x3B:
         if kind == 0x2C:
             if not (_little(_part(data, at + 5, 2)) and _little(_part(data, at + 7, 2))):
-                raise _FlawError("an image in it has no size")
+                raise _DamagedError("an image in it has no size")
             at += 10 + _colours(data[at + 9])
             if not 1 <= data[at] <= 11 or not data[at + 1]:
-                raise _FlawError(_DAMAGED)
+                raise _DamagedError(_DAMAGED)
             images += 1
             at += 1
         elif kind == 0x21:
             at += 2
         else:
-            raise _FlawError(_DAMAGED)
+            raise _DamagedError(_DAMAGED)
         while data[at]:
             at += 1 + data[at]
         at += 1
     if not images:
-        raise _FlawError("it holds no image")
+        raise _DamagedError("it holds no image")
 
 
 def _colours(packed: int) -> int:
@@ -242,7 +242,7 @@ def _colours(packed: int) -> int:
 
 def _jpeg(head: bytes) -> tuple[int, int]:
     """From the first frame's header, which segments of other kinds stand before."""
-    with suppress(IndexError, _FlawError):  # How it begins may be all that there is.
+    with suppress(IndexError, _DamagedError):  # How it begins may be all that there is.
         for kind, body, _end in _segments(head):
             if 0xC0 <= kind <= 0xCF and kind not in _NO_FRAME:
                 return _big(body[3:5]), _big(body[1:3])
@@ -254,7 +254,7 @@ def _segments(data: bytes) -> Iterator[tuple[int, bytes, int]]:
     at = 2
     while True:
         if data[at] != 0xFF:
-            raise _FlawError(_DAMAGED)
+            raise _DamagedError(_DAMAGED)
         kind = data[at + 1]
         if kind in _ALONE:
             at += 1 if kind == 0xFF else 2
@@ -271,7 +271,7 @@ def _segments(data: bytes) -> Iterator[tuple[int, bytes, int]]:
             while at >= 0 and (data[at + 1] == 0 or 0xD0 <= data[at + 1] <= 0xD7):
                 at = data.find(b"\xff", at + 2)
             if at < 0:
-                raise _FlawError(_CUT)
+                raise _DamagedError(_CUT)
 
 
 def _check_jpeg(data: bytes) -> None:
@@ -281,15 +281,15 @@ def _check_jpeg(data: bytes) -> None:
         kinds.add(kind)
         if 0xC0 <= kind <= 0xCF and kind not in _NO_FRAME:
             if kind > 0xC2 or body[0] != 8:
-                raise _FlawError("it is of a kind that hardly any program reads")
+                raise _DamagedError("it is of a kind that hardly any program reads")
             if not body[5] or len(body) != 6 + 3 * body[5]:
-                raise _FlawError(_DAMAGED)
+                raise _DamagedError(_DAMAGED)
         if kind == 0xDA and (
             kinds.isdisjoint((0xC0, 0xC1, 0xC2)) or (data[end] == 0xFF and data[end + 1])
         ):
-            raise _FlawError(_DAMAGED)
+            raise _DamagedError(_DAMAGED)
     if not kinds >= {0xDA, 0xDB, 0xC4}:
-        raise _FlawError("it holds no image")
+        raise _DamagedError("it holds no image")
 
 
 # -- WebP -----------------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ def _webp(head: bytes) -> tuple[int, int]:
 def _check_webp(data: bytes) -> None:
     """All chunks within the stated size, with an image among them, or frames with one each."""
     if True not in [*_images(_part(data, 12, _little(data[4:8]) - 4))]:
-        raise _FlawError("it holds no image")
+        raise _DamagedError("it holds no image")
 
 
 def _images(chunks: bytes) -> Iterator[bool]:
@@ -324,11 +324,11 @@ def _images(chunks: bytes) -> Iterator[bool]:
         elif kind == b"VP8 ":
             first = _little(_part(body, 0, 3)) >> 5
             if body[0] & 1 or _part(body, 3, 3) != b"\x9d\x01\x2a" or 10 + first > size:
-                raise _FlawError(_DAMAGED)
+                raise _DamagedError(_DAMAGED)
             yield True
         elif kind == b"VP8L":
             if _part(body, 0, 5)[0] != 0x2F or body[4] >> 5:
-                raise _FlawError(_DAMAGED)
+                raise _DamagedError(_DAMAGED)
             yield True
         else:
             yield False
