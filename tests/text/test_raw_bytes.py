@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from filepact.text.codec import decode, rewrite, rewrite_whole
 from filepact.text.edit import Edit, EditList
 from filepact.text.query import Query, searchable
-from filepact.text.raw_bytes import ShownText, describe_raw_bytes, restore, with_escapes
+from filepact.text.raw_bytes import RawByteText, describe_raw_bytes, restore, with_escapes
 from tests.hostile.sweeps import often
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def test_new_text_makes_no_raw_byte(there: str, sent: str) -> None:
 @many
 @given(DAMAGED, st.data())
 def test_a_place_in_the_shown_text_is_one_in_the_text(text: str, draw: st.DataObject) -> None:
-    shown = ShownText(text)
+    shown = RawByteText(text)
     start = draw.draw(st.integers(0, len(text)))
     end = draw.draw(st.integers(start, len(text)))
     sent = (Edit(len(with_escapes(text[:start])), len(with_escapes(text[:end])), "new"),)

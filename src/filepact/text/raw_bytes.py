@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import re
 
 __all__ = [
-    "ShownText",
+    "RawByteText",
     "describe_raw_bytes",
     "escaped",
     "holds_raw_bytes",
@@ -137,8 +137,8 @@ def _kept(there: str, sent: str) -> str:
     return "".join((*parts, sent[done:]))
 
 
-class ShownText:
-    """A text as it is shown, and the way back from places in it.
+class RawByteText:
+    """A text with raw bytes as it is shown, and the way back from places in that.
 
     Args:
         text: A text that holds raw bytes.

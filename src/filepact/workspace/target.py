@@ -26,7 +26,7 @@ from filepact.text.diff_lines import cut_diff
 from filepact.text.edit import EditList, merge
 from filepact.text.landmarks import ChangeConflict, lost_place
 from filepact.text.lines import adopt_line_ends, line_ends, with_line_ends_of
-from filepact.text.raw_bytes import ShownText, holds_raw_bytes
+from filepact.text.raw_bytes import RawByteText, holds_raw_bytes
 from filepact.values import dataclass, replace
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.location import check_is_file, not_there
@@ -275,7 +275,7 @@ def as_shown(make: Callable[[str], Made]) -> Callable[[str], Made]:
         except (PatchContextMismatchError, StringNotFoundError):
             if not holds_raw_bytes(text):
                 raise
-            shown = ShownText(text)
+            shown = RawByteText(text)
             found: Any = make(shown.shown)
             edits = shown.edits(edits_of(found))
             if edits is None:
