@@ -33,7 +33,7 @@ RAW_CHARACTERS = [*map(chr, range(0xDC80, 0xDD00)), "\0"]
 
 def many(test: Callable[..., None]) -> Callable[..., None]:
     """A property test, which is one of the slow tests where it runs in full."""
-    test = settings(max_examples=often(40, 5_000), deadline=None)(test)
+    test = settings(max_examples=often(40, 2_000), deadline=None)(test)
     return pytest.mark.slow(test) if often(0, 1) else test
 
 
