@@ -34,18 +34,18 @@ NOUNS = {
     *("reader", "writer", "parser", "handler", "watcher", "engine", "filter", "check", "update"),
     *("process", "thread", "program", "compiler", "lifecycle", "transaction", "sync"),
     # What holds something.
-    *("index", "tree", "list", "group", "item", "entry", "record", "cache", "store", "database"),
+    *("index", "tree", "group", "item", "entry", "record", "cache", "store", "database"),
     *("pool", "content", "package", "library", "project", "solution", "history", "element"),
     # What describes something.
     *("setting", "option", "status", "summary", "statistic", "count", "limit", "info", "spec"),
     # Of what a shell is given, and what is said of it.
     *("shell", "script", "word", "argument", "judge", "verdict"),
-    *("profile", "kind", "format", "pattern", "property", "explanation", "hint", "access"),
+    *("profile", "kind", "format", "pattern", "property", "explanation", "hint"),
     # Where something is or comes from.
     *("path", "position", "range", "excerpt", "page", "source", "side", "disk", "terminal"),
     *("pipe", "socket", "frame", "image", "query", "search", "secret", "syntax"),
     *("encoding", "line", "daemon", "namespace", "mount", "audit"),
-    *("attribute", "link", "move", "overwrite"),
+    *("link", "move", "overwrite"),
     # Commands and tools of ours.
     *("command", "tour", "prune", "salvage", "load", "trust", "write", "review"),
 }
@@ -53,7 +53,7 @@ NOUNS = {
 
 STATES = {
     *("open", "pending", "changed", "skipped", "invalid", "unknown"),
-    *("failed", "timeout", "cancelled", "closed", "exited", "simple", "shown"),
+    *("failed", "timeout", "cancelled", "closed", "exited", "simple"),
 }
 
 FORMS = {

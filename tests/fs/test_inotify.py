@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.fs import kernel, watch
+from filepact.fs import inotify, kernel
+from filepact.fs.inotify import InotifyWatcher
 from filepact.fs.kernel import file_system, inotify_add_watch, inotify_init, mount_of
 from filepact.fs.root import Root
-from filepact.fs.watch import InotifyWatcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,7 @@ def test_what_the_system_refuses_to_notice_is_told_with_its_reason(grounds: Grou
 def test_where_other_machines_write_there_are_no_notices(
     grounds: Grounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "file_system", lambda _descriptor: NFS)
+    monkeypatch.setattr(inotify, "file_system", lambda _descriptor: NFS)
     with Root.open(grounds.root) as root:
         assert InotifyWatcher.open(root) is None
 
@@ -112,7 +112,7 @@ def test_a_folder_of_another_machine_below_a_root_is_not_watched(
     grounds: Grounds, notices: InotifyWatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert notices.watch(["."])
-    monkeypatch.setattr(watch, "file_system", lambda _descriptor: NFS)
+    monkeypatch.setattr(inotify, "file_system", lambda _descriptor: NFS)
     with pytest.raises(OSError):
         notices.watch([".", "src"])
     monkeypatch.undo()
@@ -127,7 +127,7 @@ def test_without_a_free_descriptor_there_are_no_notices(
         with no_more_descriptors():
             return inotify_init()
 
-    monkeypatch.setattr(watch, "inotify_init", exhausted)
+    monkeypatch.setattr(inotify, "inotify_init", exhausted)
     before = len(os.listdir("/proc/self/fd"))
     with Root.open(grounds.root) as root:
         assert InotifyWatcher.open(root) is None

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.domain.policy import EntryFilter
+from filepact.fs.inotify import InotifyWatcher
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
-from filepact.fs.watch import InotifyWatcher
 from filepact.workspace import name_index
 from filepact.workspace.name_index import NameIndex
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.domain.document import Revision, WorkspacePath
+from filepact.fs.inotify import InotifyWatcher
 from filepact.fs.root import Root
-from filepact.fs.watch import InotifyWatcher, moment
+from filepact.fs.watch import moment
 from filepact.workspace.external_files import ExternalFiles
 from filepact.workspace.file_snapshot import FileSnapshot
 from filepact.workspace.observe import RootEvents, RootWatcher, Stamp

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from filepact.errors import PathBlockedError
-from filepact.fs import watch
+from filepact.fs import inotify
 from filepact.fs.root import Root
 from filepact.fs.trigrams import TrigramIndex
 from filepact.text.query import Query
@@ -263,7 +263,7 @@ def test_what_a_system_lacks_changes_no_answer(indexed, root, monkeypatch, lacki
     elif lacking == "notices":
         monkeypatch.setattr(name_index.InotifyWatcher, "open", lambda _root: None)
     else:
-        monkeypatch.setattr(watch, "most_watches", lambda: 8)
+        monkeypatch.setattr(inotify, "most_watches", lambda: 8)
     history(indexed(), root, 5, 4)
 
 
@@ -433,7 +433,7 @@ def test_texts_are_kept_only_until_nobody_has_searched_for_a_while(indexed, root
 def test_servers_of_one_root_watch_no_more_than_half_of_what_a_user_may_watch(
     open_here, root, monkeypatch
 ):
-    monkeypatch.setattr(watch, "most_watches", lambda: 4_000)
+    monkeypatch.setattr(inotify, "most_watches", lambda: 4_000)
     plant(root, random.Random(4))
     workspaces = [open_here() for _ in range(3)]
     for one in workspaces:

@@ -12,7 +12,6 @@ import re
 from contextlib import ExitStack, suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from posixpath import normpath
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from filepact.domain.person import DECIDING, decides
@@ -158,7 +157,7 @@ class CallJudge:
         except ValueError:
             return CallVerdict("deny", f"{shown!r} is no name that a file can have")
         said = _SILENT
-        for name in dict.fromkeys((normpath(path), found.path)):
+        for name in dict.fromkeys((posixpath.normpath(path), found.path)):
             decision = self._decide(name, action)
             if decision.verdict == "deny":
                 return CallVerdict("deny", _because(shown, decision))
@@ -195,7 +194,7 @@ class CallJudge:
     def inside(self, path: str) -> str | None:
         """A name as an absolute path, in a spelling that the guard knows, if it lies in a root; else None."""
         path = posixpath.join(self._start, self._at_home(path))
-        plain = normpath(path)
+        plain = posixpath.normpath(path)
         if self._root_of(plain) is not None:
             return path
         true = look_at(path).path
@@ -227,8 +226,8 @@ class CallJudge:
         ignores = search.ignores
         if search.action == "list":
             # Of what is only listed, ignored files count where a glob or a folder is meant for them.
-            top = self._root_of(normpath(folder))
-            below = not globs and (top is None or normpath(folder) != top.path)
+            top = self._root_of(posixpath.normpath(folder))
+            below = not globs and (top is None or posixpath.normpath(folder) != top.path)
             ignores = not (below or any(self._is_meant(folder, glob) for glob in globs))
         covered = self._covered(
             *(folder, globs, without, "read"), deep=search.deep, ignores=ignores
@@ -422,7 +421,7 @@ class CallJudge:
             for start in starts if self._left > 0 else ():
                 self._left -= _WORTH
                 path = posixpath.join(start, name)
-                decision = self._decide(normpath(path), "read")
+                decision = self._decide(posixpath.normpath(path), "read")
                 if decision.verdict == "deny" and (name[:1] == "/" or self._is_there(path, name)):
                     return CallVerdict("deny", _because(name, decision))
         said_to = _FILEPACT.search(text)

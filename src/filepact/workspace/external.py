@@ -19,7 +19,7 @@ from filepact.domain.operation import BY_NOBODY, PAST_THE_DOORS, UNASKED, UNOBSE
 from filepact.domain.policy import AccessRequest
 from filepact.domain.protected import is_bookkeeping, steers_git
 from filepact.errors import FilepactError
-from filepact.fs.watch import wait_for
+from filepact.fs.inotify import wait_for
 from filepact.text.secrets import holds_private_key
 from filepact.values import dataclass, field, replace
 from filepact.workspace.file_snapshot import some_names, unwatched_said

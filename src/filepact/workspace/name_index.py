@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from filepact.errors import FilepactError
 from filepact.fs.folder_entries import MAX_ENTRIES, list_folder, opened_folder
+from filepact.fs.inotify import InotifyWatcher, WatcherLimit
 from filepact.fs.walk import MAX_DEPTH, TreeReader
-from filepact.fs.watch import InotifyWatcher, WatcherLimit
 from filepact.text.gitignore import IgnoreRuleSet
 from filepact.workspace.name_views import NameSelection
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from filepact.domain.policy import EntryFilter
     from filepact.fs.folder_entries import FolderEntries, Unlisted
+    from filepact.fs.inotify import FileEvents
     from filepact.fs.root import Root
-    from filepact.fs.watch import FileEvents
     from filepact.fs.work_trees import WorkTreeIndex
     from filepact.workspace.name_views import FileList
 

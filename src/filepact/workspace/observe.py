@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from filepact.domain.document import FOLDER
 from filepact.domain.protected import is_in_git, steers_git
 from filepact.errors import FilepactError
+from filepact.fs.inotify import FileEvents, InotifyWatcher
 from filepact.fs.walk import is_ignored
 from filepact.fs.watch import (
     IGNORE_FILES,
     MOST_FILES,
-    FileEvents,
-    InotifyWatcher,
     RootStamps,
     Stamp,
     is_temporary,

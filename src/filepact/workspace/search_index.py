@@ -16,8 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from filepact.errors import FilepactError
+from filepact.fs.inotify import WatcherLimit
 from filepact.fs.walk import Entry, EntryList, FileRecord, TreeReader, open_batch
-from filepact.fs.watch import WatcherLimit
 from filepact.text.query import searchable
 from filepact.text.secrets import holds_private_key
 from filepact.values import begun

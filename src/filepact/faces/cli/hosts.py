@@ -269,9 +269,8 @@ export const Filepact = async ({ client, directory, worktree }) => {
   return {
     event: async ({ event }) => {
       const about = event.properties
-      if (event.type === "session.created") await tell(event, event.type, about.info?.id)
-      if (event.type === "session.idle") await tell(event, event.type, about.sessionID)
-      if (/^permission\\.(v2\\.)?asked$/.test(event.type)) await tell(event, "permission.asked", about.sessionID)
+      const name = event.type.replace("permission.v2.", "permission.")
+      if (EVENTS.includes(name)) await tell(event, name, about.info?.id ?? about.sessionID)
     },
     "chat.message": async (input, output) => {
       turns[input.sessionID] = output.message?.id ?? input.messageID
