@@ -399,6 +399,22 @@ def test_what_a_person_makes_where_a_background_command_has_moved_a_folder_from_
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_what_a_person_saved_while_asked_about_a_background_command_that_names_it_is_theirs(agents):
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
+        above = chain(hook.pid, os.getpid())
+        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
+        given = {"command": "git rm a.txt; npm run dev &"}
+        agents.tell("PreToolUse", "Bash", above=above, **given)
+        agents.tell("PermissionRequest", "Bash", above=above, **given)
+        agents.write("a.txt", "by hand\n")
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
+            agents.now = agents.write("made.txt", "made\n") + TICK + 5_000_000 - 1
+            agents.tell("PostToolUse", "Bash", above=above, more={"duration_ms": 5}, **given)
+            agents.tell("Stop")
+    assert agents.log() == [("Bash", {"made.txt"}), (BY_NOBODY, {"a.txt"})]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 def test_a_file_that_a_background_command_has_written_once_may_be_a_persons_again(agents):
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
         above = chain(hook.pid, os.getpid())

@@ -366,13 +366,13 @@ class HookDaemon:
         # What was changed since it ended, while this process stood still, is not its own.
         until = heard + _BEFORE_IT_RAN
         done = self._settle(desk, call, since=since, until=until if self._now() > until else 0)
+        # What is left was there before it ran, or nobody knows whether it ran.
+        self._look(desk, session)
         late = self._late(call, above)
         if late:
             self._calls[key] = replace(
                 call, late=late, done=call.done | done, begun=self._clock(), above=()
             )
-        # What is left was there before it ran, or nobody knows whether it ran.
-        self._look(desk, session)
 
     def _late(self, call: OpenCall, above: tuple[HostProcess, ...]) -> frozenset[HostProcess]:
         """What has been started while a command ran, and still goes on."""
