@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from filepact.domain.operation import PREVIEW_MODE, Approval
@@ -10,6 +10,7 @@ from filepact.domain.policy import AccessRequest
 from filepact.errors import (
     BinaryFileError,
     EncodingUnsafeError,
+    FilepactError,
     PathBlockedError,
     StaleFileError,
     TooLargeError,
@@ -144,10 +145,19 @@ class ChangePolicy:
         """
         way = turning_above(path, coming)
         if way is None:
-            return self.find(self.show(path), follow=False)
+            return self.find(self._sendable(path), follow=False)
         above = self.find(self.show(way), follow=False)
         place = FileInfo(path.path, "missing", above.place.lock_key)
         return replace(above, place=place, shown=self.show(path))
+
+    def _sendable(self, path: WorkspacePath) -> Name:
+        """A true name as it would be sent; one that could not be, and is there, as it is."""
+        if not path.path.isprintable():
+            with suppress(FilepactError):
+                root = self._guard.root_of(path.root)
+                if root.place(path.path, follow=False, known=True).kind != "missing":
+                    return path
+        return self.show(path)
 
     def show(self, path: WorkspacePath) -> str:
         """The name of a path to show, which can also be sent."""
