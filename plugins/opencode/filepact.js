@@ -66,9 +66,8 @@ export const Filepact = async ({ client, directory, worktree }) => {
   }
   return {
     event: async ({ event }) => {
-      const about = event.properties
       const name = event.type.replace("permission.v2.", "permission.")
-      if (EVENTS.includes(name)) await tell(event, name, about.info?.id ?? about.sessionID)
+      if (EVENTS.includes(name)) await tell(event, name, event.properties.info?.id ?? event.properties.sessionID)
     },
     "chat.message": async (input, output) => {
       turns[input.sessionID] = output.message?.id ?? input.messageID
