@@ -20,7 +20,7 @@ from filepact.lsp.forkserver import _program
 if TYPE_CHECKING:
     from pathlib import Path
 
-MOST_FOR_A_SERVER = 83
+MOST_FOR_A_SERVER = 88
 """Modules of ours that `filepact mcp` loads before its first answer."""
 
 MORE = 20 if sys.version_info >= (3, 14) else 0
@@ -133,11 +133,11 @@ def test_a_server_answers_before_it_loads_what_nobody_has_asked_for(
 
 
 MOST_FOR_A_COMMAND = {
-    "log": 113,
-    "status": 113,
-    "pending": 115,
-    "undo --since 1d --all --unattended": 114,
-    "setup claude": 118,
+    "log": 121,
+    "status": 120,
+    "pending": 123,
+    "undo --since 1d --all --unattended": 124,
+    "setup claude": 127,
 }
 """Modules of ours that a command with the journal, or the settings of agents, loads in all."""
 

@@ -34,13 +34,13 @@ NOUNS = {
     *("reader", "writer", "parser", "handler", "watcher", "engine", "filter", "check", "update"),
     *("process", "thread", "program", "compiler", "lifecycle", "transaction", "sync"),
     # What holds something.
-    *("index", "tree", "group", "item", "entry", "record", "cache", "store", "database"),
+    *("index", "tree", "list", "group", "item", "entry", "record", "cache", "store", "database"),
     *("pool", "content", "package", "library", "project", "solution", "history", "element"),
     # What describes something.
     *("setting", "option", "status", "summary", "statistic", "count", "limit", "info", "spec"),
     # Of what a shell is given, and what is said of it.
     *("shell", "script", "word", "argument", "judge", "verdict"),
-    *("profile", "kind", "format", "pattern", "property", "explanation", "hint"),
+    *("profile", "kind", "format", "pattern", "property", "explanation", "hint", "access"),
     # Where something is or comes from.
     *("path", "position", "range", "excerpt", "page", "source", "side", "disk", "terminal"),
     *("pipe", "socket", "frame", "image", "query", "search", "secret", "syntax"),
