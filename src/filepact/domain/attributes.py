@@ -68,6 +68,10 @@ class Attributes:
         kept = tuple(one for one in self.extended if not one[0].startswith(_OF_CONTENT))
         return Attributes(self.owner, self.group, kept, self.omitted)
 
+    def written(self, modified: int | None) -> Attributes:
+        """The same with another time."""
+        return Attributes(self.owner, self.group, self.extended, self.omitted, modified)
+
     def changed(self, before: Attributes | None, after: Attributes) -> Attributes:
         """The same where everything is changed that differs between two others.
 

@@ -18,7 +18,6 @@ from filepact.domain.attributes import (
     without_set_id,
 )
 from filepact.domain.document import Revision
-from filepact.values import replace
 
 __all__ = ["dress", "dress_folder", "dress_like", "folder_state", "read_attributes", "set_time"]
 
@@ -122,11 +121,12 @@ def dress_like(old: int, new: int, expected: Revision, after: Revision) -> tuple
     same = expected.content == after.content
     if not same:
         wanted = wanted.of_other_bytes
-    if after.attributes is not None:
+    if after.attributes is not None and (
+        expected.attributes is None or after.attributes != expected.attributes
+    ):
         wanted = wanted.changed(expected.attributes, after.attributes)
     # A file that gets another text has just been written, also where that is an earlier one.
-    wanted = replace(wanted, modified=status.st_mtime_ns if same else None)
-    notes = dress(new, after.mode, wanted)
+    notes = dress(new, after.mode, wanted.written(status.st_mtime_ns if same else None))
     if status.st_nlink > 1:
         linked = f"the file had {status.st_nlink} names (hard links); the others keep "
         notes = (f"{linked}{'what they had' if same else 'the old text'}", *notes)
@@ -155,15 +155,17 @@ def dress(descriptor: int, mode: int, wanted: Attributes | None) -> tuple[str, .
         if limit == mode:
             return ()
         return ("it does not set user or group ids any more: nobody knows whose they were",)
-    notes = _give_owner(descriptor, status, wanted)
-    now = os.fstat(descriptor)
+    notes: list[str] = []
+    now = status
+    if (status.st_uid, status.st_gid) != (wanted.owner, wanted.group):
+        notes, now = _give_owner(descriptor, wanted)
     same_user, same_group = now.st_uid == wanted.owner, now.st_gid == wanted.group
     limit = without_set_id(mode, user=same_user, group=same_group, folder=folder)
-    # Before the list, whose entries say the rest.
-    os.fchmod(descriptor, limit & 0o700)
     extended = dict(wanted.extended)
     entries = extended.get(ACCESS_LIST)
     if entries is not None:
+        # Before the list, whose entries say the rest.
+        os.fchmod(descriptor, limit & 0o700)
         entries = entries if same_group else list_closed_to_group(entries, mode)
         extended[ACCESS_LIST] = list_with_mode(entries, mode)
     missing = _give_extended(descriptor, extended)
@@ -175,8 +177,9 @@ def dress(descriptor: int, mode: int, wanted: Attributes | None) -> tuple[str, .
         # Who is in this group, or was named in a list that nobody could read, gets what everybody has.
         limit = limit & ~0o70 | (limit >> 3 & limit & 0o7) << 3
     os.fchmod(descriptor, limit)
-    now = os.fstat(descriptor)
-    if (found := stat.S_IMODE(now.st_mode)) != mode:
+    # Of the bits that set ids the system may drop some.
+    found = stat.S_IMODE(os.fstat(descriptor).st_mode) if limit & 0o7000 else limit
+    if found != mode:
         notes.append(f"its mode is {found:04o} instead of {mode:04o}")
     notes += [f"its {_called(name)} could not be set" for name in missing]
     if wanted.omitted:
@@ -208,9 +211,8 @@ def set_time(descriptor: int, modified: int | None) -> None:
         os.utime(descriptor, ns=(os.fstat(descriptor).st_atime_ns, modified))
 
 
-def _give_owner(descriptor: int, status: os.stat_result, wanted: Attributes) -> list[str]:
-    if (status.st_uid, status.st_gid) == (wanted.owner, wanted.group):
-        return []
+def _give_owner(descriptor: int, wanted: Attributes) -> tuple[list[str], os.stat_result]:
+    """Give an owner and a group; what could not be given, and what the system says of the file then."""
     # A group that it is in may be given by anybody, an owner by root alone.
     for owner in dict.fromkeys((wanted.owner, -1)):
         try:
@@ -224,7 +226,7 @@ def _give_owner(descriptor: int, status: os.stat_result, wanted: Attributes) -> 
         told.append(f"its owner could not be set ({wanted.owner}, now {now.st_uid})")
     if now.st_gid != wanted.group:
         told.append(f"its group could not be set ({wanted.group}, now {now.st_gid})")
-    return told
+    return told, now
 
 
 def _give_extended(descriptor: int, will_be: dict[str, bytes]) -> list[str]:

@@ -179,7 +179,10 @@ class Root(RootReader):
             return staged.remove(parent, name, expected=expected, token=token, shown=path)
         if expected is None:
             return staged.create(parent, name, data, after=after, token=token, shown=path)
-        others = self.other_names(path) if self.keeps_links else None
+        links = 0
+        with suppress(OSError):  # Who looks at its bytes finds out.
+            links = os.stat(name, dir_fd=parent, follow_symlinks=False).st_nlink
+        others = self.other_names(path) if links > 1 and self.keeps_links else None
         return staged.replace(
             *(parent, name, data),
             after=after,
