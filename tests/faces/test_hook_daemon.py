@@ -19,6 +19,7 @@ import pytest
 from filepact.app import open_workspace
 from filepact.config.folders import SET_UP_FILE, set_up_bytes, state_folder
 from filepact.config.settings import Settings
+from filepact.domain.operation import Actor, Session
 from filepact.faces.hooks import client
 from tests import forked
 from tests.crash.near_full import fill, small_disk
@@ -26,6 +27,7 @@ from tests.crash.near_full import fill, small_disk
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+PERSON = Session("p", Actor("person", "p"))
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 
 
@@ -130,6 +132,25 @@ def test_a_command_is_recorded_by_a_daemon_that_the_first_event_starts(hooks):
     assert hooks.daemons() == [pid]
     assert '"deny"' in hooks.call("PreToolUse", tool="Read", file_path=str(hooks.root / ".env"))
     assert hooks.log() == [("Bash", {"a.txt"})]
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o755])
+def test_a_folder_that_a_command_made_comes_back_with_its_rights_under_any_umask(hooks, mode):
+    hooks.call("PreToolUse")
+    (hooks.root / "made").mkdir()
+    (hooks.root / "made").chmod(mode)
+    (hooks.root / "made/x").write_text("x\n")
+    hooks.call("PostToolUse")
+    with open_workspace(
+        str(hooks.root), state_dir=str(hooks.state), settings=Settings()
+    ) as workspace:
+        (operation,) = workspace.log()
+        recorded = {change.path.path for change in operation.changes.changes}
+        assert recorded == ({"made", "made/x"} if mode == 0o700 else {"made/x"})
+        workspace.undo(PERSON, operation.id)
+        assert not (hooks.root / "made").exists()
+        workspace.redo(PERSON)
+    assert (hooks.root / "made").stat().st_mode & 0o777 == mode
 
 
 def test_the_root_is_the_repository_around_the_folder_in_which_the_host_works(hooks):

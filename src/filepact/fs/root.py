@@ -70,10 +70,14 @@ class Root(RootReader):
         return asked & ~self._mask
 
     def makes(self, path: str, folder: Revision) -> bool:
-        """Whether a new folder of this name is in this state, as far as it is known."""
+        """Whether every new folder of this name is in this state, as far as it is known.
+
+        One that is closed to others is not: whoever makes it again may have another umask, and it would be open.
+        """
         has = folder.attributes
         plain = has is None or has == Attributes(os.geteuid(), os.getegid())
-        return plain and folder.mode & 0o7777 == self.new_folder_mode(path)
+        is_open = folder.mode & 0o055 == 0o055
+        return plain and is_open and folder.mode & 0o7777 == self.new_folder_mode(path)
 
     def lock_key(self, path: str) -> str:
         """What a change of a path locks, whatever stands there, or on the way to it.

@@ -208,7 +208,7 @@ class LayerReader:
         if lower == "missing" and mine:
             return  # Somebody removed it.
         self._found.states[path] = FOLDER
-        usual = mode == self._root.new_folder_mode(path.path)
+        usual = self._root.makes(path.path, Revision.folder(mode))
         if before is not None or not usual or entry.path not in self._full:
             self._found.changes.append(FileChange(path, before, Revision.folder(mode)))
 

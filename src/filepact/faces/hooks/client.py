@@ -373,7 +373,6 @@ def _become_daemon(request: HookRequest, told: int) -> None:
             os.dup2(nowhere, descriptor)
         os.dup2(told, 3)
         os.closerange(4, os.sysconf("SC_OPEN_MAX"))
-        os.umask(0o077)
         # By name: it loads the database, and the floors of imports have no way back.
         from importlib import import_module  # noqa: PLC0415 - only here
 

@@ -70,7 +70,11 @@ def serve(request: HookRequest, told: int) -> int:
     name = f"{request.key}.sock"
     Path(name).unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o077)
     listening.bind(name)
+    os.umask(
+        mask
+    )  # by which what comes is told from what has rights of its own, and folders are made again
     listening.listen(_BACKLOG)
     os.close(told)
     listener = _Listener(request, listening)
