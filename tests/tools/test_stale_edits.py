@@ -184,6 +184,20 @@ def test_line_ends_that_somebody_converted_are_kept(world: World, ends: str, now
     assert world.run(Stale("", "py", read, now, "edit_file", BODY, right))[0] == "right"
 
 
+@pytest.mark.parametrize(
+    ("read", "now"),
+    [
+        ("cc\r\nload(path)\r\ncc\r\n", "cc\nload(path)\r\nnew\ncc\n"),
+        ("aa\n\nload(path)\n", "aa\n\nnew\nload(path)\r\n"),
+    ],
+    ids=["other ends around it", "its end alone"],
+)
+def test_an_edited_line_keeps_its_end_where_others_put_lines_in(world: World, read: str, now: str):
+    body = {"old_string": "load(path)", "new_string": "load_file(path)"}
+    right = now.replace("load(", "load_file(")
+    assert world.run(Stale("", "txt", read, now, "edit_file", body, right))[0] == "right"
+
+
 def test_the_answer_names_the_lines_of_the_file_as_it_is(world: World):
     now = "import x\n" * 7 + LOAD
     right = now.replace("read(path)", "read(path, 'utf-8')")

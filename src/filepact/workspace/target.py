@@ -545,7 +545,9 @@ def _joined(target: Target, base: str, mine: str) -> tuple[EditList | None, Chan
     None where both changed the same lines, or a place is not certain; the latter is said.
     """
     now = existing(target).text
-    known, wanted = (with_line_ends_of(now, text) for text in (base, mine))
+    known = with_line_ends_of(now, base)
+    # The lines around a change say more of its ends than what others have put in since.
+    wanted = with_line_ends_of(now if line_ends(known) == "none" else known, mine)
     merged = merge(known, wanted, now)
     if merged.text is None:
         return None, None
