@@ -132,8 +132,9 @@ HEADERS = (
 @pytest.mark.parametrize("headers", HEADERS)
 def test_header_lines_of_the_other_format_are_passed_over(headers: str):
     assert applied("a\nb\n", f"{headers}@@ -1,2 +1,2 @@\n a\n-b\n+B\n") == "a\nB\n"
-    (made,) = parse(envelope("*** Add File: f.py\n--- /dev/null\n+++ b/f.py\n+x\n"))
-    assert created_text(made) == "x\n"
+    for hunk in ("", "@@ -0,0 +1 @@\n"):
+        (made,) = parse(envelope(f"*** Add File: f.py\n--- /dev/null\n+++ b/f.py\n{hunk}+x\n"))
+        assert created_text(made) == "x\n"
 
 
 def test_comments_that_look_like_headers_are_lines():

@@ -396,6 +396,8 @@ class _Envelope:
         if header.startswith(_ADD):
             name = self._name(at, _ADD)
             self._pass_headers(name)
+            if self._at < self._end and self._lines[self._at].startswith("@@ -0,0 +1"):
+                self._at += 1
             return FilePatch(None, name, self._added(), creates=True, line=at + 1, whole=True)
         if header.startswith(_DELETE):
             name = self._name(at, _DELETE)
