@@ -460,6 +460,7 @@ def test_no_more_files_are_opened_than_there_can_be_room_for(read: Reading, root
 ROUTES = (
     *("app/[id]/page.tsx", "app/i/page.tsx", "app/[[...slug]]/p.tsx", "app/(group)/layout.tsx"),
     *("s/[x].ts", "s/x.ts", "s/ab.ts"),
+    *("u/cafe\u0301.md", "u/\xe9t\xe9/[e\u0301].md"),
 )
 
 
@@ -478,6 +479,10 @@ ROUTES = (
         ("s/[ab][ab].ts", ["s/ab.ts"]),
         ("app", ["app/"]),
         ("zz[a].ts", []),
+        ("caf\xe9.md", ["u/cafe\u0301.md"]),
+        ("u/caf\xe9*", ["u/cafe\u0301.md"]),
+        ("e\u0301te\u0301", ["u/\xe9t\xe9/"]),
+        ("[\xe9].md", ["u/\xe9t\xe9/[e\u0301].md"]),
     ],
 )
 def test_a_pattern_that_is_a_name_finds_what_has_it(

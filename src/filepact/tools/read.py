@@ -412,11 +412,12 @@ def directory_tree(
 
 
 def _as_named(files: Reader, folder: str, pattern: str) -> str:
-    """The form of a glob that something is named by: in names of web frameworks brackets stand for themselves."""
-    literal, _ = literal_forms(pattern)
-    if literal:
+    """The form of a glob that something is named by: brackets may stand for themselves, as web frameworks have them."""
+    if (literal := literal_forms(pattern)[0]) or not pattern.isascii():
         with suppress(FilepactError):
-            return literal if files.find(folder, literal, limit=1).total else pattern
+            found = files.find(folder, literal or pattern, limit=1)
+            form = found.pattern.rstrip("/") + "/" * pattern.endswith("/")
+            return form if found.total else pattern
     return pattern
 
 

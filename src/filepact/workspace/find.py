@@ -6,6 +6,7 @@ only names that may be seen are looked at, and only so many that nobody waits fo
 
 from __future__ import annotations
 
+import unicodedata
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -123,7 +124,7 @@ def find_files(  # noqa: PLR0913 - as of the tool
         base: A folder, as a canonical path.
         pattern: A glob, compared with paths below the base.  With a slash at its end it finds
             folders; with ``!`` before it everything that it does not match.  One that is the name of
-            something is that: brackets are plain characters where names have them.
+            something is that: brackets may be plain characters, letters composed or decomposed.
         allow: The guard's question.
         more: Files that count as being there, though the disk does not have them.
         deadline: Asked before each folder; ends the search with what it has.
@@ -138,6 +139,14 @@ def find_files(  # noqa: PLR0913 - as of the tool
     def ask(form: str) -> NameSearchResult:
         return _find(root, base, form, limit, allow, more, deadline, progress, walk)
 
+    found = _find_named(ask, pattern)
+    if found.total or found.stopped or pattern.isascii() or pattern.startswith("!"):
+        return found
+    others = {unicodedata.normalize(form, pattern) for form in ("NFC", "NFD")} - {pattern}
+    return next((one for form in others if (one := _find_named(ask, form)).total), found)
+
+
+def _find_named(ask: Callable[[str], NameSearchResult], pattern: str) -> NameSearchResult:
     literal, folder = literal_forms(pattern)
     for form in filter(None, (literal, folder if literal else "")):
         found = ask(form)
