@@ -14,17 +14,19 @@ import errno
 import os
 import stat
 from collections import deque
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import content_id
-from filepact.errors import OutcomeUnknownError, WriteFailedError
+from filepact.errors import FilepactError, OutcomeUnknownError, WriteFailedError
 from filepact.fs.atomic import LARGEST, digest, sync
 from filepact.fs.attributes import dress, read_attributes
 from filepact.fs.read import moved, open_named, write_failed
 from filepact.values import replace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from filepact.domain.document import Revision
 
 __all__ = [
@@ -63,12 +65,12 @@ class Overwrite:
         self.why = why
 
 
-def names_of(root: str, file: os.stat_result, *, near: str) -> list[str]:
+def names_of(file: os.stat_result, opened: Callable[[str], int], *, near: str) -> list[str]:
     """The names of a file below a folder: first those beside it, then from the top down, in the first 50,000 entries.
 
     Args:
-        root: The folder, absolute.
         file: What the system says of the file.
+        opened: A descriptor of a folder, by its path; of that which all are below by ``.``.
         near: One of them.
 
     Returns:
@@ -83,8 +85,10 @@ def names_of(root: str, file: os.stat_result, *, near: str) -> list[str]:
         if folder in looked:
             continue
         looked.add(folder)
-        with suppress(OSError), os.scandir(f"{root}/{folder}") as entries:
-            for entry in entries:
+        with suppress(OSError, FilepactError), ExitStack() as held:
+            descriptor = opened(folder or ".")
+            held.callback(os.close, descriptor)
+            for entry in held.enter_context(os.scandir(descriptor)):
                 seen += 1
                 path = f"{folder}/{entry.name}" if folder else entry.name
                 if entry.is_dir(follow_symlinks=False):

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filepact.domain.attributes import Attributes
@@ -206,7 +207,7 @@ class Root(RootReader):
         """
         with suppress(OSError, FilepactError), self._parent(path) as (parent, name):
             status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-            found = names_of(self.path, status, near=path)
+            found = names_of(status, partial(self.open_directory, follow=False), near=path)
             if len(found) == status.st_nlink and all(map(self.may_change, found)):
                 return tuple(sorted({*found} - {path}))
         return None
