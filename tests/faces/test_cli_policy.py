@@ -226,6 +226,18 @@ def test_explain_names_the_rule_its_place_and_what_else_covers(
         assert part in said.out
 
 
+def test_explain_says_why_a_file_that_holds_a_private_key_is_refused(
+    cli: CommandLine, files: Files
+) -> None:
+    key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA1c7+9z5Pad7OejecsQ0b\n-----END RSA PRIVATE KEY-----\n"
+    (cli.root / "notes.txt").write_bytes(b"\xff\n" + key.encode())
+    found = explained(cli, "notes.txt")
+    for side in (found, found["reading"]):
+        assert (side["verdict"], side["rule"]["name"]) == ("deny", "private keys")
+    files.person.write_text(found["advice"].partition("\n\n")[2])
+    assert explained(cli, "notes.txt")["verdict"] == "allow"
+
+
 def test_explain_shows_a_disguise_and_a_link_for_what_they_are(
     cli: CommandLine, files: Files
 ) -> None:

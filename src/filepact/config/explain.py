@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.names import key
 from filepact.domain.policy import AccessRequest, Policy, Rule, decide
-from filepact.errors import ApprovalRequiredError, PathBlockedError
+from filepact.errors import ApprovalRequiredError, FilepactError, PathBlockedError
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from filepact.domain.policy import Action, Verdict
+    from filepact.domain.policy import Action, Sign, Verdict
     from filepact.workspace.guard import Guard
 
 __all__ = ["DecisionExplanation", "RuleMatch", "explain"]
+
+_LARGEST: Final = 1 << 26
+"""Most bytes of a file in which a private key is looked for here."""
 
 _ORDER: Final[dict[Verdict, int]] = {"deny": 0, "ask": 1, "allow": 2}
 
@@ -83,13 +86,19 @@ def explain(guard: Guard, path: str, action: Action, *, agent: str = "") -> Deci
             return DecisionExplanation(path, action, agent, "deny", refusal=error.message)
     # The one place that knows how roots may be spelt; the form of the path was checked above.
     root, relative = guard._split(path)  # noqa: SLF001
-    leads, missing = relative, False
+    leads, missing, place = relative, False, None
     # Where the name itself is denied, nobody has looked yet where it leads, which may be outside.
     with suppress(PathBlockedError):
         place = root.place(relative)
         leads, missing = place.path, place.kind == "missing"
+    signs: frozenset[Sign] = frozenset()
+    with suppress(FilepactError, OSError):
+        if place is not None and place.kind == "file":
+            held = root.read(leads, limit=_LARGEST).data
+            signs = frozenset({"private key"} if guard.holds_key(held) else ())
     requests = [
-        AccessRequest(root.path, name, action, agent) for name in dict.fromkeys((relative, leads))
+        AccessRequest(root.path, name, action, agent, signs)
+        for name in dict.fromkeys((relative, leads))
     ]
     decisions = [decide(request, guard.policy) for request in requests]
     decided = min(decisions, key=lambda decision: _ORDER[decision.verdict])
