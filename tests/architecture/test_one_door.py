@@ -88,7 +88,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         **dict.fromkeys(
             (
                 *("os._exit", "os.closerange", "os.dup2", "os.fork", "os.pipe", "os.setsid"),
-                *("os.sysconf", "os.umask", "fcntl."),
+                *("os.sysconf", "fcntl."),
             ),
             "the daemon's process",
         ),
@@ -102,7 +102,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         ),
     },
     "faces.hooks.daemon": {
-        **dict.fromkeys(("os.geteuid", "os.write", "socket."), "its own socket"),
+        **dict.fromkeys(("os.geteuid", "os.umask", "os.write", "socket."), "its own socket"),
         **dict.fromkeys(("fcntl.", "os.close", "os.open", "os.truncate"), STATE),
         "pathlib.": STATE,
         "os.pidfd_open": "whether the host of a call is still there",

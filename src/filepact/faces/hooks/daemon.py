@@ -72,9 +72,8 @@ def serve(request: HookRequest, told: int) -> int:
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o077)
     listening.bind(name)
-    os.umask(
-        mask
-    )  # by which what comes is told from what has rights of its own, and folders are made again
+    # By it what comes with rights of its own is told from what does not, and folders are made again.
+    os.umask(mask)
     listening.listen(_BACKLOG)
     os.close(told)
     listener = _Listener(request, listening)
