@@ -244,7 +244,9 @@ def printable(value: Any) -> Any:
         return with_escapes(value)
     if isinstance(value, Mapping):
         return {
-            with_escapes(name): item if type(item) in _KEPT else printable(item)
+            name if name.isascii() else with_escapes(name): item
+            if type(item) in _KEPT or (type(item) is str and item.isascii() and "\0" not in item)
+            else printable(item)
             for name, item in value.items()
         }
     return [printable(item) for item in value] if isinstance(value, list | tuple) else value
