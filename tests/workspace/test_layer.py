@@ -675,6 +675,30 @@ def test_permissions_of_a_new_folder_are_kept_and_those_of_one_that_was_there_ar
     assert modes == {"keys": 0o700, "keys/deep": 0o750, "there": 0o755}
 
 
+@pytest.mark.parametrize(
+    ("was", "made", "is_now"),
+    [
+        (0o4755, 0o600, 0o600),  # closed, with its own set-user-id bit gone
+        (0o4755, 0o4700, 0o4700),
+        (0o755, 0o4755, 0o755),  # what a program adds does not come
+        (0o2755, 0o6755, 0o2755),
+    ],
+)
+def test_set_id_bits_go_with_a_program_and_come_with_none(
+    layered: Layered, was: int, made: int, is_now: int
+) -> None:
+    there = layered.root / "there"
+    there.write_text("old\n")
+    there.chmod(was)
+    layered.begin()
+    assert layered.run is not None
+    layered.put("there", "old\n")
+    (Path(layered.run.layers()[0].upper) / "there").chmod(made)
+    result = layered.commit()
+    assert (result.left, result.notes) == ({}, ())
+    assert there.stat().st_mode & 0o7777 == is_now
+
+
 def test_a_file_that_cannot_be_written_keeps_no_other_from_being_committed(
     layered: Layered,
 ) -> None:

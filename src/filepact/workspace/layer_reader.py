@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     from filepact.workspace.external import ExternalChanges
     from filepact.workspace.guard import Guard
 
-__all__ = ["REPOSITORIES", "LayerChanges", "LayerReader", "LayerRecord", "state_of"]
+__all__ = [
+    "REPOSITORIES",
+    "LayerChanges",
+    "LayerReader",
+    "LayerRecord",
+    "state_of",
+    "without_new_set_id",
+]
 
 _BITS: Final = 0o777
 _OF_LAYERS: Final = ("user.", ACCESS_LIST)
@@ -221,14 +228,16 @@ class LayerReader:
     def _file(self, entry: LayerEntry, lower: str, upper: Root) -> None:
         path = self._at(entry.path)
         after, data = _load(upper, entry.path, link=entry.kind == "link")
-        self._found.states[path] = after
-        if self._found.record.unchanged(path, after):
+        mine, record = after, self._found.record
+        self._found.states[path] = after = without_new_set_id(mine, record.states.get(path))
+        if record.unchanged(path, after):
             return
         if lower == "directory":
             self._remove_inside(entry.path)
             before: Revision | None = self._folder_state(entry.path)
         else:
             before = self._base(path, there=lower != "missing")
+            self._found.states[path] = after = without_new_set_id(mine, before)
         self._found.contents[after.content] = data
         after = _with_attributes(after, before)
         if before != after:
@@ -338,8 +347,15 @@ def _load(root: Root, path: str, *, link: bool) -> tuple[Revision, bytes]:
         data = root.read_link(path)
         return Revision.of(data, LINK), data
     found = root.read(path, limit=LARGEST, follow=False)
-    # Nobody becomes somebody else by running what a program has made.
-    return Revision.of(found.data, found.mode & _BITS, found.attributes), found.data
+    return Revision.of(found.data, found.mode, found.attributes), found.data
+
+
+def without_new_set_id(state: Revision, before: Revision | None) -> Revision:
+    """The state of a program's file: nobody becomes somebody else by running it, who did not before."""
+    if state.is_link or state.is_folder:
+        return state
+    had = 0 if before is None or before.is_link or before.is_folder else before.mode & 0o7000
+    return replace(state, mode=state.mode & (_BITS | had))
 
 
 def _with_attributes(after: Revision, before: Revision | None) -> Revision:

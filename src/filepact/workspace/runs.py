@@ -35,7 +35,7 @@ from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
 from filepact.text.gitignore import DEFAULT_IGNORED, MACHINE_FOLDERS, is_build
 from filepact.values import replace
-from filepact.workspace.layer_reader import REPOSITORIES, LayerRecord, state_of
+from filepact.workspace.layer_reader import REPOSITORIES, LayerRecord, state_of, without_new_set_id
 from filepact.workspace.run_context import RunContext
 
 if TYPE_CHECKING:
@@ -283,7 +283,7 @@ class Run:
             if found is None or path in record.waiting:
                 continue
             with Root.open(uppers[path.root]) as upper:
-                if _seen(upper, path, {}) == record.states.get(path):
+                if _seen(upper, path, {}, record) == record.states.get(path):
                     wanted[path] = found
         if not wanted:
             return False
@@ -294,7 +294,7 @@ class Run:
         for path in wanted:
             contents: dict[str, bytes] = {}
             with Root.open(uppers[path.root]) as upper:
-                state = record.states[path] = _seen(upper, path, contents)
+                state = record.states[path] = _seen(upper, path, contents, record)
             if state == FOLDER:
                 record.whole.add(path)
             elif state is not None:
@@ -358,11 +358,14 @@ class Run:
             self._program.wait_for_mounts()
 
 
-def _seen(upper: Root, path: WorkspacePath, contents: dict[str, bytes]) -> Revision | None:
+def _seen(
+    upper: Root, path: WorkspacePath, contents: dict[str, bytes], record: LayerRecord
+) -> Revision | None:
     """What a layer has of a file; None where it has nothing, or that it is gone."""
     if upper.place(path.path, follow=False).kind in ("missing", "other"):
         return None
-    return state_of(upper, path, contents)
+    state = state_of(upper, path, contents)
+    return state and without_new_set_id(state, record.states.get(path))
 
 
 def _told(
