@@ -423,3 +423,15 @@ def test_what_a_person_saves_while_the_daemon_stands_still_is_not_the_calls(root
     # What is heard of at once is the call's own.
     agent.bash("sed -i s/agent/again/ a.txt")
     assert agent.log()[-1].session.actor.kind == "agent"
+
+
+@pytest.mark.parametrize("command", ["rm -r data", "mv data moved", "git clean -fdxq data"])
+def test_an_ignored_folder_comes_back_with_its_rights(agent: Agent, command: str) -> None:
+    (agent.root / "data").chmod(0o700)
+    (agent.root / "data/deep").chmod(0o750)
+    agent.bash(command)
+    assert not (agent.root / "data/deep").exists()
+    agent.undo()
+    assert (agent.root / "data/deep/notes").exists()
+    modes = [(agent.root / name).stat().st_mode & 0o777 for name in ("data", "data/deep")]
+    assert modes == [0o700, 0o750]

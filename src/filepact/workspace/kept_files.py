@@ -568,6 +568,7 @@ class KnownFiles:
                 room = _MOST_NAMED - len(found)
                 stamps, cut = files_below(self._guard.root_of(root), top, room)
                 found.update(WorkspacePath(root, name) for name in stamps)
+                self._know_folders(root, top, stamps)
                 if cut:
                     more.append(self._guard.show(root, top))
             found.update(
@@ -576,6 +577,14 @@ class KnownFiles:
                 if stamp.size > self.limits.file and name.startswith(prefix)
             )
         return found, more
+
+    def _know_folders(self, root: RootId, top: str, files: Iterable[str]) -> None:
+        """Know of a folder that no scan sees, and of those around files in it, with their rights."""
+        names = {top, *(one for one in map(dirname, files) if len(one) > len(top))}
+        names |= {one[:at] for one in names for at in range(len(top), len(one)) if one[at] == "/"}
+        states = {name: folder_at(self._guard, WorkspacePath(root, name)) for name in names}
+        of = self._snapshots[root]
+        of.folders = {**of.folders, **{name: one for name, one in states.items() if one}}
 
     # -- one of them ----------------------------------------------------------------------
 
