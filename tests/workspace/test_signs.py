@@ -68,6 +68,18 @@ def test_a_new_name_that_looks_like_one_beside_it_waits(
     assert write(workspace, session, "other/\u0441onfig.txt", "y\n").status == "applied"
 
 
+def test_a_new_folder_that_looks_like_one_beside_it_waits(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    for name in ("paypal", "dir\xa0x", "l\xfctt", "lu\u0308tt"):
+        (root / "in" / name).mkdir(parents=True)
+    for name in ("p\u0430ypal", "dir x"):
+        receipt = write(workspace, session, f"in/{name}/deep/n.txt", "y\n")
+        assert (receipt.status, receipt.rule) == ("pending", "look-alike names")
+    for name in ("l\xfctt", "lu\u0308tt", "жизнь", "my files"):
+        assert write(workspace, session, f"in/{name}/n.txt", "y\n").status == "applied"
+
+
 def test_bytes_that_are_no_text_hide_nothing(
     workspace: Workspace, session: Session, root: Path
 ) -> None:

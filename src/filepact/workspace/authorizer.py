@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Session
     from filepact.domain.policy import Action, Sign
     from filepact.domain.session_approval import SessionApproval
+    from filepact.fs.root import Root
     from filepact.text.codec import SourceText
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
@@ -306,11 +307,21 @@ def _signs(
     if change.before is None:
         if trips_programs(change.path.path):
             signs.add("shell name")
-        folder, _, name = change.path.path.rpartition("/")
-        plain = name.isascii() and " " not in name
-        if not plain and resembles(name, location.root.names(folder or ".")):
+        if _looks_alike(location.root, change.path.path):
             signs.add("look-alike name")
     return frozenset(signs)
+
+
+def _looks_alike(root: Root, path: str) -> bool:
+    """Whether a new file, or a folder that is made for it, has a name that looks like one beside it."""
+    parts = path.split("/")
+    for at, name in enumerate(parts):
+        if name.isascii() and " " not in name:
+            continue
+        beside = root.names("/".join(parts[:at]) or ".")
+        if name not in beside and resembles(name, beside):
+            return True
+    return False
 
 
 def _disguises(source: Document | None, written: Document) -> bool:
