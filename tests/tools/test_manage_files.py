@@ -70,6 +70,12 @@ def test_a_folder_is_made_with_those_above_it_and_undone(manage, root):
     assert picture(root) == before
 
 
+def test_a_folder_that_looks_like_one_beside_it_waits(manage, root):
+    (root / "new").mkdir()
+    assert manage("create_dir", "n\u0435w").receipt["status"] == "pending"
+    assert manage("create_dir", "жизнь").receipt["status"] == "applied"
+
+
 def test_an_undo_leaves_a_folder_in_which_there_is_something_by_now(manage, root):
     manage("create_dir", "new")
     (root / "new" / "by-hand.txt").write_text("x\n")

@@ -242,13 +242,17 @@ class ChangePolicy:
             location: Where it is made.
             change: The change.
             source: What it comes from, under this name or another.
-            written: What it is to hold; None when it is removed.
+            written: What it is to hold; None when it is removed, or a folder.
 
         Raises:
             PathBlockedError: A rule denies it.
         """
         action = _action(change)
-        signs = frozenset() if written is None else _signs(location, change, source, written)
+        signs: frozenset[Sign] = frozenset()
+        if written is not None:
+            signs = _signs(location, change, source, written)
+        elif _action(change) == "create" and _looks_alike(location.root, change.path.path):
+            signs = frozenset({"look-alike name"})
         decision = location.decision
         if signs or action != location.action or change.path != location.path:
             decision = self._guard.permit(change.path, action, agent=self._agent, signs=signs)
