@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from contextlib import closing
@@ -16,7 +17,7 @@ from filepact.config.settings import Settings
 from filepact.domain.operation import BY_NOBODY, Actor, Session
 from filepact.faces.hooks.service import HookDaemon
 from filepact.text.shell_command import read_command
-from filepact.workspace import external
+from filepact.workspace import external, file_states
 from filepact.workspace.external import KnownFileLimits
 from filepact.workspace.file_snapshot import unwatched_in
 from tests.faces import command_line
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filepact.domain.operation import Operation
+    from filepact.fs.kept_copies import KeptCopies
 
 PERSON = Session("p", Actor("person", "p"))
 
@@ -60,6 +62,11 @@ class Agent:
         (self.root / name).parent.mkdir(parents=True, exist_ok=True)
         (self.root / name).write_text(text)
         self.tell("PostToolUse", "Write", given)
+
+    @property
+    def copies(self) -> KeptCopies:
+        """What is kept of large files for calls that are under way."""
+        return self.daemon._desk.workspace.external._files._copies
 
     def log(self) -> list[Operation]:
         """Oldest first."""
@@ -269,13 +276,69 @@ def test_a_large_file_is_kept_before_a_command_that_may_take_it(root, agent, com
     assert (root / "big").read_bytes() == held
 
 
+OVER = 10_000_001  # bytes: more than is read before a call
+
+
+def made_large(root: Path, *names: str, size: int = OVER) -> bytes:
+    """Files that are too large to be read before a call, in a state that is not racy, and what each holds."""
+    for name in names:
+        with (root / name).open("wb") as stream:
+            stream.truncate(size - 4)
+            stream.seek(0, 2)
+            stream.write(b"end\n")
+    settled = time.time() - 60
+    for name in names:
+        os.utime(root / name, (settled, settled))
+    return (root / names[0]).read_bytes()
+
+
+@pytest.mark.parametrize("room", [True, False], ids=["room", "no room"])
+@pytest.mark.parametrize(
+    ("command", "overwrites"),
+    [
+        ("rm big", False),
+        ("mv big other", False),
+        ("cp small big", True),
+        ("echo new > big", True),
+        ("mv small big", False),
+        ("mkdir -p in && mv big in/ && rm -r in", False),
+        ("git clean -fdq", False),
+    ],
+)
+def test_a_file_that_is_too_large_to_be_read_comes_back(
+    root, agent, monkeypatch, command, overwrites, room
+):
+    """It is copied before the call; without room, it is held open, and comes back unless it is overwritten in place."""
+    held = made_large(root, "big")
+    (root / "small").write_text("small\n")
+    agent.bash("true")
+    if not room:
+        monkeypatch.setattr(agent.copies, "_free", 1 << 60)
+    monkeypatch.setattr(file_states, "is_racy", lambda _stamp, _now: False)
+    before = tree(root)
+    told = agent.bash(command)
+    after = tree(root)
+    assert after != before
+    warned = f"big ({OVER:,} bytes) if it is overwritten in place"
+    assert (warned in told) == (not room and "git" not in command)
+    assert not agent.copies._copies  # What was kept for a call is let go after it.
+    if overwrites and not room:
+        assert left_by_undo(root, agent) == {"big": OVER}
+        return
+    assert left_by_undo(root, agent) == {}
+    assert (tree(root), (root / "big").read_bytes()) == (before, held)
+    with open_workspace(str(root), state_dir=agent.state, settings=Settings()) as workspace:
+        workspace.redo(PERSON)
+    assert tree(root) == after
+
+
 def test_what_cannot_be_kept_is_said_before_with_its_size(root, agent):
     with (root / "data/huge").open("wb") as stream:
-        stream.truncate(50_000_000)
+        stream.truncate(70_000_000)
     told = agent.bash("rm -rf data")
-    assert "data/huge (50,000,000 bytes)" in told
+    assert "data/huge (70,000,000 bytes)" in told
     lost = next(one for one in agent.log() if "not kept, so it cannot" in one.note)
-    assert "data/huge (50,000,000 bytes)" in lost.note
+    assert "data/huge (70,000,000 bytes)" in lost.note
     agent.undo()
     assert (root / "data/base.db").read_text() == "data/base.db of the person\n"
 

@@ -303,7 +303,7 @@ class RootReader:
             ReadFailedError: The system refused, or a program keeps writing to the file.
             StaleFileError: A link took the place of the file, or of a folder above it.
         """
-        descriptor = self._open_regular(path, follow=follow)
+        descriptor = self.open_regular(path, follow=follow)
         try:
             return read_whole(descriptor, limit, path)
         finally:
@@ -359,7 +359,7 @@ class RootReader:
 
         Arguments and errors as for `read`.
         """
-        with open(self._open_regular(path, follow=follow), "rb") as stream:
+        with open(self.open_regular(path, follow=follow), "rb") as stream:
             yield stream, os.fstat(stream.fileno()).st_size
 
     def open_directory(self, path: str, *, follow: bool = True) -> int:
@@ -403,7 +403,7 @@ class RootReader:
                 ) from None
             raise unreadable(error, path) from None
 
-    def _open_regular(self, path: str, *, follow: bool) -> int:
+    def open_regular(self, path: str, *, follow: bool) -> int:
         """A descriptor of a regular file; nothing else is ever opened for reading."""
         found = self._find(path, follow=follow)
         try:

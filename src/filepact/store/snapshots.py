@@ -62,10 +62,14 @@ class SqliteSnapshots:
 
     Args:
         path: The file; made when something is stored, with mode 0600.
+
+    Attributes:
+        folder: Where it is.
     """
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
+        self.folder = str(self._path.parent)
         self._lock = Lock()
         self._database: apsw.Connection | None = None
 

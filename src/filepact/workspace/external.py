@@ -147,8 +147,7 @@ class ExternalChanges:
             snapshots: Where it is kept.
             limits: How much of it; None for as much as in memory.
         """
-        self._files = KnownFiles(self._guard, limits or self._files.limits)
-        self._files.store = snapshots
+        self._files = KnownFiles(self._guard, limits or self._files.limits, snapshots)
 
     @property
     def unwatched(self) -> int:
@@ -296,6 +295,11 @@ class ExternalChanges:
             self._files.save(self._seq)
             return unkept
 
+    def let_go(self, under_way: Collection[Hashable]) -> None:
+        """Let go of what is kept for calls that are over; arguments as of `attend`."""
+        with self._lock:
+            self._files.let_go(under_way)
+
     def known(self, path: WorkspacePath) -> tuple[Stamp, Revision | None, bytes | None] | None:
         """A file as the snapshot has it: its stamp, its state if it was read, its bytes if kept."""
         with self._lock:
@@ -306,12 +310,9 @@ class ExternalChanges:
         return state.stamp, state.revision, data
 
     def _figures(self) -> SnapshotStatus:
-        complete = self._files.started and self.has_read
-        files = len(self._files)
-        kept = sum(state.size > 0 for _, state in self._files)
-        return SnapshotStatus(
-            files, kept, files - kept, self._files.held, self._files.unwatched, complete
-        )
+        some, complete = self._files, self._files.started and self.has_read
+        files, kept = len(some), sum(state.size > 0 for _, state in some)
+        return SnapshotStatus(files, kept, files - kept, some.held, some.unwatched, complete)
 
     # -- what is different ----------------------------------------------------------------
 
@@ -385,7 +386,7 @@ class ExternalChanges:
         for path, stamp in differing:
             state = None
             if stamp is not None:
-                state = self._files.read(path, stamp, limit=self._files.limits.changed)
+                state = self._files.read(path, stamp)
                 if state is None:
                     continue  # It is being written to: the next look will find it still.
                 if seen.contents.size > self._files.limits.memory:
@@ -399,8 +400,7 @@ class ExternalChanges:
         busy, seen.folders = self._catch_up(), self._files.folders
         seen.alone = [] if busy else [*alone]  # Those of what is being done are told of later.
         for path, state in list(seen.states.items()):
-            stamp = None if state is None else state.stamp
-            if path in busy or self._files.present(path) != stamp:
+            if path in busy or self._files.present(path) != (state and state.stamp):
                 del seen.states[path]
             else:
                 self._compare(path, state, seen, session.agent)
@@ -415,7 +415,7 @@ class ExternalChanges:
 
     def _compare(self, path: WorkspacePath, now: FileState | None, seen: _Seen, agent: str) -> None:
         """Record how a file has changed, if it has."""
-        old = self._files.get(path)
+        old = self._files.before(path, now)
         if (old or now) is None or self._files.passes(path, stays=now is not None):
             return
         if old is not None and now is not None:
@@ -424,9 +424,7 @@ class ExternalChanges:
                 return
             if old.revision == now.revision and now.revision is not None:
                 return
-        before = None if old is None else old.revision
-        if old is not None and before is None:
-            before = self._renamed(old, seen)
+        before = old and (old.revision or self._renamed(old, seen))
         after = None if now is None else now.revision
         read = (old is None) == (before is None) and (now is None) == (after is None)
         returns = read and self._may_return(path, old, before, after, seen)

@@ -12,6 +12,7 @@ from functools import partial
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import IGNORE_FILES, MOST_FILES, Stamp, is_gone, scan, stamp_at
@@ -20,7 +21,7 @@ from filepact.text.gitignore import DEFAULT_IGNORED, MACHINE_FOLDERS, is_build
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from filepact.domain.document import Revision, RootId, WorkspacePath
+    from filepact.domain.document import Revision, RootId
     from filepact.fs.root import Root
     from filepact.fs.watch import RootStamps
     from filepact.workspace.guard import Guard
@@ -38,6 +39,7 @@ __all__ = [
     "files_below",
     "is_machine_made",
     "is_racy",
+    "named_below",
     "nested_roots",
     "some_names",
     "unwatched_in",
@@ -48,6 +50,7 @@ _RACY: Final = 2 * 10**9
 """Nanoseconds in which a file may change twice under one stamp, on some file systems."""
 
 _MOST_HIDDEN: Final = 1_000  # files of a folder that is ignored from now on, if all are looked for
+_MOST_NAMED: Final = 20_000  # files below the folders that a call may remove
 MOST_COUNTED: Final = 1_000_000
 """Up to so many files are counted that nobody looks at."""
 _UNWATCHED: Final = "not watched here: what changes in them is recorded"
@@ -221,6 +224,13 @@ class FileSnapshot:
     def doubt(self, name: str) -> None:
         """Have a file checked the next time, whatever the events say."""
         self._doubtful.add(name)
+
+    def know_folders(self, top: str, files: Iterable[str]) -> None:
+        """Know of a folder that no scan sees, and of those around files in it, with their rights."""
+        names = {top, *(one for one in map(dirname, files) if len(one) > len(top))}
+        names |= {one[:at] for one in names for at in range(len(top), len(one)) if one[at] == "/"}
+        states = {name: self._root.folder_state(name) for name in names}
+        self.folders = {**self.folders, **{name: one for name, one in states.items() if one}}
 
     def attend(self, names: Collection[str], trees: Collection[str]) -> None:
         """Look at some files every time, whatever ignore rules say of them, until this is called again.
@@ -441,6 +451,42 @@ def files_below(root: Root, path: str, most: int) -> tuple[dict[str, Stamp], boo
     except FilepactError:
         return {}, False
     return found.stamps, found.end is not None
+
+
+def named_below(
+    snapshots: Mapping[RootId, FileSnapshot], guard: Guard, folders: Iterable[Folder], large: int
+) -> tuple[set[WorkspacePath], list[str]]:
+    """The files below folders that no scan sees, or that are large.
+
+    Args:
+        snapshots: What is known of each root.
+        guard: The roots.
+        folders: The folders.
+        large: Most bytes of a file that is not.
+
+    Returns:
+        They; and the folders in which there are too many, in words.
+    """
+    found: set[WorkspacePath] = set()
+    more: list[str] = []
+    for root, folder in folders:
+        snapshot = snapshots[root]
+        prefix = "" if folder == "." else f"{folder}/"
+        tops = {name for name in snapshot.hidden if name.startswith(prefix)}
+        if prefix and not snapshot.was_free(folder):
+            tops = {folder}
+        for top in sorted(tops):
+            stamps, cut = files_below(guard.root_of(root), top, _MOST_NAMED - len(found))
+            found.update(WorkspacePath(root, name) for name in stamps)
+            snapshot.know_folders(top, stamps)
+            if cut:
+                more.append(f"more than {_MOST_NAMED:,} files below {guard.show(root, top)}")
+        found.update(
+            WorkspacePath(root, name)
+            for name, stamp in snapshot.stamps.items()
+            if stamp.size > large and name.startswith(prefix)
+        )
+    return found, more
 
 
 def is_machine_made(root: Root, path: str) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
     from filepact.domain.document import RootId, SnapshotRecord
+    from filepact.fs.kept_copies import KeptCopies
     from filepact.fs.root import Root
     from filepact.fs.watch import Stamp
     from filepact.workspace.guard import Guard
@@ -31,6 +32,8 @@ __all__ = [
     "KnownFileLimits",
     "SnapshotStatus",
     "SnapshotStore",
+    "keep_copy",
+    "kept_state",
     "read_state",
     "unread",
 ]
@@ -88,7 +91,13 @@ class KnownFileLimits(NamedTuple):
 
 
 class SnapshotStore(Protocol):
-    """Where a snapshot outlasts the process; a failure only means that it does not."""
+    """Where a snapshot outlasts the process; a failure only means that it does not.
+
+    Attributes:
+        folder: On whose disk copies are made of what is too large to be read before a call.
+    """
+
+    folder: str
 
     def load(self) -> SnapshotRecord | None:
         """The snapshot as it was saved last; None for none."""
@@ -235,6 +244,45 @@ def read_state(
             return None
         stamp = again
     return None
+
+
+def keep_copy(
+    guard: Guard,
+    path: WorkspacePath,
+    state: FileState,
+    copies: KeptCopies,
+    in_place: bool,
+    until: float,
+) -> str | None:
+    """Copy a file before a call if its bytes are not kept otherwise; arguments as of `KeptCopies.keep`.
+
+    Returns:
+        When they are lost, in words; empty for always, None for never.
+    """
+    stamp = state.stamp
+    if stamp is None or not stamp.size or state.size:
+        return None
+    way = copies.keep(
+        *(path, guard.root_of(path.root), path.path, stamp),
+        in_place=in_place,
+        racy=is_racy(stamp, time.time_ns()),
+        until=until,
+    )
+    if way == "open" and in_place:
+        return " if it is overwritten in place"
+    return None if way else ""
+
+
+def kept_state(
+    guard: Guard, path: WorkspacePath, state: FileState, copies: KeptCopies
+) -> FileState:
+    """A file in a state in which it was kept for a call, with its bytes; the state alone where it was not."""
+    stamp = state.stamp
+    contents = copies.read(path, stamp) if stamp and guard.keeps(path) else None
+    if contents is None:
+        return state
+    packed = compress(contents.data, _LEVEL)
+    return state._replace(revision=contents.revision, packed=packed, held=0)
 
 
 def _read_link(guard: Guard, root: Root, path: WorkspacePath, stamp: Stamp) -> FileState | None:

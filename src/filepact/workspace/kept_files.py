@@ -20,12 +20,14 @@ from filepact.domain.document import (
     content_id,
 )
 from filepact.domain.protected import has_agent_logs, is_agent_log, is_in_git
+from filepact.fs.atomic import LARGEST
+from filepact.fs.kept_copies import KeptCopies
 from filepact.fs.watch import Stamp, is_gone, moment, stamp_at
 from filepact.workspace.file_snapshot import (
     FileSnapshot,
     RacyFiles,
     files_behind,
-    files_below,
+    named_below,
     nested_roots,
 )
 from filepact.workspace.file_states import (
@@ -33,6 +35,8 @@ from filepact.workspace.file_states import (
     IgnoredStamps,
     KnownFileLimits,
     SnapshotStore,
+    keep_copy,
+    kept_state,
     read_state,
 )
 from filepact.workspace.folder_steps import FolderChange, folder_at, same_rights
@@ -43,7 +47,7 @@ if TYPE_CHECKING:
     from filepact.domain.change import FileChange
     from filepact.domain.document import Revision, RootId
     from filepact.fs.root import Root
-    from filepact.workspace.file_snapshot import CallFiles, Folder
+    from filepact.workspace.file_snapshot import CallFiles
     from filepact.workspace.guard import Guard
     from filepact.workspace.observe import RootEvents
 
@@ -57,7 +61,7 @@ _LONGEST_READ: Final = (
 )
 _MADE: Final = (".class", ".log", ".o", ".obj", ".pid", ".pyc", ".swp", ".tmp", ".coverage")
 """How names of ignored files end that programs write all the time."""
-_MOST_NAMED: Final = 20_000  # files below the folders that a call may remove
+_IN_PLACE: Final = " if it is overwritten in place"
 
 
 _Attended = tuple[set[WorkspacePath], set[WorkspacePath], set[WorkspacePath]]
@@ -70,16 +74,20 @@ class KnownFiles:
     Args:
         guard: The roots and the rules.
         limits: How much is kept.
+        store: Keeps it beyond the end of the process; None keeps it in memory.
 
     Attributes:
-        store: Keeps it beyond the end of the process; None keeps it in memory.
+        store: The same.
         unwatched: How many files there are behind the most that are known, when they were last counted.
         newly: Files that were there before they were seen; what they hold has to be read.
     """
 
-    def __init__(self, guard: Guard, limits: KnownFileLimits) -> None:
+    def __init__(
+        self, guard: Guard, limits: KnownFileLimits, store: SnapshotStore | None = None
+    ) -> None:
         self._guard = guard
-        self.store: SnapshotStore | None = None
+        self._copies = KeptCopies(store.folder if store else "")
+        self.store = store
         self.unwatched = 0
         self.newly: list[tuple[WorkspacePath, Stamp]] = []
         self._attended: dict[Hashable, _Attended] = {}
@@ -108,6 +116,7 @@ class KnownFiles:
         """Stop watching the roots."""
         for snapshot in self._snapshots.values():
             snapshot.close()
+        self._copies.release()
         if self.store is not None:
             self.store.close()
 
@@ -197,6 +206,18 @@ class KnownFiles:
     def get(self, path: WorkspacePath) -> FileState | None:
         stamp = self._ignored.get(path)
         return self._states.get(path) if stamp is None else FileState(stamp)
+
+    def before(self, path: WorkspacePath, now: FileState | None) -> FileState | None:
+        """A file as it is known, with its bytes if it was kept for a call and is different now."""
+        state = self.get(path)
+        if state is None or state.size or (now is not None and now.stamp == state.stamp):
+            return state
+        return kept_state(self._guard, path, state, self._copies)
+
+    def let_go(self, under_way: Collection[Hashable]) -> None:
+        """Let go of the copies for calls that are over."""
+        known = [names for call, (names, *_) in self._attended.items() if call in under_way]
+        self._copies.release(frozenset[object]().union(*known))
 
     def put(self, path: WorkspacePath, state: FileState, *, large: bool = False) -> None:
         """Know a file as this from now on; its bytes are kept as far as there is room, if it is not large."""
@@ -501,11 +522,12 @@ class KnownFiles:
                 if not self._snapshots[path.root].listed(path.path):
                     self.drop(path)
         until, left = time.monotonic() + _LONGEST_READ, self.limits.call
-        found, more = self._below(may.folders)
-        unkept = [f"more than {_MOST_NAMED:,} files below {one}" for one in more]
+        given = self._snapshots, self._guard
+        found, unkept = named_below(*given, may.folders, self.limits.file)
         # Git writes over what it ignores where another commit has it, and removes what only searches leave out.
         named = may.files | found
-        swept, _ = self._below([(root, ".") for root in self._snapshots] if may.sweeping else ())
+        tops = [(root, ".") for root in self._snapshots] if may.sweeping else ()
+        swept, _ = named_below(*given, tops, self.limits.file)
         added: set[WorkspacePath] = set()
         if len(under_way) < 2:
             self._ignored.clear()
@@ -525,8 +547,11 @@ class KnownFiles:
                 state = self.read(path, stamp, limit=self.limits.changed)
                 if state is not None:
                     self.put(path, state, large=True)
-            if stamp.size and not self._states[path].size and path not in self._told:
-                unkept.append(self.shown(path))
+            # What lies in a folder that goes, and what Git writes over, is not overwritten in place.
+            when = path in may.files, until
+            limit = keep_copy(self._guard, path, self._states[path], self._copies, *when)
+            if limit is not None and path not in self._told:
+                unkept.append(self.shown(path) + limit)
                 if path in swept:
                     self._told.add(path)
         for root, snapshot in self._snapshots.items() if may.open_ended else ():
@@ -554,47 +579,19 @@ class KnownFiles:
                 free.add(place)
         return free
 
-    def _below(self, folders: Collection[Folder]) -> tuple[set[WorkspacePath], list[str]]:
-        """The files below folders that no scan sees, or that are large; the folders in which there are too many."""
-        found: set[WorkspacePath] = set()
-        more: list[str] = []
-        for root, folder in folders:
-            snapshot = self._snapshots[root]
-            prefix = "" if folder == "." else f"{folder}/"
-            tops = {name for name in snapshot.hidden if name.startswith(prefix)}
-            if prefix and not snapshot.was_free(folder):
-                tops = {folder}
-            for top in sorted(tops):
-                room = _MOST_NAMED - len(found)
-                stamps, cut = files_below(self._guard.root_of(root), top, room)
-                found.update(WorkspacePath(root, name) for name in stamps)
-                self._know_folders(root, top, stamps)
-                if cut:
-                    more.append(self._guard.show(root, top))
-            found.update(
-                WorkspacePath(root, name)
-                for name, stamp in snapshot.stamps.items()
-                if stamp.size > self.limits.file and name.startswith(prefix)
-            )
-        return found, more
-
-    def _know_folders(self, root: RootId, top: str, files: Iterable[str]) -> None:
-        """Know of a folder that no scan sees, and of those around files in it, with their rights."""
-        names = {top, *(one for one in map(dirname, files) if len(one) > len(top))}
-        names |= {one[:at] for one in names for at in range(len(top), len(one)) if one[at] == "/"}
-        states = {name: folder_at(self._guard, WorkspacePath(root, name)) for name in names}
-        of = self._snapshots[root]
-        of.folders = {**of.folders, **{name: one for name, one in states.items() if one}}
-
     # -- one of them ----------------------------------------------------------------------
 
     def present(self, path: WorkspacePath) -> Stamp | None:
         """The stamp of a file now."""
         return stamp_at(self._guard.root_of(path.root), path.path)
 
-    def read(self, path: WorkspacePath, stamp: Stamp, *, limit: int) -> FileState | None:
-        """As of `read_state`; of an ignored file that is known by its stamp alone, nothing is read."""
+    def read(
+        self, path: WorkspacePath, stamp: Stamp, *, limit: int | None = None
+    ) -> FileState | None:
+        """As of `read_state`, by default as much as of one that has changed; of an ignored file, nothing is read."""
         if path in self._ignored:
             return FileState(stamp)
+        if limit is None:  # What was kept for a call can be written back.
+            limit = LARGEST if self._copies.is_kept(path, stamp) else self.limits.changed
         secret = self.store is not None and self._guard.net
         return read_state(self._guard, path, stamp, limit=limit, secret=secret)

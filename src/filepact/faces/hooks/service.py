@@ -434,6 +434,7 @@ class HookDaemon:
             calls = [*self._calls.values()]
             nobody = Session(f"{NOBODY} {beside.id}" if beside else NOBODY, _UNKNOWN)
             desk.look(nobody, BY_NOBODY, lambda path: not any(one.named(path) for one in calls))
+        desk.workspace.external.let_go(self._calls)
 
     def _finish(self, desk: _Desk, session: Session, moment: Moment) -> None:
         """End the calls of a session of which nothing more was heard."""
@@ -447,8 +448,8 @@ class HookDaemon:
             del self._calls[key]
 
     def _forget_old(self) -> None:
-        end = self._clock() - _LONGEST
-        for key in [key for key, call in self._calls.items() if call.begun < end]:
+        now = self._clock()
+        for key in [key for key, call in self._calls.items() if now - call.begun > _LONGEST]:
             del self._calls[key]
 
     # -- the workspace --------------------------------------------------------------------
@@ -579,8 +580,7 @@ class _Desk:
         return said, paths
 
     def _unapproved(self, paths: list[WorkspacePath]) -> str:
-        names = some_names([self.workspace.show(path) for path in paths], _NAMED)
-        return f"{names} changed without your approval"
+        return f"{some_names([*map(self.workspace.show, paths)], _NAMED)} changed without your approval"
 
 
 def _below(host: HostProcess | None) -> Iterator[HostProcess]:
