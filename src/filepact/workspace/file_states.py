@@ -192,6 +192,9 @@ class KnownContents(Mapping[str, bytes]):
             self._packed[name] = packed
             self.size += len(packed)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._packed
+
     def __getitem__(self, name: str) -> bytes:
         return decompress(self._packed[name])
 

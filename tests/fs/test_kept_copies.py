@@ -1,0 +1,145 @@
+"""Copies of large files: on one file system and across two, with and without room."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.fs import kept_copies
+from filepact.fs.atomic import LARGEST
+from filepact.fs.kept_copies import KeptCopies
+from filepact.fs.watch import stamp_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from filepact.fs.root import Root
+
+SIZE = 1_000_000
+MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture(params=["same", "other"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where copies are: on the file system of the root, or on another."""
+    if request.param == "same":
+        yield str(tmp_path)
+        return
+    if not MEMORY.is_dir():
+        pytest.skip("no file system in memory")
+    with tempfile.TemporaryDirectory(dir=MEMORY) as other:
+        yield other
+
+
+@pytest.fixture
+def file(root: Root) -> Path:
+    made = Path(root.path) / "big"
+    with made.open("wb") as stream:
+        stream.truncate(SIZE - 4)
+        stream.seek(0, os.SEEK_END)
+        stream.write(b"end\n")
+    return made
+
+
+def keep(copies: KeptCopies, root: Root, name: str = "big", **other: bool | float) -> str:
+    stamp = stamp_at(root, name)
+    assert stamp is not None
+    given = {"in_place": True, "racy": False, "until": time.monotonic() + 60} | other
+    return copies.keep(name, root, name, stamp, **given)
+
+
+def overwrite(file: Path) -> None:
+    with file.open("r+b") as stream:
+        stream.write(b"other")
+
+
+def replace(file: Path) -> None:
+    file.with_name("new").write_text("other")
+    file.with_name("new").replace(file)
+
+
+@pytest.mark.parametrize("becomes", [Path.unlink, replace, overwrite])
+@pytest.mark.parametrize("room", [True, False], ids=["room", "no room"])
+def test_what_becomes_of_a_file_that_is_kept(
+    root: Root, folder: str, file: Path, becomes: Callable[[Path], None], room: bool
+) -> None:
+    copies = KeptCopies(folder, free=0 if room else 1 << 62)
+    held, stamp, status = file.read_bytes(), stamp_at(root, "big"), file.stat()
+    assert stamp is not None
+    names = sorted(os.listdir(folder))
+    assert keep(copies, root) == ("copy" if room else "open")
+    assert stamp_at(root, "big") == stamp  # Nobody takes it for changed.
+    assert sorted(os.listdir(folder)) == names  # What stops this process leaves nothing behind.
+    becomes(file)
+    found = copies.read("big", stamp)
+    if becomes is overwrite and not room:
+        assert found is None
+    else:
+        assert found is not None
+        assert (found.data, found.mode, found.inode) == (held, 0o777 & status.st_mode, stamp.inode)
+        assert found.attributes is not None
+        assert found.attributes.modified == stamp.modified
+    assert copies.read("big", stamp._replace(changed=0)) is None
+    copies.release()
+    assert copies.read("big", stamp) is None
+
+
+def test_a_file_that_is_only_removed_is_not_copied_where_that_takes_room(
+    root: Root, folder: str, file: Path
+) -> None:
+    copies = KeptCopies(folder)
+    first = keep(copies, root, in_place=False)
+    assert first in ("open", "copy")  # The latter where blocks are shared.
+    assert keep(copies, root) == "copy"  # Another call may overwrite it.
+    assert keep(copies, root, in_place=False) == "copy"
+    copies.release({"big"})
+    assert copies.is_kept("other", stamp_at(root, "big"))
+    copies.release()
+    assert not copies.is_kept("big", stamp_at(root, "big"))
+
+
+def test_what_cannot_be_kept(root: Root, tmp_path: Path, file: Path) -> None:
+    stamp = stamp_at(root, "big")
+    assert stamp is not None
+    assert keep(KeptCopies(""), root) == ""
+    assert keep(KeptCopies(str(tmp_path), most=SIZE - 1), root) == ""
+    full = KeptCopies(str(tmp_path), free=1 << 62)
+    assert keep(full, root, racy=True) == ""  # An open file could change and keep its stamp.
+    late = KeptCopies(str(tmp_path))
+    assert keep(late, root, until=0.0) in ("open", "copy")
+    late.release()
+    assert late.keep("big", root, "big", stamp._replace(changed=1), **WAY) == ""
+    assert late.keep("gone", root, "gone", stamp, **WAY) == ""
+    os.truncate(file, LARGEST + 1)
+    assert keep(late, root) == ""
+    assert not late._copies
+
+
+WAY = {"in_place": True, "racy": False, "until": float("inf")}
+
+
+def test_blocks_are_shared_where_the_file_system_can(
+    root: Root, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a call of the system that does what such a file system does, no room is asked for."""
+    asked: list[tuple[int, int]] = []
+
+    def clone(source: int, copy: int) -> bool:
+        asked.append((source, copy))
+        os.pwrite(copy, file.read_bytes(), 0)
+        return True
+
+    monkeypatch.setattr(kept_copies, "_cloned", clone)
+    copies = KeptCopies(str(tmp_path), free=1 << 62)
+    stamp = stamp_at(root, "big")
+    assert stamp is not None
+    assert keep(copies, root, racy=True) == "copy"
+    assert asked
+    overwrite(file)
+    assert copies.read("big", stamp) is not None
+    copies.release()
