@@ -829,7 +829,7 @@ def test_a_file_that_another_thread_is_reading_is_waited_for(root, outside, sess
     [(path, _)] = outside._unread
     real, reading, written = outside._files.read, threading.Event(), threading.Event()
 
-    def read_late(*file, limit=None):
+    def read_late(*file, limit=-1):
         reading.set()
         # Whoever does not wait for us has written it by then.
         written.wait(0.3)

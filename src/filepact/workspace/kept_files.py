@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from functools import cached_property
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +22,6 @@ from filepact.domain.document import (
 )
 from filepact.domain.protected import has_agent_logs, is_agent_log, is_in_git
 from filepact.fs.atomic import LARGEST
-from filepact.fs.kept_copies import KeptCopies
 from filepact.fs.watch import Stamp, is_gone, moment, stamp_at
 from filepact.workspace.file_snapshot import (
     FileSnapshot,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.change import FileChange
     from filepact.domain.document import Revision, RootId
+    from filepact.fs.kept_copies import KeptCopies
     from filepact.fs.root import Root
     from filepact.workspace.file_snapshot import CallFiles
     from filepact.workspace.guard import Guard
@@ -77,7 +78,6 @@ class KnownFiles:
         store: Keeps it beyond the end of the process; None keeps it in memory.
 
     Attributes:
-        store: The same.
         unwatched: How many files there are behind the most that are known, when they were last counted.
         newly: Files that were there before they were seen; what they hold has to be read.
     """
@@ -86,7 +86,6 @@ class KnownFiles:
         self, guard: Guard, limits: KnownFileLimits, store: SnapshotStore | None = None
     ) -> None:
         self._guard = guard
-        self._copies = KeptCopies(store.folder if store else "")
         self.store = store
         self.unwatched = 0
         self.newly: list[tuple[WorkspacePath, Stamp]] = []
@@ -116,7 +115,7 @@ class KnownFiles:
         """Stop watching the roots."""
         for snapshot in self._snapshots.values():
             snapshot.close()
-        self._copies.release()
+        self.let_go(())
         if self.store is not None:
             self.store.close()
 
@@ -207,17 +206,25 @@ class KnownFiles:
         stamp = self._ignored.get(path)
         return self._states.get(path) if stamp is None else FileState(stamp)
 
+    @cached_property
+    def _copies(self) -> KeptCopies:
+        """Of what is too large to be read before a call."""
+        from filepact.fs.kept_copies import KeptCopies  # noqa: PLC0415 - hooks alone need it
+
+        return KeptCopies(self.store.folder if self.store else "")
+
     def before(self, path: WorkspacePath, now: FileState | None) -> FileState | None:
         """A file as it is known, with its bytes if it was kept for a call and is different now."""
         state = self.get(path)
-        if state is None or state.size or (now is not None and now.stamp == state.stamp):
+        if not self._attended or state is None or state.size or (now and now.stamp == state.stamp):
             return state
         return kept_state(self._guard, path, state, self._copies)
 
     def let_go(self, under_way: Collection[Hashable]) -> None:
         """Let go of the copies for calls that are over."""
         known = [names for call, (names, *_) in self._attended.items() if call in under_way]
-        self._copies.release(frozenset[object]().union(*known))
+        if self._attended:
+            self._copies.release(frozenset[object]().union(*known))
 
     def put(self, path: WorkspacePath, state: FileState, *, large: bool = False) -> None:
         """Know a file as this from now on; its bytes are kept as far as there is room, if it is not large."""
@@ -459,11 +466,8 @@ class KnownFiles:
 
     def count_beyond(self) -> int:
         """How many files are there now beyond the most that are known."""
-        most = self.limits.files
-        return sum(
-            files_behind(root, nested_roots(root, self._guard), most=most)
-            for root in self._guard.roots
-        )
+        roots, most = self._guard.roots, self.limits.files
+        return sum(files_behind(one, nested_roots(one, self._guard), most=most) for one in roots)
 
     def _count_unwatched(self) -> None:
         self.unwatched = sum(one.count_unwatched() for one in self._snapshots.values())
@@ -585,13 +589,12 @@ class KnownFiles:
         """The stamp of a file now."""
         return stamp_at(self._guard.root_of(path.root), path.path)
 
-    def read(
-        self, path: WorkspacePath, stamp: Stamp, *, limit: int | None = None
-    ) -> FileState | None:
+    def read(self, path: WorkspacePath, stamp: Stamp, *, limit: int = -1) -> FileState | None:
         """As of `read_state`, by default as much as of one that has changed; of an ignored file, nothing is read."""
         if path in self._ignored:
             return FileState(stamp)
-        if limit is None:  # What was kept for a call can be written back.
-            limit = LARGEST if self._copies.is_kept(path, stamp) else self.limits.changed
+        if limit < 0:  # What was kept for a call can be written back.
+            kept = self._attended and self._copies.is_kept(path, stamp)
+            limit = LARGEST if kept else self.limits.changed
         secret = self.store is not None and self._guard.net
         return read_state(self._guard, path, stamp, limit=limit, secret=secret)
