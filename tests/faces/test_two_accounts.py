@@ -216,6 +216,9 @@ def test_a_state_folder_from_before_operations_named_their_records_is_whole(
     fill(cli)
     with closing(apsw.Connection(str(cli.state / "journal.db"))) as journal:
         journal.execute("ALTER TABLE operation DROP COLUMN logged")
+        for table in ("proposal_change", "operation_change"):
+            for side in ("before", "after"):
+                journal.execute(f"ALTER TABLE {table} DROP COLUMN {side}_attributes")
         journal.pragma("user_version", 9)
     assert verified(cli)["operations"] == 3
     fill(cli, 3)
