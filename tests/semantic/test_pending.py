@@ -137,9 +137,9 @@ def test_a_server_that_took_long_twice_is_not_waited_for_though_it_was_in_time(
     scene = Scene(tmp_path, [fake({"slow": 0.4})], {"a.x": "fine\n"}, mode="auto", budget=60.0)
     try:
         scene.semantics.look(["a.x"], session=AGENT, seconds=LONG)
-        updates = [scene.write({"a.x": f"wrong {one}\n"}, brief=True) for one in range(3)]
-        assert "a.x:1:1 error" in news(scene)
-        updates.append(scene.write({"a.x": "wrong again\n"}, brief=True))
+        updates = [scene.write({"a.x": "wrong\n" * one}, brief=True) for one in (1, 2, 3)]
+        assert "a.x:3:1 error" in news(scene)
+        updates.append(scene.write({"a.x": "wrong\n" * 4}, brief=True))
     finally:
         scene.close()
     assert [one.kind for one in updates] == ["updated", "updated", "pending", "pending"]
