@@ -675,6 +675,19 @@ def test_permissions_of_a_new_folder_are_kept_and_those_of_one_that_was_there_ar
     assert modes == {"keys": 0o700, "keys/deep": 0o750, "there": 0o755}
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_that_a_program_gave_a_file_away_is_told(layered: Layered) -> None:
+    (layered.root / "there").write_text("old\n")
+    layered.begin()
+    layered.put("there", "new\n")
+    assert layered.run is not None
+    os.chown(Path(layered.run.layers()[0].upper) / "there", 4321, 4321)
+    result = layered.commit()
+    assert [note.partition(":")[0] for note in result.notes] == ["there"]
+    status = (layered.root / "there").stat()
+    assert (status.st_uid, (layered.root / "there").read_text()) == (0, "new\n")
+
+
 @pytest.mark.parametrize(
     ("was", "made", "is_now"),
     [

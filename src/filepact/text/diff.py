@@ -150,9 +150,12 @@ def _git_lines(
         if bare or old_mode == _LINK or (old_mode or 0) & 0o100:
             yield f"deleted file mode {_git_mode(old_mode)}\n"
         return
-    if old_mode is not None and new_mode is not None and old_mode != new_mode:
-        yield f"old mode {_git_mode(old_mode)}\n"
-        yield f"new mode {_git_mode(new_mode)}\n"
+    if old_mode is not None and new_mode is not None:
+        # The bits that set ids are told by nothing of Git's.
+        modes = _git_mode(old_mode), _git_mode(new_mode)
+        if modes[0] != modes[1]:
+            yield f"old mode {modes[0]}\n"
+            yield f"new mode {modes[1]}\n"
     if old_name != new_name:
         yield f"rename from {quote_name(old_name)}\n"
         yield f"rename to {quote_name(new_name)}\n"

@@ -239,7 +239,11 @@ class LayerReader:
             before = self._base(path, there=lower != "missing")
             self._found.states[path] = after = without_new_set_id(mine, before)
         self._found.contents[after.content] = data
-        after = _with_attributes(after, before)
+        given, after = after.attributes, _with_attributes(after, before)
+        kept = after.attributes
+        if given and kept and (given.owner, given.group) != (kept.owner, kept.group):
+            who = f"{kept.owner}:{kept.group}"
+            self._found.notes.append(f"{self._show(entry.path)}: its owner stays {who}")
         if before != after:
             self._found.changes.append(FileChange(path, before, after))
         else:
