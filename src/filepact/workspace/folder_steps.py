@@ -324,7 +324,9 @@ def remove_folders(operation: Operation, root_of: Callable[[RootId], Root]) -> l
     notes: list[str] = []
     for root_id, path in reversed(operation.directories):
         try:
-            root_of(root_id).remove_directory(path)
+            root = root_of(root_id)
+            if not root.remove_directory(path) and root.place(path).kind == "directory":
+                notes.append(f"the folder {path} stays: it is not empty")
         except WriteFailedError as error:
             notes.append(f"the folder {path} stays: {error.message}")
         except FilepactError:
