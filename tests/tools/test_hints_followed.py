@@ -79,6 +79,7 @@ CASES = [
     Case("NOT_FOUND", read("A/a.txt"), "Did you mean a.txt", (read("a.txt"),), A),
     Case("NOT_FOUND", edit("new.txt", "", "x"), "write_file", (write("new.txt", "x\n"),)),
     Case("NOT_FOUND", write("d/new.txt", "x"), "createDirs", (write("d/new.txt", "x", createDirs=True),)),
+    Case("NOT_FOUND", write("d x/n.txt", "x"), "Did you mean d\\u00a0x/", (write("d\\u00a0x/n.txt", "x"),), {"d\u00a0x/x": b""}),
     Case("NOT_FOUND", read("gone/x.txt"), "search_files", (("search_files", {"pattern": "*.txt"}), read("a.txt")), A),
     Case("NOT_A_FILE", read("d"), "directory_tree", (("directory_tree", {"path": "d"}),), {"d/x": b"x\n"}),
     Case("NOT_A_FILE", ("search_files", {"pattern": "*", "directory": "a.txt"}), "read_file", (read("a.txt"),), A),

@@ -18,6 +18,7 @@ from filepact.tools.registry import ParameterName, tool
 from filepact.values import dataclass
 from filepact.workspace.draft import Draft
 from filepact.workspace.history import SessionHistory
+from filepact.workspace.location import not_there
 from filepact.workspace.sent_text import changed_ends
 from filepact.workspace.target import check_revision
 
@@ -178,12 +179,13 @@ def _to_be_written(missing: NotFoundError) -> NotFoundError:
 
 def _check_parent(draft: Draft, target: Target, *, create: bool) -> None:
     """Refuse a file in a folder that does not exist, unless folders may be made."""
-    parent = dirname(target.location.place.path) or "."
+    shown, parent = target.location.shown, dirname(target.location.place.path) or "."
     if not create and not draft.folders.has(target.location, parent):
-        raise NotFoundError(
-            f"{target.location.shown}: the folder {parent} does not exist",
-            hint="Send createDirs: true to make it, or correct the path.",
-            path=target.location.shown,
+        raise not_there(
+            draft.folders.find(dirname(shown))[0],
+            f"{shown}: the folder {parent} does not exist",
+            "Send createDirs: true to make it, or correct the path.",
+            path=shown,
         )
 
 
