@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.text.confusables import MAX_WIDTH, shown_line, shown_name
+from filepact.text.confusables import MAX_WIDTH, meanings, shown_line, shown_name
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,24 @@ from filepact.text.confusables import MAX_WIDTH, shown_line, shown_name
 )
 def test_control_and_direction_characters_are_escaped(name, shown):
     assert shown_name(name) == shown
+
+
+@pytest.mark.parametrize(
+    ("shown", "meant"),
+    [
+        (r"a\xe9.txt", ["a\udce9.txt", "a\u00e9.txt"]),
+        (r"a\x0ab", ["a\nb"]),
+        (r"e\u0301", ["e\u0301"]),
+        (r"\ud83d\ude00", ["\U0001f600"]),
+        (r"a\x41\x2f", []),  # nobody writes an escape for these
+        (r"a\u0000b", []),
+        (r"a\x00b", []),
+        (r"\ud800", []),
+        ("plain", []),
+    ],
+)
+def test_escapes_mean_names_that_a_file_may_have(shown, meant):
+    assert [*dict.fromkeys(meanings(shown))] == meant
 
 
 def test_a_short_line_is_shown_whole_without_its_carriage_return():

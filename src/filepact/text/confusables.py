@@ -290,6 +290,7 @@ def shown_name(name: str) -> str:
     return name if name.isprintable() else _UNSEEN.sub(escaped, name)
 
 
+_NO_NAME: Final = late_regex("[\0\ud800-\udc7f\udd00-\udfff]")
 _ESCAPED: Final = late_regex(r"\\x([0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})")
 
 
@@ -307,7 +308,8 @@ def meanings(shown: str) -> Iterator[str]:
         if any("\ud800" <= one <= "\udbff" for one in name):
             # Two escapes stand for one character.
             name = name.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-        if name != shown:
+        # No file has a NUL in its name, nor half of a character.
+        if name != shown and not _NO_NAME.search(name):
             yield name
 
 
