@@ -41,7 +41,7 @@ def to_attributes(stored: bytes | None) -> Attributes | None:
     return _unpacked(bytes(stored)) if stored else None
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=32)
 def _unpacked(stored: bytes) -> Attributes | None:
     """Stored attributes; None for what a damaged journal has in their place."""
     try:
