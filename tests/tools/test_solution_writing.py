@@ -500,4 +500,4 @@ def test_news_that_cannot_be_had_hide_nothing(caplog: pytest.LogCaptureFixture) 
 
 def test_names_that_are_no_text_can_be_sent() -> None:
     outcome = answered(lambda _call: CallResult("", receipt={"path": "a\udcff"}))
-    assert json.loads(outcome.text)["data"]["path"] == "a\\udcff"
+    assert json.loads(outcome.text)["data"]["path"] == "a\\xff"

@@ -43,7 +43,8 @@ KEPT = [
     (A, None, A, None),
     (A, B, (b"one\n2\n3\n4\n5\n", 0o644), (b"one\n2\n3\n4\nfive\n", 0o644)),
     (A, B, (A[0], 0o755), (B[0], 0o755)),
-    (A, (B[0], 0o755), (A[0], 0o600), (B[0], 0o755)),
+    # A mode that somebody has given it since stays.
+    (A, (B[0], 0o755), (A[0], 0o600), (B[0], 0o600)),
     (A, (A[0], 0o755), (B[0], 0o644), (B[0], 0o755)),
 ]
 
