@@ -248,9 +248,13 @@ def check(database: apsw.Connection, *, newest: int = len(MIGRATIONS)) -> int:
         StateFailedError: It is another program's, or of a newer filepact.
     """
     owner = int(database.pragma("application_id"))
-    version = int(database.pragma("user_version"))
+    version, tables = int(database.pragma("user_version")), 0
     if owner != APPLICATION_ID:
-        tables = database.execute("SELECT count(*) FROM sqlite_schema").get
+        with database:  # One view of all: another process may make the tables at this moment.
+            tables = database.execute("SELECT count(*) FROM sqlite_schema").get
+            owner = int(database.pragma("application_id"))
+            version = int(database.pragma("user_version"))
+    if owner != APPLICATION_ID:
         if owner or version or tables:
             raise StateFailedError(
                 "the journal's file is a database of another program",
