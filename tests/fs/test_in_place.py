@@ -1,0 +1,227 @@
+"""Files that are written in place, and what an entry has besides bytes: what the system refuses, and what others do meanwhile."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.domain.attributes import ACCESS_LIST, Attributes
+from filepact.domain.document import Revision
+from filepact.errors import FilepactError, OutcomeUnknownError, StaleFileError, WriteFailedError
+from filepact.fs import attributes, in_place
+from filepact.fs.attributes import dress, folder_state, read_attributes
+from filepact.fs.in_place import check_writable, is_torn, names_of, same_owner, write_over
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+OLD, NEW = b"old\n" * 300, b"new text\n" * 300
+BEFORE, AFTER = Revision.of(OLD, 0o644), Revision.of(NEW, 0o644)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def fails(number: int) -> Callable[..., None]:
+    def refused(*_words: object, **_options: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return refused
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[int]:
+    """A folder with a file, and the text beside it that is to be in the file."""
+    (tmp_path / "a").write_bytes(OLD)
+    (tmp_path / "a").chmod(0o644)
+    (tmp_path / "new").write_bytes(NEW)
+    with opened(tmp_path) as descriptor:
+        yield descriptor
+
+
+def written(folder: int, after: Revision = AFTER) -> tuple[str, ...]:
+    return write_over(folder, "new", "a", expected=BEFORE, after=after, shown="a")
+
+
+def test_a_text_is_written_over_another_in_the_same_file(folder: int, tmp_path: Path) -> None:
+    inode = (tmp_path / "a").stat().st_ino
+    assert written(folder) == ()
+    assert ((tmp_path / "a").read_bytes(), (tmp_path / "a").stat().st_ino) == (NEW, inode)
+    # By another of its names it has the new text already.
+    assert written(folder) == ()
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "code"),
+    [
+        (lambda top: (top / "a").unlink(), "STALE_FILE"),
+        (lambda top: (top / "a").write_bytes(b"theirs\n"), "STALE_FILE"),
+        (lambda top: (top / "a").chmod(0o600), "STALE_FILE"),
+        (lambda top: (top / "new").write_bytes(b"half"), "STALE_FILE"),
+        (lambda top: ((top / "a").unlink(), os.mkfifo(top / "a")), "STALE_FILE"),
+        (lambda top: ((top / "a").unlink(), (top / "a").mkdir()), "WRITE_ERROR"),
+    ],
+    ids=["gone", "another text", "another mode", "half a text", "a pipe", "a folder"],
+)
+def test_what_others_have_done_is_left_as_it_is(
+    folder: int, tmp_path: Path, meanwhile: Callable[[Path], object], code: str
+) -> None:
+    meanwhile(tmp_path)
+    with pytest.raises(FilepactError) as caught:
+        written(folder)
+    assert caught.value.code == code
+    assert not (tmp_path / "a").is_file() or (tmp_path / "a").read_bytes() != NEW
+
+
+def test_without_room_the_old_text_stays(
+    folder: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "posix_fallocate", fails(errno.ENOSPC))
+    with pytest.raises(WriteFailedError) as caught:
+        written(folder)
+    assert not isinstance(caught.value, OutcomeUnknownError)
+    assert (tmp_path / "a").read_bytes() == OLD
+
+
+def test_a_disk_that_takes_neither_text_has_recovery_bring_back_the_old_one(
+    folder: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_place.os, "pwrite", fails(errno.EIO))
+    with pytest.raises(OutcomeUnknownError):
+        written(folder)
+
+
+@pytest.mark.parametrize(
+    ("now", "torn"),
+    [
+        (NEW[:1024] + OLD[1024:], True),
+        (OLD, True),
+        (NEW, True),
+        (NEW[:700] + OLD[700:], False),  # a sector reaches the disk as a whole
+        (b"something else", False),
+    ],
+)
+def test_half_of_a_text_is_told_from_somebody_elses(now: bytes, torn: bool) -> None:
+    assert is_torn(now, OLD, NEW) is torn
+
+
+def test_whoever_may_not_write_to_a_file_is_told_before(folder: int, tmp_path: Path) -> None:
+    protected = Revision.of(OLD, 0o444)
+    with pytest.raises(WriteFailedError):
+        check_writable(folder, "a", expected=protected, after=Revision.of(NEW, 0o444), shown="a")
+    # Of its rights alone, and where the change gives back the right to write, it may.
+    check_writable(folder, "a", expected=protected, after=Revision.of(OLD, 0o644), shown="a")
+    (tmp_path / "a").chmod(0o444)
+    check_writable(folder, "a", expected=protected, after=AFTER, shown="a")
+    check_writable(folder, "gone", expected=BEFORE, after=AFTER, shown="gone")
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ETXTBSY, errno.EROFS])
+def test_what_the_system_says_of_a_file_that_may_not_be_opened_is_told(
+    folder: int, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(in_place.os, "access", lambda *_words, **_options: False)
+    monkeypatch.setattr(in_place.os, "open", fails(number))
+    with pytest.raises(WriteFailedError):
+        check_writable(folder, "a", expected=BEFORE, after=AFTER, shown="a")
+
+
+def test_an_owner_that_is_changed_or_not_there_stops_nothing(folder: int, tmp_path: Path) -> None:
+    mine = Attributes(os.geteuid(), os.getegid())
+    other = Revision(AFTER.content, AFTER.mode, Attributes(4321, 4321))
+    known = Revision(BEFORE.content, BEFORE.mode, mine)
+    assert same_owner(folder, "new", "a", known, known)
+    assert same_owner(folder, "new", "a", known, other)
+    (tmp_path / "new").unlink()
+    assert same_owner(folder, "new", "a", known, known)
+
+
+def test_all_names_of_a_file_are_found_and_no_folder_is_looked_at_twice(tmp_path: Path) -> None:
+    for name in ("a", "deep/er/b", "deep/c"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        if name == "a":
+            (tmp_path / name).write_text("x")
+        else:
+            os.link(tmp_path / "a", tmp_path / name)
+    looked: list[str] = []
+
+    def open_below(path: str) -> int:
+        looked.append(path)
+        return os.open(tmp_path / path, os.O_RDONLY | os.O_DIRECTORY)
+
+    found = names_of((tmp_path / "a").stat(), open_below, near="deep/c")
+    assert sorted(found) == ["a", "deep/c", "deep/er/b"]
+    assert len(looked) == len(set(looked))
+    alone = tmp_path / "alone"
+    alone.write_text("y")
+    assert names_of(alone.stat(), open_below, near="alone") == []
+
+
+# -- what an entry has besides bytes -------------------------------------------------------------
+
+
+def test_set_id_bits_of_nobody_knows_whom_are_not_given(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+    with opened(tmp_path / "a") as descriptor:
+        assert dress(descriptor, 0o4755, None) != ()
+        assert os.fstat(descriptor).st_mode & 0o7777 == 0o755
+        assert dress(descriptor, 0o640, None) == ()
+
+
+def test_lists_that_nobody_may_read_close_a_file_to_its_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_text("x")
+    with opened(tmp_path / "a") as descriptor:
+        with monkeypatch.context() as patch:
+            patch.setattr(attributes.os, "listxattr", fails(errno.EACCES))
+            found = read_attributes(descriptor, os.fstat(descriptor))
+            assert ACCESS_LIST in found.omitted
+            assert dress(descriptor, 0o664, found) != ()
+        assert os.fstat(descriptor).st_mode & 0o777 == 0o644
+        with monkeypatch.context() as patch:
+            patch.setattr(attributes.os, "listxattr", lambda _file: [ACCESS_LIST, "user.a"])
+            patch.setattr(attributes.os, "getxattr", fails(errno.EACCES))
+            assert ACCESS_LIST in read_attributes(descriptor, os.fstat(descriptor)).omitted
+
+
+def test_an_attribute_that_cannot_be_given_or_taken_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_text("x")
+    os.setxattr(tmp_path / "a", "user.there", b"1")
+    mine = Attributes(os.geteuid(), os.getegid(), (("user.wanted", b"2"),))
+    with opened(tmp_path / "a") as descriptor:
+        monkeypatch.setattr(attributes.os, "removexattr", fails(errno.EPERM))
+        monkeypatch.setattr(attributes.os, "setxattr", fails(errno.EPERM))
+        told = dress(descriptor, 0o644, mine)
+    assert len([one for one in told if "user.there" in one or "user.wanted" in one]) == 2
+
+
+def test_of_a_folder_that_may_not_be_opened_the_mode_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "d").mkdir(mode=0o700)
+    (tmp_path / "f").write_text("x")
+    with opened(tmp_path) as folder:
+        assert folder_state(folder, "f") is None
+        assert folder_state(folder, "gone") is None
+        monkeypatch.setattr(attributes.os, "open", fails(errno.EACCES))
+        assert folder_state(folder, "d") == Revision.folder(0o700)
+        assert folder_state(folder, "f") is None
+
+
+def test_a_file_in_another_state_is_stale(folder: int) -> None:
+    with pytest.raises(StaleFileError):
+        write_over(folder, "new", "a", expected=AFTER, after=BEFORE, shown="a")
