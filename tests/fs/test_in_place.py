@@ -225,3 +225,15 @@ def test_of_a_folder_that_may_not_be_opened_the_mode_is_known(
 def test_a_file_in_another_state_is_stale(folder: int) -> None:
     with pytest.raises(StaleFileError):
         write_over(folder, "new", "a", expected=AFTER, after=BEFORE, shown="a")
+
+
+def test_attributes_over_the_bound_are_named_and_those_that_are_there_stay(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+    os.setxattr(tmp_path / "a", "user.big", b"12345")
+    with opened(tmp_path / "a") as descriptor:
+        status = os.fstat(descriptor)
+        cut = read_attributes(descriptor, status, limit=2)
+        assert (cut.extended, cut.omitted) == ((), ("user.big",))
+        whole = read_attributes(descriptor, status)
+        assert dress(descriptor, 0o644, whole) == ()
+    assert os.getxattr(tmp_path / "a", "user.big") == b"12345"
