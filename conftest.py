@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import tempfile
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +19,6 @@ from tests.foreign import is_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 # The same examples on every run and every machine, so that a red test is red for everybody.  No
 # deadline: how long an example takes says more about the machine's other work than about us.
@@ -62,8 +63,27 @@ def leave_agents() -> None:
 
 leave_agents()
 
-APART = ("packages/", "tests/architecture/", "tests/scripts/")
-"""Places of tests that use little of the core: with its branches counted, a test takes half as long again."""
+MEASURED = (
+    *(f"tests/{floor}/" for floor in ("text", "domain", "fs", "store", "workspace")),
+    *(
+        f"tests/{place}/"
+        for place in ("tools", "config", "crash", "hostile", "properties", "suites")
+    ),
+    *(
+        f"tests/faces/test_{what}"
+        for what in ("hook", "named", "never", "own", "un", "whose", "kinds")
+    ),
+    *(f"tests/faces/test_{what}" for what in ("audit", "cli_audit", "cli_policy", "cli_turns")),
+    *("tests/faces/test_every_door.py", "tests/faces/test_library.py", "tests/faces/acp/test_"),
+)
+"""Places of the tests whose way through the core is measured: with its branches counted, a test takes half as
+long again, and the others take few ways that these do not."""
+
+ON_DISK = (
+    *(f"tests/{place}/" for place in ("fs", "store", "crash", "hostile")),
+    *(f"tests/faces/test_{what}" for what in ("every_door", "run")),
+)
+"""Places of the tests whose folders lie on a disk, also where those of the others lie in memory."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -101,7 +121,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if mark is not None and not mark.kwargs.get("measured", False):
             item.add_marker("no_cover")
     for item in items:
-        if _place(item.path, top).startswith(APART):
+        if not _place(item.path, top).startswith(MEASURED):
             item.add_marker("no_cover")
     if config.getoption("short"):
         left_out = set(slow)
@@ -131,6 +151,15 @@ def a_home_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", *own):
             patch.delenv(name, raising=False)
         yield
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    if not _place(request.path, request.config.rootpath).startswith(ON_DISK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        yield Path(folder).resolve()
 
 
 @pytest.fixture

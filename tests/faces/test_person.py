@@ -115,7 +115,7 @@ def waits(cli: CommandLine) -> list[str]:
 
 WAYS = {
     "plainly": "{filepact} approve --unattended {change}",
-    "by a terminal of its own": "yes | script -qec '{filepact} approve {change}' /dev/null",
+    "by a terminal of its own": "printf 'y\\ny\\n' | script -qec '{filepact} approve {change}' /dev/null",
     "in a session of its own": "setsid -w {filepact} approve --unattended {change}",
     "without hanging up": "nohup {filepact} approve --unattended {change}",
     "by shells in shells": "bash -lc 'sh -c \"exec {filepact} approve --unattended {change}\"'",

@@ -15,7 +15,7 @@ link resolved; both must pass.
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.names import (
@@ -221,16 +221,13 @@ class Policy:
         """
         known = self._suspicious.get(action)
         if known is None:
-            strict = [
-                rule
-                for rule in (*self.rules, *self.fallbacks)
-                if action in rule.actions and rule.verdict != "allow"
-            ]
-            # A rule with a root of its own may mean a name by the folders above it only.
-            paths = [[*_keyed(rule.paths), *rule.files] for rule in strict]
-            suspects = PatternSet(paths).suspecting()
-            copies = any(rule.copies for rule in strict)
-            known = self._suspicious[action] = NameFilter(suspects, copies=copies)
+            known = self._suspicious[action] = _suspicion(
+                tuple(
+                    rule
+                    for rule in (*self.rules, *self.fallbacks)
+                    if action in rule.actions and rule.verdict != "allow"
+                )
+            )
         return known
 
 
@@ -296,8 +293,7 @@ class _Table:
             (
                 None if root is None else _parts(root),
                 group,
-                PatternSet(keyed := [_keyed(rule.paths) for rule in group]),
-                ShortNames(keyed),
+                *_compiled(tuple(group)),
                 frozenset(sign for rule in group for sign in rule.signs),
                 frozenset(name for rule in group for name in rule.files),
             )
@@ -338,6 +334,20 @@ class _Table:
                 and _speaks_to(rule, request.agent)
             ]
         return found
+
+
+# Workspaces of one process differ in rules about their own folders; most of the others they share.
+@lru_cache(maxsize=8)
+def _compiled(rules: tuple[Rule, ...]) -> tuple[PatternSet, ShortNames]:
+    keyed = [_keyed(rule.paths) for rule in rules]
+    return PatternSet(keyed), ShortNames(keyed)
+
+
+@lru_cache(maxsize=8)
+def _suspicion(strict: tuple[Rule, ...]) -> NameFilter:
+    # A rule with a root of its own may mean a name by the folders above it only.
+    paths = [[*_keyed(rule.paths), *rule.files] for rule in strict]
+    return NameFilter(PatternSet(paths).suspecting(), copies=any(rule.copies for rule in strict))
 
 
 def decide(request: AccessRequest, policy: Policy) -> Decision:
