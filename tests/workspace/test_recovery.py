@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.app import OpenFolders, open_folders
+from filepact.app import OpenFolders, open_folders, open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER, LINK, Revision, RootId, WorkspacePath
@@ -383,6 +384,21 @@ def test_removals_leave_a_sign_while_they_are_under_way(
     (settled,) = open_here().recovered
     assert settled.state == "rolled_back"
     assert left(root) == {"a.txt": b"a\n", "b.txt": b"b\n"}
+
+
+def test_two_names_of_a_file_that_were_going_are_names_of_one_again(
+    crash: Crash, root: Path, tmp_path: Path
+) -> None:
+    put(root, temporary(0), b"a\n")
+    os.link(root / temporary(0), root / "b.txt")
+    put(root, temporary(2), b"", 0o600)
+    crash.begin(("a.txt", b"a\n", None), ("b.txt", b"a\n", None))
+    # Who knows where secrets are looks at the names of such a file: one of ours makes no secret of it.
+    state = str(tmp_path / "state")
+    with closing(open_workspace([str(root)], state_dir=state, home=str(tmp_path))) as workspace:
+        assert [one.state for one in workspace.recovered] == ["rolled_back"]
+    assert left(root) == {"a.txt": b"a\n", "b.txt": b"a\n"}
+    assert (root / "a.txt").samefile(root / "b.txt")
 
 
 def test_without_the_sign_removals_were_done_and_what_is_there_is_somebody_s(

@@ -14,6 +14,8 @@ from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from filepact.fs.atomic import token_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -90,7 +92,8 @@ class SecretIndex:
                     path = f"{inside}{entry.name}"
                     if entry.is_dir(follow_symlinks=False):
                         folders.append((f"{path}/", entry.path))
-                    elif self._is_secret(path):
+                    # What a change has under a temporary name of ours, for good after a crash, is no secret for that.
+                    elif token_of(entry.name) is None and self._is_secret(path):
                         with suppress(OSError):
                             status = entry.stat(follow_symlinks=False)
                             if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
