@@ -40,23 +40,28 @@ def access_list(*listed: tuple[str, int] | tuple[str, int, int]) -> bytes:
 def facts(place: Path) -> dict[str, object]:
     """All that is to be said of an entry and of what lies in it, by its name there.
 
-    Two names of one file are told as such, whatever the number of the file is.
+    Two names of one file are told as such, whatever the number of the file is.  What this user may not look at is not told.
     """
     found: dict[str, object] = {}
     first: dict[tuple[int, int], str] = {}
     todo = [(".", place)]
     while todo:
         name, path = todo.pop(0)
-        status = path.lstat()
+        try:
+            status = path.lstat()
+        except PermissionError:
+            continue
         kind = stat.S_IFMT(status.st_mode)
         held: object = None
         if stat.S_ISLNK(kind):
             held = os.readlink(os.fsencode(path))
         elif stat.S_ISREG(kind):
-            held = path.read_bytes()
+            with suppress(PermissionError):
+                held = path.read_bytes()
         elif stat.S_ISDIR(kind):
-            held = sorted(os.listdir(path))
-            todo += [(f"{name}/{one}", path / one) for one in sorted(os.listdir(path))]
+            with suppress(PermissionError):
+                held = sorted(os.listdir(path))
+                todo += [(f"{name}/{one}", path / one) for one in held]
         elif kind in (stat.S_IFCHR, stat.S_IFBLK):
             held = status.st_rdev
         attributes: dict[str, bytes] = {}

@@ -19,6 +19,7 @@ from collections import Counter
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -193,6 +194,10 @@ class RestoreDoor(ToolsDoor):
 
     name = "restore"
 
+    def __init__(self, base: Path) -> None:
+        super().__init__(base)
+        self._marks = count()
+
     def move(self, names: Sequence[str]) -> str:
         self._mark()
         return super().move(names)
@@ -202,7 +207,7 @@ class RestoreDoor(ToolsDoor):
         return super().remove(names)
 
     def _mark(self) -> None:
-        self._last = f"before {len(self.workspace.log(limit=None))}"
+        self._last = f"before {next(self._marks)}"
         self.workspace.checkpoint(self._last)
 
     def undo(self) -> str:

@@ -11,7 +11,8 @@ from filepact.domain.document import RootId
 from filepact.domain.operation import AuditOptions
 from filepact.errors import FilepactError, NoChangeError, StateFailedError
 from filepact.fs.locks import keep_out, locked_by
-from filepact.fs.root import Root, replace_outside
+from filepact.fs.outside import replace_outside
+from filepact.fs.root import Root
 from filepact.fs.state import (
     NAME,
     ancestors,

@@ -40,19 +40,15 @@ def check(cells: list[Cell]) -> None:
 def known(cell: Cell) -> bool:
     """What is not as it was and nobody says so: written down here and in what is not covered.
 
-    A removed link is made again, with a time of its own and the owner who makes it; files that were removed together
-    and were one file (hard links) come back as several.  The commit of a run gives files the time of the commit, and only
-    the permission bits; of an executable file that it moved the new name waits for a person, and the old one goes at once.
+    The commit of a run gives files the time of the commit, and only the permission bits; of an executable file that it
+    moved the new name waits for a person, and the old one goes at once.
     """
-    differences = cell.said.split("; ")
-    if cell.door == "run":
-        return cell.entry == "file 0755" or all(
-            one.startswith(("written of", "mode of '.': 932")) for one in differences
+    return cell.door == "run" and (
+        cell.entry == "file 0755"
+        or all(
+            one.startswith(("written of", "mode of '.': 932", "same as of", "owner of"))
+            for one in cell.said.split("; ")
         )
-    return "remove" in cell.step and all(
-        one.startswith(("same as of", "written of"))
-        or ("link" in cell.entry and one.startswith("owner of"))
-        for one in differences
     )
 
 

@@ -12,7 +12,8 @@ import pytest
 from filepact.domain.document import LINK, Revision, content_id
 from filepact.errors import NotFoundError, StaleFileError, WriteFailedError
 from filepact.fs import atomic
-from filepact.fs.root import Root, replace_outside
+from filepact.fs.outside import replace_outside
+from filepact.fs.root import Root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

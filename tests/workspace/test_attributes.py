@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import struct
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.domain.attributes import Attributes
 from filepact.domain.operation import Actor, Session
 from filepact.errors import StaleFileError
 from filepact.fs import atomic
+from filepact.fs.attributes import dress_link
 from filepact.tools.edit import manage_files
 from tests.unprivileged import unprivileged
 
@@ -44,7 +48,11 @@ def traits(path: Path) -> tuple[object, ...]:
     extended: list[tuple[str, bytes]] = []
     if not path.is_symlink():
         extended = [(one, os.getxattr(path, one)) for one in sorted(os.listxattr(path))]
-    held = None if path.is_dir() and not path.is_symlink() else path.read_bytes()
+    held: object = None
+    if path.is_symlink():
+        held = os.readlink(path)
+    elif not path.is_dir():
+        held = path.read_bytes()
     return status.st_mode, status.st_uid, status.st_gid, status.st_mtime_ns, extended, held
 
 
@@ -241,6 +249,86 @@ def test_what_moves_is_the_same_entry_with_its_links_and_whoever_has_it_open(
     assert (root / "box/plain").read_text() == "plain, and more"
 
 
+@pytest.mark.parametrize("by", ["delete", "the agent's rm"])
+def test_names_of_one_file_that_go_together_come_back_as_one_file(
+    root: Path, workspace: Workspace, by: str
+) -> None:
+    box = root / "box"
+    for name in ("a", "deep/c", "other"):
+        (box / name).parent.mkdir(parents=True, exist_ok=True)
+        (box / name).write_text("same")
+        os.utime(box / name, ns=(1, 1_000_000_000))
+    os.link(box / "a", box / "b")
+    os.link(box / "a", box / "deep" / "d")
+    workspace.external.resnapshot()
+    before = everything(root)
+    WAYS[by](workspace, root)
+    for _ in range(2):
+        assert not box.exists()
+        workspace.undo(PERSON)
+        assert everything(root) == before
+        assert {one.samefile(box / "a") for one in (box / "b", box / "deep" / "d")} == {True}
+        assert (box / "a").stat().st_nlink == 3
+        assert (box / "deep" / "c").stat().st_nlink == 1, "which holds the same by chance"
+        workspace.redo(PERSON)
+
+
+def test_a_name_that_comes_back_is_one_of_the_file_that_stayed_unless_that_was_changed(
+    root: Path, workspace: Workspace
+) -> None:
+    for name in ("x", "sub/y"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text("text")
+        os.link(root / name, root / f"{name}2")
+    managed(workspace, "delete", "x")
+    workspace.undo(PERSON)
+    assert (root / "x").samefile(root / "x2")
+    managed(workspace, "delete", "sub/y")
+    (root / "sub" / "y2").write_text("something else")
+    workspace.undo(PERSON)
+    assert (root / "sub" / "y").read_text() == "text"
+    assert (root / "sub" / "y2").read_text() == "something else"
+
+
+def test_where_names_cannot_be_joined_each_is_a_file_of_its_own(
+    root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "box").mkdir()
+    (root / "box" / "a").write_text("same")
+    os.link(root / "box" / "a", root / "box" / "b")
+    managed(workspace, "delete", "box")
+
+    def refuse(*_given: object, **_more: object) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr("os.link", refuse)
+    receipt = workspace.undo(PERSON)
+    assert [(root / "box" / one).read_text() for one in "ab"] == ["same", "same"]
+    assert "hard link" in " ".join(receipt.notes)
+
+
+def test_a_link_comes_back_with_owner_and_time(root: Path, workspace: Workspace) -> None:
+    (root / "box").mkdir()
+    link = root / "box" / "link"
+    link.symlink_to("nothing")
+    if ROOT:
+        os.chown(link, 1234, 1235, follow_symlinks=False)
+    os.utime(link, ns=(1, 1_000_000_000), follow_symlinks=False)
+    before = everything(root)
+    for path in ("box/link", "box"):
+        managed(workspace, "delete", path)
+        workspace.undo(PERSON)
+        assert traits(link) == before["box/link"]
+
+
+@pytest.mark.skipif(not ROOT, reason="a link of somebody else")
+def test_a_link_whose_owner_cannot_be_given_is_told(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("nothing")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    wanted = Attributes(1234, 1235, modified=5)
+    assert len(unprivileged(partial(dress_link, folder, "link", wanted))) == 2
+
+
 def test_what_was_made_of_a_moved_file_goes_back_with_it(root: Path, workspace: Workspace) -> None:
     (root / "a").write_text("one\n")
     managed(workspace, "move", "a", "b")
@@ -316,3 +404,16 @@ def test_what_becomes_of_rights_is_shown_in_words(root: Path, workspace: Workspa
         "folder/: mode 2750 -> 0755",
     ):
         assert line in shown.splitlines()
+
+
+def test_attributes_of_older_journals_are_read_and_names_of_one_file_are_kept() -> None:
+    plain = Attributes(1, 2, modified=3)
+    assert Attributes.unpacked(b"[1,2,3]") == plain
+    assert Attributes.unpacked(b'[1,2,3,[["user.a","eA=="]],["user.b"]]').omitted == ("user.b",)
+    for one in (
+        plain,
+        Attributes(1, 2, (("user.a", b"x"),), (), 3, "fe00:1a"),
+        Attributes(1, 2, linked="1:2"),
+    ):
+        again = Attributes.unpacked(one.packed())
+        assert (again, again.modified, again.linked) == (one, one.modified, one.linked)

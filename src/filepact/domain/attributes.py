@@ -54,6 +54,8 @@ class Attributes:
         omitted: Names of extended attributes that were too large to be kept.
         modified: When its bytes were written last, nanoseconds since the epoch; a later time alone is no other
             state.  None where nobody knows.
+        linked: Which file it is that has several names (hard links), so that those that go together come back as
+            one; empty for a file of one name.
     """
 
     owner: int
@@ -61,6 +63,7 @@ class Attributes:
     extended: tuple[tuple[str, bytes], ...] = ()
     omitted: tuple[str, ...] = ()
     modified: int | None = field(default=None, compare=False)
+    linked: str = field(default="", compare=False)
 
     @property
     def of_other_bytes(self) -> Attributes:
@@ -99,16 +102,18 @@ class Attributes:
     def packed(self) -> bytes:
         """All of it, to be stored."""
         extended = [[name, b64encode(value).decode()] for name, value in self.extended]
-        rest = [extended, [*self.omitted]] if extended or self.omitted else []
+        rest = [extended, [*self.omitted]] if extended or self.omitted or self.linked else []
+        rest += [self.linked] if self.linked else []
         return _write([self.owner, self.group, self.modified, *rest]).encode()
 
     @classmethod
     def unpacked(cls, stored: bytes) -> Attributes:
         """What was stored."""
         owner, group, modified, *rest = json.loads(stored)
-        extended, omitted = rest or ((), ())
+        extended, omitted = rest[:2] or ((), ())
+        linked = rest[2] if len(rest) > 2 else ""
         pairs = tuple((name, b64decode(value)) for name, value in extended)
-        return cls(owner, group, pairs, tuple(omitted), modified)
+        return cls(owner, group, pairs, tuple(omitted), modified, linked)
 
     def differences(self, after: Attributes) -> tuple[str, ...]:
         """What differs in a later state, each in plain words."""

@@ -15,7 +15,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import content_id
-from filepact.errors import WriteFailedError
 from filepact.fs.attributes import dress, dress_like
 from filepact.fs.kernel import EXCHANGE, NOREPLACE, renameat2
 from filepact.fs.path_form import LONGEST_PART
@@ -35,15 +34,11 @@ __all__ = [
     "Outcome",
     "StagedContent",
     "StagedFile",
-    "StagedLink",
     "digest",
     "discard",
     "exchange",
     "give_back",
     "inode_of",
-    "is_link",
-    "link_target",
-    "make_link",
     "move_entry",
     "move_out",
     "open_expected",
@@ -241,57 +236,6 @@ def token_of(name: str) -> str | None:
     if not (name.startswith(_BEGINS) and name.endswith(_ENDS)):
         return None
     return name.removeprefix(_BEGINS).removesuffix(_ENDS)
-
-
-# -- links ----------------------------------------------------------------------------------
-
-
-class StagedLink:
-    """A symbolic link that we have made; as `StagedFile`.  Nobody can write into one.
-
-    Args:
-        target: The name that it holds.
-        inode: Device and inode.
-    """
-
-    def __init__(self, target: bytes, inode: tuple[int, int] | None) -> None:
-        self.inode = inode
-        self._target = target
-
-    def still(self, parent: int, name: str) -> bool:
-        """Whether a name still leads to this link."""
-        return inode_of(parent, name) == self.inode and link_target(parent, name) == self._target
-
-    unused = still
-
-
-def make_link(parent: int, temp: str, target: bytes, shown: str) -> StagedLink:
-    """A symbolic link under its temporary name; it leads to a name that is not looked at."""
-    try:
-        os.symlink(target, os.fsencode(temp), dir_fd=parent)
-    except PermissionError:
-        raise WriteFailedError(
-            f"{shown}: the system does not let this process make links",
-            hint="Nothing was changed. Ask the person to do this step.",
-            path=shown,
-        ) from None
-    except OSError as error:
-        raise write_failed(error, shown) from None
-    return StagedLink(target, inode_of(parent, temp))
-
-
-def is_link(parent: int, name: str, expected: Revision) -> bool:
-    """Whether a name leads to a link in an expected state."""
-    target = link_target(parent, name)
-    return target is not None and content_id(target) == expected.content
-
-
-def link_target(parent: int, name: str) -> bytes | None:
-    """The name that a link holds; None for what is none."""
-    try:
-        return os.readlink(os.fsencode(name), dir_fd=parent)
-    except OSError:
-        return None
 
 
 # -- states ----------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ import errno
 import os
 import stat
 from contextlib import suppress
-from typing import Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from filepact.domain.attributes import (
     ACCESS_LIST,
@@ -19,7 +20,20 @@ from filepact.domain.attributes import (
 )
 from filepact.domain.document import Revision
 
-__all__ = ["dress", "dress_folder", "dress_like", "folder_state", "read_attributes", "set_time"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "attributes_of_link",
+    "dress",
+    "dress_folder",
+    "dress_like",
+    "dress_link",
+    "file_id",
+    "folder_state",
+    "read_attributes",
+    "set_time",
+]
 
 _LARGEST: Final = 1 << 16
 """Bytes of the extended attributes of one file that are kept."""
@@ -55,8 +69,9 @@ def read_attributes(
         except OSError as error:
             if error.errno not in _WITHOUT:
                 omitted.append(ACCESS_LIST)  # There may be one.
+    linked = file_id(status) if status.st_nlink > 1 else ""
     if not names and not omitted:
-        return Attributes(status.st_uid, status.st_gid, modified=status.st_mtime_ns)
+        return Attributes(status.st_uid, status.st_gid, modified=status.st_mtime_ns, linked=linked)
     extended: list[tuple[str, bytes]] = []
     # Rights come first: what is left out for its size is a note of some program.
     for name in sorted(filter(_is_kept, names), key=lambda one: (one.startswith("user."), one)):
@@ -74,8 +89,19 @@ def read_attributes(
             extended.append((name, kept))
     return Attributes(
         *(status.st_uid, status.st_gid, tuple(sorted(extended)), tuple(sorted(omitted))),
-        status.st_mtime_ns,
+        *(status.st_mtime_ns, linked),
     )
+
+
+def file_id(status: os.stat_result) -> str:
+    """What tells a regular file of several names (hard links) from every other; empty for what is none."""
+    several = status.st_nlink > 1 and stat.S_ISREG(status.st_mode)
+    return f"{status.st_dev:x}:{status.st_ino:x}" if several else ""
+
+
+def attributes_of_link(status: os.stat_result) -> Attributes:
+    """What a symbolic link has besides the name that it leads to."""
+    return Attributes(status.st_uid, status.st_gid, modified=status.st_mtime_ns)
 
 
 def folder_state(parent: int, name: str) -> Revision | None:
@@ -158,7 +184,9 @@ def dress(descriptor: int, mode: int, wanted: Attributes | None) -> tuple[str, .
     notes: list[str] = []
     now = status
     if (status.st_uid, status.st_gid) != (wanted.owner, wanted.group):
-        notes, now = _give_owner(descriptor, wanted)
+        notes, now = _give_owner(
+            partial(os.fchown, descriptor), partial(os.fstat, descriptor), wanted
+        )
     same_user, same_group = now.st_uid == wanted.owner, now.st_gid == wanted.group
     limit = without_set_id(mode, user=same_user, group=same_group, folder=folder)
     extended = dict(wanted.extended)
@@ -189,6 +217,21 @@ def dress(descriptor: int, mode: int, wanted: Attributes | None) -> tuple[str, .
     return tuple(notes)
 
 
+def dress_link(parent: int, name: str, wanted: Attributes) -> tuple[str, ...]:
+    """Give a symbolic link of ours its owner, its group and its time; notes as of `dress`."""
+    look = partial(os.stat, name, dir_fd=parent, follow_symlinks=False)
+    give = partial(os.chown, name, dir_fd=parent, follow_symlinks=False)
+    notes: list[str] = []
+    with suppress(OSError, NotImplementedError):
+        status = look()
+        if (status.st_uid, status.st_gid) != (wanted.owner, wanted.group):
+            notes, _ = _give_owner(give, look, wanted)
+        if wanted.modified is not None:
+            times = status.st_atime_ns, wanted.modified
+            os.utime(name, ns=times, dir_fd=parent, follow_symlinks=False)
+    return tuple(notes)
+
+
 def dress_folder(folder: int, state: Revision) -> tuple[str, ...]:
     """Give an open folder the mode and the attributes of a state; notes as of `dress`."""
     mode, status = state.mode & 0o7777, os.fstat(folder)
@@ -211,16 +254,18 @@ def set_time(descriptor: int, modified: int | None) -> None:
         os.utime(descriptor, ns=(os.fstat(descriptor).st_atime_ns, modified))
 
 
-def _give_owner(descriptor: int, wanted: Attributes) -> tuple[list[str], os.stat_result]:
+def _give_owner(
+    give: Callable[[int, int], None], look: Callable[[], os.stat_result], wanted: Attributes
+) -> tuple[list[str], os.stat_result]:
     """Give an owner and a group; what could not be given, and what the system says of the file then."""
     # A group that it is in may be given by anybody, an owner by root alone.
     for owner in dict.fromkeys((wanted.owner, -1)):
         try:
-            os.fchown(descriptor, owner, wanted.group)
+            give(owner, wanted.group)
         except OSError:
             continue
         break
-    now = os.fstat(descriptor)
+    now = look()
     told: list[str] = []
     if now.st_uid != wanted.owner:
         told.append(f"its owner could not be set ({wanted.owner}, now {now.st_uid})")

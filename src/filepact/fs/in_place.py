@@ -13,20 +13,16 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections import deque
-from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import content_id
-from filepact.errors import FilepactError, OutcomeUnknownError, WriteFailedError
+from filepact.errors import OutcomeUnknownError, WriteFailedError
 from filepact.fs.atomic import LARGEST, digest, sync
 from filepact.fs.attributes import dress, read_attributes
 from filepact.fs.read import moved, open_named, write_failed
 from filepact.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from filepact.domain.document import Revision
 
 __all__ = [
@@ -35,14 +31,12 @@ __all__ = [
     "Overwrite",
     "check_writable",
     "is_torn",
-    "names_of",
     "same_owner",
     "write_over",
     "write_protected",
 ]
 
 _SAFE: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_MOST: Final = 50_000
 
 _SECTOR: Final = 512
 """Bytes that reach a disk together or not at all."""
@@ -63,41 +57,6 @@ class Overwrite:
     def __init__(self, after: Revision, why: str) -> None:
         self.after = after
         self.why = why
-
-
-def names_of(file: os.stat_result, opened: Callable[[str], int], *, near: str) -> list[str]:
-    """The names of a file below a folder: first those beside it, then from the top down, in the first 50,000 entries.
-
-    Args:
-        file: What the system says of the file.
-        opened: A descriptor of a folder, by its path; of that which all are below by ``.``.
-        near: One of them.
-
-    Returns:
-        Empty for what is no file of several names.
-    """
-    if file.st_nlink < 2 or not stat.S_ISREG(file.st_mode):
-        return []
-    found: set[str] = set()
-    folders, seen, looked = deque([near.rpartition("/")[0], ""]), 0, set[str]()
-    while folders and seen < _MOST and len(found) < file.st_nlink:
-        folder = folders.popleft()
-        if folder in looked:
-            continue
-        looked.add(folder)
-        with suppress(OSError, FilepactError), ExitStack() as held:
-            descriptor = opened(folder or ".")
-            held.callback(os.close, descriptor)
-            for entry in held.enter_context(os.scandir(descriptor)):
-                seen += 1
-                path = f"{folder}/{entry.name}" if folder else entry.name
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(path)
-                elif entry.inode() == file.st_ino:
-                    status = entry.stat(follow_symlinks=False)
-                    if (status.st_dev, status.st_ino) == (file.st_dev, file.st_ino):
-                        found.add(path)
-    return [*found]
 
 
 def _may_write(parent: int, name: str) -> bool:

@@ -23,6 +23,7 @@ from filepact.errors import (
     PathBlockedError,
     StaleFileError,
 )
+from filepact.fs.attributes import attributes_of_link
 from filepact.fs.kernel import BENEATH, NO_LINKS, NO_MAGIC_LINKS, openat2
 from filepact.fs.mounts import RootMounts, is_made_up
 from filepact.fs.path_form import check_new_name
@@ -247,8 +248,8 @@ class RootReader:
                 status.st_ino,
             )
 
-    def read_link(self, path: str) -> bytes:
-        """The name that a link leads to.
+    def read_link(self, path: str) -> FileContents:
+        """The name that a link leads to, and what the link itself has besides.
 
         Args:
             path: The link's canonical path, from a `FileInfo`.
@@ -260,7 +261,9 @@ class RootReader:
         with closing(self._find(above or ".", follow=False)) as found:
             try:
                 with _opened(found) as folder:
-                    return os.fsencode(os.readlink(name, dir_fd=folder))
+                    held = os.fsencode(os.readlink(name, dir_fd=folder))
+                    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                    return FileContents(held, LINK, attributes=attributes_of_link(status))
             except OSError:
                 raise StaleFileError(
                     f"{path}: is no longer a link",

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from filepact.domain.attributes import Attributes
-from filepact.domain.document import LINK, Revision
+from filepact.domain.document import Revision
 from filepact.errors import (
     FilepactError,
     NotAFileError,
@@ -25,8 +25,8 @@ from filepact.errors import (
     WriteFailedError,
 )
 from filepact.fs import atomic, staged
-from filepact.fs.attributes import dress_folder, folder_state
-from filepact.fs.in_place import names_of
+from filepact.fs.attributes import dress_folder, file_id, folder_state
+from filepact.fs.links import name_again, names_of
 from filepact.fs.read import FileContents, permissions_given, write_failed
 from filepact.fs.read_only_root import FOLDER, MOVED, RootReader, root_gone
 from filepact.values import replace
@@ -38,9 +38,7 @@ if TYPE_CHECKING:
     from filepact.fs.atomic import StagedContent
     from filepact.fs.staged import StagedChange, WriteResult
 
-__all__ = ["Root", "replace_outside"]
-
-_LARGEST_OUTSIDE = 1 << 24
+__all__ = ["Root"]
 
 
 class Root(RootReader):
@@ -145,6 +143,30 @@ class Root(RootReader):
         with self._parent(path) as (parent, name):
             return self._stage(parent, name, data, after, expected, token, path, early=early)
 
+    def join(
+        self, path: str, other: str, *, after: Revision, token: str, beside: str | None
+    ) -> StagedChange | None:
+        """Stage a name that comes back of a file that had several (hard links), and has one still, or again.
+
+        Args:
+            path: Its canonical path.
+            other: The canonical path by which the file is found now.
+            after: The state that it is to be in, and has to be in already.
+            token: As for `stage`.
+            beside: As for `stage`.
+
+        Returns:
+            None, and nothing is done, where that is another file by now, or the system joins no names.
+        """
+        folder = (path.rpartition("/")[0] or ".") if beside is None else beside
+        with suppress(FilepactError), self._parent(other) as found, self._open(folder) as parent:
+            temp = atomic.temporary_name(_check_token(token))
+            ours = name_again(parent, temp, found, after, path)
+            one = staged.StagedChange(path.rpartition("/")[2], token, path, ours)
+            one.beside = beside
+            return one
+        return None
+
     def prepare(
         self, path: str, data: bytes, *, after: Revision, expected: Revision | None, folder: int
     ) -> StagedContent | None:
@@ -207,10 +229,15 @@ class Root(RootReader):
         """
         with suppress(OSError, FilepactError), self._parent(path) as (parent, name):
             status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-            found = names_of(status, partial(self.open_directory, follow=False), near=path)
-            if len(found) == status.st_nlink and all(map(self.may_change, found)):
+            found = self.names_of(file_id(status), near=path, most=status.st_nlink)
+            if len(found) == status.st_nlink:
                 return tuple(sorted({*found} - {path}))
         return None
+
+    def names_of(self, file: str, *, near: str, most: int = 2) -> list[str]:
+        """The names of a file of several, as `Attributes.linked` has it, that are found here and may be changed."""
+        found = names_of(file, partial(self.open_directory, follow=False), near=near, most=most)
+        return [*filter(self.may_change, found)]
 
     def apply(self, one: StagedChange) -> None:
         """Apply a staged change; errors as `StagedChange.apply`."""
@@ -460,7 +487,7 @@ class Root(RootReader):
         path = name if directory == "." else f"{directory}/{name}"
         kind = self.place(path, follow=False).kind
         if kind == "link":
-            return FileContents(self.read_link(path), LINK)
+            return self.read_link(path)
         if kind != "file":
             return None
         return self.read(path, limit=1 << 32)
@@ -533,49 +560,6 @@ class Root(RootReader):
             yield parent
         finally:
             os.close(parent)
-
-
-def replace_outside(path: str, data: bytes | None, *, expected: bytes | None, token: str) -> None:
-    """Replace one file that lies in no root, in one step, and keep its mode and what else it has.
-
-    Args:
-        path: Its absolute path; of a link, what it leads to is replaced.
-        data: What it shall hold; None removes it.
-        expected: What it holds; None where it is not there.
-        token: As for `Root.stage`.
-
-    Raises:
-        StaleFileError: It holds something else, and was left so.
-        WriteFailedError: It may not be written, or the system refused; nothing was changed.
-    """
-    above, _, name = os.path.realpath(path).rpartition("/")
-    missing: list[str] = []
-    while not os.path.lexists(above):
-        above, _, part = above.rpartition("/")
-        missing.insert(0, part)
-    with Root.open(above or "/", mounts=True) as folder:
-        if missing and data is not None:
-            folder.make_directories("/".join(missing))
-        place = "/".join([*missing, name])
-        found = folder.place(place)
-        held = None
-        if found.kind != "missing":
-            if not found.mode & 0o222:
-                raise WriteFailedError(
-                    f"{path}: is read-only; nothing was changed",
-                    hint=f"Make it writable: chmod u+w {path}",
-                )
-            held = folder.read(place, limit=_LARGEST_OUTSIDE).data
-        if held != expected:
-            raise StaleFileError(
-                f"{path}: has changed meanwhile; nothing was changed", hint="Try again."
-            )
-        before = None if held is None else Revision.of(held, found.mode)
-        if data is not None:
-            mode = found.mode if held is not None else folder.new_mode(place)
-            folder.replace(place, data, mode=mode, expected=before, token=token).close()
-        elif before is not None:
-            folder.remove(place, expected=before, token=token).close()
 
 
 def _at_once(parent: int, one: StagedChange) -> WriteResult:

@@ -30,14 +30,10 @@ from filepact.fs.atomic import (
     Outcome,
     StagedContent,
     StagedFile,
-    StagedLink,
     discard,
     exchange,
     give_back,
     inode_of,
-    is_link,
-    link_target,
-    make_link,
     move_out,
     open_expected,
     put_aside,
@@ -54,6 +50,7 @@ from filepact.fs.in_place import (
     same_owner,
     write_over,
 )
+from filepact.fs.links import StagedLink, is_link, link_target, make_link
 from filepact.fs.read import (
     made_meanwhile,
     moved,
@@ -512,7 +509,7 @@ def _written(
     if after.mode == LINK and isinstance(data, bytes):
         if expected is not None:
             check(parent, name, expected, shown)
-        return make_link(parent, temp, data, shown), ()
+        return make_link(parent, temp, data, after.attributes, shown)
     if isinstance(data, StagedContent):
         if early and expected is not None:
             check(parent, name, expected, shown)

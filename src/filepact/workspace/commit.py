@@ -61,6 +61,9 @@ __all__ = [
 
 _FEW = 64
 _LONGEST_NOTE = 4_000
+_APART = "it was another name (hard link) of a file that is there, and is a file of its own now"
+_LOOKED_FOR = 8
+"""Files of several names in one operation of which those are looked for that stayed."""
 
 
 @dataclass(slots=True)
@@ -330,6 +333,7 @@ class Committer:
         # Whatever happens to a single file is seen, and put right, when it is exchanged.
         several = len(begun.changes.changes) > 1 or self.shares
         refused: list[FilepactError] = []
+        links: dict[str, str] = {}
         for number, change in _in_order(begun.changes.changes):
             if not wanted(change.path):
                 continue
@@ -342,6 +346,7 @@ class Committer:
                     early=several,
                     unnamed=prepared.get(change.path),
                     beside=folders.beside(change.path),
+                    links=links,
                 )
             except FilepactError as error:
                 refused.append(error)
@@ -362,11 +367,22 @@ class Committer:
         early: bool,
         unnamed: StagedContent | None,
         beside: str | None,
+        links: dict[str, str],
     ) -> _Part:
         root = self._root_of(change.path.root)
-        after = change.after
+        path, after = change.path.path, change.after
+        had = after.attributes if after is not None and change.before is None else None
+        linked = "" if had is None else had.linked
+        if linked and after is not None:
+            # It had several names: all that come back here are one file, and the one that stayed if there is one.
+            if linked not in links and len(links) < _LOOKED_FOR:
+                links[linked] = next(iter(root.names_of(linked, near=path)), "")
+            if other := links.get(linked):
+                joined = root.join(path, other, after=after, token=token, beside=beside)
+                if joined is not None:
+                    return _Part(change, root, joined)
         staged = root.stage(
-            change.path.path,
+            path,
             None if after is None else unnamed or contents[after.content],
             after=after and after.compared,
             expected=change.before and change.before.compared,
@@ -375,6 +391,11 @@ class Committer:
             early=early,
             beside=beside,
         )
+        if linked:
+            if links.get(linked):
+                staged.notes += (_APART,)
+            above = dirname(path) if beside is None else beside
+            links[linked] = staged.temp if above in ("", ".") else f"{above}/{staged.temp}"
         return _Part(change, root, staged)
 
     def _mark(

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.document import LINK, Document, Revision, WorkspacePath
+from filepact.domain.document import Document, Revision, WorkspacePath
 from filepact.errors import (
     BinaryFileError,
     EncodingUnsafeError,
@@ -413,8 +413,8 @@ class Documents:
             TooLargeError: It has more than ``limit`` bytes.
         """
         if location.place.kind == "link":
-            target = location.root.read_link(location.place.path)
-            return Document(location.path, target, Revision.of(target, LINK))
+            link = location.root.read_link(location.place.path)
+            return Document(location.path, link.data, link.revision)
         if location.held is not None:
             contents = location.held.read(limit=limit)
         else:

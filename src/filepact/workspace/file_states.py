@@ -8,7 +8,7 @@ from posixpath import basename
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from filepact.compression import compress, decompress, packed_size
-from filepact.domain.document import LINK, Revision, WorkspacePath
+from filepact.domain.document import Revision, WorkspacePath
 from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
 from filepact.fs.watch import is_gone, stamp_at, stamps_at
@@ -294,13 +294,13 @@ def _read_link(guard: Guard, root: Root, path: WorkspacePath, stamp: Stamp) -> F
         return FileState(stamp)
     now = time.time_ns()
     try:
-        data = root.read_link(path.path)
+        link = root.read_link(path.path)
     except FilepactError:
         return None
     if stamp_at(root, path.path) != stamp:
         return None
-    packed = compress(data, _LEVEL)
-    return FileState(stamp, Revision.of(data, LINK), packed, racy=is_racy(stamp, now))
+    packed = compress(link.data, _LEVEL)
+    return FileState(stamp, link.revision, packed, racy=is_racy(stamp, now))
 
 
 def unread(state: FileState | None) -> Revision | None:

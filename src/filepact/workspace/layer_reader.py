@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.attributes import ACCESS_LIST
 from filepact.domain.change import FileChange
-from filepact.domain.document import FOLDER, LINK, Revision, WorkspacePath, content_id
+from filepact.domain.document import FOLDER, Revision, WorkspacePath, content_id
 from filepact.errors import FilepactError, NotFoundError
 from filepact.fs.atomic import LARGEST
 from filepact.fs.overlay import layer_entries
@@ -347,11 +347,8 @@ def state_of(root: Root, path: WorkspacePath, contents: dict[str, bytes]) -> Rev
 
 
 def _load(root: Root, path: str, *, link: bool) -> tuple[Revision, bytes]:
-    if link:
-        data = root.read_link(path)
-        return Revision.of(data, LINK), data
-    found = root.read(path, limit=LARGEST, follow=False)
-    return Revision.of(found.data, found.mode, found.attributes), found.data
+    found = root.read_link(path) if link else root.read(path, limit=LARGEST, follow=False)
+    return found.revision, found.data
 
 
 def without_new_set_id(state: Revision, before: Revision | None) -> Revision:

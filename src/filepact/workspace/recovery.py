@@ -43,7 +43,7 @@ from posixpath import dirname
 from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import FOLDER, LINK, Revision, content_id
+from filepact.domain.document import FOLDER, Revision, content_id
 from filepact.errors import (
     FilepactError,
     NotFoundError,
@@ -333,7 +333,7 @@ class Recovery:
         if kind == "directory":
             return FOLDER
         if kind == "link":
-            return Revision.of(root.read_link(path.path), LINK)
+            return root.read_link(path.path).revision
         try:
             contents = root.read(path.path, limit=LARGEST)
         except TooLargeError:
