@@ -443,7 +443,10 @@ def _sequence(door: Door, group: dict[Entry, str], action: str) -> Iterator[Cell
             for entry, name in group.items()
             if "immutable" not in entry.name and entry.tags != SPECIAL
         }
-    was = {entry: there(door.root / name) for entry, name in group.items()}
+    found = {entry: there(door.root / name) for entry, name in group.items()}
+    # What is neither file nor folder nor link was moved by a program, and nothing brings it back.
+    group = {entry: name for entry, name in group.items() if found[entry] is not None}
+    was = {entry: one for entry, one in found.items() if one is not None}
     done: dict[Entry, bool] = dict.fromkeys(group, False)
     acts = {"move": door.move, "remove": door.remove}
     for number, step in enumerate((action, *STEPS)):

@@ -140,6 +140,28 @@ def test_a_link_is_moved_and_deleted_itself(manage, root):
     assert picture(root) == before
 
 
+@pytest.mark.parametrize(
+    "name", ["link/", "link//", "link/.", "to file/", "dangling/", "sub/inner/..", "./sub/inner/.."]
+)
+def test_a_name_that_leads_on_to_another_folder_removes_and_moves_nothing(manage, root, name):
+    (root / "sub" / "inner").mkdir(parents=True, exist_ok=True)
+    (root / "sub" / "kept.txt").write_text("kept")
+    (root / "link").symlink_to("sub")
+    (root / "to file").symlink_to("sub/kept.txt")
+    (root / "dangling").symlink_to("nowhere")
+    before = sorted(root.rglob("*"))
+    for given in ({"action": "delete"}, {"action": "move", "to": "elsewhere"}):
+        outcome = manage(path=name, **given)
+        assert outcome.failed, outcome.text
+        assert sorted(root.rglob("*")) == before
+    outcome = manage(action="move", path="sub/kept.txt", to="free/")
+    assert outcome.failed
+    assert outcome.text.startswith("NOT_A_FILE")
+    assert sorted(root.rglob("*")) == before
+    assert not manage(action="delete", path="link").failed
+    assert (root / "sub" / "kept.txt").exists()
+
+
 def test_a_file_is_deleted_and_an_empty_folder_too(manage, root):
     assert not manage("delete", "plain.txt").failed
     assert not manage("delete", "pkg/sub/empty").failed

@@ -98,6 +98,18 @@ class ProposalFolders:
         location = self._judge.find(path, follow=False)
         if location.place.path == ".":
             raise InvalidParamsError("the root itself stays where it is", path=path)
+        bare = path.rstrip("/")
+        while bare.endswith("/."):
+            bare = bare[:-2].rstrip("/")
+        # The system takes such names for a folder that they do not show, and no other program removes that by them.
+        if bare.endswith("/.."):
+            hint = f"Send the folder by its own name, {location.shown}."
+            raise InvalidParamsError(f"{path}: ends in ..", hint=hint, path=path)
+        if bare != path and bare and self._judge.find(bare, follow=False).place.kind == "link":
+            hint = (
+                f"Send {bare} for the link itself, or the folder by its own name, {location.shown}."
+            )
+            raise NotAFileError(f"{path}: {bare} is a link, and no folder", hint=hint, path=path)
         if self._is_file(location) or not self.has(location, location.place.path):
             return None
         return _list_inside(location, self._documents.proposed)

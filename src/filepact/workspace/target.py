@@ -138,7 +138,7 @@ class FileReader:
         else:
             location = self._authorizer.find(path, follow=follow)
         if location.place.kind != "file":
-            self._check_kind(location, path, follow=follow)
+            self._check_kind(location, path)
         return location
 
     def read(
@@ -161,7 +161,7 @@ class FileReader:
         self._deadline.check()
         location = self._authorizer.find_again(location, keep)
         if location.place.kind != "file":
-            self._check_kind(location, path, follow=not itself)
+            self._check_kind(location, path)
         hidden = self._authorizer.hides(location)
         limit = LARGEST if itself else EDIT_LIMIT
         layer = self._documents.layer(location.path)
@@ -181,7 +181,7 @@ class FileReader:
         )
         return target, merged.note
 
-    def _check_kind(self, location: Location, sent: Name, *, follow: bool) -> None:
+    def _check_kind(self, location: Location, sent: Name) -> None:
         """Refuse what is no file, and what is named as a folder."""
         path = location.as_sent(sent)
         if location.place.kind != "missing":
@@ -190,7 +190,7 @@ class FileReader:
             location.path
         ):
             raise NotAFileError(f"{path}: is a folder, as you proposed", path=path)
-        elif follow and path.endswith("/"):
+        elif path.endswith("/"):
             hint = "Leave out the slash to write a file; create_dir of manage_files makes a folder."
             raise NotAFileError(f"{path}: is the name of a folder", hint=hint, path=path)
 
