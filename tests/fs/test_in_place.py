@@ -51,7 +51,7 @@ def folder(tmp_path: Path) -> Iterator[int]:
 
 
 def written(folder: int, after: Revision = AFTER) -> tuple[str, ...]:
-    return write_over(folder, "new", "a", expected=BEFORE, after=after, shown="a")
+    return write_over(folder, "a", NEW, expected=BEFORE, after=after, shown="a")
 
 
 def test_a_text_is_written_over_another_in_the_same_file(folder: int, tmp_path: Path) -> None:
@@ -68,11 +68,10 @@ def test_a_text_is_written_over_another_in_the_same_file(folder: int, tmp_path: 
         (lambda top: (top / "a").unlink(), "STALE_FILE"),
         (lambda top: (top / "a").write_bytes(b"theirs\n"), "STALE_FILE"),
         (lambda top: (top / "a").chmod(0o600), "STALE_FILE"),
-        (lambda top: (top / "new").write_bytes(b"half"), "STALE_FILE"),
         (lambda top: ((top / "a").unlink(), os.mkfifo(top / "a")), "STALE_FILE"),
         (lambda top: ((top / "a").unlink(), (top / "a").mkdir()), "WRITE_ERROR"),
     ],
-    ids=["gone", "another text", "another mode", "half a text", "a pipe", "a folder"],
+    ids=["gone", "another text", "another mode", "a pipe", "a folder"],
 )
 def test_what_others_have_done_is_left_as_it_is(
     folder: int, tmp_path: Path, meanwhile: Callable[[Path], object], code: str
@@ -203,7 +202,7 @@ def test_of_a_folder_that_may_not_be_opened_the_mode_is_known(
 
 def test_a_file_in_another_state_is_stale(folder: int) -> None:
     with pytest.raises(StaleFileError):
-        write_over(folder, "new", "a", expected=AFTER, after=BEFORE, shown="a")
+        write_over(folder, "a", b"x", expected=AFTER, after=Revision.of(b"x", 0o644), shown="a")
 
 
 def test_attributes_over_the_bound_are_named_and_those_that_are_there_stay(tmp_path: Path) -> None:

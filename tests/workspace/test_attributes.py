@@ -13,7 +13,7 @@ import pytest
 
 from filepact.domain.attributes import Attributes
 from filepact.domain.operation import Actor, Session
-from filepact.errors import StaleFileError
+from filepact.errors import StaleFileError, WriteFailedError
 from filepact.fs import atomic
 from filepact.fs.attributes import dress_link
 from filepact.tools.edit import manage_files
@@ -327,6 +327,47 @@ def test_a_link_whose_owner_cannot_be_given_is_told(tmp_path: Path) -> None:
     folder = os.open(tmp_path, os.O_RDONLY)
     wanted = Attributes(1234, 1235, modified=5)
     assert len(unprivileged(partial(dress_link, folder, "link", wanted))) == 2
+
+
+def test_a_file_is_edited_in_a_folder_that_takes_no_other_file(
+    root: Path, workspace: Workspace
+) -> None:
+    shut = root / "shut"
+    shut.mkdir()
+    for name in ("a", "b"):
+        (shut / name).write_text("old\n")
+    (root / "free").write_text("old\n")
+    inode = (shut / "a").stat().st_ino
+    shut.chmod(0o555)
+    files = {one: (root / one) for one in ("shut/a", "shut/b", "free")}
+
+    def edit(*names: str) -> tuple[str, ...]:
+        with workspace.draft(Session(" ".join(names), AGENT.actor), "patch_apply") as draft:
+            for target in draft.open_all(names):
+                draft.write(target, "new text\n")
+            return workspace.submit(draft, "edit").notes
+
+    def texts() -> list[str]:
+        return [one.read_text() for one in files.values()]
+
+    for names in (["shut/a"], ["shut/a", "shut/b"], ["free", "shut/a", "shut/b"]):
+        told = unprivileged(partial(edit, *names))
+        assert "written in place" in " ".join(told)
+        assert texts() == ["new text\n" if one in names else "old\n" for one in files]
+        unprivileged(partial(workspace.undo, PERSON))
+        assert texts() == ["old\n"] * 3
+    assert (shut / "a").stat().st_ino == inode
+    # A removal has its sign in another folder, and what cannot be done takes all of it back.
+    with workspace.draft(Session("new", AGENT.actor), "patch_apply") as draft:
+        free, shut_in = draft.open_all(["free", "shut/a"])
+        draft.delete(free, emptied_by=None)
+        draft.write(shut_in, "new text\n")
+        unprivileged(partial(workspace.submit, draft, "edit"))
+    assert (files["free"].exists(), files["shut/a"].read_text()) == (False, "new text\n")
+    unprivileged(partial(workspace.undo, PERSON))
+    assert texts() == ["old\n"] * 3
+    with pytest.raises(WriteFailedError):
+        unprivileged(partial(managed, workspace, "delete", "shut/b"))
 
 
 def test_what_was_made_of_a_moved_file_goes_back_with_it(root: Path, workspace: Workspace) -> None:

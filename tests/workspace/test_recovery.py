@@ -588,6 +588,32 @@ def test_a_file_that_a_crash_left_half_written_in_place_has_its_old_text_again(
     assert (root / "a.txt").samefile(root / "b.txt")
 
 
+@pytest.mark.parametrize(
+    ("now", "state", "then"),
+    [
+        ((b"new" * 500)[:1_024] + (b"old" * 1_000)[1_024:], "rolled_back", b"old" * 1_000),
+        (b"new" * 500 + bytes(1_500), "rolled_back", b"old" * 1_000),
+        (b"old" * 1_000, "rolled_back", b"old" * 1_000),
+        (b"new" * 500, "applied", b"new" * 500),
+        (b"by a person" + b"old" * 400, "rolled_back", b"by a person" + b"old" * 400),
+    ],
+    ids=["half", "all but its end", "not begun", "done", "a person"],
+)
+def test_where_nothing_lay_beside_a_file_its_bytes_tell_what_a_crash_left(
+    crash: Crash,
+    open_here: Callable[..., Workspace],
+    root: Path,
+    now: bytes,
+    state: str,
+    then: bytes,
+) -> None:
+    put(root, "a.txt", now)
+    crash.begin(("a.txt", b"old" * 1_000, b"new" * 500))
+    (settled,) = open_here().recovered
+    assert settled.state in (state, "interrupted")
+    assert left(root) == {"a.txt": then}
+
+
 def test_what_a_recovery_could_not_tell_the_journal_the_next_one_finds_again(
     crash: Crash,
     open_here: Callable[..., Workspace],

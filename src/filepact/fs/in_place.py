@@ -1,11 +1,13 @@
 """Writes a new text over an old one in the same file, where no other file may take its place.
 
 So are written a file that is mounted by itself, whose name is busy; one whose owner or group this process could
-not give to another file; and one with several names (hard links), which shall go on being one file.
+not give to another file; one with several names (hard links), which shall go on being one file; and one in a folder
+that takes no other file.
 
 A crash in between leaves a file of which a part is old and a part new.  The journal has both texts by then, and the
 new one lies beside the file under a temporary name, durably, from before the first byte is written until the last one
-is on the disk: recovery knows by that what the file is, and gives it its old text back.
+is on the disk: recovery knows by that what the file is, and gives it its old text back.  In a folder that takes no
+other file, the bytes alone tell.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from filepact.domain.document import content_id
 from filepact.errors import OutcomeUnknownError, WriteFailedError
 from filepact.fs.atomic import LARGEST, digest, sync
 from filepact.fs.attributes import dress, read_attributes
-from filepact.fs.read import moved, open_named, write_failed
+from filepact.fs.read import moved, write_failed
 from filepact.values import replace
 
 if TYPE_CHECKING:
@@ -28,9 +30,11 @@ if TYPE_CHECKING:
 __all__ = [
     "MOUNTED",
     "NOT_OURS",
+    "SHUT",
     "Overwrite",
     "check_writable",
     "is_torn",
+    "may_write",
     "same_owner",
     "write_over",
     "write_protected",
@@ -44,6 +48,7 @@ _SECTOR: Final = 512
 
 MOUNTED: Final = "it is mounted there by itself"
 NOT_OURS: Final = "its owner or group could not be given to another file"
+SHUT: Final = "no other file can be put into its folder"
 
 
 class Overwrite:
@@ -51,16 +56,18 @@ class Overwrite:
 
     Args:
         after: The state that it is in then.
+        data: What it holds then.
         why: The reason; empty where another file takes its place.
     """
 
-    def __init__(self, after: Revision, why: str) -> None:
+    def __init__(self, after: Revision, data: bytes, why: str) -> None:
         self.after = after
+        self.data = data
         self.why = why
 
 
-def _may_write(parent: int, name: str) -> bool:
-    """Whether this process could open a file for writing, as any other program has to."""
+def may_write(parent: int, name: str) -> bool:
+    """Whether this process could open a file for writing, as any other program has to, or put one into a folder."""
     how = {"effective_ids": True} if os.access in os.supports_effective_ids else {}
     if os.access in os.supports_follow_symlinks:
         how["follow_symlinks"] = False
@@ -91,7 +98,7 @@ def check_writable(
     lifted = after is not None and after.mode & 0o200 and not expected.mode & 0o200
     if expected.is_protected and not lifted:
         raise write_protected(shown)
-    if _may_write(parent, name):
+    if may_write(parent, name):
         return
     try:
         status = os.stat(name, dir_fd=parent, follow_symlinks=False)
@@ -126,14 +133,14 @@ def same_owner(parent: int, temp: str, name: str, expected: Revision, after: Rev
 
 
 def write_over(
-    parent: int, temp: str, name: str, *, expected: Revision, after: Revision, shown: str
+    parent: int, name: str, new: bytes, *, expected: Revision, after: Revision, shown: str
 ) -> tuple[str, ...]:
-    """Give a file the text that lies beside it.
+    """Give a file another text, which lies beside it if that can be.
 
     Args:
         parent: Descriptor of its folder.
-        temp: The temporary name of the new text, which stays.
         name: The file's name.
+        new: The text.
         expected: The state that it must be in.
         after: The state that it is in then.
         shown: How the file is called in messages.
@@ -147,13 +154,12 @@ def write_over(
         OutcomeUnknownError: The system refused in between, and recovery has to bring back the old text.
     """
     try:
-        new = _whole(open_named(parent, temp))
         file = os.open(name, os.O_RDWR | _SAFE, dir_fd=parent)
     except OSError as error:
         raise moved(shown) if error.errno == errno.ENOENT else write_failed(error, shown) from None
     try:
         status = os.fstat(file)
-        if not stat.S_ISREG(status.st_mode) or content_id(new) != after.content:
+        if not stat.S_ISREG(status.st_mode):
             raise moved(shown)
         if digest(file) == after.content and after.content != expected.content:
             return ()  # By another of its names it has the new text already.
@@ -180,13 +186,6 @@ def write_over(
     finally:
         os.close(file)
     return notes
-
-
-def _whole(descriptor: int) -> bytes:
-    try:
-        return os.pread(descriptor, LARGEST + 1, 0)
-    finally:
-        os.close(descriptor)
 
 
 def _exchange_bytes(file: int, old: bytes, new: bytes, shown: str) -> None:

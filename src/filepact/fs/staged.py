@@ -45,8 +45,10 @@ from filepact.fs.atomic import (
 from filepact.fs.in_place import (
     MOUNTED,
     NOT_OURS,
+    SHUT,
     Overwrite,
     check_writable,
+    may_write,
     same_owner,
     write_over,
 )
@@ -203,6 +205,11 @@ class StagedChange:
         """Whether the temporary name leads to what was prepared."""
         return self._ours is not None and self._ours.still(parent, self.temp)
 
+    @property
+    def is_aside(self) -> bool:
+        """Whether what was prepared has a temporary name until the change is settled."""
+        return self._ours is not None
+
     def _is_ours(self, parent: int, name: str) -> bool:
         """Whether a name leads to the file that we wrote, whatever it holds by now."""
         return self._ours is not None and inode_of(parent, name) == self._ours.inode
@@ -245,7 +252,7 @@ class _OfOld(StagedChange):
                 self._held = DisplacedFile(open_named(parent, self.temp), self._expected.content)
         return super().settle(parent)
 
-    def is_aside(self, parent: int) -> None:
+    def note_aside(self, parent: int) -> None:
         """Note that the temporary name holds the old file."""
         self._aside = inode_of(parent, self.temp)
 
@@ -291,11 +298,7 @@ class _OfOld(StagedChange):
 class _Replacement(_OfOld):
     """A file or link that is there, and another one in its place; arguments as for the others."""
 
-    def __init__(
-        self, name: str, token: str, shown: str, expected: Revision, ours: StagedFile | StagedLink
-    ) -> None:
-        super().__init__(name, token, shown, expected, ours)
-        self.in_place: Overwrite | None = None
+    in_place: Overwrite | None = None
 
     def apply(self, parent: int, aside: int = -1) -> None:  # noqa: ARG002 - both names are in one folder
         if self.in_place and self.in_place.why:
@@ -335,7 +338,7 @@ class _Replacement(_OfOld):
     def _write_over(self, parent: int, how: Overwrite) -> None:
         """Write the new text over the old one in the same file; what was prepared stays until it is settled."""
         self.notes = write_over(
-            *(parent, self.temp, self.name),
+            *(parent, self.name, how.data),
             expected=self._expected,
             after=how.after,
             shown=self.shown,
@@ -445,7 +448,7 @@ def create(
     Raises:
         WriteFailedError: The system refused; nothing was changed.
     """
-    ours, notes = _written(parent, name, data, after=after, expected=None, token=token, shown=shown)
+    ours, notes = _written(parent, name, data, after, None, token, shown)
     staged = StagedChange(name, token, shown, ours)
     staged.notes = notes
     return staged
@@ -476,20 +479,21 @@ def replace(  # noqa: PLR0913 - what there is to be said of one change
     file = LINK not in (expected.mode, after.mode)
     if file:
         check_writable(parent, name, expected=expected, after=after, shown=shown)
-    ours, notes = _written(
-        *(parent, name, data),
-        after=after,
-        expected=expected,
-        token=token,
-        shown=shown,
-        early=early,
-    )
+    ours: StagedFile | StagedLink | None = None
+    notes: tuple[str, ...] = ()
+    try:
+        ours, notes = _written(parent, name, data, after, expected, token, shown, early=early)
+    except WriteFailedError:
+        if not file or may_write(parent, "."):
+            raise
+        joined = SHUT
     staged = _Replacement(name, token, shown, expected, ours)
     staged.notes = notes
     if file:
         if not joined and not same_owner(parent, staged.temp, name, expected, after):
             joined = NOT_OURS
-        staged.in_place = Overwrite(after, joined)
+        held = data.data if isinstance(data, StagedContent) else data
+        staged.in_place = Overwrite(after, held, joined)
     return staged
 
 
@@ -497,11 +501,11 @@ def _written(
     parent: int,
     name: str,
     data: bytes | StagedContent,
-    *,
     after: Revision,
     expected: Revision | None,
     token: str,
     shown: str,
+    *,
     early: bool = False,
 ) -> tuple[StagedFile | StagedLink, tuple[str, ...]]:
     """The new text or link under its temporary name, and notes."""
@@ -586,5 +590,5 @@ def resume(
         found = _Removal(name, token, shown, before)
     else:
         found = _Replacement(name, token, shown, before, ours)
-    found.is_aside(parent)
+    found.note_aside(parent)
     return found

@@ -407,10 +407,13 @@ class Committer:
         """
         changes = operation.changes.changes
         once = len(changes) == 1 + bool(moves.paths)
-        if once or any(part.change.after is not None for part in parts):
+        if once or any(part.staged.is_aside for part in parts):
             return None
+        going = [part.change.path for part in parts if part.change.after is None]
+        if parts and not going and not moves.first:
+            return None  # All are written in place, in folders that take no other file.
         # Beside what is moved, and not in it.
-        path = moves.first or changes[0].path
+        path = moves.first or (going or [changes[0].path])[0]
         root = self._root_of(path.root)
         staged = root.stage(
             path.path,

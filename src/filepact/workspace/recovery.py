@@ -236,7 +236,7 @@ class Recovery:
             return self._end(operation, "applied", ["cut off; the shared workspace has it", *notes])
         traces, mark = self._traces(operation, left)
         files = [one for one in traces if one.of_file]
-        if mark or any(one.not_done for one in files):
+        if mark or any(one.not_done or self._is_torn(one) for one in files):
             folders = FolderSteps(operation, self._root_of)
             MoveSteps(operation.changes, self._root_of, folders).take_back_after_crash()
             traces, _ = self._traces(operation, left)
@@ -426,7 +426,7 @@ class Recovery:
     def _is_torn(self, one: _Trace) -> bool:
         """Whether a crash has cut off the writing of a text over another, in the same file."""
         now, before, after = one.now, one.change.before, one.change.after
-        if not one.not_done or now is None or before is None or after is None:
+        if one.aside not in ("new", "nothing") or now is None or before is None or after is None:
             return False
         if (
             now in (before, after)
