@@ -23,6 +23,7 @@ from filepact.wire.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
+    METHOD_NOT_FOUND,
     PARSE_ERROR,
     ErrorResponse,
 )
@@ -507,9 +508,11 @@ LINES = [
     (b'{"jsonrpc":"2.0","id":7,"method":"x","params":' + b'{"a":' * DEEP + b"1" + b"}" * DEEP + b"}", PARSE_ERROR, None),
     (b"{", PARSE_ERROR, None),
     (b"not json", PARSE_ERROR, None),
-    (b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', PARSE_ERROR, None),
-    (b'{"jsonrpc":"2.0","id":"q","method":"ping","params":{"x":"\\ud800"}}', PARSE_ERROR, "q"),
-    (b'"\\ud800"', PARSE_ERROR, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', METHOD_NOT_FOUND, 1),
+    (b'{"jsonrpc":"2.0","id":"q","params":{"x":"\\ud800"},"method":"no/such"}', METHOD_NOT_FOUND, "q"),
+    (b'{"jsonrpc":"2.0","id":"q","method":"x","params":' + b'{"a":' * 400 + b'"\\ud800"' + b"}" * 401, PARSE_ERROR, "q"),
+    (b'"\\ud800"', INVALID_REQUEST, None),
+    (b'{"jsonrpc":"2.0","id":"q","method":"tools/call","params":{"name":"\\ud83d"}}', INVALID_PARAMS, "q"),
     (b"x" * (LINE_LIMIT + 1), INVALID_REQUEST, None),
     (b"[]", INVALID_REQUEST, None),
     (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', INVALID_REQUEST, None),
@@ -550,6 +553,21 @@ def test_a_line_that_is_no_message_is_refused_and_the_server_lives(client, line,
     client.send(line + b"\n")
     assert client.answer(wanted)["error"]["code"] == code
     assert client.ask("ping")["result"] == {}
+
+
+@pytest.mark.parametrize(
+    "half", [rb"\ud83d", rb"\ude00", rb"\ud83d\ud83d", b"\xff", b"\xed\xa0\xbd"]
+)
+@pytest.mark.parametrize("warm", [True, False])
+def test_half_of_a_character_in_an_argument_is_told_by_the_name_of_the_argument(client, half, warm):
+    client.shake_hands()
+    if warm:
+        client.text("who")
+    call = b'"method":"tools/call","params":{"name":"read","arguments":{"path":"a%b"}}'
+    client.send(b'{"jsonrpc":"2.0","id":"q",' + call % half + b"}\n")
+    result = client.answer("q")["result"]
+    assert result["isError"]
+    assert "INVALID_PARAMS: path: line 1, column 2 holds half of a" in result["content"][0]["text"]
 
 
 @pytest.mark.parametrize("line", IGNORED)

@@ -324,7 +324,7 @@ class ToolParameters:
         if detail["type"] == "extra_forbidden":
             return _unknown(where, siblings)
         if detail["type"] == "string_unicode":
-            return f"{where}: holds half of a surrogate pair, which is not text"
+            return f"{where}: {_half_in(detail['input'])}"
         return f"{where}: {_shown(detail['input'])} is not accepted, send {expected(schema)}"
 
 
@@ -521,10 +521,10 @@ def _unknown(name: str, known: Sequence[str]) -> str:
 
         close = difflib.get_close_matches(_squeezed(last), by_squeezed, n=1, cutoff=0.75)
         meant = by_squeezed[close[0]] if close else None
-    if meant == "offset":
-        # Others count lines from 1.
+    if meant == "offset":  # others count lines from 1
         meant = "offset, which counts from 0"
-    shown = head + dot + (last if len(last) <= _SHOWN else f"{last[:_SHOWN]}...")
+    name = head + dot + (last if len(last) <= _SHOWN else f"{last[:_SHOWN]}...")
+    shown = name.encode("utf-8", "backslashreplace").decode()
     return f"unknown parameter {shown}" + (f", did you mean {meant}?" if meant else "")
 
 
@@ -543,13 +543,21 @@ def _shown(value: object) -> str:
     return "a list" if isinstance(value, list) else "an object"
 
 
+def _half_in(text: str) -> str:
+    """Say where a text holds half of a surrogate pair: a character cut in two, or a byte that is none."""
+    at = next(at for at, char in enumerate(text) if "\ud800" <= char <= "\udfff")
+    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    said = f"line {line}, column {column} holds half of a surrogate pair, \\u{ord(text[at]):04x}"
+    return f"{said}, which is no text; send the whole character there, or leave the half out"
+
+
 def _out_of_bounds(value: object, where: str) -> Iterator[str]:
     """Violations of the limits that hold for every parameter."""
     if isinstance(value, str):
         try:
             size = _bytes_of(value)
         except UnicodeEncodeError:
-            yield f"{where}: holds half of a surrogate pair, which is not text"
+            yield f"{where}: {_half_in(value)}"
             return
         if size > TEXT_LIMIT:
             yield f"{where}: {size:,} bytes are too many, send at most {TEXT_LIMIT:,}"
@@ -570,28 +578,23 @@ def expected(schema: Mapping[str, Any]) -> str:
     if "const" in schema:
         return str(schema["const"])
     match schema.get("type"):
-        case "integer":
-            return "a whole number" + _between(schema.get("minimum"), schema.get("maximum"))
-        case "number":
-            return "a number" + _between(schema.get("minimum"), schema.get("maximum"))
+        case "integer" | "number" as kind:
+            number = "a whole number" if kind == "integer" else "a number"
+            return number + _between(schema.get("minimum"), schema.get("maximum"))
         case "boolean":
             return "true or false"
-        case "string":
-            least = schema.get("minLength")
-            if least == 1 and "maxLength" not in schema:
+        case "string" | "array" as kind:
+            noun, sized = ("a text", "Length") if kind == "string" else ("a list", "Items")
+            least, most = schema.get(f"min{sized}"), schema.get(f"max{sized}")
+            if (kind, least, most) == ("string", 1, None):
                 return "a text that is not empty"
-            of_length = _between(least, schema.get("maxLength"))
-            return "a text" + (f" of a length{of_length}" if of_length else "")
-        case "array":
-            of_length = _between(schema.get("minItems"), schema.get("maxItems"))
-            return "a list" + (f" of a length{of_length}" if of_length else "")
+            of_length = _between(least, most)
+            return noun + (f" of a length{of_length}" if of_length else "")
         case _:
             return f"an object with {', '.join(schema['properties'])}"
 
 
 def _between(least: float | None, most: float | None) -> str:
-    if least is not None and most is not None:
-        return f" from {least} to {most}"
     if least is not None:
-        return f" of at least {least}"
+        return f" of at least {least}" if most is None else f" from {least} to {most}"
     return f" of at most {most}" if most is not None else ""

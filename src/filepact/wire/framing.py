@@ -258,10 +258,7 @@ def read_message(line: bytes, decode: Callable[[bytes], Any]) -> Message | Error
 
 
 def _salvaged_id(line: bytes) -> RequestId | None:
-    """The id of a message that only a lenient parser accepts, so that its sender is answered.
-
-    Half of a surrogate pair in an argument is such a case, and models do send it.
-    """
+    """The id of a message that only a lenient parser accepts, so that its sender is answered."""
     try:
         parsed = json.loads(line)
     except (ValueError, RecursionError):

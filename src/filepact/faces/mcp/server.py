@@ -167,13 +167,23 @@ def decode(line: bytes) -> Any:
     plain = (
         len(line) < _PLAIN and b"\\u" not in line and line.count(b"{") + line.count(b"[") < _FLAT
     )
-    if plain and "pydantic_core" not in sys.modules:
-        text = line.decode()
-        found, end = _DECODER.raw_decode(text)
-        return found if end == len(text) else json.loads(text)  # which says what is wrong
+    with suppress(UnicodeDecodeError):
+        if plain and "pydantic_core" not in sys.modules:
+            text = line.decode()
+            found, end = _DECODER.raw_decode(text)
+            return found if end == len(text) else json.loads(text)  # which says what is wrong
     from pydantic_core import from_json  # noqa: PLC0415 - as said
 
-    return from_json(line, cache_strings="keys")
+    try:
+        return from_json(line, cache_strings="keys")
+    except ValueError as error:
+        # Half a surrogate pair, and a byte that is no UTF-8, are judged where the argument's name is known.
+        try:
+            read = json.loads(line.decode("utf-8", "surrogateescape"))
+            from_json(json.dumps(read, ensure_ascii=False).encode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            raise error from None
+        return read
 
 
 def encode(message: Message) -> bytes:
