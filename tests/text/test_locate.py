@@ -378,6 +378,9 @@ FOLLOWED = [
     ('s = "a\\xe9b";\n', 's = "a\xe9b"', 's = "a\\xe9b"', "code of a character"),
     ('s = "a\xa0b";\n', 's = "a\\u00a0b"', 's = "a\xa0b"', "code of a character"),
     ("one\rtwo\nthree\n", "one\ntwo\nth", "one\rtwo\nth", "carriage return alone"),
+    ("if x:\n\treturn 1\n", "\\treturn 1", "\treturn 1", "escapes, a backslash"),
+    ("one\ntwo\nthree\n", "ne\n2\u2502two\n", "ne\ntwo\n", "line numbers"),
+    ("one\ntwo\nthree\n", "    2 | two", "two", "line numbers"),
     ("a\r\none\rtwo\r\n", "one\ntwo\n", "one\rtwo\n", "carriage return alone"),
 ]
 

@@ -380,6 +380,31 @@ def all_of(root: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
+def test_quotes_around_a_name_are_a_part_of_it_only_where_a_file_has_them(tool: Tool, root: Path):
+    for name in ('"a.txt"', '"q.txt"', "`b.txt`"):
+        (root / name).write_bytes(b"one\ntwo\n")
+    before = files(root)
+    part = "*** Update File: {}\n@@\n one\n-two\n+2\n"
+    for twice in (part.format('"a.txt"'), '*** Delete File: "a.txt"\n', part.format("`b.txt`")):
+        assert tool(patch=envelope(twice)).code == "PATCH_AMBIGUOUS"
+    assert files(root) == before
+    changed = {}
+    for name, sent, path in [
+        ('"a.txt"', '"a.txt"', '"a.txt"'),
+        ("a.txt", "a.txt", None),
+        ('"q.txt"', '"q.txt"', None),
+        ("`b.txt`", "`b.txt`", "`b.txt`"),
+        ("src/f.py", '"src/f.py"', None),
+    ]:
+        body = part.format(sent)
+        if name == "src/f.py":
+            body = '*** Delete File: "src/f.py"\n'
+        assert not tool(patch=envelope(body), **({"path": path} if path else {})).failed
+        changed[name] = b"one\n2\n"
+    del changed["src/f.py"]
+    assert files(root) == {k: v for k, v in before.items() if k != "src/f.py"} | changed
+
+
 def test_an_envelope_exchanges_two_names(tool: Tool, root: Path):
     patch = envelope(
         "*** Update File: a.txt\n*** Move to: b.txt\n@@\n-one\n+1\n",

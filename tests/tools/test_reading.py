@@ -496,7 +496,10 @@ def test_a_pattern_that_is_a_name_finds_what_has_it(
         box, call = open_toolbox(workspace), CallContext(Session("s1", Actor("agent", "tester")))
         lines = box.call("search_files", {"pattern": pattern}, call).text.split("\n")
         searched = box.call("grep", {"pattern": "needle", "glob": pattern}, call).text.split("\n")
+        drawn = box.call("directory_tree", {"pattern": pattern}, call).text.split("\n")
     assert lines[:-1] == found
     assert ("brackets" in lines[-1]) is (not found)
+    assert found or "brackets" in drawn[-1]
+    assert found or "brackets" in searched[-1]
     files = [name for name in found if not name.endswith("/")]
     assert searched[:-1] == [f"{name}:1: needle" for name in files]

@@ -171,6 +171,20 @@ def test_a_nul_that_is_put_in_waits_and_the_way_to_write_it_is_said(
     assert (root / "a.js").read_text() == "let a = 1;\n"
 
 
+def test_an_escape_where_lines_begin_with_tabs_is_kept_and_said(root: Path, tools: Tools) -> None:
+    (root / "a.go").write_text("{\n\tone\n}\n")
+    said = tools("edit_file", path="a.go", old_string="\tone", new_string="\tone\n\\ttwo")
+    assert "`\\t`" in said
+    assert (root / "a.go").read_text() == "{\n\tone\n\\ttwo\n}\n"
+    again = tools("edit_file", path="a.go", old_string="one", new_string="1")
+    (root / "a.tex").write_text("\\title{a}\n\tone\n")
+    others = [
+        tools("edit_file", path="a.tex", old_string="\tone", new_string="\\textbf{b}"),
+        tools("write_file", path="b.py", content="x = '\\t'\n"),
+    ]
+    assert not [text for text in (again, *others) if "two characters" in text]
+
+
 def test_a_text_does_not_become_binary(root: Path, tools: Tools) -> None:
     (root / "a.js").write_text("let a = 1;\n")
     for text in ("\0" * 40, "a\0"):

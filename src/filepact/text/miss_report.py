@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["explain_miss"]
 
 _HINT = "Nothing was changed. Send the text exactly as the file has it; read those lines again."
-_PREFIX = late_regex(r"[ \t]*\d+(?:[\u2502\u2192|\t]|: ?)", re.ASCII)
+_PREFIX = late_regex(r"[ \t]*\d+(?:[\u2502\u2192|\t]|: ?| \| )", re.ASCII)
 _ESCAPE = late_regex(r"\\([nrt\"'\\/`$])")
 _ESCAPED_QUOTE = late_regex(r"\\([\"'`])")
 _CODE = late_regex(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
@@ -110,15 +110,13 @@ def explain_miss(text: str, old: str) -> MatchExplanation:
 
 
 def _without_numbers(sent: str) -> str:
-    """Without a line number before every line, as programs show them."""
-    lines = sent.split("\n")
-    matches = [_PREFIX.match(line) for line in lines]
-    if all(match or not line.strip() for match, line in zip(matches, lines, strict=True)):
-        return "\n".join(
-            line[match.end() :] if match else line
-            for match, line in zip(matches, lines, strict=True)
-        )
-    return sent
+    """Without a line number before every line, as programs show them, or before some, as read_file does."""
+    matches = [(_PREFIX.match(line), line) for line in sent.split("\n")]
+    every = all(match or not line.strip() for match, line in matches)
+    return "\n".join(
+        line[match.end() :] if match and (every or match[0].endswith("\u2502")) else line
+        for match, line in matches
+    )
 
 
 def _unescaped(sent: str) -> str:
@@ -157,7 +155,7 @@ _CODES = (
 _CODES_THERE = (
     "The file has the code of a character, such as \\u00e9, where the character was sent."
 )
-_NUMBERED = "The lines start with line numbers, which are not part of the file."
+_NUMBERED = "Lines start with line numbers, which are not part of the file."
 _OVERESCAPED = "It holds escapes, a backslash and a letter or quote, that the file does not have."
 _LEAVE_OUT = "Nothing was changed. Leave the line numbers out, also of the new text."
 _SEND_CHARACTERS = "Nothing was changed. Send the characters themselves, also in the new text."

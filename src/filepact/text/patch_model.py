@@ -87,6 +87,7 @@ class FilePatch:
         whole: The patch replaces what is there whatever it holds: it deletes a file without
             listing its lines, or creates or renames one over another.
         line: 1-based line of the patch where this part begins.
+        written: The name before as the envelope has it, perhaps in quotes, which are taken off it.
     """
 
     old_path: str | None
@@ -99,6 +100,7 @@ class FilePatch:
     renames: bool = False
     line: int = 1
     whole: bool = False
+    written: str = ""
 
     @property
     def named(self) -> bool:

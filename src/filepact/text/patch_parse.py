@@ -400,8 +400,8 @@ class _Envelope:
                 self._at += 1
             return FilePatch(None, name, self._added(), creates=True, line=at + 1, whole=True)
         if header.startswith(_DELETE):
-            name = self._name(at, _DELETE)
-            return FilePatch(name, None, (), deletes=True, line=at + 1, whole=True)
+            name, written = self._name(at, _DELETE), self._written(at, _DELETE)
+            return FilePatch(name, None, (), deletes=True, line=at + 1, whole=True, written=written)
         if header.startswith(_UPDATE):
             return self._update(at)
         return malformed(
@@ -410,8 +410,11 @@ class _Envelope:
             f"Write {_ADD} NAME, {_DELETE} NAME or {_UPDATE} NAME.",
         )
 
+    def _written(self, at: int, prefix: str) -> str:
+        return self._lines[at].strip().removeprefix(prefix).strip()
+
     def _name(self, at: int, prefix: str) -> str:
-        name = self._lines[at].strip().removeprefix(prefix).strip()
+        name = self._written(at, prefix)
         if len(name) > 2 and name[0] == name[-1] and name[0] in "\"'`":
             name = unquote(name, at + 1) if name[0] == '"' else name[1:-1]
         if not name:
@@ -479,6 +482,7 @@ class _Envelope:
             renames=new_name != name,
             line=header + 1,
             whole=new_name != name,
+            written=self._written(header, _UPDATE),
         )
 
     def _hunk(self, *, first: bool) -> Hunk:

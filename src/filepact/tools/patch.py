@@ -12,6 +12,7 @@ from filepact.errors import (
     NotAFileError,
     NotFoundError,
     PatchAlreadyAppliedError,
+    PatchAmbiguousError,
     PatchContextMismatchError,
     PatchMalformedError,
 )
@@ -19,7 +20,7 @@ from filepact.text.edit import EditList
 from filepact.tools.edit import DryRun, Expected
 from filepact.tools.parameters import about
 from filepact.tools.registry import tool
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
 from filepact.workspace.draft import Draft
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def patch_apply(
         )
     if expected_revision is not None and len(patches) > 1:
         raise InvalidParamsError("expected_revision goes with a patch of one file")
+    patches = [_as_written(draft, one, path) for one in patches]
     if path is not None and is_envelope(patch):
         _check_names(patches[0], path)
     steps = [_sides(one, path) for one in patches]
@@ -135,18 +137,42 @@ def _perhaps_renamed(
         old, new = one.old_path, one.new_path
         if old is None or new is None or old == new or missing.details.get("path") != new:
             continue
-        try:
-            draft.folders.find(old)
-        except NotAFileError:  # The old name is a file's.
+        if _is_file(draft, old):
             hint = (
                 f"The patch is for {old}. To change it, name it in both lines, --- and +++; to rename it, "
                 f"put three lines above them: diff --git a/{old} b/{new}, rename from {old}, "
                 f"rename to {new}."
             )
             return NotFoundError(missing.message, hint=hint, **missing.details)
-        except FilepactError:
-            continue
     return missing
+
+
+def _as_written(draft: Draft, patch: FilePatch, path: str | None) -> FilePatch:
+    """The patch of an envelope for the file whose name has the quotes, where that is the one that is there."""
+    plain, written = patch.old_path, patch.written
+    if not written or plain is None or written == plain:
+        return patch
+    if path is None and _is_file(draft, written) and _is_file(draft, plain):
+        raise PatchAmbiguousError(
+            f"{written}: both a file with these quotes in its name and {plain} are there",
+            hint=f"Name {plain} without quotes if that is meant; for the other one send its name, with "
+            "the quotes, as path as well.",
+            path=plain,
+        )
+    if path != written and (path is not None or not _is_file(draft, written)):
+        return patch
+    new = written if patch.new_path == plain else patch.new_path
+    return replace(patch, old_path=written, new_path=new)
+
+
+def _is_file(draft: Draft, name: str) -> bool:
+    try:
+        draft.folders.find(name)
+    except NotAFileError:
+        return True
+    except FilepactError:
+        return False
+    return False
 
 
 def _check_names(patch: FilePatch, path: str) -> None:

@@ -392,6 +392,8 @@ def grep(  # noqa: PLR0913 - the parameters of the tool
         shown=lambda name, line: lines.setdefault(name, []).append(line),
     )
     files.record_shown_lines(path, lines)
+    if not result.searched and literal_forms(glob)[0]:
+        text = f"{text.removesuffix(']')} | {_BRACKETS}]"
     return files.marked(text)
 
 
@@ -408,7 +410,8 @@ def directory_tree(
     drawn = files.tree(
         path, depth=depth, include_files=include_files, pattern=named, budget=_TREE_ENTRIES
     )
-    return files.marked(drawn.text)
+    odd = pattern and not drawn.files and literal_forms(pattern)[0]
+    return files.marked(drawn.text + (f"\n[{_BRACKETS}]" if odd else ""))
 
 
 def _as_named(files: Reader, folder: str, pattern: str) -> str:
@@ -442,9 +445,8 @@ def render_found(
 
 
 def _found_in_all(found: NameSearchResult, sent: int, show: Callable[[str], str]) -> str:
-    total = _count(found.total, "file", floor=found.total_is_floor)
-    if found.pattern.endswith("/"):
-        total = _count(found.total, "folder", floor=found.total_is_floor)
+    unit = "folder" if found.pattern.endswith("/") else "file"
+    total = _count(found.total, unit, floor=found.total_is_floor)
     if not found.total:
         words = [f"nothing matches {found.pattern}"]
         words += [_BRACKETS] if literal_forms(found.pattern)[0] else []
@@ -548,9 +550,7 @@ _BAR = r"note: \| means the character |; alternatives are written a|b"
 
 
 def _stopped(why: Stopped) -> list[str]:
-    if not why:
-        return []
-    return [f"{'out of time' if why == 'time' else why}, so results are partial"]
+    return [f"{'out of time' if why == 'time' else why}, so results are partial"] if why else []
 
 
 def _count(count: int, unit: str, *, floor: bool = False) -> str:

@@ -478,7 +478,8 @@ class Draft:
         path = target.location.path
         written = Document(path, data, after, self._documents.given(path))
         self._judge.check_held(target.location, written, like=document)
-        self.notes.extend([] if source else sent_text.nul_notes(document, written))
+        known = None if target.hidden else document
+        self.notes.extend([] if source else sent_text.escape_notes(known, written))
         self._result = None
         self._contents[after.content] = data
         if document is not None:

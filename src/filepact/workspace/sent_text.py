@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import BinaryFileError, InvalidParamsError
 from filepact.text.lines import adopt_line_ends, is_open, line_ends
 from filepact.text.page import left_in
+from filepact.values import late_regex
 from filepact.workspace.target import existing
 
 if TYPE_CHECKING:
@@ -20,8 +22,8 @@ __all__ = [
     "appended",
     "changed_ends",
     "check_nothing_left_in",
+    "escape_notes",
     "fitted_ends",
-    "nul_notes",
     "text_of",
 ]
 
@@ -86,12 +88,28 @@ NUL_PUT_IN: Final = (
 )
 
 
-def nul_notes(before: Document | None, written: Document) -> list[str]:
-    """A note on a text that has NUL characters, and had none before."""
-    if b"\0" not in written.data:
-        return []
-    had = "" if before is None else text_of(before) or "\0"
-    return [NUL_PUT_IN] * ("\0" in (text_of(written) or "") and "\0" not in had)
+_TAB_SPELT = late_regex(r"^[ \t]*\\t", re.MULTILINE)
+_TAB_PUT_IN: Final = (
+    "A new line begins with the two characters `\\t`, where the file's lines begin with a tab. If a tab was "
+    "meant, send that (in JSON: `\\t`, with one backslash)."
+)
+
+
+def escape_notes(before: Document | None, written: Document) -> list[str]:
+    """Notes on a text that has NUL characters, or escapes where its lines begin with tabs, and had none before.
+
+    Args:
+        before: What the file held; None for a new one, and for one that may not be seen.
+        written: What it is to hold.
+    """
+    notes = []
+    if b"\0" in written.data and "\0" in (text_of(written) or ""):
+        had = "" if before is None else text_of(before) or "\0"
+        notes += [NUL_PUT_IN] * ("\0" not in had)
+    if before is not None and b"\\t" in written.data and (had := text_of(before)):
+        tabbed = f"\n{had}".count("\n\t") and not _TAB_SPELT.search(had)
+        notes += [_TAB_PUT_IN] * bool(tabbed and _TAB_SPELT.search(text_of(written) or ""))
+    return notes
 
 
 def text_of(document: Document) -> str | None:
@@ -114,6 +132,6 @@ def check_nothing_left_in(shown: str, text: str, there: str | None) -> None:
         raise InvalidParamsError(
             f"{shown}: the new text holds {left}",
             hint="Send the text exactly as it should be in the file; leave out what read_file "
-            "adds to the lines. edit_file changes single places.",
+            "adds to the lines. edit_file changes single places, and puts in any text that is meant.",
             path=shown,
         )

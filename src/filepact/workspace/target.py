@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext, suppress
 from functools import cached_property
 from posixpath import dirname, normpath
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
 
 from filepact.errors import (
     AmbiguousMatchError,
@@ -19,6 +19,7 @@ from filepact.errors import (
     PathBlockedError,
     StaleFileError,
     StringNotFoundError,
+    TooLargeError,
 )
 from filepact.fs.atomic import LARGEST
 from filepact.text.diff import unified
@@ -167,7 +168,12 @@ class FileReader:
         layer = self._documents.layer(location.path)
         # Whether a text is the file's again must not be told where that may not be seen.
         with self._authorizer.conceal_errors(location) if hidden else nullcontext():
-            merged = self._documents.merged(location, limit=limit, layer=None if hidden else layer)
+            try:
+                merged = self._documents.merged(
+                    location, limit=limit, layer=None if hidden else layer
+                )
+            except TooLargeError as error:
+                raise TooLargeError(error.message, hint=_TOO_LARGE, **error.details) from None
         if merged.shown is not None:
             self._authorizer.check_held(location, merged.shown)
         target = Target(
@@ -193,6 +199,12 @@ class FileReader:
         elif path.endswith("/"):
             hint = "Leave out the slash to write a file; create_dir of manage_files makes a folder."
             raise NotAFileError(f"{path}: is the name of a folder", hint=hint, path=path)
+
+
+_TOO_LARGE: Final = (
+    "No tool changes a file of this size. manage_files moves or deletes it, and write_file can make it "
+    "anew then; for a change within it ask the person, or use a program where you may run one."
+)
 
 
 def proposed_gone(shown: str, layer: ProposalFile) -> NotFoundError:
