@@ -161,6 +161,8 @@ def test_what_is_appended_begins_a_line_of_its_own(
         ("crlf", "a\nb\n", b"a\r\nb\r\n"),
         ("lf", "a\r\nb\r\n", b"a\nb\n"),
         ("unset", "a\r\nb\n", b"a\r\nb\n"),
+        ("cr", "a\nb\n", b"a\rb\r"),
+        ("cr", "a\rb\r", b"a\rb\r"),
         ("none of them", "a\nb\n", b"a\nb\n"),
     ],
 )
@@ -169,7 +171,7 @@ def test_the_lines_of_a_new_file_end_as_its_editorconfig_says(
 ):
     root, call = place
     folder = root / wanted
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     config = f"[*]\nend_of_line = crlf\n[*.txt]\nend_of_line = {wanted}\n"
     if wanted == "none of them":
         config = config.replace("crlf", "lf")

@@ -89,6 +89,20 @@ def test_literal_escapes_go_before_bytes(root: Path, tools: Tools) -> None:
     assert (root / "a.txt").read_bytes() == "é \\xfe\n\\xfd\n".encode()
 
 
+@pytest.mark.parametrize("everywhere", [True, False])
+def test_bytes_that_look_like_what_was_replaced_are_named(
+    root: Path, tools: Tools, everywhere: bool
+) -> None:
+    (root / "a.txt").write_bytes(b"one \xff\nliteral \\xff\n")
+    edit = {"path": "a.txt", "old_string": r"\xff", "new_string": "ff", "replace_all": everywhere}
+    assert "1 more place" in tools("edit_file", **edit)
+    assert (root / "a.txt").read_bytes() == b"one \xff\nliteral ff\n"
+    assert "more place" not in tools("edit_file", **edit)
+    assert (root / "a.txt").read_bytes() == b"one ff\nliteral ff\n"
+    (root / "a.txt").write_bytes(b"one \xff\nf\\f\n")
+    assert "more place" not in tools("edit_file", **edit | {"old_string": "f\\"})
+
+
 @pytest.mark.parametrize("data", [DAMAGED, b"one\0two\nthree \\x00\n" * 4])
 def test_what_was_read_and_is_written_back_is_what_it_was(
     root: Path, tools: Tools, data: bytes

@@ -27,6 +27,7 @@ __all__ = [
     "escaped",
     "holds_raw_bytes",
     "restore",
+    "shown_for_raw_bytes",
     "with_escapes",
 ]
 
@@ -60,6 +61,13 @@ def escaped(found: re.Match[str]) -> str:
     if 0xDC80 <= code <= 0xDCFF:
         code -= 0xDC00
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def shown_for_raw_bytes(text: str, sent: str) -> int:
+    """How often a text is shown as what was sent where it holds raw bytes, and not these characters."""
+    if not _ESCAPE.search(sent) or not holds_raw_bytes(text):
+        return 0
+    return with_escapes(text).count(sent) - text.count(sent)
 
 
 def describe_raw_bytes(text: str, first: int = 0) -> str:

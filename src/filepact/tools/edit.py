@@ -11,7 +11,8 @@ from filepact.domain.operation import Operation, decider_of
 from filepact.errors import InvalidParamsError, NotAFileError, NotFoundError, TooLargeError
 from filepact.text.lines import line_of
 from filepact.text.multi_edit import EditRequest, place_all
-from filepact.text.page import cut_to, size_of
+from filepact.text.page import beginning, cut_to, size_of
+from filepact.text.raw_bytes import shown_for_raw_bytes
 from filepact.tools.answers import CallResult, fitted, receipt_facts, render_receipt
 from filepact.tools.parameters import about
 from filepact.tools.registry import ParameterName, tool
@@ -23,6 +24,8 @@ from filepact.workspace.sent_text import changed_ends
 from filepact.workspace.target import check_revision
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from filepact.domain.operation import Proposal
     from filepact.text.locate import MatchResult
     from filepact.workspace.folders import FolderContents
@@ -140,6 +143,7 @@ def edit_file(
     ways = dict.fromkeys(one.words for one in placements if not one.exact)
     if ways:
         draft.notes.append(f"Placed by: {', '.join(ways)}.")
+    draft.notes.extend(_bytes_left(target, replacements))
     lines = [line for one in placements for line in one.lines]
     count = len(lines)
     if target.moved and target.document is not None:
@@ -150,6 +154,19 @@ def edit_file(
         f"edit {target.location.shown}, {count} {'place' if count == 1 else 'places'} "
         f"({_lines(count)} {where})"
     )
+
+
+def _bytes_left(target: Target, replacements: Sequence[EditParameters]) -> list[str]:
+    """Notes on raw bytes that look the same as the characters that were replaced, and stay."""
+    if target.hidden or target.document is None:
+        return []
+    text = target.document.text
+    return [
+        f"{beginning(one.old_string, 40)} is shown in {more} more place{'s' * (more > 1)} for bytes that are no "
+        "text, which were left as they are; send the same again to replace them."
+        for one in replacements
+        if (more := shown_for_raw_bytes(text, one.old_string)) > 0 and one.old_string in text
+    ]
 
 
 def _replacements(

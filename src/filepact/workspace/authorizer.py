@@ -235,6 +235,7 @@ class ChangePolicy:
         *,
         source: Document | None = None,
         written: Document | None = None,
+        ends: str = "",
     ) -> None:
         """Check one change against the rules, and record it; it replaces an earlier one of the file.
 
@@ -243,6 +244,7 @@ class ChangePolicy:
             change: The change.
             source: What it comes from, under this name or another.
             written: What it is to hold; None when it is removed, or a folder.
+            ends: How the lines of a new file are to end; empty for any way.
 
         Raises:
             PathBlockedError: A rule denies it.
@@ -250,7 +252,7 @@ class ChangePolicy:
         action = _action(change)
         signs: frozenset[Sign] = frozenset()
         if written is not None:
-            signs = _signs(location, change, source, written)
+            signs = _signs(location, change, source, written, ends)
         elif _action(change) == "create" and _looks_alike(location.root, change.path.path):
             signs = frozenset({"look-alike name"})
         decision = location.decision
@@ -295,7 +297,7 @@ def _action(change: FileChange) -> Action:
 
 
 def _signs(
-    location: Location, change: FileChange, source: Document | None, written: Document
+    location: Location, change: FileChange, source: Document | None, written: Document, ends: str
 ) -> frozenset[Sign]:
     """The risk signs of a change."""
     signs: set[Sign] = set()
@@ -303,7 +305,8 @@ def _signs(
     if written.revision.mode & ~could_run & _RUNS:
         signs.add("executable")
     same = source is not None and source.data == written.data
-    if not same and adds_hidden("" if source is None else _text_of(source), _text_of(written)):
+    before = ends if source is None else _text_of(source)
+    if not same and adds_hidden(before, _text_of(written)):
         signs.add("hidden characters")
     named = not written.data.isascii() or names_encoding(written.data)
     if not same and named and _disguises(source, written):

@@ -508,7 +508,9 @@ class Draft:
         source: Document | None = None,
         written: Document | None = None,
     ) -> None:
-        self._judge.record(target.location, change, source=source, written=written)
+        new = source is None and written is not None and b"\r" in written.data
+        ends = self._documents.line_ends(change.path) if new else ""
+        self._judge.record(target.location, change, source=source, written=written, ends=ends)
         self._result = None
         self._changes[target.location.shown] = change
 
