@@ -282,6 +282,19 @@ BROKEN = {
     "header.png": b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", b"\0\0\0\1\0\0\0\1\x09\5\0\0\0") + chunk(b"IEND", b""),
     "palette.png": b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", b"\0\0\0\1\0\0\0\1\x08\3\0\0\0") + chunk(b"IEND", b""),
     "first.png": b"\x89PNG\r\n\x1a\n" + chunk(b"IEND", b""),
+    "bomb.png": png(1, 1, rows=bytes(20_000_000)),
+    "sum of rows.png": png(2, 2).replace(
+        zlib.compress(bytes(6)), changed := zlib.compress(bytes(6))[:-1] + b"\x99"
+    ).replace(struct.pack(">I", zlib.crc32(b"IDAT" + zlib.compress(bytes(6)))), struct.pack(">I", zlib.crc32(b"IDAT" + changed))),
+    "no such table.jpg": jpeg(8, 8).replace(b"\xff\xdb\0\x43\0", b"\xff\xdb\0\x43\1"),
+    "no such codes.jpg": jpeg(8, 8).replace(b"\xff\xc4\0\x14\x10", b"\xff\xc4\0\x14\x11"),
+    "no such part.jpg": jpeg(8, 8).replace(b"\xff\xda\0\x08\1\1", b"\xff\xda\0\x08\1\2"),
+    "too many codes.jpg": jpeg(8, 8).replace(b"\x10\1" + bytes(16), b"\x10\3" + bytes(18)).replace(b"\xff\xc4\0\x14\x10", b"\xff\xc4\0\x16\x10"),
+    "sampled.jpg": jpeg(8, 8).replace(b"\1\x11\0", b"\1\x15\0"),
+    "two frames.jpg": jpeg(8, 8).replace(b"\xff\xda", segment(0xC0, bytes((8, 0, 8, 0, 8, 1, 1, 17, 0))) + b"\xff\xda"),
+    "few codes.gif": gif(7, 5).replace(b"," + bytes(4) + b"\7\0\5\0", b"," + bytes(4) + b"\7\0\6\0"),
+    "no code yet.gif": gif(2, 2).replace(b"\0\2\4", b"\0\2\4\xff\xff\xff\xff\0"),
+    "not shown.webp": b"RIFF\x18\0\0\0WEBPVP8 \x0c\0\0\0" + b"\0\0\0\x9d\x01\x2a\1\0\1\0\0\0",
     "junk.jpg": b"\xff\xd8\xff" + bytes(range(200)),
     "no image.jpg": b"\xff\xd8\xff\xd9",
     "no tables.jpg": b"\xff\xd8" + segment(0xC0, bytes((8, 0, 8, 0, 8, 1, 1, 17, 0))) + segment(0xDA, bytes(6)) + b"\0\xff\xd9",
@@ -308,7 +321,7 @@ def test_a_picture_that_does_not_decode_is_a_sentence_with_its_size(
     for answer in (read(path=name), read(paths=[name])):
         assert (answer.data, answer.mime) == (None, "")
         assert "BINARY_FILE" in answer.text
-    assert f"{len(BROKEN[name])} bytes" in read(path=name).text
+    assert f"{len(BROKEN[name]):,} bytes" in read(path=name).text
     assert read(path=name, encoding="base64").data == BROKEN[name]
 
 
@@ -329,6 +342,53 @@ def test_a_picture_of_too_many_pixels_is_a_sentence_with_its_size(
     assert (answer.data, answer.code) == (None, "FILE_TOO_LARGE")
     width = picture_of(data).width
     assert f"{width:,} x " in answer.text
+
+
+def packed_codes(pixels: bytes, size: int) -> bytes:
+    """The codes of an image of a GIF, which grow with their number, in blocks."""
+    clear, bits, known, last = 1 << size, "", {}, b""
+    width = size + 1
+
+    def put(code: int) -> None:
+        nonlocal bits
+        bits = f"{code:0{width}b}{bits}"
+
+    def code_of(run: bytes) -> int:
+        return run[0] if len(run) == 1 else known[run]
+
+    put(clear)
+    for at in range(len(pixels)):
+        run = last + pixels[at : at + 1]
+        if len(run) == 1 or run in known:
+            last = run
+            continue
+        put(code_of(last))
+        known[run] = clear + 2 + len(known)
+        width += known[run] == 1 << width and width < 12
+        if known[run] == 4_095:
+            put(clear)
+            known, width = {}, size + 1
+        last = pixels[at : at + 1]
+    put(code_of(last))
+    put(clear + 1)
+    bits = bits.rjust(-(-len(bits) // 8) * 8, "0")
+    data = int(bits, 2).to_bytes(len(bits) // 8, "little")
+    parts = [data[at : at + 255] for at in range(0, len(data), 255)]
+    return bytes((size,)) + b"".join(bytes((len(part),)) + part for part in parts) + b"\0"
+
+
+@pytest.mark.parametrize("size", [2, 8])
+@pytest.mark.parametrize("own", [b"\0", b"\x80" + bytes(6)], ids=["no colours", "own colours"])
+def test_every_code_of_the_first_image_of_a_gif_is_followed(size: int, own: bytes) -> None:
+    pixels = bytes(at * at * 7 % (1 << size) for at in range(99 * 90))
+    head = b"GIF89a" + struct.pack("<HH", 99, 90) + b"\0\0\0," + bytes(4)
+    for high, whole in ((90, True), (91, False)):
+        data = head + struct.pack("<HH", 99, high) + own + packed_codes(pixels, size) + b";"
+        assert (flaw_of(picture_of(data), data) == "") is whole
+    # An image after the first one is not looked at so closely.
+    more = head[13:] + struct.pack("<HH", 99, 91) + own + packed_codes(pixels, size) + b";"
+    data = head + struct.pack("<HH", 99, 90) + own + packed_codes(pixels, size) + more
+    assert not flaw_of(picture_of(data), data)
 
 
 def test_every_way_of_a_png_to_order_its_rows_is_read() -> None:

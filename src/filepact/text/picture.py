@@ -202,9 +202,23 @@ def _inflate(packed: list[bytes], runs: list[tuple[int, int]]) -> None:
             if max(held[: count * size : size]) > 4:
                 raise _DamagedError(_DAMAGED)
             held, rows = held[count * size :], rows - count
+    more = len(held)
+    while rest and not stream.eof and more <= _AT_ONCE:
+        try:
+            piece = stream.decompress(rest, _AT_ONCE)
+        except zlib.error:
+            raise _DamagedError(_DAMAGED) from None
+        rest, more = stream.unconsumed_tail, more + len(piece)
+    if more > _AT_ONCE:
+        raise _DamagedError("its data goes on behind its last row")
 
 
 # -- GIF ------------------------------------------------------------------------------------------
+
+
+_MOST_BLOCKS: Final = 4_096
+"""Blocks of up to 255 bytes of an image whose codes are looked at."""
+_MOST_CODES: Final = 4_096
 
 
 def _check_gif(data: bytes) -> None:
@@ -214,13 +228,17 @@ def _check_gif(data: bytes) -> None:
     # Some programs leave out the trailer, and none needs it.
     while not (images and at >= len(data)) and (kind := data[at]) != 0x3B:
         if kind == 0x2C:
-            if not (_little(_part(data, at + 5, 2)) and _little(_part(data, at + 7, 2))):
+            pixels = _little(_part(data, at + 5, 2)) * _little(_part(data, at + 7, 2))
+            if not pixels:
                 raise _DamagedError("an image in it has no size")
             at += 10 + _colours(data[at + 9])
             if not 1 <= data[at] <= 11 or not data[at + 1]:
                 raise _DamagedError(_DAMAGED)
             images += 1
             at += 1
+            if images == 1:
+                # Services of models look at the first image alone.
+                _check_codes(data, at, pixels)
         elif kind == 0x21:
             at += 2
         else:
@@ -230,6 +248,45 @@ def _check_gif(data: bytes) -> None:
         at += 1
     if not images:
         raise _DamagedError("it holds no image")
+
+
+def _check_codes(data: bytes, at: int, wanted: int) -> None:
+    """The codes of an image, as far as they are looked at: each is known by then, and all pixels are there."""
+    size = data[at - 1]
+    parts: list[bytes] = []
+    while data[at] and len(parts) < _MOST_BLOCKS:
+        parts.append(_part(data, at + 1, data[at]))
+        at += 1 + data[at]
+    if _pixels(b"".join(parts), size, wanted) < wanted and not data[at]:
+        raise _DamagedError(_CUT)
+
+
+def _pixels(packed: bytes, size: int, wanted: int) -> int:
+    """How many pixels codes stand for; no more are counted than are wanted."""
+    clear = 1 << size
+    known = [1] * clear + [0, 0]  # for how many each code stands
+    width, last, made, held, bits = size + 1, 0, 0, 0, 0
+    for byte in packed:
+        held |= byte << bits
+        bits += 8
+        while bits >= width:
+            code = held & (1 << width) - 1
+            held >>= width
+            bits -= width
+            if code == clear:
+                del known[clear + 2 :]
+                width, last = size + 1, 0
+                continue
+            if made >= wanted or code == clear + 1:
+                return made
+            if code > len(known) or (code == len(known) and not last):
+                raise _DamagedError(_DAMAGED)
+            if last and len(known) < _MOST_CODES:
+                known.append(last + 1)
+            last = known[code]
+            made += last
+            width += len(known) == 1 << width < _MOST_CODES
+    return made
 
 
 def _colours(packed: int) -> int:
@@ -277,19 +334,55 @@ def _segments(data: bytes) -> Iterator[tuple[int, bytes, int]]:
 def _check_jpeg(data: bytes) -> None:
     """All segments up to the end of the image: tables, a frame of a kind that is in use, and its scans."""
     kinds: set[int] = set()
+    tables: set[tuple[int, int]] = set()
+    frame: dict[int, int] = {}
     for kind, body, end in _segments(data):
-        kinds.add(kind)
+        sound = True
         if 0xC0 <= kind <= 0xCF and kind not in _NO_FRAME:
             if kind > 0xC2 or body[0] != 8:
                 raise _DamagedError("it is of a kind that hardly any program reads")
-            if not body[5] or len(body) != 6 + 3 * body[5]:
-                raise _DamagedError(_DAMAGED)
-        if kind == 0xDA and (
-            kinds.isdisjoint((0xC0, 0xC1, 0xC2)) or (data[end] == 0xFF and data[end + 1])
-        ):
+            # Each part has a number, how often it is sampled, and its table.
+            frame = dict(zip(body[6::3], body[8::3], strict=False))
+            sound = 0xC0 not in kinds and len(body) == 6 + 3 * body[5] and len(frame) == body[5] > 0
+            sound &= all(0 < by >> 4 < 5 and 0 < by & 15 < 5 for by in body[7::3])
+            kinds.add(0xC0)
+        elif kind in (0xC4, 0xDB):
+            tables |= {(kind, number) for number in _tables(kind, body)}
+        elif kind == 0xDA:
+            until = 1 + 2 * body[0]
+            parts = dict(zip(body[1:until:2], body[2:until:2], strict=False))
+            sound = len(body) == 4 + 2 * body[0] and len(parts) == body[0] > 0
+            sound &= not (data[end] == 0xFF and data[end + 1])
+            sound &= all((0xDB, frame.get(number, -1)) in tables for number in parts)
+            first, last = body[-3], body[-2]
+            sound &= all(
+                first or (0xC4, by >> 4) in tables or body[-1] >> 4 for by in parts.values()
+            )
+            sound &= all(not last or (0xC4, 16 | by & 15) in tables for by in parts.values())
+        kinds.add(kind)
+        if not sound:
             raise _DamagedError(_DAMAGED)
     if not kinds >= {0xDA, 0xDB, 0xC4}:
         raise _DamagedError("it holds no image")
+
+
+def _tables(kind: int, body: bytes) -> Iterator[int]:
+    """The numbers of the tables in a segment, each of which has to be whole."""
+    at = 0
+    while at < len(body):
+        number, counts = body[at], body[at + 1 : at + 17]
+        if kind == 0xDB:
+            size, sound = 64 << (number >> 4), number >> 4 < 2
+        else:
+            # So many codes of each length from 1 to 16 bits have to have room.
+            size, sound = (
+                16 + sum(counts),
+                sum(many << 15 - by for by, many in enumerate(counts)) <= 1 << 16,
+            )
+        if not sound or at + 1 + size > len(body):
+            raise _DamagedError(_DAMAGED)
+        yield number & 15 if kind == 0xDB else number
+        at += 1 + size
 
 
 # -- WebP -----------------------------------------------------------------------------------------
@@ -309,7 +402,8 @@ def _webp(head: bytes) -> tuple[int, int]:
 
 def _check_webp(data: bytes) -> None:
     """All chunks within the stated size, with an image among them, or frames with one each."""
-    if True not in [*_images(_part(data, 12, _little(data[4:8]) - 4))]:
+    chunks = _part(data, 12, _little(data[4:8]) - 4)
+    if True not in [*_images(chunks)]:
         raise _DamagedError("it holds no image")
 
 
@@ -323,7 +417,9 @@ def _images(chunks: bytes) -> Iterator[bool]:
             yield True in [*_images(body[16:])]
         elif kind == b"VP8 ":
             first = _little(_part(body, 0, 3)) >> 5
-            if body[0] & 1 or _part(body, 3, 3) != b"\x9d\x01\x2a" or 10 + first > size:
+            # It begins anew, is of a known kind and to be shown.
+            known = not body[0] & 1 and body[0] >> 1 & 7 < 4 and body[0] & 16
+            if not known or _part(body, 3, 3) != b"\x9d\x01\x2a" or 10 + first > size:
                 raise _DamagedError(_DAMAGED)
             yield True
         elif kind == b"VP8L":
