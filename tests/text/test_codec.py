@@ -121,7 +121,8 @@ def test_the_encoding_is_told_by_evidence_and_every_byte_comes_back(
         b"".join(n.to_bytes(2, "little") for n in range(900, 1_000)),
         b"a\x00",
         ASCII.encode("utf-16-le") + b"\x00\xd8",
-        codecs.BOM_UTF16_LE + b"a\x00b",
+        codecs.BOM_UTF16_LE + b"a\x00\x01\x00b",
+        codecs.BOM_UTF32_LE + b"a\x00\x00\x00b",
         Path(sys.executable).read_bytes()[:100_000],
     ],
     ids=lambda data: repr(data[:8]),
@@ -213,6 +214,11 @@ def test_lone_surrogates_of_a_file_are_carried_but_none_is_put_in(codec: str) ->
     assert changed == mark + "a\ud800x\udc00c".encode(codec, "surrogatepass")
     with pytest.raises(EncodingUnsafeError):
         rewrite(source, replacing(source, "b", "\ud801"))
+    # One that stands within what is replaced can stand in what comes.
+    changed = rewrite(source, replacing(source, "a\ud800b", "x\ud800y"))
+    assert changed == mark + "x\ud800y\udc00c".encode(codec, "surrogatepass")
+    with pytest.raises(EncodingUnsafeError):
+        rewrite(source, replacing(source, "a\ud800b", "x\ud800y\ud800z"))
 
 
 def test_a_new_file_is_utf_8_and_may_hold_anything_but_lone_surrogates() -> None:
@@ -275,7 +281,7 @@ def test_only_the_bytes_of_the_edited_line_change(codec: str, ends: str) -> None
         # What the bytes do not bear out counts for nothing.
         (codecs.BOM_UTF8 + "é".encode(), "iso8859-1", "é", "utf-8 with BOM"),
         (b"caf\xe9", "utf-8", "caf\udce9", "utf-8"),
-        (b"\x81", "cp1252", "\x81", "unknown 8-bit (shown as Latin-1)"),
+        (b"\x81", "cp1252", "\udc81", "cp1252"),
         ("é☃".encode(), "ascii", "é☃", "utf-8"),
         ("é".encode(), "utf-16", "é", "utf-8"),
         (ASCII.encode("utf-16-le"), "iso8859-1", ASCII, "utf-16-le"),

@@ -165,6 +165,70 @@ HIDING = {
 }
 
 
+WIDE = "Größe\nzwei und mehr\nlast"
+LEGACY = "第一行 中文\nzwei und mehr\n"
+CJK = {"gbk": LEGACY, "shift_jis": "日本語\nzwei und mehr\n", "euc_kr": "한국어\nzwei und mehr\n"}
+OTHERS = [
+    *(
+        (mark + (WIDE.encode(codec)) + tail, codec, said, shown)
+        for codec, bom in (("utf-16-le", codecs.BOM_UTF16_LE), ("utf-16-be", codecs.BOM_UTF16_BE))
+        for mark, said in ((bom, ""), (b"", ".editorconfig"), (b"", "settings"))
+        for tail, shown in ((b"A", r"\udc41"), (b"\0", r"\udc00"), (b"\xe9", r"\xe9"))
+    ),
+    *(
+        (text.encode(codec) + b"bad \xff byte, and " + end, codec, said, r"\xff")
+        for codec, text in CJK.items()
+        for said in (".editorconfig", "settings")
+        for end in (b"\n", b"\x81\n", b"\x81")
+        if codec != "shift_jis"
+    ),
+    (CJK["shift_jis"].encode("cp932") + b"bad \x81\n", "shift_jis", ".editorconfig", r"\x81"),
+    ("größer\nzwei und mehr \x81\n".encode("latin-1"), "cp1252", ".editorconfig", r"\x81"),
+]
+
+
+@pytest.mark.parametrize(("data", "codec", "said", "shown"), OTHERS)
+def test_what_is_said_to_be_in_another_encoding_is_so_but_for_a_few_bytes(
+    root: Path, opened: Callable[..., Workspace], data: bytes, codec: str, said: str, shown: str
+) -> None:
+    (root / "a.txt").write_bytes(data)
+    if said == ".editorconfig":
+        (root / ".editorconfig").write_text(f"[*]\ncharset = {codec}\n")
+    with closing(opened(*[("*.txt", codec)] * (said == "settings"))) as workspace:
+        tools = Tools(workspace)
+        told = tools("read_file", path="a.txt")
+        assert f"no text ({shown})" in told
+        assert "a.txt:2: zwei und mehr" in tools("grep", pattern="^zwei")
+        whole = tools("read_file", path="a.txt", numbers=False).rpartition("\n[")[0]
+        tools("edit_file", path="a.txt", old_string="zwei", new_string="z\ndrei")
+        changed = data.replace("zwei".encode(codec), "z\ndrei".encode(codec))
+        assert (root / "a.txt").read_bytes() == changed
+        ends = "\n" * (data[-1:] == b"\n")
+        tools("write_file", path="a.txt", content=whole + ends)
+        assert (root / "a.txt").read_bytes() == data
+        # Nothing is put behind half a character; it goes when the text goes that it is shown in.
+        if codec.startswith("utf-16"):
+            more = tools.result("write_file", path="a.txt", content="more\n", append=True)
+            assert (more.code, shown in more.text) == ("ENCODING_UNSAFE", True)
+            assert (root / "a.txt").read_bytes() == data
+            tools("edit_file", path="a.txt", old_string=f"last{shown}", new_string="last\nmore\n")
+            assert (root / "a.txt").read_bytes() == data[:-1] + "\nmore\n".encode(codec)
+
+
+def test_a_rule_for_many_files_is_not_taken_for_more_than_the_bytes_bear_out(
+    root: Path, opened: Callable[..., Workspace]
+) -> None:
+    (root / ".editorconfig").write_text("[*.g]\ncharset = gbk\n[*.w]\ncharset = utf-16le\n")
+    (root / "utf.g").write_bytes("Größe 大きさ, ein Text\n".encode() + b"cut \xff\n")
+    (root / "latin.g").write_bytes(b"caf\xe9 \xfc tr\xe8s\n")
+    (root / "odd.w").write_bytes(b"plain and odd")
+    with closing(opened()) as workspace:
+        tools = Tools(workspace)
+        assert "Größe 大きさ" in tools("read_file", path="utf.g")
+        assert "unknown 8-bit" in tools("read_file", path="latin.g")
+        assert "1\u2502plain and odd\n" in tools("read_file", path="odd.w")
+
+
 @pytest.mark.parametrize("kind", HIDING)
 def test_a_nul_hides_nothing_from_rules_and_people(root: Path, tools: Tools, kind: str) -> None:
     path, text = HIDING[kind]

@@ -2,8 +2,8 @@
 
 :mod:`~filepact.text.detect_encoding` tells what a file is.  What cannot be told for sure is either
 carried as it is or refused.  A file in an unknown 8-bit encoding is shown as Latin-1, so that each
-byte is one character and survives; only ASCII can be put into it.  In one that is UTF-8 but for a few
-bytes these survive as lone surrogates (:mod:`~filepact.text.raw_bytes`).
+byte is one character and survives; only ASCII can be put into it.  A few bytes that are not of a file's
+encoding survive as lone surrogates (:mod:`~filepact.text.raw_bytes`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from filepact.text.detect_encoding import (
 )
 from filepact.text.edit import Edit, EditList
 from filepact.text.lines import line_of
-from filepact.values import dataclass, field
+from filepact.text.raw_bytes import escaped
+from filepact.values import dataclass, field, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +46,8 @@ __all__ = [
     "rewrite_whole",
 ]
 
+_HALF = late_regex("[\udc00-\udcff]")
+_LONE = late_regex("[\ud800-\udfff]")
 _MARKS = {
     "utf-8": codecs.BOM_UTF8,
     "utf-16-le": codecs.BOM_UTF16_LE,
@@ -208,7 +211,8 @@ def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
         data = encoding.bom + _to_bytes(text, encoding, name)
     else:
         try:
-            data = _splice(source.text, source.data, edits, encoding.name)
+            coding = encoding.name, _errors(encoding)
+            data = _splice(source.text, source.data, edits, coding)
         except _FirmLineError as error:
             raise EncodingUnsafeError(
                 f"{name or 'the file'}: line {error.line} holds bytes that {encoding.label} can "
@@ -319,12 +323,27 @@ def _reads_back(source: SourceText, data: bytes, text: str) -> bool:
 
 
 def _to_bytes(text: str, encoding: Encoding, name: str) -> bytes:
+    last = b""
+    if encoding.damaged and encoding.name in UNIT and (half := _HALF.search(text)):
+        if half.end() < len(text):
+            raise EncodingUnsafeError(
+                f"{name or 'the file'}: ends within a character of {encoding.label}, behind which nothing "
+                "can be put",
+                hint=f"Take its last byte, {escaped(half)}, out of the text with the same change.",
+                path=name,
+            )
+        text, last = text[:-1], bytes((ord(half[0]) - 0xDC00,))
     try:
-        if encoding.damaged:
-            return text.encode(encoding.name, "surrogateescape")
-        return text.encode(encoding.name, "surrogatepass" if encoding.name in UNIT else "strict")
+        return text.encode(encoding.name, _errors(encoding)) + last
     except UnicodeEncodeError as error:
         _refuse(text, error.start, encoding, name)
+
+
+def _errors(encoding: Encoding) -> str:
+    """How Python is to treat the lone surrogates of a text in an encoding, which new text never has."""
+    if encoding.name in UNIT:
+        return "surrogatepass"
+    return "surrogateescape" if encoding.damaged else "strict"
 
 
 def _without_mark(edits: EditList) -> EditList:
@@ -351,8 +370,12 @@ def _first_unwritable(removed: str, put: str, encoding: Encoding) -> int | None:
         # as these characters, so they are the same bytes again.
         carried = iter(removed)
         return next((i for i, c in enumerate(put) if c > "\x7f" and c not in carried), None)
+    if encoding.name in UNIT:
+        carried = iter(_LONE.findall(removed))
+        lone = _LONE.finditer(put)
+        return next((found.start() for found in lone if found[0] not in carried), None)
     try:
-        put.encode(encoding.name, "surrogateescape" if encoding.damaged else "strict")
+        put.encode(encoding.name, _errors(encoding))
     except UnicodeEncodeError as error:
         return error.start
     return _first_changed(put, encoding)
@@ -362,10 +385,10 @@ def _first_changed(put: str, encoding: Encoding) -> int | None:
     """The place of the first character that is written but would be read as another."""
     if is_stable(encoding.name):
         return None
-    codec = encoding.name
-    if put.encode(codec).decode(codec) == put:
+    coding = encoding.name, _errors(encoding)
+    if put.encode(*coding).decode(*coding) == put:
         return None
-    return next((i for i, c in enumerate(put) if c.encode(codec).decode(codec) != c), 0)
+    return next((i for i, c in enumerate(put) if c.encode(*coding).decode(*coding) != c), 0)
 
 
 # -- refusals --------------------------------------------------------------------------------------
@@ -378,13 +401,7 @@ _SAY_SO = (
 
 
 def _mistaken(encoding: Encoding, name: str, hint: str) -> EncodingUnsafeError:
-    """An error about a file that would be read in another encoding than it is written in.
-
-    Args:
-        encoding: What it is written in.
-        name: The file.
-        hint: What to do.
-    """
+    """An error about a file that would be read in another encoding than the one it is written in."""
     return EncodingUnsafeError(
         f"{name or 'the file'}: is in {encoding.label}, and with this text it would be taken for "
         "something else"
@@ -402,9 +419,6 @@ def _refuse(text: str, at: int, encoding: Encoding, name: str) -> NoReturn:
         at: The character's place in it.
         encoding: What it was to be written in.
         name: The file; empty for a mere text.
-
-    Raises:
-        EncodingUnsafeError: Always, with the character, its place and the ways out.
     """
     char = text[at]
     line = line_of(text, at)
@@ -441,15 +455,14 @@ def _settle(encoding: Encoding) -> str:
 
 
 def _way_out(origin: Origin) -> str:
-    match origin:
-        case "declared":
-            return ", or convert the file and change the line in it that names its encoding"
-        case "settings":
-            return ", or convert the file and have the settings ([encodings]) say so"
-        case ".editorconfig":
-            return ", or convert the file and have .editorconfig say so"
-        case "caller" | "":
-            return ", or convert the file first"
+    ways = {
+        "declared": "change the line in it that names its encoding",
+        "settings": "have the settings ([encodings]) say so",
+        ".editorconfig": "have .editorconfig say so",
+    }
+    return (
+        f", or convert the file and {ways[origin]}" if origin in ways else ", or convert it first"
+    )
 
 
 # -- encodings in which a text has more than one form in bytes ----------------------------------
@@ -468,14 +481,14 @@ class _FirmLineError(ValueError):
         self.line = line
 
 
-def _splice(text: str, data: bytes, edits: EditList, codec: str) -> bytes:
+def _splice(text: str, data: bytes, edits: EditList, coding: tuple[str, str]) -> bytes:
     """The bytes after edits of their text; those of all other lines are what they were.
 
     Args:
         text: What the bytes are in the encoding.
         data: All bytes.
         edits: Edits of the text.
-        codec: An encoding in which LF and CR are one byte that means nothing else.
+        coding: An encoding in which LF and CR are one byte that means nothing else, and its `_errors`.
 
     Raises:
         _FirmLineError: A line of an edit would get other bytes, or another text, than it should.
@@ -490,11 +503,11 @@ def _splice(text: str, data: bytes, edits: EditList, codec: str) -> bytes:
         first, last = borders.at(start), borders.at(end)
         old, chunk = text[start:end], data[first:last]
         new = inner.apply(old)
-        if _comes_back(old, chunk, codec):
-            written = _line_bytes(new, codec, line_of(text, start))
+        if _comes_back(old, chunk, coding):
+            written = _line_bytes(new, coding, line_of(text, start))
         else:
-            written = _exchange(old, chunk, inner, codec, line_of(text, start))
-        if written.decode(codec) != new:
+            written = _exchange(old, chunk, inner, coding, line_of(text, start))
+        if written.decode(*coding) != new:
             raise _FirmLineError(line_of(text, start))
         parts += (data[done:first], written)
         done = last
@@ -546,30 +559,30 @@ class _Borders:
         return self._place
 
 
-def _line_bytes(text: str, codec: str, line: int) -> bytes:
+def _line_bytes(text: str, coding: tuple[str, str], line: int) -> bytes:
     try:
-        return text.encode(codec)
+        return text.encode(*coding)
     except UnicodeEncodeError:  # Half of what only two characters together have bytes for.
         raise _FirmLineError(line) from None
 
 
-def _exchange(old: str, chunk: bytes, edits: EditList, codec: str, line: int) -> bytes:
+def _exchange(old: str, chunk: bytes, edits: EditList, coding: tuple[str, str], line: int) -> bytes:
     """The bytes of lines in which only those characters are others that the edits name."""
-    places = _places(chunk, codec)
+    places = _places(chunk, coding)
     parts: list[bytes] = []
     done = 0
     for edit in edits.edits:
         first, last = places.get(edit.start), places.get(edit.end)
         if first is None or last is None:
             raise _FirmLineError(line + line_of(old, edit.start) - 1)
-        parts += (chunk[done:first], edit.text.encode(codec))
+        parts += (chunk[done:first], edit.text.encode(*coding))
         done = last
     return b"".join((*parts, chunk[done:]))
 
 
-def _places(chunk: bytes, codec: str) -> dict[int, int]:
+def _places(chunk: bytes, coding: tuple[str, str]) -> dict[int, int]:
     """At which byte each character starts; those between two that share their bytes are left out."""
-    decoder = codecs.getincrementaldecoder(codec)()
+    decoder = codecs.getincrementaldecoder(coding[0])(coding[1])
     places = {0: 0}
     size = 0
     for at in range(len(chunk)):
@@ -580,8 +593,8 @@ def _places(chunk: bytes, codec: str) -> dict[int, int]:
     return places
 
 
-def _comes_back(text: str, data: bytes, codec: str) -> bool:
+def _comes_back(text: str, data: bytes, coding: tuple[str, str]) -> bool:
     try:
-        return text.encode(codec) == data and data.decode(codec) == text
+        return text.encode(*coding) == data and data.decode(*coding) == text
     except UnicodeError:
         return False

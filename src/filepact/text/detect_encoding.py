@@ -23,7 +23,7 @@ from encodings.aliases import aliases
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
-from filepact.values import dataclass, late_regex
+from filepact.values import dataclass, late_regex, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,8 +73,8 @@ class Encoding:
         known: False for an 8-bit encoding of which nothing is known; it is carried as Latin-1.
         origin: Who says so, where it was not the bytes; of a rival who named that.
         rival: Another encoding that the file is said to be in, though its bytes are UTF-8.
-        damaged: Whether some bytes are not UTF-8, which the others are; the text carries each of them as
-            a lone surrogate, as Python's ``surrogateescape`` does.
+        damaged: Whether some bytes are not of it, which the others are; the text carries each of them as
+            a lone surrogate, as Python's ``surrogateescape`` does.  Of UTF-16 it is the last byte alone.
     """
 
     name: str
@@ -135,6 +135,7 @@ _TENTH = 10
 _CONTROL_CHARACTERS = late_regex(f"[{re.escape(_CONTROLS.decode())}]")
 
 _DAMAGED = late_regex("[\udc80-\udcff]")
+_HALVES = late_regex("[\udc00-\udcff]")
 _CUT = late_regex(r"\A[\udc80-\udcbf]{2,3}|[\udcc2-\udcf4][\udc80-\udcbf]{1,2}\Z")
 # Bytes that may be letters of an 8-bit encoding where no others are: not the last, and the one before
 # it only within a word.
@@ -166,9 +167,12 @@ def recognise(
     """
     for encoding in _MARKED:
         if data.startswith(encoding.bom):
-            text = _read(data[len(encoding.bom) :], encoding.name, complete=complete)
+            rest = data[len(encoding.bom) :]
+            text = _read(rest, encoding.name, complete=complete)
             if text is not None:
                 return text, encoding
+            if complete and (text := _cut(rest, encoding.name)) is not None:
+                return text, replace(encoding, damaged=True)
     if data.startswith(codecs.BOM_UTF8) and not _is_binary(data):
         text = _carried(data[len(codecs.BOM_UTF8) :], complete=complete)[0]
         return text, Encoding("utf-8", codecs.BOM_UTF8, damaged=True)
@@ -192,12 +196,47 @@ def _as_said(
             if text is not None:
                 found = text, Encoding(form, origin=witness.origin)
                 return _against_utf_8(data, own, *found, complete=complete) or found
-        if codec == "utf-8" and not _is_binary(data):
-            text, _, damaged = _carried(data, complete=complete)
-            sure = witness.origin in ("settings", "caller")
-            if sure or damaged <= max(len(data) // _TENTH, _FEW):
-                return text, Encoding("utf-8", origin=witness.origin, damaged=True)
+        carried = _all_but_few(data, codec, witness.origin, complete=complete)
+        if carried is not None:
+            return carried[0], Encoding(carried[1], origin=witness.origin, damaged=True)
     return None
+
+
+def _all_but_few(
+    data: bytes, codec: str, origin: Origin, *, complete: bool
+) -> tuple[str, str] | None:
+    """The text in an encoding that was named, though a few bytes are not of it, and the form it has."""
+    sure = origin in ("settings", "caller")
+    if codec in UNIT:
+        text = _cut(data, codec) if complete and (origin == "caller" or b"\0" in data) else None
+        return None if text is None else (text, codec)
+    if codec in STATEFUL or codec in ("utf-16", "utf-32") or _is_binary(data):
+        return None
+    text, letters, damaged = _carried(data, complete=complete)
+    if codec == "utf-8":
+        return (text, codec) if sure or damaged <= max(len(data) // _TENTH, _FEW) else None
+    if letters >= damaged:
+        return None  # It is UTF-8, which most rules for many files do not mean to deny.
+    forms = {
+        form: codecs.getincrementaldecoder(form)("surrogateescape").decode(data, complete)
+        for form in (codec, *WIDER.get(codec, ()))
+    }
+    form, text = min(forms.items(), key=lambda one: len(_DAMAGED.findall(one[1])))
+    damaged = len(_DAMAGED.findall(text))
+    letters = len(text) - len(text.encode("ascii", "ignore")) - damaged
+    if not (sure or letters > damaged) or text.encode(form, "surrogateescape") != data:
+        return None
+    return text, form
+
+
+def _cut(data: bytes, codec: str) -> str | None:
+    """UTF-16 behind which half a unit is left, carried as a surrogate that there is only once; else None."""
+    if UNIT.get(codec) != 2 or len(data) % 2 == 0:
+        return None
+    text = data[:-1].decode(codec, "surrogatepass")
+    if _CONTROL_CHARACTERS.search(text) or _HALVES.search(text):
+        return None
+    return text + chr(0xDC00 + data[-1])
 
 
 def _of_itself(data: bytes, *, complete: bool) -> tuple[str, Encoding] | None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import BinaryFileError, EncodingUnsafeError, SearchFailedError, TimedOutError
 from filepact.text.codec import decode
+from filepact.text.detect_encoding import UNIT
 from filepact.text.literals import needs_of
 from filepact.values import begun, dataclass, late_regex
 
@@ -519,8 +520,9 @@ def searchable(
                 return data.removeprefix(_BOM)
     try:
         source = decode(data, name=name, given=said or given())
-        if source.encoding.damaged:
-            return data.removeprefix(_BOM)
-        return source.text.encode("utf-8", errors="replace")
+        if not source.encoding.damaged or source.encoding.name in UNIT:
+            return source.text.encode("utf-8", errors="replace")
+        # Raw bytes are raw bytes again.
+        return source.text.encode("utf-8", "surrogateescape")
     except (BinaryFileError, EncodingUnsafeError):
         return None

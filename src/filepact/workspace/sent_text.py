@@ -102,14 +102,13 @@ def escape_notes(before: Document | None, written: Document) -> list[str]:
         before: What the file held; None for a new one, and for one that may not be seen.
         written: What it is to hold.
     """
-    notes = []
-    if b"\0" in written.data and "\0" in (text_of(written) or ""):
-        had = "" if before is None else text_of(before) or "\0"
-        notes += [NUL_PUT_IN] * ("\0" not in had)
-    if before is not None and b"\\t" in written.data and (had := text_of(before)):
-        tabbed = f"\n{had}".count("\n\t") and not _TAB_SPELT.search(had)
-        notes += [_TAB_PUT_IN] * bool(tabbed and _TAB_SPELT.search(text_of(written) or ""))
-    return notes
+    data = written.data
+    if b"\0" not in data and b"\\t" not in data:
+        return []
+    text, had = text_of(written) or "", "" if before is None else text_of(before)
+    notes = [NUL_PUT_IN] * ("\0" in text and had is not None and "\0" not in had)
+    tabbed = "\n\t" in f"\n{had or ''}" and not _TAB_SPELT.search(had or "")
+    return [*notes, *[_TAB_PUT_IN] * bool(tabbed and _TAB_SPELT.search(text))]
 
 
 def text_of(document: Document) -> str | None:
