@@ -10,6 +10,7 @@ import shlex
 import shutil
 import signal
 import struct
+import subprocess
 import sys
 import termios
 import time
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import forked
 from tests.faces.test_run import Place
 
 if TYPE_CHECKING:
@@ -153,3 +155,80 @@ def test_a_program_in_the_background_does_not_take_the_terminal(place: Place, sh
     shell.line("kill %1; wait %1", "outer> ")
     assert shell.status() == "143"
     assert place.state() == {"a": "x\n"}
+
+
+LATE = """
+import os, signal, time
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
+print("begun", flush=True)
+while signal.SIGTSTP not in signal.sigpending():
+    time.sleep(0.01)
+time.sleep(0.3)
+print("last", flush=True)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTSTP})
+print("goes on", flush=True)
+"""
+
+
+def test_a_shell_goes_on_only_when_all_that_the_program_started_stands_still(
+    place: Place, shell: Shell
+) -> None:
+    place.file("late.py", LATE)
+    shell.line(f"{RUN} sh -c '{shlex.quote(sys.executable)} late.py; true'", "begun\r\n")
+    shell.type("\x1a")
+    shown = shell.until("outer> ")
+    assert "last" in shown
+    assert shown.index("last") < shown.index("Stopped")
+    shell.line("fg", "goes on\r\n")
+    shell.until("outer> ")
+    assert shell.status() == "0"
+
+
+def test_a_program_that_stops_itself_gives_way_to_the_shell(place: Place, shell: Shell) -> None:
+    shell.line(f"{RUN} sh -c 'kill -STOP $$; echo x > a; echo goes on'")
+    assert "Stopped" in shell.until("outer> ")
+    shell.line("fg", "goes on\r\n")
+    shell.until("outer> ")
+    assert shell.status() == "0"
+    assert place.state() == {"a": "x\n"}
+
+
+def test_a_shell_inside_is_suspended_and_has_the_terminal_again_when_it_goes_on(
+    shell: Shell,
+) -> None:
+    shell.type(f"PS1='inner> ' {RUN} bash --norc --noprofile --noediting -i\n")
+    shell.until("inner> ")
+    shell.line("suspend")
+    assert "Stopped" in shell.until("outer> ")
+    shell.line("echo of the outer", "of the outer\r\n")
+    shell.line("fg", "inner> ")
+    shell.line("echo of the inner", "of the inner\r\n")
+    shell.line("exit 4", "outer> ")
+    assert shell.status() == "4"
+
+
+def test_a_program_that_ends_in_the_background_leaves_the_terminal_to_the_shell(
+    place: Place, shell: Shell
+) -> None:
+    script = "trap 'echo x > a; exit 7' USR1; echo begun; while :; do sleep 0.05; done"
+    place.file("script.sh", script)
+    shell.line(f"{RUN} sh script.sh", "begun\r\n")
+    shell.type("\x1a")
+    assert "Stopped" in shell.until("outer> ")
+    shell.line("bg", "outer> ")
+    shell.line("kill -USR1 %1", "outer> ")
+    until = time.monotonic() + PATIENCE
+    while "a" not in place.state():
+        assert time.monotonic() < until
+    shell.line("cat")
+    shell.line("text", "text\r\n")
+    shell.type("\x03")
+    shell.until("outer> ")
+    shell.line("wait %1", "outer> ")
+
+
+def test_a_program_that_nobody_could_continue_is_not_left_stopped(place: Place) -> None:
+    words = ("run", "--", "sh", "-c", "kill -TSTP $$; kill -STOP $$; echo goes on")
+    options = place.options(stdin=subprocess.DEVNULL, start_new_session=True)
+    done = forked.run(words, timeout=PATIENCE, **options)
+    assert (done.stdout, done.returncode) == ("goes on\n", 0)

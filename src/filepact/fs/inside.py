@@ -28,8 +28,11 @@ __all__ = [
     "LayerMount",
     "NamespaceMounts",
     "NamespaceSettings",
+    "go_on",
     "hold",
+    "is_stopped",
     "put",
+    "put_in_front",
     "release",
     "write_through",
 ]
@@ -307,6 +310,51 @@ def release(stopped: list[int]) -> None:
     for process in reversed(stopped):
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGCONT)
+
+
+def is_stopped(program: int) -> bool:
+    """Whether a program is stopped as shells stop jobs; the others of its group, to whom that was said too, come first.
+
+    One of them that has not had its turn yet would read what is typed for the shell by then.
+    """
+    until = time.monotonic() + _PATIENCE
+    while _states(program) == {"T"}:
+        group = os.getpgid(program)
+        if time.monotonic() > until or not any(_is_stopping(one, group) for one in _processes()):
+            return True
+        time.sleep(_NAP)
+    return False
+
+
+def _is_stopping(process: int, group: int) -> bool:
+    """Whether a process of a group was told to stop, and has not done so yet with all of its threads."""
+    states = _states(process)
+    if "T" in states:
+        return not states <= _STILL
+    with suppress(OSError):
+        if os.getpgid(process) == group:
+            with open(f"/proc/{process}/status", "rb") as lines:
+                waiting = next(line for line in lines if line.startswith(b"ShdPnd"))
+            return bool(int(waiting.split()[1], 16) >> (signal.SIGTSTP - 1) & 1)
+    return False
+
+
+def go_on(program: int, *, front: bool) -> None:
+    """Let a stopped program go on; a shell that has a group of its own gets the terminal where we have it."""
+    with suppress(OSError):
+        group = os.getpgid(program)
+        if group and front:
+            put_in_front(group)
+        # 0 stands for the group that we are in ourselves, which is continued by its shell.
+        os.kill(-group or program, signal.SIGCONT)
+
+
+def put_in_front(group: int) -> None:
+    """Give our terminal, if there is one, to a group of processes."""
+    masked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
+    with suppress(OSError):
+        os.tcsetpgrp(0, group)
+    signal.pthread_sigmask(signal.SIG_SETMASK, masked)
 
 
 def _processes() -> list[int]:

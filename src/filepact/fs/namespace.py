@@ -16,6 +16,7 @@ is 0 inside), and where the kernel has Landlock and seccomp both refuse it as we
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import select
@@ -25,12 +26,21 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from filepact.fs.inside import NamespaceMounts, hold, put, release, write_through
+from filepact.fs.inside import (
+    NamespaceMounts,
+    go_on,
+    hold,
+    is_stopped,
+    put,
+    put_in_front,
+    release,
+    write_through,
+)
 from filepact.fs.kernel import capset, prctl, unshare
 from filepact.fs.sandbox import forbid_calls, forbid_mounts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
     from filepact.fs.inside import NamespaceSettings
@@ -51,9 +61,10 @@ user, to end processes.  CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETU
 
 _HANDLE: Final = getattr(os, "O_PATH", 0) | os.O_CLOEXEC
 _LONGEST: Final = 4096
-_HANDED: Final[tuple[int, ...]] = (
-    *(signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2),
+_TO_GROUPS: Final[tuple[int, ...]] = (
+    *(signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP),
 )
+_HANDED: Final = (*_TO_GROUPS, signal.SIGUSR1, signal.SIGUSR2)
 _WAITING: Final = (*_HANDED, signal.SIGCHLD)
 
 
@@ -84,9 +95,9 @@ class NamespaceProgram:
         self._line = line
         self._gone = gone
         self._masked = masked
-        self._front = _in_front()
         self._status: int | None = None
         self._said: bytes | None = None
+        self._stands = False
 
     @classmethod
     def start(
@@ -129,6 +140,10 @@ class NamespaceProgram:
             ours.send(b"mapped")
             program._expect(b"mounted")
             program._expect(b"started")
+            # What the init says by itself wakes us as the end of a process does.
+            fcntl.fcntl(ours, fcntl.F_SETOWN, us)
+            fcntl.fcntl(ours, fcntl.F_SETSIG, signal.SIGCHLD)
+            fcntl.fcntl(ours, fcntl.F_SETFL, os.O_ASYNC)
         except OSError as error:
             program.close()
             raise ProgramFailed("user namespace", error.errno or 0, namespaces=True) from None
@@ -156,7 +171,8 @@ class NamespaceProgram:
     ) -> int:
         """Wait until it has ended, and hand on the signals that other programs send us.
 
-        What a terminal sends reaches it by itself.  Call it in the main thread.
+        What a terminal sends reaches it by itself.  Where it is stopped, so are we, but not before: a shell that sees
+        us stopped goes on, and what is typed for it must not be read by the program.  Call it in the main thread.
 
         Args:
             begin: Called first: threads that it starts leave signals to us.
@@ -173,7 +189,18 @@ class NamespaceProgram:
                 self.close()
             elif came is not None and came.si_signo in _HANDED and came.si_code <= 0:
                 self.send(came.si_signo)
+            if self._stands:
+                self._stands = False
+                if self._ask(b"stopped"):
+                    self._stop()
         return status
+
+    def _stop(self) -> None:
+        """Be stopped, and let the program go on when we do; at once where nobody is there to continue us."""
+        os.kill(os.getpid(), signal.SIGTSTP)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTSTP})
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
+        self._ask(b"continue front" if _in_front() else b"continue")
 
     def send(self, number: int) -> None:
         """Send the program a signal."""
@@ -212,7 +239,8 @@ class NamespaceProgram:
             pass  # it has ended, and has said so before
         except OSError:
             return False
-        said = self._hear()
+        while (said := self._hear()) == b"stands":
+            self._stands = True
         if said in (b"done", b"not done"):
             return said == b"done"
         self._said = said  # that it has ended
@@ -235,6 +263,9 @@ class NamespaceProgram:
             self._said is not None or select.select([self._line], [], [], 0)[0]
         ):
             said = self._hear() if self._said is None else self._said
+            if said == b"stands":
+                self._stands = True
+                return None
             status = int(said.split()[1]) if said.startswith(b"ended ") else -signal.SIGKILL
             self._finish(128 - status if status < 0 else status)
         return self._status
@@ -258,8 +289,7 @@ class NamespaceProgram:
         while signal.sigtimedwait(_WAITING, 0) is not None:
             pass
         signal.pthread_sigmask(signal.SIG_SETMASK, self._masked)
-        if self._front:
-            _come_to_front()
+        _come_to_front()
 
 
 def _in_front() -> bool:
@@ -272,10 +302,11 @@ def _in_front() -> bool:
 
 def _come_to_front() -> None:
     """Take the terminal back from a shell that has ended in namespaces, where it knew of no owner."""
-    masked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
     with suppress(OSError):
-        os.tcsetpgrp(0, os.getpgrp())
-    signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+        try:
+            os.killpg(os.tcgetpgrp(0), 0)
+        except ProcessLookupError:
+            put_in_front(os.getpgrp())
 
 
 def _write_maps(keeper: int, user: int, group: int) -> None:
@@ -309,7 +340,7 @@ def _keep(line: socket.socket, above: int, until: int, begin: Callable[[], NoRet
     whoever waits is told before, by the end of ``until``.
     """
     try:
-        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
+        for number in _TO_GROUPS:
             signal.signal(number, signal.SIG_IGN)
         _keep_only(line.fileno(), until)
         unshare(_NEW_USER | _NEW_MOUNTS | _NEW_PROCESSES | _NEW_IPC)
@@ -361,7 +392,7 @@ def _begin(
     try:
         prctl(_DEATH_SIGNAL, signal.SIGKILL)
         prctl(_DUMPABLE, 0)
-        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
+        for number in _TO_GROUPS:
             # The first process of a namespace is not reached by what it has no handler for.
             signal.signal(number, signal.SIG_DFL)
         os.umask(0o022)
@@ -410,6 +441,11 @@ def _wait(line: socket.socket, program: int, reader: int, seen: NamespaceMounts)
             elif word == b"release":
                 seen.forget()
                 release(held)
+                held = []
+            elif word == b"stopped":
+                done = is_stopped(program)
+            elif word == b"continue":
+                go_on(program, front=bool(number))
             elif word == b"signal":
                 with suppress(ProcessLookupError):
                     os.kill(program, int(number))
@@ -419,16 +455,20 @@ def _wait(line: socket.socket, program: int, reader: int, seen: NamespaceMounts)
                 line.send(b"done" if done else b"not done")
         if reader in ready:
             os.read(reader, 512)
-            while True:
-                try:
-                    one, status = os.waitpid(-1, os.WNOHANG)
-                except ChildProcessError:
-                    break
-                if not one:
-                    break
-                if one == program:
+            for status in _reap(program):
+                if not os.WIFSTOPPED(status):
                     line.send(b"ended %d" % os.waitstatus_to_exitcode(status))
                     return
+                if not held:
+                    line.send(b"stands")
+
+
+def _reap(program: int) -> Iterator[int]:
+    """Reap what has ended; what has become of the program."""
+    with suppress(ChildProcessError):
+        while (found := os.waitpid(-1, os.WNOHANG | os.WUNTRACED))[0]:
+            if found[0] == program:
+                yield found[1]
 
 
 # -- the program ------------------------------------------------------------------------------
