@@ -35,7 +35,7 @@ whole conformance suite."""
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("version", VERSIONS[:: often(2, 1)])
+@pytest.mark.parametrize("version", VERSIONS[:: often(3, 1)])
 def test_a_client_and_an_agent_work_with_the_versions_that_others_pin(version):
     try:
         folder = fetch(version)
