@@ -583,7 +583,7 @@ def held():
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors in /proc")
 def test_many_sessions_leave_nothing_behind(tmp_path):
-    folders, last = [], often(150, 1000)
+    folders, last = [], often(200, 1000)
     for number in range(last):
         folder = tmp_path / f"f{number}"
         folder.mkdir()
