@@ -83,6 +83,7 @@ class World:
         assert error is not None
         assert error.keys() == {"code", "message", "hint"}
         assert error["message"]
+        assert error["hint"], error
         return error["code"]
 
 

@@ -137,12 +137,12 @@ ELSEWHERE = {
         *("APPROVAL_REQUIRED", "UNATTENDED", "BELOW_AGENT", "USER_DENIED", "PROPOSAL_CHANGED"),
         *("PROPOSAL_EXPIRED", "PENDING_FULL"),
     },
-    "of language servers": {"NEW_ERRORS", "NO_SERVER", "SERVER_REFUSED"},
+    "of language servers, in test_server_hints": {"NEW_ERRORS", "NO_SERVER", "SERVER_REFUSED"},
     "time, the system, a disk or a server is in the way": {
         *("TIMEOUT", "CANCELLED", "READ_ERROR", "WRITE_ERROR", "STATE_ERROR", "NO_THREADS"),
         *("SHUTTING_DOWN", "OUTCOME_UNKNOWN"),
     },
-    "of the gateway": {
+    "of the gateway, in its test_hints": {
         *("REQUEST_TOO_LARGE", "RATE_LIMITED", "TOO_MANY_CALLS", "SESSION_UNKNOWN"),
         *("OTHER_REQUEST", "UNAUTHORIZED", "FORBIDDEN"),
     },

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from filepact.errors import FilepactError, NotFoundError, ServerRefusedError, StaleFileError
+from filepact.errors import (
+    FilepactError,
+    NoServerError,
+    NotFoundError,
+    ServerRefusedError,
+    StaleFileError,
+)
 from filepact.lsp.features import FileStep, TextStep
 from filepact.text.edit import Edit, EditList
 from filepact.text.lines import LineIndex, Position, adopt_line_ends
@@ -25,10 +31,19 @@ __all__ = [
     "carry_out",
     "count_places",
     "names_in",
+    "no_servers",
     "offset_of",
     "replaced_by",
     "steps_in",
 ]
+
+
+def no_servers() -> NoServerError:
+    """The refusal of what only a language server can do, where there is none."""
+    return NoServerError(
+        "language servers are switched off, or none is installed",
+        hint="Make the change with write_file, or ask the person to switch them on.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

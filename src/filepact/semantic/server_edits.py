@@ -69,6 +69,7 @@ _ROUNDS: Final = 4
 _INDEXING: Final = 3.0
 _MOST_SHOWN: Final = 300
 _MOST_FILES: Final = 5_000
+_BY_HAND: Final = "Make the change with write_file."
 _MOST_CANDIDATES: Final = 12
 _MOST_NAMED: Final = 5
 _LINE_LENGTH: Final = 200
@@ -158,7 +159,9 @@ class ServerQueries:
             )
         offset, name, start = self._resolve(path, place)
         if name == new:
-            raise NoChangeError(f"{self._shown(path)}: {name} has this name already")
+            raise NoChangeError(
+                f"{self._shown(path)}: {name} has this name already", hint="Send another newName."
+            )
         question = RenameQuery(
             path.absolute, offset, new, name, follow=path.path.endswith((".py", ".pyi"))
         )
@@ -266,12 +269,14 @@ class ServerQueries:
                 continue
             (one, *_) = found
             if one.disabled:
-                raise ServerRefusedError(f"{title}: cannot be done here: {one.disabled}")
+                raise ServerRefusedError(
+                    f"{title}: cannot be done here: {one.disabled}", hint=_BY_HAND
+                )
             if one.steps is None:
                 raise ServerRefusedError(
                     f"{title}: is a command of {server}, which would write past the workspace; it is "
                     "not executed",
-                    hint="Make the change with write_file.",
+                    hint=_BY_HAND,
                 )
             files = self._fold(asked)
             if not files:
@@ -292,7 +297,10 @@ class ServerQueries:
         asked = self._ask(self._formatting(path), "format", path)
         files = self._fold(asked)
         if not files:
-            raise NoChangeError(f"{self._shown(path)}: {asked.answer.server} leaves it as it is")
+            raise NoChangeError(
+                f"{self._shown(path)}: {asked.answer.server} leaves it as it is",
+                hint="Nothing has to be done.",
+            )
         return ServerEdits(asked.answer.server, f"format {self._shown(path)}", files)
 
     def _formatting(self, path: WorkspacePath) -> FormattingQuery:
@@ -350,7 +358,9 @@ class ServerQueries:
         if answer.state == "answered":
             return asked
         if answer.state == "refused":
-            raise ServerRefusedError(f"{answer.server} does not {what} there: {answer.reason}")
+            raise ServerRefusedError(
+                f"{answer.server} does not {what} there: {answer.reason}", hint=_BY_HAND
+            )
         if answer.state == "late":
             raise TimedOutError(
                 f"{answer.server} has not answered in time: {answer.reason}",
@@ -397,7 +407,9 @@ class ServerQueries:
             if not named and self._texts(shown) == texts:
                 return _Asked(answer, texts)
             if len(named) > _MOST_FILES:
-                raise ServerRefusedError(f"{server} names more than {_MOST_FILES:,} files")
+                raise ServerRefusedError(
+                    f"{server} names more than {_MOST_FILES:,} files", hint=_BY_HAND
+                )
             shown |= dict.fromkeys(named)
         raise StaleFileError(
             f"{self._shown(path)}: files went on changing while {server} was asked",
@@ -474,7 +486,10 @@ class ServerQueries:
                 )
             return self._declared(path, text, index, place.name)
         if place.line > index.lines:
-            raise InvalidParamsError(f"{shown}: has {index.lines} lines, and no line {place.line}")
+            raise InvalidParamsError(
+                f"{shown}: has {index.lines} lines, and no line {place.line}",
+                hint="Read the file again.",
+            )
         line = index.line(place.line - 1)
         start = index.offset(Position(place.line - 1, 0), "utf-32")
         words = [found for found in _WORD.finditer(line) if place.name in ("", found[0])]

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import WorkspacePath
-from filepact.errors import FilepactError, NoServerError, NotFoundError
+from filepact.errors import FilepactError, NotFoundError
 from filepact.semantic.analysis import ChangeDiagnostics, UpdateResult
 from filepact.semantic.later import PendingDiagnostics
 from filepact.semantic.membership import RootProjects
@@ -399,7 +399,9 @@ class SemanticWorkspace:
         """
         location = self._workspace.guard.find_file(path, "read", agent=session.agent)
         if self.mode == "off":
-            raise NoServerError("language servers are switched off, or none is installed")
+            from filepact.semantic.edited_files import no_servers  # noqa: PLC0415 - few ask
+
+            raise no_servers()
         queries = ServerQueries(
             self._servers[location.path.root],
             self._workspace.reader(session),

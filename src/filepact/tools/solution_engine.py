@@ -10,12 +10,11 @@ from filepact.errors import (
     CallCancelledError,
     FilepactError,
     NewErrorsError,
-    NoServerError,
     NotAFileError,
     NotFoundError,
     StaleFileError,
 )
-from filepact.semantic.edited_files import carry_out, count_places
+from filepact.semantic.edited_files import carry_out, count_places, no_servers
 from filepact.semantic.updates import ServerAction, WorkspaceUpdate
 from filepact.text.diff_lines import cut_diff
 from filepact.tools.answers import CallResult
@@ -61,7 +60,6 @@ _log = late_logger(__name__)
 
 _BROKEN = "the language servers could not be asked; the server's log has the details"
 _OFF = "language servers are switched off, so no server was told"
-_OFF_OR_NONE = "language servers are switched off, or none is installed"
 _SAME = "the file holds this text already, so no server had to be told"
 _OTHER = (
     "the file holds another text: what was sent differs from it only where somebody has changed the file "
@@ -172,7 +170,7 @@ class SolutionChange:
             FilepactError: The path may not be used, or leads to no file.
         """
         if self._semantics is None:
-            raise NoServerError(_OFF_OR_NONE)
+            raise no_servers()
         call = self._call
         return self._semantics.queries(
             path, session=call.session, seconds=seconds, cancelled=call.cancelled

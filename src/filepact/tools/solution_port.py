@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, get_args
 
-from filepact.errors import FilepactError, NoServerError, NotAFileError
+from filepact.errors import FilepactError, NotAFileError
 from filepact.lsp.diagnostics import Severity, notes_of, weakest
+from filepact.semantic.edited_files import no_servers
 from filepact.semantic.updates import LoadResult, SyncResult, WorkspaceDiagnostics
 from filepact.tools.solution_answers import (
     DiagnosticCounts,
@@ -261,7 +262,7 @@ class SolutionCall:
             FilepactError: The path may not be used, or the name is not clear.
         """
         if self._semantics is None:
-            raise NoServerError(_OFF)
+            raise no_servers()
         queries, file = self._semantics.queries(
             path, session=self._call.session, seconds=seconds, cancelled=self._call.cancelled
         )

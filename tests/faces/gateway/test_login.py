@@ -338,6 +338,21 @@ def test_scopes_that_are_no_scopes_allow_nothing(guarded, issuer, scope):
     assert (answer.status, answer.code) == (403, "FORBIDDEN")
 
 
+def test_who_does_what_a_refusal_of_a_token_says_gets_on(guarded, issuer):
+    def hint(answer: Any) -> str:
+        return answer.message["error"]["data"]["hint"]
+
+    good = issuer.token(resource(guarded))
+    assert "Authorization: Bearer" in hint(asked(guarded, None))
+    old = issuer.token(resource(guarded), exp=int(time.time()) - 600)
+    assert "new token" in hint(asked(guarded, old))
+    less = asked(guarded, issuer.token(resource(guarded), scope="none"))
+    assert (less.code, "scopes that the answer names" in hint(less)) == ("FORBIDDEN", True)
+    named = re.findall(r'scope="([^"]*)"', less.headers["www-authenticate"])
+    assert asked(guarded, issuer.token(resource(guarded), scope=named[0])).status == 200
+    assert asked(guarded, good).status == 200
+
+
 @pytest.mark.parametrize("header", ["", "Basic YTpi", "Bearer", "Bearer "])
 def test_only_bearer_tokens_are_looked_at(guarded, header):
     answer = guarded.client(authorization=header).open()
