@@ -13,6 +13,7 @@ from filepact.domain.attributes import ACCESS_LIST, Attributes
 from filepact.domain.document import Revision
 from filepact.errors import FilepactError, OutcomeUnknownError, StaleFileError, WriteFailedError
 from filepact.fs import attributes, in_place
+from filepact.fs.atomic import StagedFile
 from filepact.fs.attributes import dress, folder_state, read_attributes
 from filepact.fs.in_place import check_writable, is_torn, same_owner, write_over
 
@@ -140,10 +141,14 @@ def test_an_owner_that_is_changed_or_not_there_stops_nothing(folder: int, tmp_pa
     mine = Attributes(os.geteuid(), os.getegid())
     other = Revision(AFTER.content, AFTER.mode, Attributes(4321, 4321))
     known = Revision(BEFORE.content, BEFORE.mode, mine)
-    assert same_owner(folder, "new", "a", known, known)
-    assert same_owner(folder, "new", "a", known, other)
-    (tmp_path / "new").unlink()
-    assert same_owner(folder, "new", "a", known, known)
+    new = StagedFile((tmp_path / "new").stat(), AFTER.content)
+    for was in (known, known.bare):
+        assert same_owner(folder, "a", new, was, known)
+        assert same_owner(folder, "a", new, was, other)
+        assert same_owner(folder, "a", new, was, known.bare)
+    (tmp_path / "a").unlink()
+    assert same_owner(folder, "a", new, known.bare, known.bare)
+    assert not same_owner(folder, "a", new, other, other.bare)
 
 
 # -- what an entry has besides bytes -------------------------------------------------------------

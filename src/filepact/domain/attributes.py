@@ -68,6 +68,8 @@ class Attributes:
     @property
     def of_other_bytes(self) -> Attributes:
         """The same for a file that gets other bytes: what belongs to these bytes only is not among them."""
+        if not self.extended:
+            return Attributes(self.owner, self.group, (), self.omitted)
         kept = tuple(one for one in self.extended if not one[0].startswith(_OF_CONTENT))
         return Attributes(self.owner, self.group, kept, self.omitted)
 
@@ -117,6 +119,8 @@ class Attributes:
 
     def differences(self, after: Attributes) -> tuple[str, ...]:
         """What differs in a later state, each in plain words."""
+        if self == after:
+            return ()
         told: list[str] = []
         if (self.owner, self.group) != (after.owner, after.group):
             told.append(f"owner {self.owner}:{self.group} -> {after.owner}:{after.group}")

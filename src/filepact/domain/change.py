@@ -47,10 +47,13 @@ class FileChange:
     @property
     def of_file(self) -> FileChange | None:
         """What happens to the file or link of this name; None where only a folder comes or goes."""
-        sides = [None if one is None or one.is_folder else one for one in (self.before, self.after)]
-        if sides == [self.before, self.after]:
+        before, after = self.before, self.after
+        was, is_ = before is not None and before.is_folder, after is not None and after.is_folder
+        if not (was or is_):
             return self
-        return None if sides == [None, None] else FileChange(self.path, *sides)
+        if (was or before is None) and (is_ or after is None):
+            return None
+        return FileChange(self.path, None if was else before, None if is_ else after)
 
     @property
     def turns(self) -> bool:

@@ -253,11 +253,9 @@ class Document:
         same = self.revision.mode == mode and was == attributes
         if same and (was and was.modified) == (attributes and attributes.modified):
             return self
+        again = object.__new__(Document)
         revision = Revision(self.revision.content, mode, attributes)
-        again = Document(self.path, self.data, revision, self.named_encoding)
-        vars(again).update(
-            {name: made for name, made in vars(self).items() if name not in vars(again)}
-        )
+        vars(again).update(vars(self), revision=revision)
         return again
 
     @property

@@ -130,6 +130,11 @@ class StagedFile:
         """Device and inode."""
         return self.status.st_dev, self.status.st_ino
 
+    @property
+    def owner(self) -> tuple[int, int]:
+        """User and group."""
+        return self.status.st_uid, self.status.st_gid
+
     def still(self, parent: int, name: str) -> bool:
         """Whether a name still leads to this file, unchanged.
 

@@ -152,7 +152,10 @@ def dress_like(old: int, new: int, expected: Revision, after: Revision) -> tuple
     ):
         wanted = wanted.changed(expected.attributes, after.attributes)
     # A file that gets another text has just been written, also where that is an earlier one.
-    notes = dress(new, after.mode, wanted.written(status.st_mtime_ns if same else None))
+    modified = status.st_mtime_ns if same else None
+    if wanted.modified != modified:
+        wanted = wanted.written(modified)
+    notes = dress(new, after.mode, wanted)
     if status.st_nlink > 1:
         linked = f"the file had {status.st_nlink} names (hard links); the others keep "
         notes = (f"{linked}{'what they had' if same else 'the old text'}", *notes)
@@ -280,9 +283,12 @@ def _give_extended(descriptor: int, will_be: dict[str, bytes]) -> list[str]:
         return [*will_be]
     missing: list[str] = []
     try:
-        there = {name for name in os.listxattr(descriptor) if _is_kept(name)}
+        names = os.listxattr(descriptor)
     except OSError:
         return [*will_be]
+    if not (names or will_be):
+        return missing
+    there = {*filter(_is_kept, names)}
     # A folder's default list would let people read the new file who could not read the old one.
     for name in sorted(there - will_be.keys()):
         try:

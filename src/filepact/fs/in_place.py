@@ -17,15 +17,17 @@ import os
 import stat
 from typing import TYPE_CHECKING, Final
 
+from filepact.domain.attributes import Attributes
 from filepact.domain.document import content_id
 from filepact.errors import OutcomeUnknownError, WriteFailedError
-from filepact.fs.atomic import LARGEST, digest, sync
+from filepact.fs.atomic import LARGEST, StagedFile, digest, sync
 from filepact.fs.attributes import dress, read_attributes
 from filepact.fs.read import moved, write_failed
 from filepact.values import replace
 
 if TYPE_CHECKING:
     from filepact.domain.document import Revision
+    from filepact.fs.links import StagedLink
 
 __all__ = [
     "MOUNTED",
@@ -120,16 +122,20 @@ def check_writable(
         raise write_failed(error, shown) from None
 
 
-def same_owner(parent: int, temp: str, name: str, expected: Revision, after: Revision) -> bool:
+def same_owner(
+    parent: int, name: str, new: StagedFile | StagedLink | None, expected: Revision, after: Revision
+) -> bool:
     """Whether a file that is to replace another has the owner and group that it is to have."""
-    try:
-        new, old = (os.stat(one, dir_fd=parent, follow_symlinks=False) for one in (temp, name))
-    except OSError:
-        return True
     was, will_be = expected.attributes, after.attributes
-    if was and will_be and (was.owner, was.group) != (will_be.owner, will_be.group):
+    if was is None:
+        try:
+            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        except OSError:
+            return True
+        was = Attributes(status.st_uid, status.st_gid)
+    if will_be and (was.owner, was.group) != (will_be.owner, will_be.group):
         return True  # That is what is changed; what could not be done of it is told.
-    return (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid)
+    return not isinstance(new, StagedFile) or new.owner == (was.owner, was.group)
 
 
 def write_over(

@@ -10,7 +10,7 @@ import errno
 import os
 import re
 import stat
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -241,7 +241,8 @@ class Root(RootReader):
 
     def apply(self, one: StagedChange) -> None:
         """Apply a staged change; errors as `StagedChange.apply`."""
-        with self._above(one.shown) as parent, self._aside(one, parent) as aside:
+        with self._above(one.shown) as parent, ExitStack() as held:
+            aside = parent if one.beside is None else held.enter_context(self._open(one.beside))
             one.apply(parent, aside)
             if one.folder >= 0:
                 os.close(one.folder)
@@ -286,15 +287,6 @@ class Root(RootReader):
             return
         with self._above(one.shown) if one.beside is None else self._open(one.beside) as parent:
             yield parent
-
-    @contextmanager
-    def _aside(self, one: StagedChange, parent: int) -> Iterator[int]:
-        """The folder of a staged change's temporary name, mostly the target's own."""
-        if one.beside is None:
-            yield parent
-            return
-        with self._open(one.beside) as aside:
-            yield aside
 
     def replace(
         self,

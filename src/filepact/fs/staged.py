@@ -490,7 +490,7 @@ def replace(  # noqa: PLR0913 - what there is to be said of one change
     staged = _Replacement(name, token, shown, expected, ours)
     staged.notes = notes
     if file:
-        if not joined and not same_owner(parent, staged.temp, name, expected, after):
+        if not joined and not same_owner(parent, name, ours, expected, after):
             joined = NOT_OURS
         held = data.data if isinstance(data, StagedContent) else data
         staged.in_place = Overwrite(after, held, joined)

@@ -62,8 +62,9 @@ __all__ = [
 _FEW = 64
 _LONGEST_NOTE = 4_000
 _APART = "it was another name (hard link) of a file that is there, and is a file of its own now"
-_LOOKED_FOR = 8
-"""Files of several names in one operation of which those are looked for that stayed."""
+_LOOKED_FOR = (
+    8  # files of several names in one operation, of which those are looked for that stayed
+)
 
 
 @dataclass(slots=True)
@@ -539,11 +540,13 @@ def _close(parts: Iterable[_Part]) -> None:
         part.staged.close()
 
 
-def _in_order(changes: Iterable[FileChange]) -> list[tuple[int, FileChange]]:
+def _in_order(changes: Sequence[FileChange]) -> list[tuple[int, FileChange]]:
     """Changes of files with their numbers, removals first.
 
     So a staged text tells until the end that not all is done: a removal has none.
     """
+    if len(changes) == 1:
+        return [(0, one)] if (one := changes[0].of_file) is not None else []
     files = ((number, change.of_file) for number, change in enumerate(changes))
     return sorted(
         ((number, change) for number, change in files if change is not None),

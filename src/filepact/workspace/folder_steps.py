@@ -81,9 +81,19 @@ class FolderSteps:
     def __init__(self, operation: Operation, root_of: Callable[[RootId], Root]) -> None:
         self.moved: frozenset[WorkspacePath] = frozenset()
         self._root_of = root_of
-        self._turning = {one.path for one in operation.changes.changes if one.turns}
-        before = {one.path: one.before for one in operation.changes.changes}
-        after = {one.path: one.after for one in operation.changes.changes}
+        self.notes: dict[WorkspacePath, tuple[str, ...]] = {}
+        self._coming: dict[WorkspacePath, Revision | None] = {}
+        self._going: dict[WorkspacePath, Revision] = {}
+        self._staying: dict[WorkspacePath, tuple[Revision, Revision | None]] = {}
+        self._turning: set[WorkspacePath] = set()
+        self._named: set[WorkspacePath] = set()
+        self._new: list[WorkspacePath] = []
+        changes = operation.changes.changes
+        if len(changes) == 1 and not operation.directories and changes[0].of_file is changes[0]:
+            return  # So are most operations.
+        self._turning = {one.path for one in changes if one.turns}
+        before = {one.path: one.before for one in changes}
+        after = {one.path: one.after for one in changes}
         coming: dict[WorkspacePath, Revision | None] = {
             path: side for path, side in after.items() if side and side.is_folder
         }
@@ -96,7 +106,6 @@ class FolderSteps:
             if side and side.is_folder
         }
         self._named = {path for path in self._coming if path in after}
-        self._new: list[WorkspacePath] = []
         # A folder that stays, and is given other rights.
         self._staying = {
             path: (side, self._coming.pop(path))
@@ -105,7 +114,6 @@ class FolderSteps:
         }
         for path in self._staying:
             del self._going[path]
-        self.notes: dict[WorkspacePath, tuple[str, ...]] = {}
 
     def beside(self, path: WorkspacePath) -> str | None:
         """The folder for the temporary name of a file, where that is not the file's own."""
@@ -254,11 +262,10 @@ def missing_folders(
     changes: ChangeSet, root_of: Callable[[RootId], Root]
 ) -> tuple[tuple[RootId, str], ...]:
     """The folders that have to be made for new files, outermost first."""
-    turning = {one.path for one in changes.changes if one.turns}
+    new = [one for one in changes.changes if one.before is None]
+    turning = {one.path for one in changes.changes if one.turns} if new else set()
     found: dict[tuple[RootId, str], None] = {}
-    for change in changes.changes:
-        if change.before is not None:
-            continue
+    for change in new:
         root, path = change.path
         missing: list[tuple[RootId, str]] = []
         way = turning_above(change.path, turning)
@@ -283,6 +290,8 @@ def remove_emptied(
         What a person should know.
     """
     back: list[Operation] = []
+    if operation.kind == "change":
+        return []
     with suppress(FilepactError):
         if operation.kind == "restore":
             root = operation.changes.paths[0].root

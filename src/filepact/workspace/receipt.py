@@ -218,10 +218,11 @@ def show_changes(
     moved = {one.path for one in renamed.values()}
     for whole_change in changes.changes:
         deadline.check()
-        change = whole_change.of_file or whole_change
+        of_file = whole_change.of_file
+        change = of_file or whole_change
         shown = show(change.path)
         origin = renamed.get(change.path)
-        if whole_change.of_file is None:
+        if of_file is None:
             shown = f"{shown}/"
             diff = ""
         elif change.path in hidden:
