@@ -442,6 +442,12 @@ def test_the_doctor_finds_nothing_wrong_in_a_new_place(cli: CommandLine) -> None
     assert {"python", "apsw", "state folder", "journal", "root", "leftovers"} <= names
 
 
+def test_the_doctor_says_what_a_folder_does_not_keep_of_a_file(cli: CommandLine) -> None:
+    (found,) = (one for one in cli.json("doctor")["checks"] if one["name"] == "attributes")
+    assert found["level"] == "ok"
+    assert ("owner" in found["said"]) == bool(os.geteuid())
+
+
 def test_the_doctor_says_what_to_do(cli: CommandLine) -> None:
     edit(cli, "80", "81")
     cli.state.chmod(0o750)

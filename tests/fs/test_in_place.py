@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,12 +15,12 @@ from filepact.domain.document import Revision
 from filepact.errors import FilepactError, OutcomeUnknownError, StaleFileError, WriteFailedError
 from filepact.fs import attributes, in_place
 from filepact.fs.atomic import StagedFile
-from filepact.fs.attributes import dress, folder_state, read_attributes
+from filepact.fs.attributes import dress, folder_state, not_kept, read_attributes
 from filepact.fs.in_place import check_writable, is_torn, same_owner, write_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
+
 
 OLD, NEW = b"old\n" * 300, b"new text\n" * 300
 BEFORE, AFTER = Revision.of(OLD, 0o644), Revision.of(NEW, 0o644)
@@ -220,3 +221,12 @@ def test_attributes_over_the_bound_are_named_and_those_that_are_there_stay(tmp_p
         whole = read_attributes(descriptor, status)
         assert dress(descriptor, 0o644, whole) == ()
     assert os.getxattr(tmp_path / "a", "user.big") == b"12345"
+
+
+def test_what_a_file_system_does_not_keep_is_known_without_a_trial(tmp_path: Path) -> None:
+    owner = ("the owner",) if os.geteuid() else ()
+    with opened(tmp_path) as folder:
+        assert not_kept(folder) == owner
+    with opened(Path("/proc/self")) as folder:
+        assert not_kept(folder) == ("extended attributes", "access lists", *owner)
+    assert not [*tmp_path.iterdir()]

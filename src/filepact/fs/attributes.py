@@ -31,6 +31,7 @@ __all__ = [
     "dress_link",
     "file_id",
     "folder_state",
+    "not_kept",
     "read_attributes",
     "set_time",
 ]
@@ -102,6 +103,20 @@ def file_id(status: os.stat_result) -> str:
 def attributes_of_link(status: os.stat_result) -> Attributes:
     """What a symbolic link has besides the name that it leads to."""
     return Attributes(status.st_uid, status.st_gid, modified=status.st_mtime_ns)
+
+
+def not_kept(folder: int) -> tuple[str, ...]:
+    """What of a file cannot be given back on the file system of an open folder, or by this process; nothing is tried."""
+    told: list[str] = []
+    for name, called in (("user.filepact", "extended attributes"), (ACCESS_LIST, "access lists")):
+        try:
+            os.getxattr(folder, name)
+        except AttributeError:
+            told.append(called)
+        except OSError as error:
+            if error.errno in _WITHOUT:
+                told.append(called)
+    return (*told, *(["the owner"] if os.geteuid() else []))
 
 
 def folder_state(parent: int, name: str) -> Revision | None:

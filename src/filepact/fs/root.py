@@ -25,7 +25,7 @@ from filepact.errors import (
     WriteFailedError,
 )
 from filepact.fs import atomic, staged
-from filepact.fs.attributes import dress_folder, file_id, folder_state
+from filepact.fs.attributes import dress_folder, file_id, folder_state, not_kept
 from filepact.fs.links import name_again, names_of
 from filepact.fs.read import FileContents, permissions_given, write_failed
 from filepact.fs.read_only_root import FOLDER, MOVED, RootReader, root_gone
@@ -456,6 +456,11 @@ class Root(RootReader):
         with suppress(FilepactError), self._parent(path) as (parent, name):
             return folder_state(parent, name)
         return None
+
+    def not_kept(self) -> tuple[str, ...]:
+        """What of a file cannot be given back here, in plain words."""
+        with self._open(".") as folder:
+            return not_kept(folder)
 
     # -- what a crash left ----------------------------------------------------------------
 

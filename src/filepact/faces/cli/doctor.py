@@ -450,6 +450,7 @@ def check_folders(workspace: Workspace) -> Iterator[CheckResult]:
             else "",
         )
         yield from _check_file_system(root.path)
+        yield _check_attributes(root.path, root.not_kept())
         yield from _check_remains(root.path)
 
 
@@ -486,6 +487,23 @@ def check_wall(
         "fail",
         f"does not work ({has}): a process in it {fault}",
         'Set landlock = "off" and tell the developers.',
+    )
+
+
+def _check_attributes(folder: str, missing: Sequence[str]) -> CheckResult:
+    """What comes back with a file besides its bytes."""
+    said = f"what a file in {folder} has besides its bytes comes back with it"
+    if not missing:
+        return CheckResult("attributes", "ok", said)
+    why = {
+        "extended attributes": "this file system has none",
+        "access lists": "this file system has none",
+        "the owner": "only root may give a file to somebody else",
+    }
+    but = ", ".join(f"{one} ({why[one]})" for one in missing)
+    return CheckResult(
+        *("attributes", "ok", f"{said}, but not: {but}"),
+        "Where a change loses one of these, its answer and the log name the file.",
     )
 
 
