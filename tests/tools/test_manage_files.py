@@ -9,7 +9,7 @@ import pytest
 from filepact.app import open_toolbox
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.tools.registry import CallContext
-from filepact.workspace.folders import MOST
+from filepact.workspace.folders import MOST, MOST_MOVED
 
 SESSION = Session("s1", Actor("agent", "tester"))
 PERSON = Approval(Actor("person", "ann"))
@@ -227,12 +227,27 @@ def test_what_is_refused_changes_nothing(manage, root, sent, code):
         with (root / "large" / "big.bin").open("wb") as stream:
             stream.truncate(70_000_000)
     if path == "many":
-        for number in range(MOST + 1):
+        for number in range(MOST_MOVED + 1):
             (root / "many" / str(number)).touch()
     before = picture(root)
     outcome = manage(action, path, **({"to": to[0]} if to else {}))
     assert (outcome.failed, outcome.code) == (True, code), outcome.text
     assert picture(root) == before
+
+
+def test_a_folder_of_many_files_is_one_renaming_there_and_back(manage, root):
+    many = root / "many"
+    many.mkdir()
+    for number in range(MOST + 100):
+        (many / str(number)).write_text(f"{number}\n")
+    inodes = {one.name: one.stat().st_ino for one in [many, *many.iterdir()]}
+    outcome = manage("move", "many", to="pkg/much")
+    assert not outcome.failed, outcome.text
+    moved = root / "pkg" / "much"
+    assert {one.name: one.stat().st_ino for one in moved.iterdir()}.items() <= inodes.items()
+    assert moved.stat().st_ino == inodes["many"]
+    undo(manage)
+    assert {one.name: one.stat().st_ino for one in [many, *many.iterdir()]} == inodes
 
 
 def test_a_revision_that_is_another_is_refused(manage, root):

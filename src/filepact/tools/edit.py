@@ -18,6 +18,7 @@ from filepact.tools.parameters import about
 from filepact.tools.registry import ParameterName, tool
 from filepact.values import dataclass
 from filepact.workspace.draft import Draft
+from filepact.workspace.folders import MOST, MOST_MOVED
 from filepact.workspace.history import SessionHistory
 from filepact.workspace.location import not_there
 from filepact.workspace.sent_text import changed_ends
@@ -236,7 +237,7 @@ def manage_files(
         if not there:
             draft.folders.make(path)
         return f"create the folder {location.shown}"
-    inside = draft.folders.inside(path)
+    inside = draft.folders.inside(path, MOST if to is None else MOST_MOVED)
     if inside is not None and expected_revision is not None:
         raise InvalidParamsError("expected_revision is for a file, but this is a folder")
     try:

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from filepact.workspace.location import Location, Name
     from filepact.workspace.pending import ProposalFile, ProposalFiles
 
-__all__ = ["MOST", "FolderContents", "ProposalFolders"]
+__all__ = ["MOST", "MOST_MOVED", "FolderContents", "ProposalFolders"]
 
 MOST: Final = 500
-"""Most files and folders that are moved or removed at once."""
+"""Most files and folders that are removed at once."""
+
+MOST_MOVED: Final = 2_000
+"""Most that are moved at once, which is one renaming; the rules are asked about each, under both names."""
 
 _LARGEST: Final = 64 << 20
 """Most bytes of them together."""
@@ -87,8 +90,8 @@ class ProposalFolders:
             one.change.after is not None for one in layers
         )
 
-    def inside(self, path: str) -> FolderContents | None:
-        """All that lies in a folder; None for what is no folder.
+    def inside(self, path: str, most: int = MOST) -> FolderContents | None:
+        """All that lies in a folder, so many files and folders at most; None for what is no folder.
 
         Raises:
             InvalidParamsError: It is the root.
@@ -112,7 +115,7 @@ class ProposalFolders:
             raise NotAFileError(f"{path}: {bare} is a link, and no folder", hint=hint, path=path)
         if self._is_file(location) or not self.has(location, location.place.path):
             return None
-        return _list_inside(location, self._documents.proposed)
+        return _list_inside(location, self._documents.proposed, most)
 
     def named(self, location: Location, path: str) -> WorkspacePath:
         """The true name of a place in the root of another, by which it is opened."""
@@ -147,15 +150,16 @@ class ProposalFolders:
         )
 
 
-def _list_inside(location: Location, proposed: ProposalFiles | None) -> FolderContents:
+def _list_inside(location: Location, proposed: ProposalFiles | None, most: int) -> FolderContents:
     """Everything in a folder, ignored and hidden files too.
 
     Args:
         location: The folder.
         proposed: What the session has proposed, which counts as done.
+        most: Files and folders that are moved or removed at once.
 
     Raises:
-        TooLargeError: It holds more than is moved or removed at once.
+        TooLargeError: It holds more.
         PathBlockedError: It holds something that is neither file, link nor folder.
     """
     base = location.place.path
@@ -174,8 +178,8 @@ def _list_inside(location: Location, proposed: ProposalFiles | None) -> FolderCo
                         hint="Move or remove the files one by one, or ask the person to do it.",
                         path=location.shown,
                     )
-                if len(files) + len(folders) > MOST:
-                    raise _too_much(location, f"more than {MOST} files and folders")
+                if len(files) + len(folders) > most:
+                    raise _too_much(location, f"more than {most:,} files and folders")
             if not entries.complete or entries.beyond:
                 raise PathBlockedError(
                     f"{location.shown}: not everything in it can be seen",
