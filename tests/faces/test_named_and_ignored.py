@@ -111,6 +111,32 @@ def folders(root: Path) -> set[tuple[str, int]]:
     return {(str(one.relative_to(root)), one.stat().st_mode) for one in found}
 
 
+def test_what_is_ignored_no_more_comes_back_when_it_is_removed_later(root, agent):
+    agent.bash("echo nothing > .gitignore")
+    agent.bash("rm -r data; rm c.local")
+    agent.undo()
+    assert (root / "data/deep/notes").read_text() == "data/deep/notes of the person\n"
+    assert (root / "data/base.db").read_text() == "data/base.db of the person\n"
+    assert (root / "c.local").read_text() == "c.local of the person\n"
+
+
+@pytest.mark.parametrize("command", ["mv a.txt b.txt", "cp a.txt b.txt; ln -f a.txt b.txt"])
+def test_who_takes_back_that_a_file_came_under_another_name_leaves_its_other_names(
+    root, agent, command
+):
+    """A file that a person has under two names takes the place of another, and goes back from there alone."""
+    (root / "b.txt").write_text("b.txt of the person\n")
+    (root / "mine.txt").hardlink_to(root / "a.txt")
+    agent.bash("true")
+    agent.bash(command)
+    assert (root / "b.txt").samefile(root / "mine.txt")
+    with open_workspace(str(root), state_dir=agent.state, settings=Settings()) as workspace:
+        workspace.undo(PERSON)
+    for name in ("a.txt", "b.txt"):
+        assert (root / name).read_text() == f"{name} of the person\n"
+    assert (root / "mine.txt").read_text() == "a.txt of the person\n"
+
+
 @pytest.mark.parametrize("scanned", [False, True], ids=["watched", "scanned"])
 def test_folders_without_files_come_back_and_go_again(root, agent, scanned):
     (root / "void/in").mkdir(parents=True)

@@ -18,7 +18,7 @@ from filepact.domain.document import LINK, Revision, content_id
 from filepact.errors import FilepactError, StaleFileError, WriteFailedError
 from filepact.fs import atomic, staged
 from filepact.fs.atomic import DisplacedFile
-from filepact.fs.in_place import is_torn
+from filepact.fs.in_place import Staging, is_torn
 from filepact.fs.kernel import EXCHANGE, renameat2
 from filepact.fs.root import Root
 from tests.unprivileged import unprivileged
@@ -300,7 +300,9 @@ def test_a_save_that_is_seen_only_when_the_names_are_exchanged_stays_in_place(
 ) -> None:
     save(grounds, "theirs")
     after = Revision.of(b"new", 0o644)
-    staged = root.stage("README.md", b"new", after=after, expected=OLD, token=MARK, early=False)
+    staged = root.stage(
+        "README.md", b"new", after=after, expected=OLD, token=MARK, how=Staging(early=False)
+    )
     with pytest.raises(StaleFileError):
         root.apply(staged)
     root.drop(staged)

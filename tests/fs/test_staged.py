@@ -12,6 +12,7 @@ import pytest
 from filepact.domain.document import LINK, Revision, content_id
 from filepact.errors import NotFoundError, StaleFileError, WriteFailedError
 from filepact.fs import atomic
+from filepact.fs.in_place import Staging
 from filepact.fs.outside import replace_outside
 from filepact.fs.root import Root
 
@@ -413,7 +414,7 @@ def prepared(grounds: Grounds, root: Root, what: str) -> StagedContent:
 
 def from_prepared(root: Root, what: str, unnamed: StagedContent, *, early: bool) -> StagedChange:
     place, expected = ("new.txt", None) if what == "create" else ("README.md", OLD)
-    return root.stage(place, unnamed, after=NEW, expected=expected, token=MARK, early=early)
+    return root.stage(place, unnamed, after=NEW, expected=expected, token=MARK, how=Staging(early))
 
 
 @pytest.mark.parametrize("what", ["create", "replace"])

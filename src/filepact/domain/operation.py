@@ -21,6 +21,7 @@ __all__ = [
     "BY_NOBODY",
     "BY_SEVERAL",
     "FROM_ELSEWHERE",
+    "IN_PLACE",
     "NOBODY",
     "NOBODY_LOOKED",
     "PARTLY",
@@ -75,6 +76,9 @@ BY_SEVERAL: Final = "several agents"
 
 UNASKED: Final = "no approval is known of"
 """Begins the note of such an operation, if rules let nobody change some of the files without a person's word."""
+
+IN_PLACE: Final = "the file was written in place"
+"""Begins the note of it: who takes that back writes in place as well, else a name gets a file of its own."""
 
 NOBODY: Final = "nobody"
 """The session of an operation `BY_NOBODY`; one that was seen while an agent worked has the agent's session after it."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.domain.attributes import Attributes
 from filepact.domain.document import content_id
@@ -33,7 +33,9 @@ __all__ = [
     "MOUNTED",
     "NOT_OURS",
     "SHUT",
+    "USUAL",
     "Overwrite",
+    "Staging",
     "check_writable",
     "is_torn",
     "may_write",
@@ -51,6 +53,22 @@ _SECTOR: Final = 512
 MOUNTED: Final = "it is mounted there by itself"
 NOT_OURS: Final = "its owner or group could not be given to another file"
 SHUT: Final = "no other file can be put into its folder"
+
+
+class Staging(NamedTuple):
+    """How a file is replaced.
+
+    Attributes:
+        early: Whether its bytes are looked at when the new ones are prepared already, so that nothing of a change
+            of several files is done if one is in another state.
+        joins: Whether its other names (hard links) may get the new bytes with it.
+    """
+
+    early: bool = True
+    joins: bool = True
+
+
+USUAL: Final = Staging()
 
 
 class Overwrite:

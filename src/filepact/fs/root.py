@@ -26,6 +26,7 @@ from filepact.errors import (
 )
 from filepact.fs import atomic, staged
 from filepact.fs.attributes import dress_folder, file_id, folder_state, not_kept
+from filepact.fs.in_place import USUAL, Staging
 from filepact.fs.links import name_again, names_of
 from filepact.fs.read import FileContents, permissions_given, write_failed
 from filepact.fs.read_only_root import FOLDER, MOVED, RootReader, root_gone
@@ -103,8 +104,8 @@ class Root(RootReader):
         expected: Revision | None,
         token: str,
         folder: int = -1,
-        early: bool = True,
         beside: str | None = None,
+        how: Staging = USUAL,
     ) -> StagedChange:
         """Stage the change of one file: everything that needs disk space is done now.
 
@@ -119,10 +120,9 @@ class Root(RootReader):
             token: Part of the temporary name; letters, digits and ``-``, not to be guessed.
             folder: Descriptor of its folder, if that is held: it is looked up again to apply
                 the change, and a folder that was moved meanwhile is found out there.
-            early: Whether the bytes of a file that is replaced are looked at now already, so that
-                nothing of a change of several files is done if one is in another state.
             beside: The folder in which the temporary name is, for a file that is made or removed with
                 its own folder; None for that folder.
+            how: How a file is replaced.
 
         Raises:
             StaleFileError: It is in another state.
@@ -131,17 +131,17 @@ class Root(RootReader):
         if beside is not None:
             name = path.rpartition("/")[2]
             with self._open(beside) if expected is None else self._above(path) as parent:
-                one = self._stage(parent, name, data, after, expected, token, path, early=early)
+                one = self._stage(parent, name, data, after, expected, token, path, how)
             one.beside = beside
             return one
         if folder >= 0:
             name = path.rpartition("/")[2]
-            one = self._stage(folder, name, data, after, expected, token, path, early=early)
+            one = self._stage(folder, name, data, after, expected, token, path, how)
             # Wherever the folder is by then, what was prepared is removed from there.
             one.folder = os.dup(folder)
             return one
         with self._parent(path) as (parent, name):
-            return self._stage(parent, name, data, after, expected, token, path, early=early)
+            return self._stage(parent, name, data, after, expected, token, path, how)
 
     def join(
         self, path: str, other: str, *, after: Revision, token: str, beside: str | None
@@ -196,8 +196,7 @@ class Root(RootReader):
         expected: Revision | None,
         token: str,
         path: str,
-        *,
-        early: bool = True,
+        how: Staging = USUAL,
     ) -> StagedChange:
         _check_token(token)
         if data is None or after is None:
@@ -209,14 +208,14 @@ class Root(RootReader):
         links = 0
         with suppress(OSError):  # Who looks at its bytes finds out.
             links = os.stat(name, dir_fd=parent, follow_symlinks=False).st_nlink
-        others = self.other_names(path) if links > 1 and self.keeps_links else None
+        others = self.other_names(path) if how.joins and links > 1 and self.keeps_links else None
         return staged.replace(
             *(parent, name, data),
             after=after,
             expected=expected,
             token=token,
             shown=path,
-            early=early,
+            early=how.early,
             joined=f"it has other names (hard links), {', '.join(others)}" if others else "",
         )
 

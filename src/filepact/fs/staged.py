@@ -24,6 +24,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filepact.domain.document import LINK
+from filepact.domain.operation import IN_PLACE
 from filepact.errors import StaleFileError, WriteFailedError
 from filepact.fs.atomic import (
     DisplacedFile,
@@ -343,7 +344,7 @@ class _Replacement(_OfOld):
             after=how.after,
             shown=self.shown,
         )
-        self.notes += (f"the file was written in place: {how.why}",)
+        self.notes += (f"{IN_PLACE}: {how.why}",)
         self._aside, self.retains = None, False
 
     def settle(self, parent: int) -> WriteResult:

@@ -29,6 +29,7 @@ from filepact.errors import (
     StateFailedError,
     WriteFailedError,
 )
+from filepact.fs.in_place import Staging
 from filepact.values import dataclass, replace
 from filepact.workspace.displaced_files import DisplacedFiles
 from filepact.workspace.folder_steps import (
@@ -36,6 +37,7 @@ from filepact.workspace.folder_steps import (
     missing_folders,
     remove_emptied,
     remove_folders,
+    stays_joined,
 )
 from filepact.workspace.journal import new_id
 from filepact.workspace.moves import MoveSteps, moves_of
@@ -62,9 +64,7 @@ __all__ = [
 _FEW = 64
 _LONGEST_NOTE = 4_000
 _APART = "it was another name (hard link) of a file that is there, and is a file of its own now"
-_LOOKED_FOR = (
-    8  # files of several names in one operation, of which those are looked for that stayed
-)
+_LOOKED_FOR = 8  # files of several names in one operation of which those are looked for that stayed
 
 
 @dataclass(slots=True)
@@ -333,6 +333,7 @@ class Committer:
         """
         # Whatever happens to a single file is seen, and put right, when it is exchanged.
         several = len(begun.changes.changes) > 1 or self.shares
+        how = Staging(several, stays_joined(begun, self._store))
         refused: list[FilepactError] = []
         links: dict[str, str] = {}
         for number, change in _in_order(begun.changes.changes):
@@ -344,10 +345,10 @@ class Committer:
                 part = self._stage(
                     *(f"{begun.id}-{number}", change, contents),
                     folder=open_folders.get(change.path, -1),
-                    early=several,
                     unnamed=prepared.get(change.path),
                     beside=folders.beside(change.path),
                     links=links,
+                    how=how,
                 )
             except FilepactError as error:
                 refused.append(error)
@@ -365,13 +366,12 @@ class Committer:
         contents: Mapping[str, bytes],
         *,
         folder: int,
-        early: bool,
         unnamed: StagedContent | None,
         beside: str | None,
         links: dict[str, str],
+        how: Staging,
     ) -> _Part:
-        root = self._root_of(change.path.root)
-        path, after = change.path.path, change.after
+        root, path, after = self._root_of(change.path.root), change.path.path, change.after
         had = after.attributes if after is not None and change.before is None else None
         linked = "" if had is None else had.linked
         if linked and after is not None:
@@ -389,8 +389,8 @@ class Committer:
             expected=change.before and change.before.compared,
             token=token,
             folder=folder,
-            early=early,
             beside=beside,
+            how=how,
         )
         if linked:
             if links.get(linked):

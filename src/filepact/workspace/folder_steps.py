@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.domain.change import FileChange
 from filepact.domain.document import FOLDER, Revision, WorkspacePath
+from filepact.domain.operation import IN_PLACE
 from filepact.errors import FilepactError, NotFoundError, StaleFileError, WriteFailedError
 from filepact.fs.watch import is_gone
 from filepact.values import replace
@@ -41,6 +42,7 @@ __all__ = [
     "remove_emptied",
     "remove_folders",
     "same_rights",
+    "stays_joined",
     "turning_above",
     "with_folders",
 ]
@@ -289,6 +291,23 @@ def remove_emptied(
     Returns:
         What a person should know.
     """
+    back = [] if operation.kind == "redo" else _taken_back(operation, store)
+    some = {one for one, whole in operation.taken_back.items() if not whole}
+    made = (_emptied(one, operation) if one.id in some else one for one in back)
+    return [note for one in made for note in remove_folders(one, root_of)]
+
+
+def stays_joined(operation: Operation, store: JournalStore) -> bool:
+    """Whether the other names of a file (hard links) get what it gets.
+
+    Of one that goes back they may be somebody else's, unless they came to it with this one.
+    """
+    back = [] if operation.kind == "change" else _taken_back(operation, store)
+    return operation.kind == "change" or any(IN_PLACE in one.note for one in back)
+
+
+def _taken_back(operation: Operation, store: JournalStore) -> list[Operation]:
+    """What an undo, redo or restore takes back."""
     back: list[Operation] = []
     if operation.kind == "change":
         return []
@@ -299,10 +318,9 @@ def remove_emptied(
             since = store.operations(root=root, after_seq=after, limit=None)
             back = [one for one in since if one.was_done and one.id != operation.id]
         else:
-            for target, whole in operation.taken_back.items():
-                one = store.operation(target)
-                back.append(one if whole else _emptied(one, operation))
-    return [note for one in back for note in remove_folders(one, root_of)]
+            named = operation.taken_back or ([operation.target] if operation.kind == "redo" else [])
+            back += map(store.operation, named)
+    return back
 
 
 def _emptied(made: Operation, operation: Operation) -> Operation:

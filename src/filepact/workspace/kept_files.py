@@ -57,9 +57,8 @@ __all__ = [
 ]
 
 _FEW: Final = 20  # new files of which one by one is asked whether they are ignored
-_LONGEST_READ: Final = (
-    2.0  # seconds that a call waits at most until the files that it may change are kept
-)
+_LONGEST_READ: Final = 2.0
+"""Seconds that a call waits at most until the files that it may change are kept."""
 _MADE: Final = (".class", ".log", ".o", ".obj", ".pid", ".pyc", ".swp", ".tmp", ".coverage")
 """How names of ignored files end that programs write all the time."""
 _IN_PLACE: Final = " if it is overwritten in place"
@@ -436,6 +435,7 @@ class KnownFiles:
             for name, stamp in suspects.stamps.items():
                 path = WorkspacePath(root.path, name)
                 if name in suspects.newly and stamp is not None:
+                    self._ignored.pop(path, None)
                     self.put(path, FileState(stamp))
                     self.newly.append((path, stamp))
                 elif until and self._is_later(path, stamp, until):
