@@ -30,6 +30,7 @@ from filepact.fs.state import (
     open_state,
     read_note,
     stamps_in,
+    ticks_now,
     turn_noted,
     whoami,
 )
@@ -64,6 +65,7 @@ __all__ = [
     "open_folders",
     "open_guard",
     "secret_places",
+    "ticks_now",
     "turn_noted",
 ]
 

@@ -16,10 +16,11 @@ from filepact.config.settings import Settings
 from filepact.domain.operation import BY_NOBODY, BY_SEVERAL, Actor, Session
 from filepact.errors import NoChangeError, StaleFileError
 from filepact.faces.hooks.service import HookDaemon
+from filepact.opening import descendants, ticks_now
 from filepact.workspace.selection import NEWEST, Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 PERSON = Session("p", Actor("person", "p"))
@@ -95,6 +96,23 @@ def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agents]:
 def chain(*processes: int) -> tuple[tuple[int, str], ...]:
     found = (ancestors(one, commands=False)[0][0] for one in processes)
     return tuple((one.process, one.started) for one in found)
+
+
+def running(process: int) -> set[tuple[int, tuple[str, ...]]]:
+    """What a process has started, by number, with the words of those that are programs by now."""
+    return {(one.process, one.words) for one in descendants(process) if one.words}
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    while not true():
+        os.sched_yield()
+
+
+def later_tick() -> None:
+    """Wait until what is started begins later than now, as the system counts it."""
+    now = ticks_now()
+    until(lambda: ticks_now() > now)
 
 
 # -- a question on the screen --------------------------------------------------------------
@@ -204,15 +222,25 @@ def test_what_a_person_saves_before_a_named_file_is_written_stays_theirs_if_it_n
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
-def test_a_command_that_a_person_was_asked_about_runs_when_its_host_has_started_something(agents):
+@pytest.mark.parametrize("became", ["server", "child of a server"])
+def test_a_command_that_a_person_was_asked_about_runs_when_its_host_has_started_something(
+    agents, became
+):
     above = {"agent": "codex", "above": ((7, "7"), *chain(os.getpid()))}
     agents.tell("UserPromptSubmit", agent="codex", above=((6, "6"), *chain(os.getpid())))
     agents.tell("PreToolUse", "Bash", **above, command="make")
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE):  # a server of the host's
+    server = [""] if became == "server" else ["sh"]
+    with subprocess.Popen(server, executable="/bin/sh", stdin=subprocess.PIPE) as already:
         agents.tell("PermissionRequest", "Bash", **above, command="make")
+        later_tick()
+        # What was about to become a program then is no command, nor is what it starts.
+        already.stdin.write(b"exec cat\n" if became == "server" else b"cat\n")
+        already.stdin.flush()
+        until(lambda: any(one.words == ("cat",) for one in descendants(os.getpid())))
         agents.now = agents.write("mine.txt", "an hour of work\n") + TICK + 1
         assert agents.daemon.poll()
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as command:
+            until(lambda: (command.pid, ("cat",)) in running(os.getpid()))
             agents.now += 5 * TICK
             assert agents.daemon.poll()
             agents.write("made.txt", "by the command\n")
@@ -221,6 +249,31 @@ def test_a_command_that_a_person_was_asked_about_runs_when_its_host_has_started_
         agents.tell("PostToolUse", "Bash", **above, command="make")
     assert not agents.daemon.poll()
     assert agents.log() == [("Bash", {"made.txt"}), (BY_NOBODY, {"mine.txt"})]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_a_hook_that_its_host_is_about_to_start_is_no_command(agents):
+    """Until a new process runs a program of its own, it has the words of the one that has started it."""
+    above = {"above": ((7, "7"), *chain(os.getpid()))}
+    agents.tell("UserPromptSubmit", above=((6, "6"), *chain(os.getpid())))
+    agents.tell("PreToolUse", "Bash", **above, command="echo x > a.txt")
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE):  # the hook that tells of it
+        agents.tell("PermissionRequest", "Bash", **above, command="echo x > a.txt")
+    later_tick()
+    agents.write("a.txt", "by hand\n")
+    go, done = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(done)
+        os.read(go, 1)
+        os._exit(0)
+    until(lambda: child in dict(running(os.getpid())))
+    assert agents.daemon.poll()
+    os.close(done)
+    os.waitpid(child, 0)
+    os.close(go)
+    agents.tell("UserPromptSubmit", **above)
+    assert agents.log() == [(BY_NOBODY, {"a.txt"})]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
@@ -427,6 +480,22 @@ def test_a_file_that_a_background_command_has_written_once_may_be_a_persons_agai
             agents.write("a.txt", "by hand\n")
             agents.tell("Stop")
     assert agents.log() == [("Bash", {"a.txt"}), (BY_NOBODY, {"a.txt"})]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_a_file_that_a_background_command_has_made_anew_as_it_was_may_be_a_persons_again(agents):
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
+        above = chain(hook.pid, os.getpid())
+        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
+        given = {"command": "git rm a.txt; git checkout HEAD a.txt; npm run dev &"}
+        agents.tell("PreToolUse", "Bash", above=above, **given)
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
+            (agents.root / "a.txt").unlink()
+            agents.write("a.txt", "one\n")
+            agents.tell("PostToolUse", "Bash", above=above, **given)
+            agents.write("a.txt", "by hand\n")
+            agents.tell("Stop")
+    assert agents.log() == [(BY_NOBODY, {"a.txt"})]
 
 
 # -- several at once -----------------------------------------------------------------------

@@ -257,11 +257,11 @@ class _Behind:
         return any(one[0] != "touch" for one in changes)
 
     def blend(self, truth: Truth) -> None:
-        """What a person changed of what it names, nobody can tell from its own."""
+        """What somebody else changed of what it names, nobody can tell from its own."""
         for name in self.names:
             changes = truth.changes.get(name, [])
             at = self.since.get(name, 0)
-            if any(change[0] == "person" for change in changes[at:]):
+            if any(change[0] not in (self.agent, "touch") for change in changes[at:]):
                 changes[at:] = [("either", *change[1:]) for change in changes[at:]]
 
 

@@ -115,8 +115,13 @@ class Truth:
         return {name: len(changes) for name, changes in self.changes.items()}
 
     def really(self, name: str) -> list[tuple[str, Entry | None, Entry | None, str]]:
-        """The changes after which something else stood there."""
-        return [one for one in self.changes.get(name, []) if one[0] != "touch"]
+        """The changes after which something else stood there; those of another turn after it stay as a person's do."""
+        found = [one for one in self.changes.get(name, []) if one[0] != "touch"]
+        first = next((at for at, one in enumerate(found) if one[0] == "agent"), len(found))
+        after = ("person" if one[0] == "other" else one[0] for one in found[first:])
+        return found[:first] + [
+            (by, *one[1:]) for by, one in zip(after, found[first:], strict=True)
+        ]
 
     @property
     def acted(self) -> bool:

@@ -128,7 +128,7 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
             truth.look(seen, who, "while it ran")
         said = process.communicate(b"\n")[0].decode(errors="replace")
     if layers and (found := tree(place.root)) != truth.now:
-        waits = re.search("waits? for you", said) is not None
+        waits = re.search("waits? for you|kept as", said) is not None
 
         def is_committed(name: str) -> bool:
             states = [truth.now.get(name)]
@@ -234,7 +234,14 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
     found = tree(place.root)
     names = truth.names(found)
     partly = False
-    contested = {name for name in names if truth.wanted(name)[1] or truth.in_the_way(name)}
+    contested = {
+        name
+        for name in names
+        if truth.wanted(name)[1]
+        or truth.in_the_way(name)
+        or name in truth.linked
+        or any(change[0] == "either" for change in truth.really(name))
+    }
     if code and found == truth.now and contested and "--partly" in said:
         code, said = place.undo(*words, "--partly")
         partly = True
@@ -251,6 +258,13 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         stays = entry == truth.now.get(name) and any(
             at in contested and _shown(at) in said for at in (name, *above(name))
         )
+        if f"{_shown(name)} stays: it is not empty" in said and _holds(place.root / name):
+            continue
+        # What a person put into a folder stays there, whatever the folder was called then.
+        if any(f"the folder {at} stays: it is not empty" in said for at in above(name)) and (
+            entry == truth.now.get(name) and _was_persons(truth, entry)
+        ):
+            continue
         if (code == 1 or partly) and ((told and _is_limit(truth, name)) or stays):
             continue
         if _is_left_out(one, name) or _is_unseen(one.door, entry, wanted[0], name, held):
@@ -268,6 +282,20 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
             f"{name!r}: wanted {wanted!r:.300}, is {entry!r:.300}\n{changes!r:.600}\nexit {code}: {said}",
         )
     return None
+
+
+def _holds(folder: Path) -> bool:
+    """Whether a folder holds more than folders; of a repository, which nothing takes back, all counts."""
+    return any(files or ".git" in folders for _, folders, files in os.walk(folder))
+
+
+def _was_persons(truth: Truth, entry: Entry | None) -> bool:
+    """Whether a person has made a file that is like this one, and may have been moved with its folder."""
+    return any(
+        one[0] in ("person", "either") and one[2] == entry
+        for some in truth.changes.values()
+        for one in some
+    )
 
 
 def _held(found: dict[str, Entry]) -> set[str]:
@@ -297,9 +325,7 @@ def _is_unseen(
 ) -> bool:
     """Whether the documents say that nobody sees such a change: of empty folders, modes of folders, pipes."""
     kinds = {one[0] for one in (entry, wanted) if one}
-    if "special" in kinds:
-        return True
-    if door == "layers" or kinds != {"folder"}:
+    if door in ("hook", "layers") or kinds != {"folder"}:
         return False
     return name not in held if entry and not wanted else True
 

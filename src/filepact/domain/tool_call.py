@@ -501,7 +501,7 @@ class OpenCall:
         starts: Whether it starts an agent, whose calls are those of the same turn.
         own: Whether it is one of a tool of ours.
         command: Whether it is a command, which is a process of its own.
-        below: What its host had started when the person was asked.
+        asked_at: When the person was asked, in the count of the system; what its host had started by then is not it.
         since: When it was known last that it does not run, since they were asked; 0 where nobody can tell.
         seen: When something new of its host's was seen to run, since then; 0 for never.
     """
@@ -522,7 +522,7 @@ class OpenCall:
     starts: bool = False
     own: bool = False
     command: bool = False
-    below: frozenset[HostProcess] = frozenset()
+    asked_at: int = 0
     since: int = 0
     seen: int = 0
 

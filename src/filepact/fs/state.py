@@ -407,8 +407,19 @@ def ancestors(
     return tuple(found), bool(found) and not process
 
 
-def descendants(process: int) -> tuple[Ancestor, ...]:
-    """What a process has started, and what that has, as far as the system tells."""
+def ticks_now() -> int:
+    """The time in the count in which the system says when a process began."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return int(time.clock_gettime(clock) * os.sysconf("SC_CLK_TCK"))
+
+
+def descendants(process: int, after: int = -1) -> tuple[Ancestor, ...]:
+    """What a process has started, and what that has, as far as the system tells.
+
+    Args:
+        process: The process.
+        after: What it started until then is left out, with all below that; as of `ticks_now`.
+    """
     found: list[Ancestor] = []
     waiting = [process]
     while waiting and len(found) < _MOST_BELOW:
@@ -419,8 +430,10 @@ def descendants(process: int) -> tuple[Ancestor, ...]:
                     int, _read_some(f"{folder}/{thread}/children", _LONGEST_LINE).split()
                 ):
                     with suppress(OSError, ValueError, IndexError):
-                        found.append(_process(one, commands=True)[0])
-                        waiting.append(one)
+                        child = _process(one, commands=True)[0]
+                        if int(child.started) > after:
+                            found.append(child)
+                            waiting.append(one)
     return tuple(found)
 
 

@@ -68,6 +68,7 @@ class ChangeList:
         lost: What cannot be: also in the journal, without contents.
         unkept: The files of the latter, as they are shown.
         missed: What was written before a change of ours, which has covered it by now.
+        touched: The files that may have been written, whatever they hold now.
         unasked: The files that rules let nobody change without a person's word, or at all, each with the rule.
     """
 
@@ -75,6 +76,7 @@ class ChangeList:
     lost: Operation | None = None
     unkept: tuple[str, ...] = ()
     missed: tuple[Operation, ...] = ()
+    touched: Collection[WorkspacePath] = frozenset()
     unasked: Mapping[WorkspacePath, Rule] = field(default_factory=dict)
 
     @property
@@ -96,6 +98,7 @@ class _Seen:
     alone: list[FolderChange] = field(default_factory=list)
     by_stamp: dict[tuple[int, ...], Revision] = field(default_factory=dict)
     judged: bool = False
+    touched: set[WorkspacePath] = field(default_factory=set)
     unasked: dict[WorkspacePath, Rule] = field(default_factory=dict)
 
 
@@ -353,10 +356,7 @@ class ExternalChanges:
             return found
 
     def detect_in(self, path: WorkspacePath, session: Session) -> ChangeList:
-        """Put into the journal what others have changed in one known file.
-
-        Without waiting: nothing is found while another thread looks or learns.
-        """
+        """Put into the journal what others have changed in one known file, if no other thread looks or learns."""
         if not self._lock.acquire(blocking=False):
             return ChangeList()
         try:
@@ -405,7 +405,7 @@ class ExternalChanges:
             else:
                 self._compare(path, state, seen, session.agent)
         missed = self._adopt_missed(session, tool)
-        looked = replace(self._adopt(session, tool, seen), missed=missed)
+        looked = replace(self._adopt(session, tool, seen), missed=missed, touched=seen.touched)
         for path, state in seen.states.items():
             if state is None:
                 self._files.drop(path)
@@ -416,6 +416,8 @@ class ExternalChanges:
     def _compare(self, path: WorkspacePath, now: FileState | None, seen: _Seen, agent: str) -> None:
         """Record how a file has changed, if it has."""
         old = self._files.before(path, now)
+        if (old and old.stamp) != (now and now.stamp):
+            seen.touched.add(path)
         if (old or now) is None or self._files.passes(path, stays=now is not None):
             return
         if old is not None and now is not None:

@@ -16,14 +16,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from filepact.app import open_observed
+from filepact.app import ancestors, open_observed
 from filepact.config.person import home_folder, read_settings
 from filepact.domain.operation import BY_NOBODY, NOBODY, Actor, Session
 from filepact.domain.tool_call import HostProcess, OpenCall, shares
 from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import AGENTS, HookAgent, HookAnswer, HookEvent, read_event
 from filepact.faces.hooks.judge import HookJudge, answer_unread, answer_unrecorded, told
-from filepact.opening import descendants
+from filepact.opening import descendants, ticks_now
 from filepact.values import dataclass, field, replace
 from filepact.workspace.call_files import files_of, names_of
 from filepact.workspace.call_rules import CallVerdict
@@ -31,7 +31,7 @@ from filepact.workspace.documents import read_project_file
 from filepact.workspace.file_snapshot import some_names, unwatched_said
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from filepact.config.settings import Settings
     from filepact.domain.document import WorkspacePath
@@ -316,8 +316,8 @@ class HookDaemon:
             call = self._calls[key]
             # There is the hook itself at least, where the system tells.
             tells = call.command and call.host is not None and descendants(call.host[0])
-            below = frozenset(_below(call.host)) if tells else frozenset()
-            self._calls[key] = replace(call, asked=True, below=below, since=heard if tells else 0)
+            since = heard if tells else 0
+            self._calls[key] = replace(call, asked=True, asked_at=ticks_now(), since=since)
 
     def poll(self) -> bool:
         """Look whether commands run about which a person was asked; whether there are any."""
@@ -325,7 +325,7 @@ class HookDaemon:
             asked = [(key, one) for key, one in self._calls.items() if one.asked and one.since]
             for key, call in asked:
                 now = self._now()
-                if not call.below.issuperset(_below(call.host)):
+                if _has_started(call.host, call.asked_at):
                     self._calls[key] = replace(call, seen=now)
                 elif now - call.seen > _BEFORE_IT_RAN:
                     self._calls[key] = replace(call, since=now)
@@ -380,8 +380,8 @@ class HookDaemon:
             return frozenset()
         first = int(call.above[0][1])
         others = frozenset(above).union(*(one.late for one in self._calls.values()))
-        found = ((one.process, one.started) for one in descendants(call.host[0]))
-        return frozenset(one for one in found if int(one[1]) >= first) - others
+        found = descendants(call.host[0], first - 1)
+        return frozenset((one.process, one.started) for one in found) - others
 
     def _settle(
         self, desk: _Desk, call: OpenCall, *, since: int = 0, until: int = 0
@@ -558,7 +558,7 @@ class _Desk:
         found = workspace.external.detect(
             session, tool=tool, wanted=wanted, since=since, until=until, approved=approved
         )
-        paths = frozenset(path for one in found.operations for path in one.changes.paths)
+        paths = frozenset(found.touched).union(*(one.changes.paths for one in found.operations))
         whole = found.operation
         kept = whole.changes.paths if whole else ()
         rules = {path: rule for path, rule in found.unasked.items() if path in kept}
@@ -583,13 +583,13 @@ class _Desk:
         return f"{some_names([*map(self.workspace.show, paths)], _NAMED)} changed without your approval"
 
 
-def _below(host: HostProcess | None) -> Iterator[HostProcess]:
-    """What a host has started, as far as that is known, without our hooks."""
-    for one in descendants(host[0]) if host else ():
-        said = " ".join(one.words)
-        # One without words is about to become a program, ours perhaps, or has ended.
-        if said and ("filepact" not in said or " hook " not in said):
-            yield one.process, one.started
+def _has_started(host: HostProcess | None, after: int) -> bool:
+    """Whether a host has started something since a time that is there, besides our hooks; what its servers start is not it."""
+    above = ancestors(host[0])[0] if host else ()
+    some = descendants(above[0].process, after) if above else ()
+    # One without words, or with those of the host, is about to become a program, ours perhaps, or has ended.
+    said = (" ".join(one.words) for one in some if one.words != above[0].words)
+    return any(one and ("filepact" not in one or " hook " not in one) for one in said)
 
 
 def _identity(path: str) -> tuple[int, int]:
