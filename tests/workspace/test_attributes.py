@@ -249,6 +249,30 @@ def test_what_moves_is_the_same_entry_with_its_links_and_whoever_has_it_open(
     assert (root / "box/plain").read_text() == "plain, and more"
 
 
+def test_rights_of_a_file_of_several_names_go_back_by_each_of_them(
+    root: Path, workspace: Workspace
+) -> None:
+    box = root / "box"
+    box.mkdir()
+    (box / "a").write_text("same")
+    os.link(box / "a", box / "b")
+    workspace.external.resnapshot()
+    before = rights(root)
+
+    def change(_root: Path) -> None:
+        (box / "a").chmod(0o600)
+        os.setxattr(box / "b", "user.tag", b"new")
+
+    past_the_doors(change)(workspace, root)
+    after = rights(root)
+    for _ in range(2):
+        workspace.undo(PERSON)
+        assert rights(root) == before
+        workspace.redo(PERSON)
+        assert rights(root) == after
+    assert (box / "a").samefile(box / "b")
+
+
 @pytest.mark.parametrize("by", ["delete", "the agent's rm"])
 def test_names_of_one_file_that_go_together_come_back_as_one_file(
     root: Path, workspace: Workspace, by: str

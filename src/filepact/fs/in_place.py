@@ -185,10 +185,11 @@ def write_over(
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
             raise moved(shown)
-        if digest(file) == after.content and after.content != expected.content:
-            return ()  # By another of its names it has the new text already.
-        old = os.pread(file, LARGEST + 1, 0)
         mode = stat.S_IMODE(status.st_mode)
+        there = mode == after.mode and digest(file) == after.content
+        if there and (after.content, after.mode) != (expected.content, expected.mode):
+            return ()  # By another of its names it has the new text, or the rights, already.
+        old = os.pread(file, LARGEST + 1, 0)
         if content_id(old) != expected.content or mode != expected.mode:
             raise moved(shown)
         wanted = read_attributes(file, status)
