@@ -11,7 +11,6 @@ from filepact.domain.document import RootId
 from filepact.domain.operation import AuditOptions
 from filepact.errors import FilepactError, NoChangeError, StateFailedError
 from filepact.fs.locks import keep_out, locked_by
-from filepact.fs.outside import replace_outside
 from filepact.fs.root import Root
 from filepact.fs.state import (
     NAME,
@@ -500,6 +499,13 @@ def write_trust(state_dir: str, trust: ServerTrust) -> None:
         StateFailedError: It cannot be written; what was there stays.
     """
     write_note(state_dir, TRUST_FILE, trust.to_json())
+
+
+def replace_outside(path: str, data: bytes | None, *, expected: bytes | None, token: str) -> None:
+    """Replace one file that lies in no root; see there."""
+    from filepact.fs import outside  # noqa: PLC0415 - few commands write settings
+
+    outside.replace_outside(path, data, expected=expected, token=token)
 
 
 def keep_before_setup(

@@ -15,8 +15,8 @@ from filepact.domain.document import Revision
 from filepact.errors import FilepactError, OutcomeUnknownError, StaleFileError, WriteFailedError
 from filepact.fs import attributes, in_place
 from filepact.fs.atomic import StagedFile
-from filepact.fs.attributes import dress, folder_state, not_kept, read_attributes
-from filepact.fs.in_place import check_writable, is_torn, same_owner, write_over
+from filepact.fs.attributes import dress, file_id, folder_state, not_kept, read_attributes
+from filepact.fs.in_place import check_writable, is_torn, names_of, same_owner, write_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -150,6 +150,27 @@ def test_an_owner_that_is_changed_or_not_there_stops_nothing(folder: int, tmp_pa
     (tmp_path / "a").unlink()
     assert same_owner(folder, "a", new, known.bare, known.bare)
     assert not same_owner(folder, "a", new, other, other.bare)
+
+
+def test_all_names_of_a_file_are_found_and_no_folder_is_looked_at_twice(tmp_path: Path) -> None:
+    for name in ("a", "deep/er/b", "deep/c"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        if name == "a":
+            (tmp_path / name).write_text("x")
+        else:
+            os.link(tmp_path / "a", tmp_path / name)
+    looked: list[str] = []
+
+    def open_below(path: str) -> int:
+        looked.append(path)
+        return os.open(tmp_path / path, os.O_RDONLY | os.O_DIRECTORY)
+
+    found = names_of(file_id((tmp_path / "a").stat()), open_below, near="deep/c", most=3)
+    assert sorted(found) == ["a", "deep/c", "deep/er/b"]
+    assert len(looked) == len(set(looked))
+    alone = tmp_path / "alone"
+    alone.write_text("y")
+    assert names_of(file_id(alone.stat()), open_below, near="alone", most=2) == []
 
 
 # -- what an entry has besides bytes -------------------------------------------------------------

@@ -15,7 +15,7 @@ from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER, LINK, Revision, RootId, WorkspacePath
 from filepact.domain.operation import ChangeId, Operation, Session
 from filepact.errors import FilepactError, StaleFileError, StateFailedError
-from filepact.fs import atomic
+from filepact.fs import path_form
 from filepact.fs.root import Root
 from filepact.store.sqlite import SqliteStore
 from tests.workspace.acting import delete, edit, write
@@ -723,7 +723,7 @@ def test_what_comes_back_and_is_nobody_s_known_text_stays(
 def test_a_resumed_change_whose_text_is_gone_is_refused(root: Path) -> None:
     with Root.open(root) as held, pytest.raises(StaleFileError):
         held.resume("a.txt", before=None, after=None, token="c0123456789-0")
-    assert atomic.token_of("a.txt") is None
+    assert path_form.token_of("a.txt") is None
 
 
 def test_what_another_process_settles_first_is_not_settled_twice(

@@ -15,7 +15,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import content_id
-from filepact.fs.attributes import dress, dress_like
+from filepact.errors import WriteFailedError
+from filepact.fs.attributes import dress, dress_like, dress_link
 from filepact.fs.kernel import EXCHANGE, NOREPLACE, renameat2
 from filepact.fs.path_form import LONGEST_PART
 from filepact.fs.read import made_meanwhile, moved, open_named, saved_twice, write_failed
@@ -24,6 +25,7 @@ from filepact.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from filepact.domain.attributes import Attributes
     from filepact.domain.document import Revision
 
 __all__ = [
@@ -34,19 +36,21 @@ __all__ = [
     "Outcome",
     "StagedContent",
     "StagedFile",
+    "StagedLink",
     "digest",
     "discard",
     "exchange",
     "give_back",
     "inode_of",
+    "is_link",
+    "link_target",
+    "make_link",
     "move_entry",
     "move_out",
     "open_expected",
     "put_aside",
     "rename_new",
     "sync",
-    "temporary_name",
-    "token_of",
     "write_temp",
     "write_unnamed",
 ]
@@ -218,8 +222,6 @@ _SAFE_OPEN = (
     os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC if hasattr(os, "O_NOFOLLOW") else 0
 )
 
-_BEGINS, _ENDS = ".filepact-", ".tmp"
-
 UNFINISHED: Final = 0o600
 """The rights of a text that replaces another and is still being written; it is given its own when all of it is there."""
 
@@ -231,16 +233,58 @@ Outcome = Literal["applied", "applied_not_durable"]
 cut."""
 
 
-def temporary_name(token: str) -> str:
-    """The name beside the target under which a change keeps its other text for a moment."""
-    return f"{_BEGINS}{token}{_ENDS}"
+# -- links ----------------------------------------------------------------------------------
 
 
-def token_of(name: str) -> str | None:
-    """The token of a temporary name; None for any other name."""
-    if not (name.startswith(_BEGINS) and name.endswith(_ENDS)):
+class StagedLink:
+    """A symbolic link that we have made; as `StagedFile`.  Nobody can write into one.
+
+    Args:
+        target: The name that it holds.
+        inode: Device and inode.
+    """
+
+    def __init__(self, target: bytes, inode: tuple[int, int] | None) -> None:
+        self.inode = inode
+        self._target = target
+
+    def still(self, parent: int, name: str) -> bool:
+        """Whether a name still leads to this link."""
+        return inode_of(parent, name) == self.inode and link_target(parent, name) == self._target
+
+    unused = still
+
+
+def make_link(
+    parent: int, temp: str, target: bytes, wanted: Attributes | None, shown: str
+) -> tuple[StagedLink, tuple[str, ...]]:
+    """A symbolic link under its temporary name, and notes; it leads to a name that is not looked at."""
+    try:
+        os.symlink(target, os.fsencode(temp), dir_fd=parent)
+    except PermissionError:
+        raise WriteFailedError(
+            f"{shown}: the system does not let this process make links",
+            hint="Nothing was changed. Ask the person to do this step.",
+            path=shown,
+        ) from None
+    except OSError as error:
+        raise write_failed(error, shown) from None
+    notes = () if wanted is None else dress_link(parent, temp, wanted)
+    return StagedLink(target, inode_of(parent, temp)), notes
+
+
+def is_link(parent: int, name: str, expected: Revision) -> bool:
+    """Whether a name leads to a link in an expected state."""
+    target = link_target(parent, name)
+    return target is not None and content_id(target) == expected.content
+
+
+def link_target(parent: int, name: str) -> bytes | None:
+    """The name that a link holds; None for what is none."""
+    try:
+        return os.readlink(os.fsencode(name), dir_fd=parent)
+    except OSError:
         return None
-    return name.removeprefix(_BEGINS).removesuffix(_ENDS)
 
 
 # -- states ----------------------------------------------------------------------------------

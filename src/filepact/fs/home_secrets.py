@@ -14,7 +14,7 @@ from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from filepact.fs.atomic import token_of
+from filepact.fs.path_form import token_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

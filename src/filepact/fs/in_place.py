@@ -8,6 +8,8 @@ A crash in between leaves a file of which a part is old and a part new.  The jou
 new one lies beside the file under a temporary name, durably, from before the first byte is written until the last one
 is on the disk: recovery knows by that what the file is, and gives it its old text back.  In a folder that takes no
 other file, the bytes alone tell.
+
+Here too is how the names of such a file are found, and how one that went is joined to it again.
 """
 
 from __future__ import annotations
@@ -15,19 +17,23 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections import deque
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.domain.attributes import Attributes
 from filepact.domain.document import content_id
-from filepact.errors import OutcomeUnknownError, WriteFailedError
-from filepact.fs.atomic import LARGEST, StagedFile, digest, sync
+from filepact.errors import FilepactError, OutcomeUnknownError, WriteFailedError
+from filepact.fs.atomic import LARGEST, StagedFile, StagedLink, digest, open_expected, sync
 from filepact.fs.attributes import dress, read_attributes
+from filepact.fs.path_form import token_of
 from filepact.fs.read import moved, write_failed
 from filepact.values import replace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from filepact.domain.document import Revision
-    from filepact.fs.links import StagedLink
 
 __all__ = [
     "MOUNTED",
@@ -39,12 +45,17 @@ __all__ = [
     "check_writable",
     "is_torn",
     "may_write",
+    "name_again",
+    "names_of",
     "same_owner",
     "write_over",
     "write_protected",
 ]
 
 _SAFE: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+_MOST: Final = 50_000
+"""Entries of a folder in use that are looked at for the names of a file."""
 
 _SECTOR: Final = 512
 """Bytes that reach a disk together or not at all."""
@@ -84,6 +95,62 @@ class Overwrite:
         self.after = after
         self.data = data
         self.why = why
+
+
+def names_of(file: str, opened: Callable[[str], int], *, near: str, most: int) -> list[str]:
+    """The names of a file below a folder: first those beside it, then from the top down, in the first 50,000 entries.
+
+    Args:
+        file: The file, as `file_id` has it; empty for one of which nothing is looked for.
+        opened: A descriptor of a folder, by its path; of that which all are below by ``.``.
+        near: One of them, or the path that it had.
+        most: How many are looked for.
+    """
+    found: set[str] = set()
+    folders, seen, looked = deque([near.rpartition("/")[0], ""]), 0, set[str]()
+    inode = int(file.rpartition(":")[2] or "0", 16)
+    while file and folders and seen < _MOST and len(found) < most:
+        folder = folders.popleft()
+        if folder in looked:
+            continue
+        looked.add(folder)
+        with suppress(OSError, FilepactError), ExitStack() as held:
+            descriptor = opened(folder or ".")
+            held.callback(os.close, descriptor)
+            for entry in held.enter_context(os.scandir(descriptor)):
+                seen += 1
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(path)
+                elif entry.inode() == inode and token_of(entry.name) is None:
+                    status = entry.stat(follow_symlinks=False)
+                    if f"{status.st_dev:x}:{status.st_ino:x}" == file:
+                        found.add(path)
+    return [*found]
+
+
+def name_again(
+    parent: int, temp: str, other: tuple[int, str], after: Revision, shown: str
+) -> StagedFile:
+    """Give a file one more name, which must be free; ``other`` is the folder and the name by which it is found.
+
+    Raises:
+        StaleFileError: It is in another state, or was written since.
+        WriteFailedError: The system refused.
+    """
+    folder, name = other
+    file = open_expected(folder, name, after, shown)
+    try:
+        status, was = os.fstat(file), after.attributes
+        now = (status.st_uid, status.st_gid, status.st_mtime_ns)
+        if was is None or now != (was.owner, was.group, was.modified):
+            raise moved(shown)
+        os.link(name, temp, src_dir_fd=folder, dst_dir_fd=parent, follow_symlinks=False)
+    except OSError as error:
+        raise write_failed(error, shown) from None
+    finally:
+        os.close(file)
+    return StagedFile(status, after.content)
 
 
 def may_write(parent: int, name: str) -> bool:

@@ -25,11 +25,14 @@ __all__ = [
     "check_form",
     "check_new_name",
     "is_beneath",
+    "temporary_name",
     "this_system",
+    "token_of",
 ]
 
 LONGEST_PATH = 4_096
 LONGEST_PART = 255
+_BEGINS, _ENDS = ".filepact-", ".tmp"
 
 System = Literal["linux", "macos", "windows"]
 
@@ -188,3 +191,15 @@ def _form(path: str, what: str) -> PathBlockedError:
 def is_beneath(path: str, folder: str) -> bool:
     """Whether a path is a folder or lies in it, by names."""
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def temporary_name(token: str) -> str:
+    """The name beside the target under which a change keeps its other text for a moment."""
+    return f"{_BEGINS}{token}{_ENDS}"
+
+
+def token_of(name: str) -> str | None:
+    """The token of a temporary name; None for any other name."""
+    if not (name.startswith(_BEGINS) and name.endswith(_ENDS)):
+        return None
+    return name.removeprefix(_BEGINS).removesuffix(_ENDS)

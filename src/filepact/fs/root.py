@@ -26,8 +26,8 @@ from filepact.errors import (
 )
 from filepact.fs import atomic, staged
 from filepact.fs.attributes import dress_folder, file_id, folder_state, not_kept
-from filepact.fs.in_place import USUAL, Staging
-from filepact.fs.links import name_again, names_of
+from filepact.fs.in_place import USUAL, Staging, name_again, names_of
+from filepact.fs.path_form import temporary_name, token_of
 from filepact.fs.read import FileContents, permissions_given, write_failed
 from filepact.fs.read_only_root import FOLDER, MOVED, RootReader, root_gone
 from filepact.values import replace
@@ -150,7 +150,7 @@ class Root(RootReader):
 
         Args:
             path: Its canonical path.
-            other: The canonical path by which the file is found now.
+            other: The canonical path by which the file is found now; empty where it is not.
             after: The state that it is to be in, and has to be in already.
             token: As for `stage`.
             beside: As for `stage`.
@@ -159,8 +159,10 @@ class Root(RootReader):
             None, and nothing is done, where that is another file by now, or the system joins no names.
         """
         folder = (path.rpartition("/")[0] or ".") if beside is None else beside
+        if not other:
+            return None
         with suppress(FilepactError), self._parent(other) as found, self._open(folder) as parent:
-            temp = atomic.temporary_name(_check_token(token))
+            temp = temporary_name(_check_token(token))
             ours = name_again(parent, temp, found, after, path)
             one = staged.StagedChange(path.rpartition("/")[2], token, path, ours)
             one.beside = beside
@@ -465,12 +467,12 @@ class Root(RootReader):
 
     def leftovers(self, directory: str, beginning: str) -> tuple[str, ...]:
         """List the tokens of the temporary files in a folder that begin with ``beginning``."""
-        tokens = (atomic.token_of(name) for name in self.names(directory))
+        tokens = (token_of(name) for name in self.names(directory))
         return tuple(one for one in tokens if one is not None and one.startswith(beginning))
 
     def may_have_leftover(self, directory: str, token: str) -> bool:
         """Whether the temporary file of a change may be there."""
-        name = atomic.temporary_name(_check_token(token))
+        name = temporary_name(_check_token(token))
         try:
             os.stat(f"{directory}/{name}", dir_fd=self._descriptor, follow_symlinks=False)
         except OSError:
@@ -479,7 +481,7 @@ class Root(RootReader):
 
     def leftover(self, directory: str, token: str) -> FileContents | None:
         """What the temporary file of a change holds, or None when there is none."""
-        name = atomic.temporary_name(_check_token(token))
+        name = temporary_name(_check_token(token))
         path = name if directory == "." else f"{directory}/{name}"
         kind = self.place(path, follow=False).kind
         if kind == "link":
@@ -518,7 +520,7 @@ class Root(RootReader):
 
     def discard_leftover(self, directory: str, token: str) -> None:
         """Remove the temporary file of a change."""
-        name = atomic.temporary_name(_check_token(token))
+        name = temporary_name(_check_token(token))
         with self._parent(name if directory == "." else f"{directory}/{name}") as (parent, leaf):
             with suppress(FileNotFoundError):
                 os.unlink(leaf, dir_fd=parent)

@@ -31,16 +31,19 @@ from filepact.fs.atomic import (
     Outcome,
     StagedContent,
     StagedFile,
+    StagedLink,
     discard,
     exchange,
     give_back,
     inode_of,
+    is_link,
+    link_target,
+    make_link,
     move_out,
     open_expected,
     put_aside,
     rename_new,
     sync,
-    temporary_name,
     write_temp,
 )
 from filepact.fs.in_place import (
@@ -53,7 +56,7 @@ from filepact.fs.in_place import (
     same_owner,
     write_over,
 )
-from filepact.fs.links import StagedLink, is_link, link_target, make_link
+from filepact.fs.path_form import temporary_name
 from filepact.fs.read import (
     made_meanwhile,
     moved,

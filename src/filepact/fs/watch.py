@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from filepact.domain.document import FOLDER
 from filepact.domain.protected import leads_to_git, steers_git
 from filepact.errors import FilepactError, NotFoundError, ReadFailedError
-from filepact.fs.atomic import token_of
 from filepact.fs.attributes import folder_state
 from filepact.fs.folder_entries import MAX_ENTRIES
+from filepact.fs.path_form import token_of
 from filepact.fs.walk import TreeReader
 from filepact.text.gitignore import MACHINE_FOLDERS
 

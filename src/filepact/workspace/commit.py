@@ -378,10 +378,9 @@ class Committer:
             # It had several names: all that come back here are one file, and the one that stayed if there is one.
             if linked not in links and len(links) < _LOOKED_FOR:
                 links[linked] = next(iter(root.names_of(linked, near=path)), "")
-            if other := links.get(linked):
-                joined = root.join(path, other, after=after, token=token, beside=beside)
-                if joined is not None:
-                    return _Part(change, root, joined)
+            other = links.get(linked, "")
+            if joined := root.join(path, other, after=after, token=token, beside=beside):
+                return _Part(change, root, joined)
         staged = root.stage(
             path,
             None if after is None else unnamed or contents[after.content],
@@ -393,8 +392,7 @@ class Committer:
             how=how,
         )
         if linked:
-            if links.get(linked):
-                staged.notes += (_APART,)
+            staged.notes += (_APART,) * bool(links.get(linked))
             above = dirname(path) if beside is None else beside
             links[linked] = staged.temp if above in ("", ".") else f"{above}/{staged.temp}"
         return _Part(change, root, staged)
