@@ -45,6 +45,7 @@ def facts(place: Path) -> dict[str, object]:
     found: dict[str, object] = {}
     first: dict[tuple[int, int], str] = {}
     todo = [(".", place)]
+    closed: list[tuple[Path, int]] = []
     while todo:
         name, path = todo.pop(0)
         try:
@@ -52,6 +53,10 @@ def facts(place: Path) -> dict[str, object]:
         except PermissionError:
             continue
         kind = stat.S_IFMT(status.st_mode)
+        readable = os.R_OK | os.X_OK * stat.S_ISDIR(kind)
+        if not stat.S_ISLNK(kind) and not os.access(path, readable):
+            closed.append((path, stat.S_IMODE(status.st_mode)))
+            path.chmod(0o700)  # for the moment
         held: object = None
         if stat.S_ISLNK(kind):
             held = os.readlink(os.fsencode(path))
@@ -79,6 +84,8 @@ def facts(place: Path) -> dict[str, object]:
             "written": None if stat.S_ISDIR(kind) and name == "." else status.st_mtime_ns,
             "same as": one if one != name else None,
         }
+    for path, mode in reversed(closed):
+        path.chmod(mode)
     return found
 
 

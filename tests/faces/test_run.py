@@ -351,10 +351,15 @@ def test_a_folder_made_anew_holds_nothing_of_the_old_one(place: Place) -> None:
     assert place.state() == {"a": None, "a/y": "y\n"}
 
 
-def test_odd_files_stay_in_the_layer_and_no_bit_makes_anybody_somebody_else(place: Place) -> None:
-    place.run("mkfifo pipe; echo x > a; chmod 4644 a")
-    assert place.state() == {"a": "x\n"}
-    assert not (place.root / "a").stat().st_mode & 0o7000
+def test_odd_files_stay_in_the_layer_and_a_bit_that_makes_one_somebody_else_waits(
+    place: Place,
+) -> None:
+    place.run("mkfifo pipe; echo x > a; chmod 4644 a; echo y > b; chmod 1644 b")
+    assert place.state() == {"b": "y\n"}
+    assert (place.root / "b").stat().st_mode & 0o7777 == 0o1644
+    (waiting,) = place.waiting()
+    place.command("approve", "--unattended", waiting["id"])
+    assert (place.root / "a").stat().st_mode & 0o7777 == 0o4644
     (left,) = place.facts("runs")["runs"]
     assert [*left["left"]] == [str(place.root / "pipe")]
 

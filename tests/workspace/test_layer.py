@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from filepact.domain.operation import Actor, Approval, Session
 from filepact.fs.overlay import layer_entries
 from filepact.fs.run_folder import RunFolder
 from filepact.workspace.layer_reader import LayerRecord
+from tests.unprivileged import unprivileged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -654,62 +656,204 @@ def test_a_link_that_came_where_a_program_removed_a_file_and_made_another_stays(
     assert os.readlink(layered.root / "a.txt") == "elsewhere"
 
 
-def test_permissions_of_a_new_folder_are_kept_and_those_of_one_that_was_there_are_told(
-    layered: Layered,
-) -> None:
+def test_permissions_of_folders_are_committed_and_taken_back(layered: Layered) -> None:
     (layered.root / "there").mkdir(mode=0o755)
     layered.begin()
     assert layered.run is not None
+    assert layered.workspace is not None
     upper = Path(layered.run.layers()[0].upper)
     layered.put("keys/deep/id", "k\n")
     layered.put("there/f", "f\n")
     for name, mode in (("keys", 0o700), ("keys/deep", 0o750), ("there", 0o700)):
         (upper / name).chmod(mode)
     result = layered.commit()
-    assert result.left == {}
-    assert [note.partition(":")[0] for note in result.notes] == ["there/"]
+    assert (result.left, result.notes) == ({}, ())
     modes = {
         name: (layered.root / name).stat().st_mode & 0o777
         for name in ("keys", "keys/deep", "there")
     }
-    assert modes == {"keys": 0o700, "keys/deep": 0o750, "there": 0o755}
+    assert modes == {"keys": 0o700, "keys/deep": 0o750, "there": 0o700}
+    layered.workspace.undo(PERSON)
+    assert [*layered.root.iterdir()] == [layered.root / "there"]
+    assert (layered.root / "there").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_folder_that_its_maker_may_not_open_stays_closed(layered: Layered) -> None:
+    layered.begin()
+    Path(upper(layered, "closed")).mkdir(mode=0)
+    result = unprivileged(layered.commit)
+    assert result.left == {}
+    assert (layered.root / "closed").stat().st_mode & 0o7777 == 0
+
+
+@pytest.mark.parametrize("snapshot", [True, False])
+def test_permissions_that_somebody_changed_since_stay(layered: Layered, *, snapshot: bool) -> None:
+    """With a snapshot it is known what the program has changed, without one it may not even be the program."""
+    (layered.root / "there").mkdir(mode=0o755)
+    layered.begin(snapshot=snapshot)
+    assert layered.run is not None
+    (layered.root / "there").chmod(0o750)
+    layered.put("there/f", "f\n")
+    Path(upper(layered, "there")).chmod(0o755 if snapshot else 0o700)
+    result = layered.commit()
+    assert result.left == {}
+    assert len(result.notes) == (not snapshot)
+    assert (layered.root / "there").stat().st_mode & 0o777 == 0o750
+
+
+def test_permissions_of_a_folder_are_committed_again_and_again(layered: Layered) -> None:
+    (layered.root / "there").mkdir(mode=0o755)
+    layered.begin(snapshot=False)
+    layered.put("there/f", "f\n")
+    for mode in (0o755, 0o750, 0o700, 0o711):
+        Path(upper(layered, "there")).chmod(mode)
+        assert layered.commit_going_on().notes == ()
+        assert (layered.root / "there").stat().st_mode & 0o777 == mode
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-def test_that_a_program_gave_a_file_away_is_told(layered: Layered) -> None:
-    (layered.root / "there").write_text("old\n")
+def test_a_file_that_a_program_gave_away_is_given_away(layered: Layered) -> None:
+    for name in ("there", "again"):
+        (layered.root / name).write_text("old\n")
+    (layered.root / "folder").mkdir()
     layered.begin()
-    layered.put("there", "new\n")
-    assert layered.run is not None
-    os.chown(Path(layered.run.layers()[0].upper) / "there", 4321, 4321)
+    assert layered.workspace is not None
+    for name in ("there", "again"):
+        layered.put(name, "new\n")
+    Path(upper(layered, "folder")).mkdir()
+    os.setxattr(upper(layered, "there"), "user.overlay.origin", b"")  # as a copied file has it
+    for name in ("there", "again", "folder"):
+        os.chown(upper(layered, name), 4321, 4321)
+    assert [one.partition(":")[0] for one in layered.commit().notes] == ["again"]
+    owners = [(layered.root / name).stat().st_uid for name in ("there", "again", "folder")]
+    assert owners == [4321, 0, 4321]
+    layered.workspace.undo(PERSON)
+    assert [(layered.root / name).stat().st_uid for name in ("there", "folder")] == [0, 0]
+
+
+def test_times_that_a_program_gives_are_committed(layered: Layered) -> None:
+    for name in ("touched", "edited", "saved"):
+        (layered.root / name).write_text(TEXT)
+    layered.begin()
+    assert layered.workspace is not None
+    (layered.root / "saved").write_text(TEXT.replace("six", "6"))
+    layered.put("touched", TEXT)
+    for name in ("edited", "saved", "made/new"):
+        layered.put(name, TEXT.replace("two", "2"))
+    for name in ("touched", "edited", "saved", "made/new", "made"):
+        os.utime(upper(layered, name), ns=(10**18, 10**18))
     result = layered.commit()
-    assert [note.partition(":")[0] for note in result.notes] == ["there"]
-    status = (layered.root / "there").stat()
-    assert (status.st_uid, (layered.root / "there").read_text()) == (0, "new\n")
+    assert (result.left, [len(one.files) for one in result.receipts]) == ({}, [4])
+    times = {
+        str(one.relative_to(layered.root)): one.stat().st_mtime_ns
+        for one in layered.root.rglob("*")
+    }
+    now = times.pop("saved")  # where lines of the person are among them
+    assert now > 10**18
+    assert times == dict.fromkeys(("touched", "edited", "made", "made/new"), 10**18)
+    layered.workspace.undo(PERSON)
+    # Programs that go by times see that it has changed again.
+    assert (layered.root / "edited").stat().st_mtime_ns >= now
+
+
+def moved(layered: Layered, old: str, new: str) -> None:
+    """Move a file in the layer, as an overlay would."""
+    target = Path(upper(layered, new))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(layered.root / old, target)
+    layered.remove(old)
+
+
+def test_an_executable_file_that_is_moved_is_moved_at_once(layered: Layered) -> None:
+    (layered.root / "tool").write_text("#!/bin/sh\n")
+    (layered.root / "tool").chmod(0o4755)
+    inode = (layered.root / "tool").stat().st_ino
+    layered.begin()
+    moved(layered, "tool", "bin/run")
+    result = layered.commit()
+    assert (result.left, [one.status for one in result.receipts]) == ({}, ["applied"])
+    assert not (layered.root / "tool").exists()
+    status = (layered.root / "bin/run").stat()
+    assert (status.st_ino, status.st_mode & 0o7777) == (inode, 0o4755)
+
+
+@pytest.mark.parametrize("text", ["{}\n", '{"one": 1,\n"two": 2}\n'])
+def test_both_ends_of_a_move_wait_or_none(layered: Layered, text: str) -> None:
+    was = '{"one": 1,\n"two": 3}\n' if "one" in text else text
+    (layered.root / "data.json").write_text(was)
+    layered.begin()
+    assert layered.workspace is not None
+    moved(layered, "data.json", "package.json")
+    Path(upper(layered, "package.json")).write_text(text)
+    (receipt,) = layered.commit().receipts
+    assert (receipt.status, len(receipt.files)) == ("pending", 2)
+    assert [one.name for one in layered.root.iterdir()] == ["data.json"]
+    layered.workspace.approve(receipt.operation, Approval(PERSON.actor))
+    assert [one.name for one in layered.root.iterdir()] == ["package.json"]
+    assert (layered.root / "package.json").read_text() == text
+
+
+def test_what_is_moved_to_a_name_that_is_denied_stays_under_both(layered: Layered) -> None:
+    (layered.root / "data").write_text("A=1\n")
+    layered.begin()
+    moved(layered, "data", "zero\u200dwidth")
+    layered.put("other", "other\n")
+    result = layered.commit()
+    assert sorted(result.left) == ["data", "zero\u200dwidth"]
+    assert sorted(one.name for one in layered.root.iterdir()) == ["data", "other"]
+
+
+def test_names_that_are_no_utf_8_are_committed_and_taken_back(layered: Layered) -> None:
+    (layered.root / "old").mkdir()
+    (layered.root / "old/d\udcff").write_text("d\n")
+    layered.begin()
+    assert layered.workspace is not None
+    layered.put("new\udcfe/e\udcfd", "e\n")
+    layered.put("zero\u200dwidth", "nothing tells it from another\n")
+    shutil.copytree(layered.root / "old", upper(layered, "away"))
+    layered.remove("old")
+    result = layered.commit()
+    assert [*result.left] == ["zero\u200dwidth"]
+    assert (layered.root / "new\udcfe/e\udcfd").read_text() == "e\n"
+    assert (layered.root / "away/d\udcff").read_text() == "d\n"
+    layered.workspace.undo(PERSON)
+    assert [str(one.relative_to(layered.root)) for one in sorted(layered.root.rglob("*"))] == [
+        "old",
+        "old/d\udcff",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("was", "made", "is_now"),
+    ("was", "made", "waits"),
     [
-        (0o4755, 0o600, 0o600),  # closed, with its own set-user-id bit gone
-        (0o4755, 0o4700, 0o4700),
-        (0o755, 0o4755, 0o755),  # what a program adds does not come
-        (0o2755, 0o6755, 0o2755),
+        (0o4755, 0o600, False),  # closed, with its own set-user-id bit gone
+        (0o4755, 0o4700, False),
+        (0o644, 0o1644, False),
+        (0o755, 0o4755, True),
+        (0o2755, 0o6755, True),
     ],
 )
-def test_set_id_bits_go_with_a_program_and_come_with_none(
-    layered: Layered, was: int, made: int, is_now: int
+def test_a_set_id_bit_that_a_program_adds_waits_for_a_person(
+    layered: Layered, was: int, made: int, *, waits: bool
 ) -> None:
     there = layered.root / "there"
     there.write_text("old\n")
     there.chmod(was)
     layered.begin()
     assert layered.run is not None
+    assert layered.workspace is not None
     layered.put("there", "old\n")
     (Path(layered.run.layers()[0].upper) / "there").chmod(made)
     result = layered.commit()
     assert (result.left, result.notes) == ({}, ())
-    assert there.stat().st_mode & 0o7777 == is_now
+    assert there.stat().st_mode & 0o7777 == (was if waits else made)
+    (receipt,) = result.receipts
+    assert (receipt.status == "pending") == waits
+    if waits:
+        layered.workspace.approve(receipt.operation, Approval(PERSON.actor))
+        assert there.stat().st_mode & 0o7777 == made
+    layered.workspace.undo(PERSON)
+    assert there.stat().st_mode & 0o7777 == was
 
 
 def test_a_file_that_cannot_be_written_keeps_no_other_from_being_committed(

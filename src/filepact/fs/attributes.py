@@ -124,11 +124,12 @@ def folder_state(parent: int, name: str) -> Revision | None:
     try:
         folder = os.open(name, _FOLDER, dir_fd=parent)
     except PermissionError:
-        # It may not be looked into, so nobody knows what else it has.
+        # It may not be looked into, so nobody knows whether it has access lists.
         with suppress(OSError):
             status = os.stat(name, dir_fd=parent, follow_symlinks=False)
             if stat.S_ISDIR(status.st_mode):
-                return Revision.folder(stat.S_IMODE(status.st_mode))
+                some = Attributes(status.st_uid, status.st_gid, (), _LISTS, status.st_mtime_ns)
+                return Revision.folder(stat.S_IMODE(status.st_mode), some)
         return None
     except OSError:
         return None
@@ -166,8 +167,8 @@ def dress_like(old: int, new: int, expected: Revision, after: Revision) -> tuple
         expected.attributes is None or after.attributes != expected.attributes
     ):
         wanted = wanted.changed(expected.attributes, after.attributes)
-    # A file that gets another text has just been written, also where that is an earlier one.
-    modified = status.st_mtime_ns if same else None
+    given = None if after.attributes is None else after.attributes.modified
+    modified = status.st_mtime_ns if same else given
     if wanted.modified != modified:
         wanted = wanted.written(modified)
     notes = dress(new, after.mode, wanted)

@@ -426,8 +426,11 @@ def _write_one(root: str, path: str, kind: str, mode: int, data: bytes) -> None:
         if there not in (None, kind) or (there == "link" and kind == "link"):
             _take_away(folder, name, there)
             there = None
-        if kind == "folder" and there is None:
-            os.mkdir(name, 0o755, dir_fd=folder)
+        if kind == "folder":
+            if there is None:
+                os.mkdir(name, 0o755, dir_fd=folder)
+            if mode:
+                os.chmod(name, mode, dir_fd=folder)
         elif kind == "link":
             os.symlink(data, os.fsencode(name), dir_fd=folder)
         elif kind == "file":

@@ -24,6 +24,7 @@ __all__ = [
     "build_folders",
     "carry",
     "existing",
+    "is_copy",
     "last_change",
     "layer_entries",
     "make_folders",
@@ -38,6 +39,7 @@ LayerKind = Literal["file", "link", "folder", "opaque", "whiteout", "other"]
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPAQUE: Final = "user.overlay.opaque"
+_ORIGIN: Final = "user.overlay.origin"
 
 
 class LayerEntry(NamedTuple):
@@ -125,6 +127,15 @@ def _is_opaque(folder: int) -> bool:
         return os.getxattr(folder, _OPAQUE) == b"y"
     except OSError:
         return False
+
+
+def is_copy(upper: str, path: str) -> bool:
+    """Whether a file of a layer was copied from the root to be changed; else it was made anew."""
+    try:
+        os.getxattr(os.path.join(upper, path), _ORIGIN, follow_symlinks=False)
+    except OSError:
+        return False
+    return True  # whatever it says
 
 
 def last_change(uppers: Iterable[str]) -> tuple[int, int]:

@@ -432,10 +432,7 @@ class Root(RootReader):
         return True
 
     def set_folder(self, path: str, state: Revision) -> tuple[str, ...]:
-        """Give a folder the mode and the attributes of a state; a link in its place is not followed.
-
-        Returns:
-            Notes on what could not be given.
+        """Give a folder that is no link the mode and attributes of a state; notes on what could not be given.
 
         Raises:
             WriteFailedError: The system refused, or it is no folder.
@@ -443,14 +440,19 @@ class Root(RootReader):
         with self._parent(path) as (parent, name):
             try:
                 folder = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=parent)
+                try:
+                    return dress_folder(folder, state)
+                finally:
+                    os.close(folder)
             except OSError as error:
                 raise write_failed(error, path) from None
-            try:
-                return dress_folder(folder, state)
-            except OSError as error:
-                raise write_failed(error, path) from None
-            finally:
-                os.close(folder)
+
+    def set_time(self, path: str, was: int | None, modified: int) -> None:
+        """Give a file or folder a time, if it has the one that is known or that is None; nothing depends on it."""
+        with suppress(FilepactError, OSError), self._parent(path) as (parent, name):
+            st = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            if was in (None, st.st_mtime_ns):
+                os.utime(name, ns=(st.st_atime_ns, modified), dir_fd=parent, follow_symlinks=False)
 
     def folder_state(self, path: str) -> Revision | None:
         """The state of a folder; None where none is."""
@@ -483,7 +485,7 @@ class Root(RootReader):
         """What the temporary file of a change holds, or None when there is none."""
         name = temporary_name(_check_token(token))
         path = name if directory == "." else f"{directory}/{name}"
-        kind = self.place(path, follow=False).kind
+        kind = self.place(path, follow=False, known=True).kind
         if kind == "link":
             return self.read_link(path)
         if kind != "file":
@@ -575,6 +577,6 @@ def _at_once(parent: int, one: StagedChange) -> WriteResult:
 
 
 def _check_token(token: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9-]{4,64}", token):
-        raise ValueError(f"not a token: {token!r}")
-    return token
+    if re.fullmatch(r"[A-Za-z0-9-]{4,64}", token):
+        return token
+    raise ValueError(f"not a token: {token!r}")

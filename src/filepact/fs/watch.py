@@ -215,12 +215,18 @@ def _add_steering(
         os.close(folder)
 
 
-def stamp_at(root: Root, path: str) -> Stamp | None:
-    """The stamp of one file or link; None where there is none, or behind a link."""
-    return stamps_at(root, (path,))[path]
+def stamp_at(root: Root, path: str, *, folder: bool = False) -> Stamp | None:
+    """The stamp of one file or link, or of a folder; None where there is none, or behind a link."""
+    return stamps_at(root, (path,), stat.S_ISDIR if folder else _is_file)[path]
 
 
-def stamps_at(root: Root, paths: Iterable[str]) -> dict[str, Stamp | None]:
+def _is_file(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+
+
+def stamps_at(
+    root: Root, paths: Iterable[str], wanted: Callable[[int], bool] = _is_file
+) -> dict[str, Stamp | None]:
     """The same of many: each folder is opened once if its files follow each other."""
     found: dict[str, Stamp | None] = {}
     for above, some in groupby(paths, dirname):
@@ -233,7 +239,7 @@ def stamps_at(root: Root, paths: Iterable[str]) -> dict[str, Stamp | None]:
         for path in names:
             with suppress(OSError):
                 status = os.stat(path.rpartition("/")[2], dir_fd=folder, follow_symlinks=False)
-                if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
+                if wanted(status.st_mode):
                     found[path] = _stamp(status)
         os.close(folder)
     return found

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ChangePolicy", "SessionPermissions"]
 
-_RUNS = 0o111
+_RUNS = 0o6111
+"""Whoever runs a file runs it, with the last two as somebody else."""
 _PRINTED = bytes(range(0x20, 0x7F)) + b"\t\n\r"
 
 
@@ -152,8 +153,11 @@ class ChangePolicy:
         return replace(above, place=place, shown=self.show(path))
 
     def _sendable(self, path: WorkspacePath) -> Name:
-        """A true name as it would be sent; one that could not be, and is there, as it is."""
+        """A true name as it would be sent; one that could not be, and is there, or is shown in escapes, as it is."""
         if not path.path.isprintable():
+            without_bytes = path.path.encode("utf-8", "surrogateescape").decode("utf-8", "ignore")
+            if without_bytes.isprintable():
+                return path
             with suppress(FilepactError):
                 root = self._guard.root_of(path.root)
                 if root.place(path.path, follow=False, known=True).kind != "missing":

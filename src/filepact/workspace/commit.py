@@ -340,10 +340,11 @@ class Committer:
             if not wanted(change.path):
                 continue
             try:
-                if begun.kind == "change":
+                back = begun.kind != "change"
+                if not back:
                     _refuse_protected(change)
                 part = self._stage(
-                    *(f"{begun.id}-{number}", change, contents),
+                    *(f"{begun.id}-{number}", _written_now(change) if back else change, contents),
                     folder=open_folders.get(change.path, -1),
                     unnamed=prepared.get(change.path),
                     beside=folders.beside(change.path),
@@ -566,6 +567,15 @@ def tell_end(store: JournalStore, state: StateFolder, end: OperationResult) -> N
     except FilepactError:
         state.give_room()
         store.finish(end.operation, state=end.state, note=note, changes=end.left)
+
+
+def _written_now(change: FileChange) -> FileChange:
+    """The same where a file that gets another text, also where that is an earlier one, has just been written."""
+    before, after = change.before, change.after
+    if not before or not after or before.is_link or before.content == after.content:
+        return change
+    held = after.attributes and after.attributes.written(None)
+    return FileChange(change.path, before, Revision(after.content, after.mode, held))
 
 
 def _refuse_protected(change: FileChange) -> None:

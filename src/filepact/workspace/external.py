@@ -312,6 +312,9 @@ class ExternalChanges:
         data = None if state.packed is None else decompress(state.packed)
         return state.stamp, state.revision, data
 
+    def known_folder(self, path: WorkspacePath) -> Revision | None:
+        return self._files.folders.get(path.root, {}).get(path.path)
+
     def _figures(self) -> SnapshotStatus:
         some, complete = self._files, self._files.started and self.has_read
         files, kept = len(some), sum(state.size > 0 for _, state in some)

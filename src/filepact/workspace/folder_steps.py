@@ -48,8 +48,8 @@ __all__ = [
 ]
 
 _NOT_HELD: Final = Revision.unread("folder", 0).content
-_OPEN: Final = 0o300
-"""Permission bits without which nobody can put files into a folder of their own."""
+_OPEN: Final = 0o700
+"""Permission bits without which nobody can put files into a folder of their own, and close it afterwards."""
 
 
 class FolderChange(NamedTuple):
@@ -193,7 +193,9 @@ class FolderSteps:
             if self._turns(path) or path in self.moved:
                 continue
             with suppress(FilepactError):
-                if root.place(path.path).kind != "directory" or root.remove_directory(path.path):
+                if root.place(path.path, known=True).kind != "directory" or root.remove_directory(
+                    path.path
+                ):
                     continue
             stay.append(path)
         # Innermost first: whatever is done in a folder is the time of its last change.

@@ -33,8 +33,9 @@ from filepact.workspace.authorizer import ChangePolicy
 from filepact.workspace.folder_steps import turning_above
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.layer_reader import LayerChanges, LayerReader, state_of
+from filepact.workspace.moves import same_entries
 from filepact.workspace.rebase import RebaseResult
-from filepact.workspace.receipt import Receipt, done_receipt
+from filepact.workspace.receipt import Receipt, done_receipt, renames
 from filepact.workspace.refusals import refused_files
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ _REVIEW: Final = "review mode"
 _OVERLAP: Final = "changed meanwhile"
 _LINKS: Final = "links out"
 _NOT_ALL: Final = "something of another kind is to replace it, and not all of that may be done"
+_OTHER_END: Final = "what it is to become has to wait, or cannot be made"
 _OPERATIONS: Final = 100
 
 
@@ -158,8 +160,15 @@ class LayerCommitter:
             LayerReader(self._guard, self._external, found, began, layer, skip).read()
         receipts: list[Receipt] = []
         waiting: set[WorkspacePath] = set()
+        pairs = [*renames(found.changes, found.contents.__getitem__).items()]
+        pairs += [(new.path, old) for old, new in same_entries(found.changes)]
+        found.origins = dict(pairs)
         if found.changes:
             receipts += self._commit(session, tool, found, mode, None if keep is None else waiting)
+        for path, times in found.times.items() if mode == "auto" else ():
+            with suppress(FilepactError):
+                if self._guard.permit(path, "write", agent=session.agent).verdict == "allow":
+                    self._guard.root_of(path.root).set_time(path.path, *times)
         if keep is not None:
             self._note(found, waiting, keep)
         return LayerResult(tuple(receipts), found.left, tuple(found.notes))
@@ -248,7 +257,7 @@ class LayerCommitter:
             shown = self._writer.show(change.path)
             folder = change.path.root, dirname(change.path.path) or "."
             if folder not in folders and turning_above(change.path, coming) is None:
-                place = self._guard.root_of(change.path.root).place(folder[1])
+                place = self._guard.root_of(change.path.root).place(folder[1], known=True)
                 folders[folder] = place.path == folder[1]
             if not folders.get(folder, True):
                 found.left[shown] = "a folder above it is a link by now"
@@ -264,6 +273,9 @@ class LayerCommitter:
                 for side in sides:
                     if side is not None:
                         judge.check_held(location, side)
+                origin = found.origins.get(change.path)
+                if origin is not None and origin.before is not None and sides[1] is not None:
+                    sides[0] = versions.of(origin.path, origin.before)
                 judge.record(location, change, source=sides[0], written=sides[1])
             except PathBlockedError as error:
                 found.left[shown] = error.message
@@ -347,6 +359,21 @@ class LayerCommitter:
             if not whole <= fits:
                 left.setdefault(way, found.left.get(self._writer.show(way), _NOT_ALL))
         self._leave(left, found, sorted_)
+        parts = (sorted_.done, sorted_.asked, sorted_.overlapping)
+        at = {one.path: (part, one) for part in parts for one in part}
+        for new, old in found.origins.items():
+            ends = [at[path] for path in (old.path, new) if path in at]
+            if len(ends) == 1 and there.isdisjoint((old.path, new)):
+                path = ends[0][1].path
+                self._leave(
+                    {path: found.left.get(self._writer.show(path), _OTHER_END)}, found, sorted_
+                )
+            elif len(ends) == 2 and ends[0][0] is not ends[1][0]:
+                # What an entry was goes when what it becomes comes, and not before.
+                for part, one in ends:
+                    if part is sorted_.done:
+                        part.remove(one)
+                        next(each for each, _ in ends if each is not part).append(one)
 
     def _overlap(
         self, change: FileChange, found: LayerChanges, sorted_: _Sorted, error: StaleFileError
@@ -394,7 +421,13 @@ class LayerCommitter:
     ) -> None:
         """Leave files in the layers, and where one has a name that turns, all that turns with it."""
         turning = {one.path for one in found.changes if one.turns}
-        left = {turning_above(path, turning) or path: why for path, why in refused.items()}
+        ends = {old.path: new for new, old in found.origins.items()}
+        ends |= {new: old for old, new in ends.items()}
+        others = {ends[path]: _OTHER_END for path in refused if path in ends}
+        left = {
+            turning_above(path, turning) or path: why
+            for path, why in (others | {**refused}).items()
+        }
         found.left |= {self._writer.show(path): why for path, why in left.items()}
         ways = turning & left.keys()
         for part in (sorted_.done, sorted_.asked, sorted_.overlapping):

@@ -10,7 +10,7 @@ from filepact.domain.change import FileChange
 from filepact.domain.document import FOLDER, Revision, WorkspacePath, content_id
 from filepact.errors import FilepactError, NotFoundError
 from filepact.fs.atomic import LARGEST
-from filepact.fs.overlay import layer_entries
+from filepact.fs.overlay import is_copy, layer_entries
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
@@ -31,10 +31,8 @@ __all__ = [
     "LayerReader",
     "LayerRecord",
     "state_of",
-    "without_new_set_id",
 ]
 
-_BITS: Final = 0o777
 _OF_LAYERS: Final = ("user.", ACCESS_LIST)
 """Attributes that go into a layer with the file, and may be changed there by anybody."""
 
@@ -87,6 +85,8 @@ class LayerChanges:
         content: The bytes of states that it has.
         states: What the layers hold by now, by path.
         fresh: Folders that are the layers' alone, without those in them.
+        origins: Of what is new under its name and was moved, the change by which it goes elsewhere.
+        times: What a program has set the times of what it did not change to; with those that files had.
         written: The content ids of what was done, which the journal has.
     """
 
@@ -101,6 +101,8 @@ class LayerChanges:
     content: Callable[[str], bytes] = _nothing_kept
     states: dict[WorkspacePath, Revision | None] = field(default_factory=dict)
     fresh: list[WorkspacePath] = field(default_factory=list)
+    origins: dict[WorkspacePath, FileChange] = field(default_factory=dict)
+    times: dict[WorkspacePath, tuple[int | None, int]] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
 
 
@@ -170,7 +172,7 @@ class LayerReader:
                 entry.path
             )  # So is nothing in the root below a folder that it has not.
         else:
-            lower = self._root.place(entry.path, follow=False).kind
+            lower = self._root.place(entry.path, follow=False, known=True).kind
             if lower == "missing":
                 self._missing.add(entry.path)
         if entry.kind == "other":
@@ -190,20 +192,16 @@ class LayerReader:
 
     def _folder(self, entry: LayerEntry, lower: str, upper: Root) -> None:
         path, record = self._at(entry.path), self._found.record
-        mine = path in record.whole or record.unchanged(path, FOLDER)
+        known = record.states.get(path)
+        mine = path in record.whole or (known is not None and known.is_folder)
         if entry.kind == "opaque" or lower != "directory":
             self._note_whole(path)
-        mode = upper.place(entry.path, follow=False).mode
+        after = upper.folder_state(entry.path) or Revision.folder(entry.mode)
         if lower == "directory":
             if entry.kind == "opaque":
                 self._remove_inside(entry.path)
-            if mode != (now := self._root.place(entry.path, follow=False).mode):
-                said = (
-                    f"the permissions of this folder stay {now:o}, and are not changed to {mode:o}"
-                )
-                self._found.notes.append(f"{self._show(entry.path)}/: {said}")
+            self._rights(path, known, after)
             return
-        mode &= _BITS
         before: Revision | None = None
         if lower != "missing":
             if entry.kind == "folder" or mine:
@@ -214,10 +212,41 @@ class LayerReader:
             self._replaced.add(entry.path)
         if lower == "missing" and mine:
             return  # Somebody removed it.
-        self._found.states[path] = FOLDER
-        usual = self._root.makes(path.path, Revision.folder(mode))
+        self._found.states[path] = after
+        usual = self._root.makes(path.path, after) and not self._is_old(after)
         if before is not None or not usual or entry.path not in self._full:
-            self._found.changes.append(FileChange(path, before, Revision.folder(mode)))
+            self._found.changes.append(FileChange(path, before, after))
+
+    def _rights(self, path: WorkspacePath, known: Revision | None, after: Revision) -> None:
+        """Note what a program has made of the rights, the attributes and the time of a folder that stays."""
+        self._found.states[path] = after
+        now = self._folder_state(path.path)
+        before = known or self._external.known_folder(path)
+        if before is None or known is None:
+            stamp = stamp_at(self._root, path.path, folder=True)
+            before = now if stamp is not None and stamp.changed <= self._began else before
+        if before is None:
+            if (
+                after != now
+            ):  # Nobody can tell whether the program has changed it, or somebody else.
+                said = f"stay {now.mode & 0o7777:o}, and are not changed to {after.mode & 0o7777:o}"
+                self._found.notes.append(
+                    f"{self._show(path.path)}/: the permissions of this folder {said}"
+                )
+        elif before != after:
+            self._found.changes.append(FileChange(path, before, after))
+        elif self._is_old(after):
+            self._note_time(path, before, after)
+
+    def _is_old(self, state: Revision) -> bool:
+        """Whether a program has given it a time from before it began, or kept one."""
+        modified = _modified(state)
+        return modified is not None and modified < self._began
+
+    def _note_time(self, path: WorkspacePath, before: Revision, after: Revision) -> None:
+        was, is_ = _modified(before), _modified(after)
+        if was is not None and is_ is not None and was != is_:
+            self._found.times[path] = None if after.is_folder else was, is_
 
     def _note_whole(self, path: WorkspacePath) -> None:
         """Note a folder of which the root's has nothing to do with what the program sees."""
@@ -228,18 +257,22 @@ class LayerReader:
     def _file(self, entry: LayerEntry, lower: str, upper: Root) -> None:
         path = self._at(entry.path)
         after, data = _load(upper, entry.path, link=entry.kind == "link")
-        mine, record = after, self._found.record
-        self._found.states[path] = after = without_new_set_id(mine, record.states.get(path))
-        if record.unchanged(path, after):
+        record = self._found.record
+        self._found.states[path] = after
+        known = record.states.get(path)
+        if known is not None and record.unchanged(path, after):
+            self._note_time(path, known, after)
             return
         if lower == "directory":
             self._remove_inside(entry.path)
             before: Revision | None = self._folder_state(entry.path)
         else:
             before = self._base(path, there=lower != "missing")
-            self._found.states[path] = after = without_new_set_id(mine, before)
         self._found.contents[after.content] = data
-        given, after = after.attributes, _with_attributes(after, before)
+        given = after.attributes
+        # A program that replaces a file does not mean to give it away.
+        own = before is None or is_copy(self._layer.upper, entry.path)
+        after = _with_attributes(after, before, owner=own)
         kept = after.attributes
         if given and kept and (given.owner, given.group) != (kept.owner, kept.group):
             who = f"{kept.owner}:{kept.group}"
@@ -248,6 +281,8 @@ class LayerReader:
             self._found.changes.append(FileChange(path, before, after))
         else:
             self._found.unclear.discard(path)
+        if before is not None and before.content == after.content:
+            self._note_time(path, before, after)
 
     # -- removals -------------------------------------------------------------------------
 
@@ -336,11 +371,11 @@ class LayerReader:
 
 def state_of(root: Root, path: WorkspacePath, contents: dict[str, bytes]) -> Revision | None:
     """The present state of a file or link; its bytes are added to the contents."""
-    kind = root.place(path.path, follow=False).kind
+    kind = root.place(path.path, follow=False, known=True).kind
     if kind == "missing":
         return None
     if kind == "directory":
-        return FOLDER
+        return root.folder_state(path.path) or FOLDER
     revision, data = _load(root, path.path, link=kind == "link")
     contents[revision.content] = data
     return revision
@@ -351,15 +386,11 @@ def _load(root: Root, path: str, *, link: bool) -> tuple[Revision, bytes]:
     return found.revision, found.data
 
 
-def without_new_set_id(state: Revision, before: Revision | None) -> Revision:
-    """The state of a program's file: nobody becomes somebody else by running it, who did not before."""
-    if state.is_link or state.is_folder:
-        return state
-    had = 0 if before is None or before.is_link or before.is_folder else before.mode & 0o7000
-    return replace(state, mode=state.mode & (_BITS | had))
+def _modified(state: Revision) -> int | None:
+    return None if state.attributes is None else state.attributes.modified
 
 
-def _with_attributes(after: Revision, before: Revision | None) -> Revision:
+def _with_attributes(after: Revision, before: Revision | None, *, owner: bool) -> Revision:
     """The state of a file with what a program has given it; what a layer does not show of the file stays as it was."""
     held = after.attributes
     if held is None:
@@ -369,7 +400,14 @@ def _with_attributes(after: Revision, before: Revision | None) -> Revision:
     if was is not None:
         own = [one for one in held.extended if one[0].startswith(_OF_LAYERS)]
         rest = [one for one in was.of_other_bytes.extended if not one[0].startswith(_OF_LAYERS)]
-        held = replace(was, extended=tuple(sorted([*own, *rest])), modified=held.modified)
+        whose = held if owner else was
+        held = replace(
+            held,
+            owner=whose.owner,
+            group=whose.group,
+            extended=tuple(sorted([*own, *rest])),
+            omitted=was.omitted,
+        )
     return replace(after, attributes=held)
 
 

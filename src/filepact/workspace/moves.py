@@ -150,7 +150,7 @@ class MoveSteps:
                 with suppress(FilepactError):
                     root = self._root_of(one.source.root)
                     ends = (one.source.path, one.target.path)
-                    there = [root.place(path, follow=False).kind for path in ends]
+                    there = [root.place(path, follow=False, known=True).kind for path in ends]
                     if there[0] == "missing" != there[1]:
                         rename(root, one, back=True)
 

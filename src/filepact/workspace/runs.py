@@ -9,7 +9,8 @@ from posixpath import basename
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
-from filepact.domain.document import FOLDER, Revision, RootId, WorkspacePath
+from filepact.domain.attributes import Attributes
+from filepact.domain.document import Revision, RootId, WorkspacePath
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError, InvalidParamsError, StateFailedError
 from filepact.fs.namespace import NamespaceProgram, ProgramFailed
@@ -35,7 +36,7 @@ from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
 from filepact.text.gitignore import DEFAULT_IGNORED, MACHINE_FOLDERS, is_build
 from filepact.values import replace
-from filepact.workspace.layer_reader import REPOSITORIES, LayerRecord, state_of, without_new_set_id
+from filepact.workspace.layer_reader import REPOSITORIES, LayerRecord, state_of
 from filepact.workspace.run_context import RunContext
 
 if TYPE_CHECKING:
@@ -283,7 +284,7 @@ class Run:
             if found is None or path in record.waiting:
                 continue
             with Root.open(uppers[path.root]) as upper:
-                if _seen(upper, path, {}, record) == record.states.get(path):
+                if _seen(upper, path, {}) == record.states.get(path):
                     wanted[path] = found
         if not wanted:
             return False
@@ -294,9 +295,10 @@ class Run:
         for path in wanted:
             contents: dict[str, bytes] = {}
             with Root.open(uppers[path.root]) as upper:
-                state = record.states[path] = _seen(upper, path, contents, record)
-            if state == FOLDER:
-                record.whole.add(path)
+                was, state = record.states.get(path), _seen(upper, path, contents)
+            record.states[path] = state
+            if state is not None and state.is_folder:
+                record.whole |= set() if was else {path}
             elif state is not None:
                 self.folder.keep(state.content, contents[state.content])
         _note(self.folder, record)
@@ -324,7 +326,7 @@ class Run:
         """What was put into folders of the roots of which the program sees only its own."""
         for folder in sorted(self._record.whole, key=_name):
             root = roots[folder.root]
-            if root.place(folder.path, follow=False).kind != "directory":
+            if root.place(folder.path, follow=False, known=True).kind != "directory":
                 continue
             with TreeReader(root, folder.path, allow=_is_no_build, ignore=False) as entries:
                 for entry in entries:
@@ -358,23 +360,20 @@ class Run:
             self._program.wait_for_mounts()
 
 
-def _seen(
-    upper: Root, path: WorkspacePath, contents: dict[str, bytes], record: LayerRecord
-) -> Revision | None:
+def _seen(upper: Root, path: WorkspacePath, contents: dict[str, bytes]) -> Revision | None:
     """What a layer has of a file; None where it has nothing, or that it is gone."""
-    if upper.place(path.path, follow=False).kind in ("missing", "other"):
+    if upper.place(path.path, follow=False, known=True).kind in ("missing", "other"):
         return None
-    state = state_of(upper, path, contents)
-    return state and without_new_set_id(state, record.states.get(path))
+    return state_of(upper, path, contents)
 
 
 def _told(
     path: WorkspacePath, state: Revision | None, data: bytes
 ) -> tuple[str, str, str, int, bytes]:
     kind = "none" if state is None else "link" if state.is_link else "file"
-    if state == FOLDER:
+    if state is not None and state.is_folder:
         kind = "folder"
-    return path.root, path.path, kind, 0 if state is None else state.mode & 0o777, data
+    return path.root, path.path, kind, 0 if state is None else state.mode & 0o7777, data
 
 
 def record_of(folder: RunFolder) -> LayerRecord:
@@ -383,8 +382,7 @@ def record_of(folder: RunFolder) -> LayerRecord:
     known = folder.committed()
     if known is not None:
         for root, path, state in known["states"]:
-            where = WorkspacePath(RootId(root), path)
-            record.states[where] = None if state is None else Revision(*state)
+            record.states[WorkspacePath(RootId(root), path)] = _state(*state) if state else None
         for name in ("whole", "waiting"):
             found = {WorkspacePath(RootId(root), path) for root, path in known[name]}
             setattr(record, name, found)
@@ -392,14 +390,22 @@ def record_of(folder: RunFolder) -> LayerRecord:
 
 
 def _note(folder: RunFolder, record: LayerRecord) -> None:
-    states = (
-        (*_name(path), None if state is None else (state.content, state.mode))
-        for path, state in record.states.items()
-    )
+    states = ((*_name(path), _stored(state)) for path, state in record.states.items())
     named = {"whole": record.whole, "waiting": record.waiting}
     folder.note_committed(
         {"states": list(states), **{name: [*map(_name, found)] for name, found in named.items()}}
     )
+
+
+def _stored(state: Revision | None) -> tuple[str, int, str | None] | None:
+    if state is None:
+        return None
+    held = None if state.attributes is None else state.attributes.packed().decode()
+    return state.content, state.mode, held
+
+
+def _state(content: str, mode: int, held: str | None) -> Revision:
+    return Revision(content, mode, None if held is None else Attributes.unpacked(held.encode()))
 
 
 def _name(path: WorkspacePath) -> tuple[str, str]:
