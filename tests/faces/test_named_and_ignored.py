@@ -137,6 +137,50 @@ def test_who_takes_back_that_a_file_came_under_another_name_leaves_its_other_nam
     assert (root / "mine.txt").read_text() == "a.txt of the person\n"
 
 
+_MAKES = "import os; os.makedirs('app/.ve' + 'nv/lib'); os.mkfifo('pi' + 'pe'); open('new', 'w')"
+
+
+@pytest.mark.parametrize("scanned", [False, True], ids=["watched", "scanned"])
+def test_what_a_command_makes_that_no_undo_removes_is_named_by_it(root, agent, scanned):
+    """A folder that programs make for themselves, and a pipe; not those that a person made meanwhile."""
+    if scanned:
+        for snapshot in agent.files._snapshots.values():
+            snapshot.watcher.distrust()
+    (root / "mine/.venv").mkdir(parents=True)
+    os.mkfifo(root / "mine/pipe")
+    agent.bash(f'python3 -c "{_MAKES}"')
+    (root / "theirs/.venv").mkdir(parents=True)
+    os.mkfifo(root / "theirs/pipe")
+    agent.bash("true")
+    given = ("--turn", "--unattended", "--root", str(root), "--state", agent.state)
+    undone = command_line.command("undo", *given)
+    assert undone.code == 1
+    for name in ("app/.venv", "pipe"):
+        assert f" {name}: it was made there" in undone.out + undone.err
+    assert "mine" not in undone.out + undone.err
+    assert "theirs" not in undone.out + undone.err
+    assert not (root / "new").exists()
+    assert (root / "app/.venv/lib").is_dir()
+
+
+def test_a_pipe_that_a_command_removes_is_named_before_it_and_by_an_undo(root, agent):
+    (root / "d").mkdir()
+    for name in ("one", "d/two", "other"):
+        os.mkfifo(root / name)
+    (root / "d/file").write_text("x")
+    agent.bash("true")
+    told = agent.bash("rm one; rm -r d")
+    assert "one (no file)" in told
+    assert "d/two (no file)" in told
+    assert "other" not in told
+    given = ("--turn", "--unattended", "--root", str(root), "--state", agent.state)
+    undone = command_line.command("undo", *given)
+    assert undone.code == 1
+    for name in ("one", "d/two"):
+        assert f" {name}: what the file held is not in the journal" in undone.out + undone.err
+    assert (root / "d/file").read_text() == "x"
+
+
 @pytest.mark.parametrize("scanned", [False, True], ids=["watched", "scanned"])
 def test_folders_without_files_come_back_and_go_again(root, agent, scanned):
     (root / "void/in").mkdir(parents=True)

@@ -137,7 +137,7 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
                 states += [start.get(name), *(state for one in seen for state in one[1:3])]
             # Modes of folders that stay are not committed, and that is said.
             kinds = {one[0] for one in (found.get(name), truth.now.get(name)) if one}
-            told = kinds == {"folder"} or _is_limit(truth, name)
+            told = kinds == {"folder"} or _is_limit(truth, name) or name in truth.linked
             return found.get(name) in states or (told and name in said)
 
         names = [name for name in sorted(found.keys() | truth.now.keys()) if not is_committed(name)]
@@ -323,8 +323,10 @@ def _is_left_out(one: History, name: str) -> bool:
 def _is_unseen(
     door: Door, entry: Entry | None, wanted: Entry | None, name: str, held: set[str]
 ) -> bool:
-    """Whether the documents say that nobody sees such a change: of empty folders, modes of folders, pipes."""
+    """Whether the documents say that nobody sees such a change: without hooks, of empty folders, their modes, pipes."""
     kinds = {one[0] for one in (entry, wanted) if one}
+    if "special" in kinds:
+        return door in ("off", "guard")
     if door in ("hook", "layers") or kinds != {"folder"}:
         return False
     return name not in held if entry and not wanted else True

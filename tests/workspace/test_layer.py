@@ -872,6 +872,16 @@ def test_a_file_that_cannot_be_written_keeps_no_other_from_being_committed(
     assert [(layered.root / name).read_text() for name in ("one", "two")] == ["new\n"] * 2
 
 
+def test_another_name_of_a_file_keeps_what_it_held_as_the_program_saw_it(layered: Layered) -> None:
+    (layered.root / "a.txt").write_text(TEXT)
+    (layered.root / "mine.txt").hardlink_to(layered.root / "a.txt")
+    layered.begin()
+    layered.put("a.txt", "other\n")
+    assert layered.commit().receipts
+    assert (layered.root / "a.txt").read_text() == "other\n"
+    assert (layered.root / "mine.txt").read_text() == TEXT
+
+
 def test_a_link_that_leads_elsewhere_is_committed_and_taken_back(layered: Layered) -> None:
     (layered.root / "current").symlink_to("r1")
     layered.begin()

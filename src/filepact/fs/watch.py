@@ -136,6 +136,7 @@ def scan(
     """
     stamps: dict[str, Stamp] = {}
     folders: dict[str, Revision] = {}
+    odd: set[str] = set()
     last = ""
     cut = False
 
@@ -162,7 +163,9 @@ def scan(
                     with suppress(OSError):
                         os.stat(f"{entry.name}/.git", dir_fd=entry.folder)
                         _add_steering(root, f"{entry.path}/.git", stamps, folders)
-            elif entry.kind != "other" and not is_temporary(entry.name):
+            elif entry.kind == "other":
+                odd.add(entry.path)
+            elif not is_temporary(entry.name):
                 try:
                     status = os.stat(entry.name, dir_fd=entry.folder, follow_symlinks=False)
                 except OSError:
@@ -171,7 +174,13 @@ def scan(
                     stamps[entry.path] = _stamp(status)
                     count += 1
     end = last if cut or entries.cut else None
-    hidden = {*skip, *entries.closed, *entries.ignored, *(one.path for one in entries.left_out)}
+    hidden = {
+        *skip,
+        *odd,
+        *entries.closed,
+        *entries.ignored,
+        *(one.path for one in entries.left_out),
+    }
     closed = tuple(dict.fromkeys((*entries.unreadable, *entries.closed)))
     return RootStamps(stamps, folders, closed, end, entries.cancelled, frozenset(hidden))
 
@@ -243,6 +252,13 @@ def stamps_at(
                     found[path] = _stamp(status)
         os.close(folder)
     return found
+
+
+def is_odd(root: Root, path: str) -> bool:
+    """Whether what stands there is neither a file nor a folder or link: a pipe, a socket, a device."""
+    with suppress(FilepactError):
+        return root.place(path, follow=False, known=True).kind == "other"
+    return False
 
 
 def is_gone(root: Root, path: str) -> bool:

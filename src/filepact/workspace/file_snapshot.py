@@ -12,16 +12,16 @@ from functools import partial
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from filepact.domain.document import WorkspacePath
+from filepact.domain.document import Revision, WorkspacePath
 from filepact.errors import FilepactError
 from filepact.fs.walk import TreeReader
-from filepact.fs.watch import IGNORE_FILES, MOST_FILES, Stamp, is_gone, scan, stamp_at
+from filepact.fs.watch import IGNORE_FILES, MOST_FILES, Stamp, is_gone, is_odd, scan, stamp_at
 from filepact.text.gitignore import DEFAULT_IGNORED, MACHINE_FOLDERS, is_build
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from filepact.domain.document import Revision, RootId
+    from filepact.domain.document import RootId
     from filepact.fs.root import Root
     from filepact.fs.watch import RootStamps
     from filepact.workspace.guard import Guard
@@ -76,6 +76,10 @@ def nested_roots(root: Root, guard: Guard) -> frozenset[str]:
     )
 
 
+_CACHES: Final = frozenset({".cache", ".git", "__pycache__"})
+"""Folders whose end nobody needs to hear of."""
+
+
 class CallFiles(NamedTuple):
     """What a call may change.
 
@@ -124,7 +128,7 @@ class FileSnapshot:
         stamps: By path beneath the root.
         folders: The folders that are known, as of `RootStamps`.
         there: Those that were there at the last look; what is different has still to be told.
-        made: Those that programs make for themselves, and that a call may remove.
+        made: Those that programs make for themselves, and pipes and the like, that a call may remove.
         hidden: The files and folders that were there, and were not looked at or into.
         end: The last path that was looked at where there are too many files; else None.
     """
@@ -154,6 +158,7 @@ class FileSnapshot:
         self.made: dict[str, Revision] = {}
         self.there: Mapping[str, Revision] = {}
         self.hidden: frozenset[str] = frozenset()
+        self._passed: frozenset[str] | None = None
         self.end: str | None = None
 
     @property
@@ -247,6 +252,28 @@ class FileSnapshot:
         self._attended, self._trees = frozenset(names), frozenset(trees)
         self.watcher.watch({dirname(name) or "." for name in left})
         self._doubtful.update(left)
+
+    def begin_call(self, made: dict[str, Revision]) -> None:
+        """Know what a call may remove of what is not looked into; what of that comes from now on is new."""
+        self.made, self._passed = made, self.hidden
+
+    def unkept(self, since: int) -> Iterator[tuple[str, Revision | None, Revision | None]]:
+        """What is not looked into and has gone since a call began, or has come since a time, with its states."""
+        root = self._root
+        for name in [one for one in self.made if not root.glance(one) and is_gone(root, one)]:
+            yield name, self.made[name], None
+        passed = self.hidden if self._passed is None else self._passed
+        for name in sorted(self.hidden - passed - self.folders.keys()):
+            state, held = unkept_state(root, name, empty=False), root.glance(name)
+            if state and held and held[3] > since and _is_free((), (), passed, self.end, name):
+                yield name, None, state
+
+    def tell(self, name: str, after: Revision | None) -> None:
+        """Note that what became of what is not looked into was told."""
+        self.made.pop(name, None)
+        if after is not None and not after.was_read:
+            self.made[name] = after
+            self._passed = (self._passed or self.hidden) | {name}
 
     # -- what is different ----------------------------------------------------------------
 
@@ -454,7 +481,11 @@ def files_below(root: Root, path: str, most: int) -> tuple[dict[str, Stamp], boo
 
 
 def named_below(
-    snapshots: Mapping[RootId, FileSnapshot], guard: Guard, folders: Iterable[Folder], large: int
+    snapshots: Mapping[RootId, FileSnapshot],
+    guard: Guard,
+    folders: Collection[Folder],
+    large: int,
+    files: Collection[WorkspacePath] = (),
 ) -> tuple[set[WorkspacePath], list[str]]:
     """The files below folders that no scan sees, or that are large.
 
@@ -463,12 +494,19 @@ def named_below(
         guard: The roots.
         folders: The folders.
         large: Most bytes of a file that is not.
+        files: Names of which it is wanted whether pipes and the like are there.
 
     Returns:
-        They; and the folders in which there are too many, in words.
+        They; and in words the folders in which there are too many, and what is no file.
     """
     found: set[WorkspacePath] = set()
-    more: list[str] = []
+    more = [
+        f"{guard.show(root, name)} (no file)"
+        for root, snapshot in snapshots.items()
+        for name in sorted(snapshot.hidden)
+        if (WorkspacePath(root, name) in files or any(_lies_in(root, name, at) for at in folders))
+        and is_odd(guard.root_of(root), name)
+    ]
     for root, folder in folders:
         snapshot = snapshots[root]
         prefix = "" if folder == "." else f"{folder}/"
@@ -487,6 +525,28 @@ def named_below(
             if stamp.size > large and name.startswith(prefix)
         )
     return found, more
+
+
+def _lies_in(root: RootId, name: str, folder: Folder) -> bool:
+    return root == folder[0] and (folder[1] == "." or f"{name}/".startswith(f"{folder[1]}/"))
+
+
+def unkept_state(root: Root, path: str, *, empty: bool = True) -> Revision | None:
+    """The state of what is not looked into: a folder that programs have made for themselves, a pipe or the like.
+
+    Args:
+        root: Where.
+        path: Its name.
+        empty: Whether any other folder counts as well.
+
+    Returns:
+        None for anything else, and for caches.
+    """
+    if is_odd(root, path):
+        return Revision.unread("special", 0o600)
+    if basename(path) in _CACHES or not (empty or is_machine_made(root, path)):
+        return None
+    return root.folder_state(path)
 
 
 def is_machine_made(root: Root, path: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from posixpath import basename
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from filepact.compression import compress, decompress, packed_size
@@ -13,8 +12,7 @@ from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
 from filepact.fs.watch import is_gone, stamp_at, stamps_at
 from filepact.text.secrets import holds_private_key
-from filepact.workspace.file_snapshot import files_below, is_racy
-from filepact.workspace.folder_steps import folder_at
+from filepact.workspace.file_snapshot import files_below, is_racy, unkept_state
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
@@ -39,8 +37,6 @@ __all__ = [
 ]
 
 _MOST_STAMPED: Final = 3_000  # ignored files that are known by their stamps alone
-_CACHES: Final = frozenset({".cache", ".git", "__pycache__"})
-"""Folders whose end nobody needs to hear of."""
 _TRIES: Final = 3
 _LEVEL: Final = 1  # of compression: somebody waits until the files are known
 
@@ -156,7 +152,7 @@ class IgnoredStamps(dict["WorkspacePath", "Stamp"]):
             besides: Files that are known anyway.
 
         Returns:
-            Those of the folders that programs have made for themselves, of which nothing is known.
+            Those of the folders that programs have made for themselves, of pipes and the like, of which nothing is known.
         """
         made: dict[str, Revision] = {}
         of = self._guard.root_of(root)
@@ -166,8 +162,8 @@ class IgnoredStamps(dict["WorkspacePath", "Stamp"]):
                 path = WorkspacePath(root, name)
                 if path not in besides and not is_agent_log(name):
                     self[path] = stamp
-            state = folder_at(self._guard, WorkspacePath(root, top)) if not stamps else None
-            if state is not None and basename(top) not in _CACHES:
+            state = None if stamps else unkept_state(of, top)
+            if state is not None:
                 made[top] = state
         return made
 

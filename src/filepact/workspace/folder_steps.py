@@ -59,7 +59,7 @@ class FolderChange(NamedTuple):
         path: Its name.
         before: Its state before; None for no folder.
         after: That now; the same.
-        made: Whether programs make it for themselves, so that nothing of it is known.
+        made: Whether programs make it for themselves, or it is a pipe or the like, so that nothing of it is known.
     """
 
     path: WorkspacePath
@@ -302,10 +302,12 @@ def remove_emptied(
 def stays_joined(operation: Operation, store: JournalStore) -> bool:
     """Whether the other names of a file (hard links) get what it gets.
 
-    Of one that goes back they may be somebody else's, unless they came to it with this one.
+    Of one that goes back they may be somebody else's, unless they came to it with this one.  What a program
+    did in layers, it saw under the one name alone.
     """
-    back = [] if operation.kind == "change" else _taken_back(operation, store)
-    return operation.kind == "change" or any(IN_PLACE in one.note for one in back)
+    if operation.kind == "change":
+        return operation.tool != "run"
+    return any(IN_PLACE in one.note for one in _taken_back(operation, store))
 
 
 def _taken_back(operation: Operation, store: JournalStore) -> list[Operation]:
@@ -460,8 +462,10 @@ def folders_alone(
     for path, was, now, made in differing:
         if path in told or (was is None and path in around):
             continue
-        if made and was is not None:
-            lost.append(FileChange(path, replace(was, content=_NOT_HELD), None))
+        if made:
+            lost.append(
+                FileChange(path, *(one and replace(one, content=_NOT_HELD) for one in (was, now)))
+            )
             continue
         state = folder_at(guard, path)
         if (state is None) != (now is None):

@@ -22,7 +22,7 @@ from filepact.domain.document import (
 )
 from filepact.domain.protected import has_agent_logs, is_agent_log, is_in_git
 from filepact.fs.atomic import LARGEST
-from filepact.fs.watch import Stamp, is_gone, moment, stamp_at
+from filepact.fs.watch import Stamp, moment, stamp_at
 from filepact.workspace.file_snapshot import (
     FileSnapshot,
     RacyFiles,
@@ -153,10 +153,10 @@ class KnownFiles:
         for change in changes:
             (root, path), after = change.path, change.after
             known = folders.setdefault(root, dict(self._snapshots[root].folders))
-            self._snapshots[root].made.pop(path, None)
+            self._snapshots[root].tell(path, after)
             if change.of_file is not change:
                 known.pop(path, None)
-                if after is not None and after.is_folder:
+                if after is not None and after.is_folder and after.was_read:
                     known[path] = after
             above = dirname(path) if change.before is None or after is None else ""
             while above and (root, above) not in asked:
@@ -175,9 +175,8 @@ class KnownFiles:
         """Folders that have come or gone, or have other permissions, and nobody has told of; arguments as of `differences`."""
         for root, snapshot in self._snapshots.items():
             of = self._guard.root_of(root)
-            some = [*snapshot.made] if made else []
-            for name in [one for one in some if not of.glance(one) and is_gone(of, one)]:
-                yield FolderChange(WorkspacePath(root, name), snapshot.made[name], None, made=True)
+            for name, was, now in snapshot.unkept(since) if made else ():
+                yield FolderChange(WorkspacePath(root, name), was, now, made=True)
             known, there = snapshot.folders, snapshot.there
             if known is there:
                 continue
@@ -527,7 +526,7 @@ class KnownFiles:
                     self.drop(path)
         until, left = time.monotonic() + _LONGEST_READ, self.limits.call
         given = self._snapshots, self._guard
-        found, unkept = named_below(*given, may.folders, self.limits.file)
+        found, unkept = named_below(*given, may.folders, self.limits.file, may.files)
         # Git writes over what it ignores where another commit has it, and removes what only searches leave out.
         named = may.files | found
         tops = [(root, ".") for root in self._snapshots] if may.sweeping else ()
@@ -559,7 +558,7 @@ class KnownFiles:
                 if path in swept:
                     self._told.add(path)
         for root, snapshot in self._snapshots.items() if may.open_ended else ():
-            snapshot.made = self._ignored.take(root, snapshot.hidden, self._states)
+            snapshot.begin_call(self._ignored.take(root, snapshot.hidden, self._states))
         names = {*named, *swept}
         # Of a link to a folder both are named; what lies in the folder was there before.
         self._attended[call] = names, self._free(may.files), added - may.files

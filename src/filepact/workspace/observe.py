@@ -23,6 +23,7 @@ from filepact.fs.watch import (
     MOST_FILES,
     RootStamps,
     Stamp,
+    is_odd,
     is_temporary,
     scan,
     stamp_at,
@@ -232,11 +233,9 @@ class RootWatcher:
             self._ignored.clear()
             return self._scanned(names, cancelled)
         new = frozenset() if came is None else frozenset(came.stamps)
-        strange = {
-            name
-            for name in names - self._ignored - new
-            if not knows(name) and stamp_at(self._root, name) is not None
-        }
+        unknown = {name for name in names - self._ignored - new if not knows(name)}
+        strange = {name for name in unknown if stamp_at(self._root, name) is not None}
+        odd = {name for name in unknown - strange if is_odd(self._root, name)}
         if self._git:
             strange = {name for name in strange if not steers_git(name)}
         ignored: set[str] = set()
@@ -258,9 +257,11 @@ class RootWatcher:
             late = self._drain_later()
             return seen._replace(names=names | late, complete=self._notices is not None)
         folders = {} if came is None else came.folders
-        hidden = frozenset(ignored) if came is None else came.hidden | ignored
+        hidden = odd | ignored if came is None else odd | came.hidden | ignored
         names = (names - self._ignored) | new
-        return RootEvents(names, watched=True, complete=True, folders=folders, hidden=hidden)
+        return RootEvents(
+            names, watched=True, complete=True, folders=folders, hidden=frozenset(hidden)
+        )
 
     def _came(self, noticed: FileEvents, cancelled: Callable[[], bool]) -> RootStamps | None:
         """Look into folders that came, and watch them; None where everything has to be looked at."""
