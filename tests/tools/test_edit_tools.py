@@ -181,6 +181,33 @@ def test_the_lines_of_a_new_file_end_as_its_editorconfig_says(
     assert (".editorconfig says" in answer.text) is (sent.encode() != left)
 
 
+@pytest.mark.parametrize(
+    ("text", "edits", "said"),
+    [
+        ("one\ntwo\none\none\n", [("one", "1\n1", True)], "3 places (lines 1, 4, 6)"),
+        ("one\ntwo\none\none\n", [("one\n", "", True)], "3 places (line 1)"),
+        ("one\ntwo\nthree\n", [("three\n", "", False)], "1 place (line 2)"),
+        ("one\ntwo\nthree\n", [("two\n", "", False)], "1 place (line 2)"),
+        ("one\ntwo\nthree\n", [("three", "3", False), ("one\n", "a\nb\nc\n", False)], "2 places (lines 1, 5)"),
+        ("one\rtwo\rthree\r", [("one", "a\nb", False), ("three", "3", False)], "2 places (lines 1, 4)"),
+        ("one\r\ntwo\r\nthree\r\n", [("one", "a\nb", False), ("three", "3", False)], "2 places (lines 1, 4)"),
+        ("one", [("one", "", False)], "1 place (line 1)"),
+    ],
+)  # fmt: skip
+def test_a_summary_names_lines_of_what_the_file_has_become(
+    place: tuple[Path, Callable[..., CallResult]],
+    text: str,
+    edits: list[tuple[str, str, bool]],
+    said: str,
+):
+    root, call = place
+    (root / "lines.txt").write_bytes(text.encode())
+    names = ("old_string", "new_string", "replace_all")
+    sent = [dict(zip(names, one, strict=True)) for one in edits]
+    answer = call("edit_file", path="lines.txt", edits=sent)
+    assert f"edit lines.txt, {said}" in answer.text
+
+
 TWINS = [
     ("Shot at 8.55\u202fPM.txt", "Shot at 8.55 PM.txt", "Shot at 8.55\\u202fPM.txt"),
     ("cafe\u0301.md", "caf\xe9.md", "cafe\\u0301.md"),

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from filepact.domain.operation import Operation, decider_of
 from filepact.errors import InvalidParamsError, NotAFileError, NotFoundError, TooLargeError
-from filepact.text.lines import line_of
 from filepact.text.multi_edit import EditRequest, place_all
 from filepact.text.page import beginning, cut_to, size_of
 from filepact.text.raw_bytes import shown_for_raw_bytes
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from filepact.domain.operation import Proposal
+    from filepact.text.edit import EditList
     from filepact.text.locate import MatchResult
     from filepact.workspace.folders import FolderContents
     from filepact.workspace.target import Target
@@ -145,16 +145,27 @@ def edit_file(
     if ways:
         draft.notes.append(f"Placed by: {', '.join(ways)}.")
     draft.notes.extend(_bytes_left(target, replacements))
-    lines = [line for one in placements for line in one.lines]
-    count = len(lines)
-    if target.moved and target.document is not None:
-        # They were placed in the text of before.
-        lines = list({line_of(target.document.text, one.start): None for one in made.edits})
-    where = ", ".join(map(str, sorted(lines)[:10])) + (", ..." if len(lines) > 10 else "")
-    return (
-        f"edit {target.location.shown}, {count} {'place' if count == 1 else 'places'} "
-        f"({_lines(count)} {where})"
+    count = sum(len(one.lines) for one in placements)
+    lines = (
+        []
+        if target.document is None
+        else _lines_of(made, target.document.text, draft.lines(target))
     )
+    where = ", ".join(map(str, lines[:10])) + (", ..." if len(lines) > 10 else "")
+    said = f"edit {target.location.shown}, {count} {'place' if count == 1 else 'places'}"
+    return f"{said} ({_lines(len(lines))} {where})" if lines else said
+
+
+def _lines_of(made: EditList, text: str, most: int) -> list[int]:
+    """The numbers that the lines of edits have after them, each once, in a file of at most so many."""
+    separator = "\n" if "\n" in text else "\r" if "\r" in text else "\n"
+    found: dict[int, None] = {}
+    line, at = 1, 0
+    for one in made.edits:
+        line += text.count(separator, at, one.start)
+        found[max(min(line, most), 1)] = None
+        line, at = line + one.text.count(separator), one.end
+    return list(found)
 
 
 def _bytes_left(target: Target, replacements: Sequence[EditParameters]) -> list[str]:
