@@ -226,6 +226,36 @@ def test_explain_names_the_rule_its_place_and_what_else_covers(
         assert part in said.out
 
 
+@pytest.mark.parametrize(
+    ("name", "asked", "said"),
+    [
+        ("cafe\u0301.md", "caf\xe9.md", "cafe\\u0301.md"),
+        ("caf\xe9.md", "cafe\u0301.md", "caf\\u00e9.md"),
+        ("8.55\u202fPM.txt", "8.55 PM.txt", "8.55\\u202fPM.txt"),
+        ("ReadMe.MD", "readme.md", "ReadMe.MD"),
+    ],
+)
+def test_explain_names_the_file_that_is_read_under_a_name_that_looks_the_same(
+    cli: CommandLine, files: Files, name: str, asked: str, said: str
+) -> None:
+    files.person.write_text("")
+    (cli.root / name).write_text("x\n")
+    found = explained(cli, asked)
+    for side in (found, found["reading"]):
+        assert (side["verdict"], side["alike"], side["missing"]) == ("allow", name, True)
+    assert f"{said} is the same but for" in cli("explain", asked).out
+    for own in (name, said):
+        found = explained(cli, own)
+        assert (found["alike"], found["missing"], found["reading"]["missing"]) == (
+            None,
+            False,
+            False,
+        )
+    key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA1c7+9z5Pad7OejecsQ0b\n-----END RSA PRIVATE KEY-----\n"
+    (cli.root / name).write_text(key)
+    assert explained(cli, asked)["reading"]["verdict"] == "deny"
+
+
 def test_explain_says_why_a_file_that_holds_a_private_key_is_refused(
     cli: CommandLine, files: Files
 ) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.names import key
 from filepact.domain.policy import AccessRequest, Policy, Rule, decide
 from filepact.errors import ApprovalRequiredError, FilepactError, PathBlockedError
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
+from filepact.workspace.location import not_there
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,6 +53,8 @@ class DecisionExplanation:
         resolved: Where the name leads by links; empty where that is the name itself.
         compared: The name as rules compare it; empty where that is the name in lower case.
         missing: Whether nothing is there yet.
+        alike: The name of the only file that is the same but for letter case, blanks and Unicode form,
+            where nothing has this one; it is what is read.
         others: The other rules that cover it, the strictest first.
     """
 
@@ -65,6 +68,7 @@ class DecisionExplanation:
     resolved: str = ""
     compared: str = ""
     missing: bool = False
+    alike: str = ""
     others: tuple[RuleMatch, ...] = ()
 
 
@@ -77,8 +81,9 @@ def explain(guard: Guard, path: str, action: Action, *, agent: str = "") -> Deci
         action: What is to be done.
         agent: The name that an agent gives itself.
     """
+    location = None
     try:
-        guard.find(path, action, agent=agent)
+        location = guard.find(path, action, agent=agent)
     except ApprovalRequiredError:
         pass
     except PathBlockedError as error:
@@ -86,6 +91,14 @@ def explain(guard: Guard, path: str, action: Action, *, agent: str = "") -> Deci
             return DecisionExplanation(path, action, agent, "deny", refusal=error.message)
     # The one place that knows how roots may be spelt; the form of the path was checked above.
     root, relative = guard._split(path)  # noqa: SLF001
+    alike = ""
+    if location is not None:
+        relative = location.lookup.relative
+        if location.place.kind == "missing":
+            alike = not_there(location, "", "", path=path).details["alike"]
+    if alike and action == "read":
+        found = explain(guard, alike, action, agent=agent)
+        return replace(found, path=relative, missing=True, alike=alike)
     leads, missing, place = relative, False, None
     # Where the name itself is denied, nobody has looked yet where it leads, which may be outside.
     with suppress(PathBlockedError):
@@ -113,6 +126,7 @@ def explain(guard: Guard, path: str, action: Action, *, agent: str = "") -> Deci
         resolved=leads if leads != relative else "",
         compared=compared if compared != relative.lower() else "",
         missing=missing,
+        alike=alike,
         others=tuple(_voices(guard.policy, requests, decided.rule)),
     )
 

@@ -15,6 +15,7 @@ from filepact.faces.cli.context import find_context, here, opened
 from filepact.faces.cli.render import count
 from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText
 from filepact.faces.cli.wording import fitted
+from filepact.text.confusables import name_in_escapes
 from filepact.workspace.documents import PROJECT_FILE
 
 if TYPE_CHECKING:
@@ -335,6 +336,7 @@ def _facts(found: DecisionExplanation, advice: str) -> dict[str, object]:
         "resolved": found.resolved or None,
         "compared": found.compared or None,
         "missing": found.missing,
+        "alike": found.alike or None,
         "others": [
             rule_facts(voice.rule)
             | {"lifted_by": voice.lifted_by.name if voice.lifted_by else None}
@@ -356,7 +358,15 @@ def _reasons(found: DecisionExplanation) -> Iterator[tuple[str, str]]:
         yield "read as", found.compared
     if found.resolved:
         yield "leads to", found.resolved
-    if found.missing and found.action in ("read", "write", "delete"):
+    if found.alike:
+        yield (
+            "note",
+            (
+                f"nothing has this name; {name_in_escapes(found.alike, found.path)} is the same but for blanks, "
+                "letter case or Unicode form, and is what is read; a change needs its own name"
+            ),
+        )
+    elif found.missing and found.action in ("read", "write", "delete"):
         yield "note", "there is no such file yet; making it is the action create"
     for voice in found.others:
         said = f"{voice.rule.verdict} \u201c{voice.rule.name}\u201d ({voice.rule.place})"
