@@ -69,6 +69,12 @@ class FileChange:
         before, after = self.before, self.after
         return bool(before and after and before.is_folder and after.is_folder)
 
+    @property
+    def of_one_file(self) -> bool:
+        """Whether both states are of the very same file, which has several names (hard links)."""
+        was, is_ = self.before and self.before.attributes, self.after and self.after.attributes
+        return bool(was and is_ and was.linked and was.linked == is_.linked)
+
     def inverse(self) -> FileChange:
         return FileChange(self.path, before=self.after, after=self.before)
 
@@ -90,6 +96,20 @@ class ChangeSet:
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
         return tuple(change.path for change in self.changes)
+
+    @property
+    def in_order(self) -> list[tuple[int, FileChange]]:
+        """Changes of files with their numbers, removals first.
+
+        So a staged text tells until the end that not all is done: a removal has none.
+        """
+        if len(self.changes) == 1:
+            return [(0, one)] if (one := self.changes[0].of_file) is not None else []
+        files = ((number, change.of_file) for number, change in enumerate(self.changes))
+        return sorted(
+            ((number, change) for number, change in files if change is not None),
+            key=lambda one: one[1].after is not None,
+        )
 
     def inverse(self) -> ChangeSet:
         return ChangeSet(tuple(change.inverse() for change in reversed(self.changes)))

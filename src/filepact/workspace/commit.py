@@ -333,10 +333,10 @@ class Committer:
         """
         # Whatever happens to a single file is seen, and put right, when it is exchanged.
         several = len(begun.changes.changes) > 1 or self.shares
-        how = Staging(several, stays_joined(begun, self._store))
+        joins = stays_joined(begun, self._store)
         refused: list[FilepactError] = []
         links: dict[str, str] = {}
-        for number, change in _in_order(begun.changes.changes):
+        for number, change in begun.changes.in_order:
             if not wanted(change.path):
                 continue
             try:
@@ -349,7 +349,7 @@ class Committer:
                     unnamed=prepared.get(change.path),
                     beside=folders.beside(change.path),
                     links=links,
-                    how=how,
+                    how=Staging(several, joins or change.of_one_file),
                 )
             except FilepactError as error:
                 refused.append(error)
@@ -537,20 +537,6 @@ class Committer:
 def _close(parts: Iterable[_Part]) -> None:
     for part in parts:
         part.staged.close()
-
-
-def _in_order(changes: Sequence[FileChange]) -> list[tuple[int, FileChange]]:
-    """Changes of files with their numbers, removals first.
-
-    So a staged text tells until the end that not all is done: a removal has none.
-    """
-    if len(changes) == 1:
-        return [(0, one)] if (one := changes[0].of_file) is not None else []
-    files = ((number, change.of_file) for number, change in enumerate(changes))
-    return sorted(
-        ((number, change) for number, change in files if change is not None),
-        key=lambda one: one[1].after is not None,
-    )
 
 
 def tell_end(store: JournalStore, state: StateFolder, end: OperationResult) -> None:
