@@ -124,12 +124,11 @@ def folder_state(parent: int, name: str) -> Revision | None:
     try:
         folder = os.open(name, _FOLDER, dir_fd=parent)
     except PermissionError:
-        # It may not be looked into, so nobody knows whether it has access lists.
+        # It may not be looked into, so nobody knows what else it has.
         with suppress(OSError):
             status = os.stat(name, dir_fd=parent, follow_symlinks=False)
             if stat.S_ISDIR(status.st_mode):
-                some = Attributes(status.st_uid, status.st_gid, (), _LISTS, status.st_mtime_ns)
-                return Revision.folder(stat.S_IMODE(status.st_mode), some)
+                return Revision.folder(stat.S_IMODE(status.st_mode))
         return None
     except OSError:
         return None

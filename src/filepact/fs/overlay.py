@@ -13,6 +13,10 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from filepact.domain.document import Revision
+from filepact.errors import NotFoundError
+from filepact.fs.attributes import read_attributes
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -24,6 +28,7 @@ __all__ = [
     "build_folders",
     "carry",
     "existing",
+    "folder_in",
     "is_copy",
     "last_change",
     "layer_entries",
@@ -154,18 +159,44 @@ def mark_whole(upper: str, path: str) -> None:
     Raises:
         OSError: The system refused, or there is no such folder.
     """
-    folder = os.open(upper, _FOLDER)
+    folder = _open_below(upper, path)
     try:
-        for part in path.split("/"):
-            below = _open_folder(part, folder)
-            os.close(folder)
-            folder = below
         mode = stat.S_IMODE(os.fstat(folder).st_mode)
         os.fchmod(folder, mode | 0o700)
         os.setxattr(folder, _OPAQUE, b"y")
         os.fchmod(folder, mode)
     finally:
         os.close(folder)
+
+
+def folder_in(upper: str, path: str) -> Revision:
+    """The state of a folder in a layer.
+
+    Raises:
+        NotFoundError: It is not there any more, or not to be had.
+    """
+    try:
+        folder = _open_below(upper, path)
+    except OSError as error:
+        raise NotFoundError(f"{path}: {error.strerror}") from None
+    try:
+        status = os.fstat(folder)
+        return Revision.folder(stat.S_IMODE(status.st_mode), read_attributes(folder, status))
+    finally:
+        os.close(folder)
+
+
+def _open_below(upper: str, path: str) -> int:
+    folder = os.open(upper, _FOLDER)
+    try:
+        for part in path.split("/"):
+            below = _open_folder(part, folder)
+            os.close(folder)
+            folder = below
+    except BaseException:
+        os.close(folder)
+        raise
+    return folder
 
 
 def settle(upper: str, keep: frozenset[str]) -> None:

@@ -10,7 +10,7 @@ from filepact.domain.change import FileChange
 from filepact.domain.document import FOLDER, Revision, WorkspacePath, content_id
 from filepact.errors import FilepactError, NotFoundError
 from filepact.fs.atomic import LARGEST
-from filepact.fs.overlay import is_copy, layer_entries
+from filepact.fs.overlay import folder_in, is_copy, layer_entries
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
@@ -182,7 +182,7 @@ class LayerReader:
                 self._remove(entry.path, lower)
             self._found.states[self._at(entry.path)] = None
         elif entry.kind in ("folder", "opaque"):
-            self._folder(entry, lower, upper)
+            self._folder(entry, lower)
         elif lower == "other":
             self._found.left[self._show(entry.path)] = (
                 "a device, pipe or socket stands in its place"
@@ -190,13 +190,13 @@ class LayerReader:
         else:
             self._file(entry, lower, upper)
 
-    def _folder(self, entry: LayerEntry, lower: str, upper: Root) -> None:
+    def _folder(self, entry: LayerEntry, lower: str) -> None:
         path, record = self._at(entry.path), self._found.record
         known = record.states.get(path)
         mine = path in record.whole or (known is not None and known.is_folder)
         if entry.kind == "opaque" or lower != "directory":
             self._note_whole(path)
-        after = upper.folder_state(entry.path) or Revision.folder(entry.mode)
+        after = folder_in(self._layer.upper, entry.path)
         if lower == "directory":
             if entry.kind == "opaque":
                 self._remove_inside(entry.path)
