@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["HOOKED", "Hooked", "drive"]
+__all__ = ["HOOKED", "Hooked", "drive", "named", "settle"]
 
 _PATIENCE = 270  # seconds for all of a script
 
@@ -297,31 +297,18 @@ def drive(
         hook = " ".join([hook, f"--root {root} --state {home / 'state'}", *options])
     acts = {("", number): act for number, act in (meanwhile or {}).items()}
     with ScriptedModel({"": list(script), **(aside or {})}, acts) as model:
-        values = {"URL": model.url, "HOME": str(home)}
-        for name, content in agent.settings.items():
-            if behind and content == "HOOKS":
-                continue
-            filled = _filled(content, values, agent, "" if behind else hook)
-            path = home / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(filled if isinstance(filled, str) else json.dumps(filled))
+        variables = settle(agent, home, model.url, "" if behind else hook)
         done = subprocess.run(
-            [*behind, *_named(agent, home), *agent.words]
+            [*behind, *named(agent, home), *agent.words]
             if behind
             else [*agent.command(), *agent.words],
             cwd=root,
             env={
-                "HOME": str(home),
-                "PATH": "/usr/local/bin:/usr/bin:/bin",
-                "LANG": "C.UTF-8",
+                **variables,
                 "NO_COLOR": "1",
                 **(
                     {"FILEPACT_STATE_DIR": str(home / "state")} if behind else {"TMPDIR": str(home)}
                 ),
-                **{
-                    name: _filled(value, values, agent, "")
-                    for name, value in agent.environment.items()
-                },
             },
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -339,7 +326,32 @@ def drive(
     return shown
 
 
-def _named(agent: Hooked, home: Path) -> list[str]:
+def settle(agent: Hooked, home: Path, url: str, hook: str = "") -> dict[str, str]:
+    """Write an agent's settings into its home; its variables.
+
+    Args:
+        agent: The agent.
+        home: Its home.
+        url: Where its model is.
+        hook: What its hooks call; empty for none.
+    """
+    values = {"URL": url, "HOME": str(home)}
+    for name, content in agent.settings.items():
+        if not hook and content == "HOOKS":
+            continue
+        filled = _filled(content, values, agent, hook)
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(filled if isinstance(filled, str) else json.dumps(filled))
+    return {
+        "HOME": str(home),
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        **{name: _filled(value, values, agent, "") for name, value in agent.environment.items()},
+    }
+
+
+def named(agent: Hooked, home: Path) -> list[str]:
     """The agent under its own name, as a package's installer puts it on the path."""
     path = home / "bin" / agent.name
     path.parent.mkdir()

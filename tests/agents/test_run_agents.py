@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import shlex
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.hooked import HOOKED, Hooked, drive
+from tests.agents.hooked import HOOKED, Hooked, drive, named, settle
 from tests.agents.installed import MissingError, skip_slow_starter
+from tests.faces.test_run_terminal import Shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,3 +105,63 @@ def test_what_an_agent_does_with_its_own_tools_is_judged_merged_and_undone(
     assert file.read_text().split("\n")[:-1] == [*LINES[:-1], "seven by hand"]
     assert gone.read_bytes() == b"\0\1\2"
     assert sorted(os.listdir(root)) == [".env", "a.txt", "gone.bin"]
+
+
+READY = {"claude": ("\u276f", ""), "codex": ("confirm", "\r")}
+"""What an agent shows when it can be typed to, and the answer to that."""
+
+ANSWERS = {
+    b"\x1b[6n": b"\x1b[1;1R",
+    b"\x1b[c": b"\x1b[?62;22c",
+    b"\x1b[?u": b"\x1b[?0u",
+    b"\x1b]10;?": b"\x1b]10;rgb:ffff/ffff/ffff\x1b\\",
+    b"\x1b]11;?": b"\x1b]11;rgb:0000/0000/0000\x1b\\",
+}
+"""What a terminal says of itself when it is asked."""
+
+
+@pytest.mark.parametrize("name", [*READY])
+def test_an_agent_on_a_terminal_is_stopped_gone_on_with_resized_and_ended(
+    name: str, base: Path
+) -> None:
+    one = next(each for each in HOOKED if each.name == name)
+    skip_slow_starter(name)
+    try:
+        one.command()
+    except MissingError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+    root, home = base / "root", base / "home"
+    root.mkdir()
+    variables = settle(one, home, "http://127.0.0.1:9")
+    if name == "claude":
+        trust = {str(root): {"hasTrustDialogAccepted": True}}
+        known = {"hasCompletedOnboarding": True, "projects": trust}
+        (home / ".claude/.claude.json").write_text(json.dumps(known))
+    variables |= {"FILEPACT_STATE_DIR": str(home / "state"), "TERM": "xterm-256color"}
+    command = shlex.join([sys.executable, "-m", "filepact", "run", "--", *named(one, home)])
+    with closing(Shell(root, variables, ANSWERS)) as shell:
+        ready, answer = READY[name]
+        shell.resize(30, 100)
+        shell.type(f"{command}\n")
+        shell.until(ready)
+        shell.quiet()
+        shell.type(answer)
+        shell.quiet()
+        shell.type("\x1a")
+        assert "Stopped" in shell.until("outer> ")
+        shell.line("echo of the shell", "of the shell\r\n")
+        shell.type("fg\n")
+        assert one.name in shell.until(one.name)
+        shell.quiet()
+        shell.resize(40, 132)
+        assert shell.quiet()  # it draws its window anew
+        shown = ""
+        while "outer> " not in shown:
+            # Where it asks to be told twice, that is for a moment only.
+            shell.type("\x03")
+            shown = shell.until("\x1b")
+            shell.type("\x03")
+            shown += shell.quiet()
+        shell.line("jobs; echo $((6 * 7))", "42\r\n")

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import termios
 import time
+from codecs import getincrementaldecoder
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from tests import forked
 from tests.faces.test_run import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 pytestmark = [
@@ -33,17 +34,23 @@ pytestmark = [
 ]
 
 PATIENCE = 120.0
+QUIET = 1.5
 RUN = f"{shlex.quote(sys.executable)} -m filepact run --"
 
 
 class Shell:
     """An interactive bash of a person on a terminal of its own."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(
+        self, root: Path, environment: Mapping[str, str], answers: Mapping[bytes, bytes]
+    ) -> None:
+        """Start it in a folder; a terminal answers some questions that programs ask it."""
+        self._answers = answers
+        self._text = getincrementaldecoder("utf-8")(errors="replace")
         self._pid, self._terminal = pty.fork()
         if not self._pid:
-            os.chdir(place.root)
-            environment = {**place.environment, "PS1": "outer> ", "TERM": "dumb"}
+            os.chdir(root)
+            environment = {"TERM": "dumb", **environment, "PS1": "outer> "}
             words = ["bash", "--norc", "--noprofile", "--noediting", "-i"]
             os.execvpe("bash", words, environment)  # noqa: S606 - a test
         self._shown = ""
@@ -58,9 +65,25 @@ class Shell:
         while wanted not in self._shown:
             ready = select.select([self._terminal], [], [], max(0.0, end - time.monotonic()))[0]
             assert ready, f"{wanted!r} is not in {self._shown!r}"
-            self._shown += os.read(self._terminal, 65_536).decode()
+            self._read()
         found, self._shown = self._shown.split(wanted, 1)
         return found + wanted
+
+    def _read(self) -> None:
+        data = os.read(self._terminal, 65_536)
+        for question, answer in self._answers.items():
+            if question in data:
+                os.write(self._terminal, answer)
+        self._shown += self._text.decode(data)
+
+    def quiet(self) -> str:
+        """All that is shown from where the last one ended until nothing more comes."""
+        end = time.monotonic() + PATIENCE
+        while select.select([self._terminal], [], [], QUIET)[0]:
+            assert time.monotonic() < end, self._shown
+            self._read()
+        found, self._shown = self._shown, ""
+        return found
 
     def line(self, text: str, wanted: str = "") -> str:
         """Type a line; what is shown after its echo, up to a text."""
@@ -89,7 +112,7 @@ def place(tmp_path: Path) -> Place:
 
 @pytest.fixture
 def shell(place: Place) -> Iterator[Shell]:
-    found = Shell(place)
+    found = Shell(place.root, {**os.environ, **place.environment, "TERM": "dumb"}, {})
     yield found
     found.close()
 
