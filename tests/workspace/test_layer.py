@@ -678,6 +678,20 @@ def test_permissions_of_folders_are_committed_and_taken_back(layered: Layered) -
     assert (layered.root / "there").stat().st_mode & 0o777 == 0o755
 
 
+def test_empty_folders_that_go_are_not_all_taken_for_the_one_that_comes(layered: Layered) -> None:
+    for name in ("one", "two"):
+        (layered.root / name).mkdir()
+    layered.begin()
+    assert layered.workspace is not None
+    os.makedirs(upper(layered, "new/deep"))
+    for name in ("one", "two"):
+        layered.remove(name)
+    assert layered.commit().left == {}
+    assert [*layered.root.rglob("*")] == [layered.root / "new", layered.root / "new/deep"]
+    layered.workspace.undo(PERSON)
+    assert sorted(one.name for one in layered.root.rglob("*")) == ["one", "two"]
+
+
 def test_a_folder_that_its_maker_may_not_open_stays_closed(layered: Layered) -> None:
     layered.begin()
     Path(upper(layered, "closed")).mkdir(mode=0)

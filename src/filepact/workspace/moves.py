@@ -239,7 +239,9 @@ def _folders(
             continue
         inside = [one for one in changes if one.path.root == path.root and _lies_in(one.path, path)]
         new = _counterpart(path, inside, names, coming)
-        if new is None or _lies_in(new.path, path) or not _same_folder(old, new):
+        if new is None or new.path in taken or _lies_in(new.path, path):
+            continue
+        if not _same_folder(old, new):
             continue
         there = [
             one for one in changes if one.path.root == path.root and _lies_in(one.path, new.path)
