@@ -64,8 +64,9 @@ def test_what_is_no_toml_is_refused(text: str) -> None:
 
 def test_what_runs_may_do_is_set() -> None:
     assert parse_settings("", name="f.toml").run == RunSettings()
-    text = '[run]\nbuilds = "discard"\nwritable = ["/srv/x", "~/y"]\n'
-    assert parse_settings(text, name="f.toml").run == RunSettings("discard", ("/srv/x", "~/y"))
+    text = '[run]\nbuilds = "discard"\nwritable = ["/srv/x", "~/y"]\ncommit = "end"\n'
+    wanted = RunSettings("discard", ("/srv/x", "~/y"), "end")
+    assert parse_settings(text, name="f.toml").run == wanted
 
 
 def test_how_far_the_guard_goes_is_set() -> None:
@@ -82,6 +83,7 @@ def test_how_far_the_guard_goes_is_set() -> None:
         ("guard = 1\n", 1, "guard"),
         ('[run]\nbuilds = "keep"\n', 2, "run.builds"),
         ('[run]\nwritable = ["x"]\n', 2, "run.writable"),
+        ('[run]\ncommit = "often"\n', 2, "run.commit"),
         ("[run]\nmode = 1\n", 2, "run.mode"),
         ("\n[guard]\nmount = true\n", 3, "guard.mount"),
         ("[guard]\nmounts = 1\n", 2, "guard.mounts"),

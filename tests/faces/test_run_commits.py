@@ -199,3 +199,19 @@ def test_at_a_quiet_moment_what_is_allowed_is_done(place: Place) -> None:
         process.communicate("\n\n")
     assert place.state()["a"] == "x\n"
     assert len(place.operations()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("setting", "option", "operations"),
+    [("quiet", "", 2), ("end", "", 1), ("end", "quiet", 2), ("quiet", "end", 1)],
+)
+def test_it_is_set_whether_quiet_moments_are_used(
+    place: Place, setting: str, option: str, operations: int
+) -> None:
+    settings = place.home / "settings.toml"
+    settings.write_text(f'[run]\ncommit = "{setting}"\n')
+    options = ["--config", str(settings), *(["--commit", option] if option else [])]
+    place.run("echo x > a; sleep 4; echo y > b", *options)
+    assert place.state() == {"a": "x\n", "b": "y\n"}
+    assert len(place.operations()) == operations

@@ -192,11 +192,13 @@ class RunSettings:
     Attributes:
         builds: What becomes of folders that programs fill, such as ``node_modules``, when the program
             has ended: moved into the root as they are, judged and recorded file by file, or thrown away.
+        commit: Whether what the rules allow is committed at each quiet moment, or only at the end.
         writable: What programs may change as it is, absolute or beginning with ``~/``.
     """
 
     builds: Literal["move", "record", "discard"] = "move"
     writable: tuple[str, ...] = ()
+    commit: Literal["quiet", "end"] = "quiet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,16 +429,17 @@ def _proxying(table: Any, text: str, name: str) -> ProxySettings:
 
 
 def _running(table: Any, text: str, name: str) -> RunSettings:
-    chosen = _table(table, ("run",), ("builds", "writable"), text, name)
-    if chosen.get("builds", "move") not in ("move", "record", "discard"):
-        raise refusal(text, name, ("run", "builds"), "has to be one of move, record, discard")
+    chosen = _table(table, ("run",), ("builds", "writable", "commit"), text, name)
+    for key, words in (("builds", ("move", "record", "discard")), ("commit", ("quiet", "end"))):
+        if chosen.get(key, words[0]) not in words:
+            raise refusal(text, name, ("run", key), f"has to be one of {', '.join(words)}")
     paths = chosen.get("writable", [])
     if not isinstance(paths, list) or not all(
         isinstance(one, str) and one.startswith(("/", "~/")) for one in paths
     ):
         problem = "has to be a list of paths that begin with / or ~/"
         raise refusal(text, name, ("run", "writable"), problem)
-    return RunSettings(chosen.get("builds", "move"), tuple(paths))
+    return RunSettings(**{**chosen, "writable": tuple(paths)})
 
 
 def _auditing(table: Any, text: str, name: str) -> AuditOptions:

@@ -101,6 +101,10 @@ KEYS: Final = (
         _one_of("move", "record", "discard"),
     ),
     SettingInfo(
+        *("run", "commit", '"quiet"', "when what `run` may commit is committed"),
+        _one_of("quiet", "end"),
+    ),
+    SettingInfo(
         *("run", "writable", "[]", "folders that programs behind `run` change as they are"),
         {"type": "array", "items": {"type": "string", "pattern": "^(/|~/)"}},
     ),

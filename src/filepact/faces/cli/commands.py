@@ -213,8 +213,7 @@ def _add_running(group: CommandGroup) -> None:
     add(
         "--commit",
         choices=("quiet", "end"),
-        default="quiet",
-        help="quiet: commit what the rules allow at the end, and whenever the program has changed nothing for two seconds; end: only at the end (default: quiet)",
+        help="quiet: commit what the rules allow at the end, and whenever the program has changed nothing for two seconds; end: only at the end (default: that of the settings, or quiet)",
     )
     add("words", metavar="CMD", nargs=REMAINDER, help="the program and its arguments, after `--`")
     add = group.add(

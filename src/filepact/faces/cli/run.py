@@ -102,7 +102,7 @@ def _carry_out(
         secrets=() if home is None else secret_places(home),
         writable=[os.path.realpath(one) for one in (*arguments.writable, *listed)],
         builds=settings.builds,
-        quiet=arguments.commit == "quiet",
+        quiet=(arguments.commit or settings.commit) == "quiet",
     )
     environment = {**os.environ, "FILEPACT_RUN": folder.record.id}
     try:
