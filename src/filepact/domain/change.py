@@ -174,6 +174,11 @@ class ChangeSet:
         )
 
     @property
+    def written_now(self) -> ChangeSet:
+        """The same where a file that gets another text, also where that is an earlier one, has just been written."""
+        return ChangeSet(tuple(map(_written_now, self.changes)))
+
+    @property
     def unread(self) -> ChangeSet:
         """The same of which only the paths and modes are known, and no bytes any more."""
 
@@ -202,6 +207,14 @@ class ChangeSet:
             if before and after and not same_state(before.before, after.after):
                 together.append(FileChange(path, before.before, after.after))
         return ChangeSet(tuple(together))
+
+
+def _written_now(change: FileChange) -> FileChange:
+    before, after = change.before, change.after
+    if not before or not after or before.is_link or before.content == after.content:
+        return change
+    held = after.attributes and after.attributes.written(None)
+    return FileChange(change.path, before, Revision(after.content, after.mode, held))
 
 
 def _above(path: WorkspacePath) -> Iterator[WorkspacePath]:

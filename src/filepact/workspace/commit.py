@@ -332,19 +332,19 @@ class Committer:
             FilepactError: The first that is wrong with one, with all the files of which something is.
         """
         # Whatever happens to a single file is seen, and put right, when it is exchanged.
-        several = len(begun.changes.changes) > 1 or self.shares
+        changes = begun.changes if begun.kind == "change" else begun.changes.written_now
+        several = len(changes.changes) > 1 or self.shares
         joins = stays_joined(begun, self._store)
         refused: list[FilepactError] = []
         links: dict[str, str] = {}
-        for number, change in begun.changes.in_order:
+        for number, change in changes.in_order:
             if not wanted(change.path):
                 continue
             try:
-                back = begun.kind != "change"
-                if not back:
+                if begun.kind == "change":
                     _refuse_protected(change)
                 part = self._stage(
-                    *(f"{begun.id}-{number}", _written_now(change) if back else change, contents),
+                    *(f"{begun.id}-{number}", change, contents),
                     folder=open_folders.get(change.path, -1),
                     unnamed=prepared.get(change.path),
                     beside=folders.beside(change.path),
@@ -553,15 +553,6 @@ def tell_end(store: JournalStore, state: StateFolder, end: OperationResult) -> N
     except FilepactError:
         state.give_room()
         store.finish(end.operation, state=end.state, note=note, changes=end.left)
-
-
-def _written_now(change: FileChange) -> FileChange:
-    """The same where a file that gets another text, also where that is an earlier one, has just been written."""
-    before, after = change.before, change.after
-    if not before or not after or before.is_link or before.content == after.content:
-        return change
-    held = after.attributes and after.attributes.written(None)
-    return FileChange(change.path, before, Revision(after.content, after.mode, held))
 
 
 def _refuse_protected(change: FileChange) -> None:

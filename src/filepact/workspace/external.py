@@ -279,10 +279,7 @@ class ExternalChanges:
         return True
 
     def read_first(self, paths: Collection[WorkspacePath]) -> None:
-        """Read the contents of some files of a snapshot before those of the others.
-
-        Another thread may have one of them in hand: that is waited for.
-        """
+        """Read the contents of some files before those of the others, or wait for whoever has them in hand."""
         with self._lock:
             self._unread.sort(key=lambda one: one[0] in paths)
             ahead = sum(path in paths for path, _ in self._unread)

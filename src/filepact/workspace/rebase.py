@@ -543,7 +543,6 @@ def _fit_one(
     data = _merge(content(before.content), content(after.content), now, shown)
     result = _other_rights(before, after, now.revision.with_bytes(data))
     if result.content != after.content and result.attributes is not None:
-        # It was not written as it is before now, whatever time belongs to a part of it.
         result = Revision(result.content, result.mode, result.attributes.written(None))
     return None if result == at else (result, data)
 
