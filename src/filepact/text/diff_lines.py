@@ -199,10 +199,17 @@ def cut_diff(diff: str, limit: int) -> str:
     if limit <= 0 or len(diff) <= limit:
         return diff
     # The line on the rest is longest when everything is left out, so that length is set aside.
-    room = limit - len(_left_out(diff))
-    kept, done = _filled(diff, limit, room)
-    if done == len(diff):
-        return kept
+    room = max(limit - len(_left_out(diff)), 0)
+    lines = diff[: room + 1].split("\n")
+    if max(map(len, lines)) <= max(limit // 40, 40):
+        # No more has room than stands there, unless lines around are left out.
+        end = diff.rfind("\n", 0, room) + 1
+        if diff[end] != "\\" and not any(line[:1] == " " for line in lines):
+            return (diff[:end] + _left_out(diff[end:]))[:limit]
+    else:
+        kept, done = _filled(diff, limit, room)
+        if done == len(diff):
+            return kept
     kept, done = _filled(diff, limit, room, context=False)
     return (kept + _left_out(diff[done:]))[:limit]
 
@@ -267,8 +274,10 @@ def _run(removed: list[list[str]], added: list[list[str]], most: int) -> Iterato
     """Removed lines and those that took their place, long ones cut around the first difference."""
     for lines, others in ((removed, added), (added, removed)):
         for at, (line, *tail) in enumerate(lines):
-            other = others[at][0] if at < len(others) else line[:1]
-            shown = _cut_line(line, common_head(line[1:], other[1:]), most)
+            shown = line
+            if len(line) > most + _MARKS:
+                other = others[at][0] if at < len(others) else line[:1]
+                shown = _cut_line(line, common_head(line[1:], other[1:]), most)
             yield "".join((shown, *tail)), sum(map(len, (line, *tail)))
 
 

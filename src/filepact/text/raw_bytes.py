@@ -65,7 +65,7 @@ def escaped(found: re.Match[str]) -> str:
 
 def shown_for_raw_bytes(text: str, sent: str) -> int:
     """How often a text is shown as what was sent where it holds raw bytes, and not these characters."""
-    if not _ESCAPE.search(sent) or not holds_raw_bytes(text):
+    if not holds_raw_bytes(text) or not _ESCAPE.search(sent):
         return 0
     return with_escapes(text).count(sent) - text.count(sent)
 
@@ -103,7 +103,7 @@ def restore(there: str, sent: str) -> str:
         there: The text that it replaces.
         sent: The new text, in which escapes may stand for raw bytes.
     """
-    if not _ESCAPE.search(sent) or not holds_raw_bytes(there):
+    if not holds_raw_bytes(there) or not _ESCAPE.search(sent):
         return sent
     old, new = split_lines(there), split_lines(sent)
     shown = [chomp(with_escapes(line)) for line in old]

@@ -103,7 +103,7 @@ def escape_notes(before: Document | None, written: Document) -> list[str]:
         written: What it is to hold.
     """
     data = written.data
-    if b"\0" not in data and b"\\t" not in data:
+    if b"\0" not in data and (b"\\" not in data or b"\\t" not in data):
         return []
     text, had = text_of(written) or "", "" if before is None else text_of(before)
     notes = [NUL_PUT_IN] * ("\0" in text and had is not None and "\0" not in had)

@@ -85,12 +85,14 @@ class ChangeWriter:
         """What becomes of files with several names (hard links), to be said before it is done."""
         told: list[str] = []
         for change in changes.changes:
-            if not (change.before and change.after) or change.before.is_folder:
+            before = change.before
+            if not (before and change.after) or before.is_folder or before.is_link:
                 continue
-            root, shown = self._guard.root_of(change.path.root), self.show(change.path)
-            links = root.place(change.path.path, follow=False).links
-            if links < 2 or change.before.is_link:
+            root = self._guard.root_of(change.path.root)
+            links = root.place(change.path.path, known=True).links
+            if links < 2:
                 continue
+            shown = self.show(change.path)
             others = root.other_names(change.path.path) if root.keeps_links else None
             if others:
                 told.append(
