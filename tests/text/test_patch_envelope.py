@@ -40,6 +40,19 @@ def main():
 HUNK = "         x = 1\n-        return x\n+        return 2\n"
 
 
+@pytest.mark.parametrize("indent", [" ", "    ", "\t"])
+def test_an_envelope_that_is_set_in_as_a_whole_is_read(indent: str) -> None:
+    body = "*** Begin Patch\n*** Update File: a.py\n@@ class A:\n-    size = 1\n+    size = 2\n\n     def f(self):\n*** End Patch\n"
+    set_in = "".join(f"{indent}{line}\n" if line else "\n" for line in body.splitlines())
+    assert parse(set_in) == parse(body)
+    assert is_envelope(set_in)
+
+
+def test_a_header_without_the_first_line_of_its_format_says_so() -> None:
+    with pytest.raises(PatchMalformedError, match="outside of one"):
+        parse("*** Update File: a.py\n@@\n-a\n+b\n")
+
+
 def envelope(*parts: str) -> str:
     return "*** Begin Patch\n" + "".join(parts) + "*** End Patch\n"
 

@@ -151,7 +151,7 @@ PLAIN = "--- a/f\n+++ b/f\n"
         pytest.param(
             "text\n--- a\n*** Begin Patch\n*** Update File: f\n",
             3,
-            "two kinds",
+            "outside of one",
             id="another format",
         ),
         pytest.param("*** f\n--- f\n***************\n", 3, "context diff", id="context diff"),

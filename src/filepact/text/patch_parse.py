@@ -61,7 +61,7 @@ _REFUSED = (
     ),
     (
         re.compile(r"\*\*\* (Begin Patch|Update File|Add File|Delete File)"),
-        "two kinds of patch in one",
+        "a header of a patch from *** Begin Patch to *** End Patch, outside of one",
         "Send a unified diff, or a patch from *** Begin Patch to *** End Patch.",
     ),
     (
@@ -130,6 +130,10 @@ class _Reader:
     def files(self) -> tuple[FilePatch, ...]:
         begin = _begin_of_envelope(self._lines)
         if begin is not None:
+            indent = self._lines[begin][: -len(self._lines[begin].lstrip(" \t"))]
+            if indent and all(line.startswith(indent) for line in self._lines if line.strip()):
+                # All of it was set in, as in a quotation.
+                self._lines = [line[len(indent) :] for line in self._lines]
             return _read_envelope(self._lines, begin)
         files: list[FilePatch] = []
         while self._at < len(self._lines):
