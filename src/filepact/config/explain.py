@@ -95,7 +95,7 @@ def explain(guard: Guard, path: str, action: Action, *, agent: str = "") -> Deci
     if location is not None:
         relative = location.lookup.relative
         if location.place.kind == "missing":
-            alike = not_there(location, "", "", path=path).details["alike"]
+            alike = str(not_there(location, "", "", path=path).details["alike"])
     if alike and action == "read":
         found = explain(guard, alike, action, agent=agent)
         return replace(found, path=relative, missing=True, alike=alike)
