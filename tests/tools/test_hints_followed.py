@@ -103,6 +103,7 @@ CASES = [
     Case("STALE_FILE", write("m.txt", "x\n"), "Read the rest", (read("m.txt", offset=5), write("m.txt", "x\n")), {"m.txt": MORE.encode()}, (read("m.txt", lines=5),)),
     Case("STALE_FILE", write("a.txt", "x\n", expected_revision="0" * 12), "Read the file again", (read("a.txt"), write("a.txt", "x\n")), A),
     Case("STALE_FILE", manage("delete", "a.txt"), "Read the file again", (read("a.txt"), manage("delete", "a.txt")), A, (read("a.txt"),), {"a.txt": b"other\n"}),
+    Case("PATCH_MALFORMED", patch("<<<<<<< SEARCH\ntwo\n=======\n2\n>>>>>>> REPLACE\n", path="a.txt"), "edit_file", (edit("a.txt", "two", "2"),), A),
     Case("PATCH_MALFORMED", patch("nothing"), "---", (patch(f"{HEAD}@@ -2 +2 @@\n-two\n+2\n"),), A),
     Case("PATCH_MALFORMED", patch(f"{HEAD}@@ -2 +2 @@\n-two\n+2\nthree\n+4\n"), "blank before context", (patch(f"{HEAD}@@ -2,2 +2,3 @@\n-two\n+2\n three\n+4\n"),), A),
     Case("PATCH_MALFORMED", patch(envelope("")), "@@", (patch(envelope("@@\n-two\n+2\n")),), A),

@@ -123,10 +123,6 @@ def _unescaped(sent: str) -> str:
     return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), sent)
 
 
-def _unquoted(sent: str) -> str:
-    return _ESCAPED_QUOTE.sub(r"\1", sent)
-
-
 def _characters(sent: str) -> str:
     return _CODE.sub(lambda match: chr(int(match[1] or match[2], 16)), sent)
 
@@ -155,6 +151,7 @@ _CODES = (
 _CODES_THERE = (
     "The file has the code of a character, such as \\u00e9, where the character was sent."
 )
+_QUOTES_THERE = "The file has a backslash before a quote where the quote alone was sent."
 _NUMBERED = "Lines start with line numbers, which are not part of the file."
 _OVERESCAPED = "It holds escapes, a backslash and a letter or quote, that the file does not have."
 _LEAVE_OUT = "Nothing was changed. Leave the line numbers out, also of the new text."
@@ -167,7 +164,9 @@ _SEND_AS_THERE = (
 _REPAIRS: tuple[tuple[str, str, Callable[[str], str]], ...] = (
     (_NUMBERED, _LEAVE_OUT, _without_numbers),
     (_OVERESCAPED, _SEND_CHARACTERS, _unescaped),
-    (_OVERESCAPED, _SEND_CHARACTERS, _unquoted),
+    (_OVERESCAPED, _SEND_CHARACTERS, lambda sent: _ESCAPED_QUOTE.sub(r"\1", sent)),
+    (_QUOTES_THERE, _SEND_AS_THERE, lambda sent: sent.replace('"', '\\"')),
+    (_QUOTES_THERE, _SEND_AS_THERE, lambda sent: sent.replace("'", "\\'")),
     (_ENTITIES, _SEND_CHARACTERS, html.unescape),
     *((_ENTITIES_THERE, _SEND_AS_THERE, partial(_as_entities, quotes=one)) for one in _QUOTES),
     (_CODES, _SEND_CHARACTERS, _characters),
@@ -455,6 +454,8 @@ def _contrast_part(sent: str, line: str, first: int, last: int) -> _Contrast:
         start = len(line[:start].rstrip())
     if not sent[-1:].isspace():
         end = start + len(line[start:end].rstrip())
+    while unicodedata.combining(line[end : end + 1] or " "):
+        end += 1
     return _contrast_lines(sent, line[start:end], column=start + 1)
 
 

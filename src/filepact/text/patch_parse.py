@@ -110,7 +110,7 @@ def parse(patch: str) -> tuple[FilePatch, ...]:
         raise PatchMalformedError(
             "no hunk and no file header in the patch",
             hint="Send a unified diff: --- and +++ lines, then @@ hunks; or a patch from *** Begin "
-            "Patch to *** End Patch.",
+            "Patch to *** End Patch. Text to search and replace goes to edit_file.",
         )
     return files
 
