@@ -200,7 +200,7 @@ def adopt_line_ends(text: str, like: str) -> str:
     without LF is a character, but for files whose lines end in CR.
     """
     ends = line_ends(like)
-    if "\n" not in text or ends == "none":
+    if "\n" not in text or ends == "none" or (ends == "lf" and "\r" not in text):
         return text
     if ends == "lf":
         return text.replace("\r\n", "\n")

@@ -54,9 +54,12 @@ def fitted_ends(
 
 def changed_ends(target: Target, text: str) -> list[str]:
     """A note where lines of a text were sent with CRLF, and end otherwise in the file."""
+    # The one character is found far sooner than both.
+    if "\r" not in text or "\r\n" not in text:
+        return []
     held = None if target.document is None or target.hidden else text_of(target.document)
     kind = "" if held is None else line_ends(held)
-    if "\r\n" not in text or kind not in _KINDS:
+    if kind not in _KINDS:
         return []
     return [f"CRLF was sent; the lines end in {_KINDS[kind]}, as the file has it."]
 
