@@ -364,6 +364,27 @@ def test_while_one_call_is_asked_about_another_has_only_its_own(agents):
     assert agents.log() == [(BY_NOBODY, {"mine.txt"})]
 
 
+@pytest.mark.parametrize("knew", [False, True])
+def test_what_a_call_did_in_a_folder_of_which_nothing_was_known_is_told_as_not_recorded(
+    tmp_path, knew
+):
+    """As when a command has moved the folder: its end is told from where it is now."""
+    root = tmp_path / "moved"
+    root.mkdir()
+    (root / "a.txt").write_text("by the command\n")
+    with closing(HookDaemon((str(root),), str(tmp_path / "state"))) as daemon:
+
+        def tell(name: str, tool: str = "Bash") -> str:
+            facts = {"session_id": "s", "hook_event_name": name, "cwd": str(root)}
+            given = {"tool_name": tool, "tool_use_id": "t", "tool_input": {"command": "make"}}
+            return daemon.answer("claude", json.dumps(facts | given).encode()).out
+
+        if knew:
+            tell("UserPromptSubmit")
+        assert ("is not recorded" in tell("PostToolUse")) != knew
+        assert tell("PostToolUse") == ""
+
+
 # -- what goes on --------------------------------------------------------------------------
 
 

@@ -284,6 +284,11 @@ class DaemonPlayer(Player):
             self._workspace.close()
         self.daemon.close()
 
+    def play(self) -> None:
+        super().play()
+        for one in self._behind:
+            one.blend(self.truth)
+
     def now(self) -> int:
         """The time; at the end of a command one at which it has just begun, as far as the daemon may tell."""
         return self.ran - 1 + SLACK if self.ran else time.time_ns()

@@ -187,6 +187,13 @@ class Truth:
         """The lines of a file that are surely the person's, and still there."""
         return self._lines_of("person", name) & {*_lines(self.now.get(name))}
 
+    def holds_only_persons(self, name: str, start: Entry | None, entry: Entry | None) -> bool:
+        """Whether a file has what was there first, and the lines that are surely a person's."""
+        if not (start and entry and start[0] == entry[0] == "file"):
+            return False
+        found = {*_lines(entry)}
+        return self._added(name) <= found <= {*_lines(start)} | self._lines_of("person", name)
+
     def _lines_of(self, who: str, name: str) -> set[bytes]:
         """The lines that somebody has added to a file."""
         return {

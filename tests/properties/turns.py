@@ -133,6 +133,8 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
         def is_committed(name: str) -> bool:
             states = [truth.now.get(name)]
             if waits:
+                if truth.holds_only_persons(name, start.get(name), found.get(name)):
+                    return True
                 seen = truth.really(name)
                 states += [start.get(name), *(state for one in seen for state in one[1:3])]
             # Modes of folders that stay are not committed, and that is said.

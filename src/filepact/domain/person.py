@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = [
     "AGENT_VARIABLES",
@@ -22,6 +22,7 @@ __all__ = [
     "beyond_host",
     "caller",
     "decides",
+    "has_started",
     "host_among",
 ]
 
@@ -284,6 +285,13 @@ def beyond_host(above: Sequence[Ancestor]) -> Sequence[Ancestor]:
     """
     place = next((at for at, one in enumerate(above) if one.program not in _LAUNCHERS), 0)
     return above if not above or above[place].is_shell else above[place + 1 :]
+
+
+def has_started(above: Sequence[Ancestor], below: Iterable[Ancestor]) -> bool:
+    """Whether an agent's program, the first of some, has started what is below it, besides our hooks."""
+    # One without words, or with those of the program, is about to become another, ours perhaps, or has ended.
+    said = (" ".join(one.words) for one in below if one.words != above[0].words)
+    return any(one and ("filepact" not in one or " hook " not in one) for one in said)
 
 
 def decides(words: Sequence[str]) -> bool:

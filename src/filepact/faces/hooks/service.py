@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from filepact.app import ancestors, open_observed
 from filepact.config.person import home_folder, read_settings
 from filepact.domain.operation import BY_NOBODY, NOBODY, Actor, Session
+from filepact.domain.person import has_started
 from filepact.domain.tool_call import HostProcess, OpenCall, shares
 from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import AGENTS, HookAgent, HookAnswer, HookEvent, read_event
@@ -49,6 +50,9 @@ _LONGEST: Final = 3_600.0  # seconds after which a call is over, whatever was he
 _MOST_CALLS: Final = 1_000
 _MOST_SESSIONS: Final = 1_000
 _NAMED: Final = 3  # files that a person is told of one call
+_NOT_KNOWN: Final = (
+    "nothing was known of this folder before that call, so what it did here is not recorded"
+)
 _TELLING: Final = frozenset({"claude", "codex", "gemini", "opencode"})
 """Agents whose programs show a message to the person alone."""
 _DECIDING: Final = {
@@ -274,7 +278,7 @@ class HookDaemon:
         above: tuple[HostProcess, ...],
     ) -> str:
         """Write down that a call begins, and what has changed until then; what a person is told of it."""
-        does, workspace = event.does, desk.workspace
+        does, workspace, desk.knew_nothing = event.does, desk.workspace, False
         if said.error is not None:
             workspace.asked.refused(session, does.tool, said.error)
         if workspace.audit is not None:
@@ -324,8 +328,8 @@ class HookDaemon:
         with self._lock:
             asked = [(key, one) for key, one in self._calls.items() if one.asked and one.since]
             for key, call in asked:
-                now = self._now()
-                if _has_started(call.host, call.asked_at):
+                now, host = self._now(), ancestors(call.host[0] if call.host else 0)[0]
+                if has_started(host, descendants(host[0].process, call.asked_at) if host else ()):
                     self._calls[key] = replace(call, seen=now)
                 elif now - call.seen > _BEFORE_IT_RAN:
                     self._calls[key] = replace(call, since=now)
@@ -357,6 +361,8 @@ class HookDaemon:
             names = names_of(does, desk.workspace.guard, event.cwd)
             timed = does.open_ended and event.seconds is not None
             call = OpenCall(session, does.tool, names, timed, lone=False, begun=0.0)
+            if desk.knew_nothing and (does.open_ended or names):
+                self._untold.append(_Unapproved(session, _NOT_KNOWN))
         since = 0
         if event.seconds is not None:
             since = heard - int(event.seconds * 10**9) - _BEFORE_IT_RAN
@@ -448,9 +454,8 @@ class HookDaemon:
             del self._calls[key]
 
     def _forget_old(self) -> None:
-        now = self._clock()
-        for key in [key for key, call in self._calls.items() if now - call.begun > _LONGEST]:
-            del self._calls[key]
+        begun = self._clock() - _LONGEST
+        self._calls = {key: call for key, call in self._calls.items() if call.begun >= begun}
 
     # -- the workspace --------------------------------------------------------------------
 
@@ -482,18 +487,22 @@ class _Desk:
     Attributes:
         settings: The person's.
         places: What the roots are, by device and inode.
+        knew_nothing: Whether it was opened without a snapshot, and nobody has looked since.
     """
 
     workspace: Workspace
     settings: Settings
     places: tuple[tuple[int, int], ...]
+    knew_nothing: bool = False
     _rules: tuple[str | None, ...] = ()
     _ending: threading.Event = field(default_factory=threading.Event)
     _reader: threading.Thread | None = None
 
     def __post_init__(self) -> None:
         self._rules = tuple(map(read_project_file, self.workspace.guard.roots))
-        if not self.workspace.external.snapshot(contents=False).complete:
+        status = self.workspace.external.snapshot(contents=False)
+        self.knew_nothing = not status.kept
+        if not status.complete:
             self._read()
 
     def _read(self) -> None:
@@ -554,7 +563,7 @@ class _Desk:
         Returns:
             What they are to be told, and the files.
         """
-        workspace = self.workspace
+        workspace, self.knew_nothing = self.workspace, False
         found = workspace.external.detect(
             session, tool=tool, wanted=wanted, since=since, until=until, approved=approved
         )
@@ -581,15 +590,6 @@ class _Desk:
 
     def _unapproved(self, paths: list[WorkspacePath]) -> str:
         return f"{some_names([*map(self.workspace.show, paths)], _NAMED)} changed without your approval"
-
-
-def _has_started(host: HostProcess | None, after: int) -> bool:
-    """Whether a host has started something since a time that is there, besides our hooks; what its servers start is not it."""
-    above = ancestors(host[0])[0] if host else ()
-    some = descendants(above[0].process, after) if above else ()
-    # One without words, or with those of the host, is about to become a program, ours perhaps, or has ended.
-    said = (" ".join(one.words) for one in some if one.words != above[0].words)
-    return any(one and ("filepact" not in one or " hook " not in one) for one in said)
 
 
 def _identity(path: str) -> tuple[int, int]:
