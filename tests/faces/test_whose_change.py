@@ -32,8 +32,9 @@ class Agents:
 
     def __init__(self, root: Path, state: Path) -> None:
         self.root, self.state = root, state
-        self.now = 1
-        self.daemon = HookDaemon((str(root),), str(state), now=lambda: self.now)
+        self.now, self.drift = 1, 0
+        clocks = {"now": lambda: self.now, "drift": lambda: self.drift}
+        self.daemon = HookDaemon((str(root),), str(state), **clocks)
 
     def tell(
         self,
@@ -383,6 +384,35 @@ def test_what_a_call_did_in_a_folder_of_which_nothing_was_known_is_told_as_not_r
             tell("UserPromptSubmit")
         assert ("is not recorded" in tell("PostToolUse")) != knew
         assert tell("PostToolUse") == ""
+
+
+@pytest.mark.parametrize("hours", [-1, 24])
+@pytest.mark.parametrize("says", [True, False], ids=["the host says how long", "it does not"])
+def test_if_the_clock_is_set_while_a_person_is_asked_what_they_save_stays_theirs(
+    agents, hours, says
+):
+    above = {} if says else {"above": ((7, "7"), *chain(os.getpid()))}
+    agents.tell("UserPromptSubmit", **({} if says else {"above": ((6, "6"), above["above"][1])}))
+    given = {"command": "make > made.txt"}
+    agents.tell("PreToolUse", "Bash", **above, **given)
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE):  # the hook that tells of it
+        agents.tell("PermissionRequest", "Bash", **above, **given)
+    saved = agents.write("mine.txt", "an hour of work\n")
+    agents.write("made.txt", "by the command\n")
+    # What was saved has the time of the old clock: by the new one, after the command began, or long before.
+    agents.now, agents.drift = saved + hours * 3_600 * TICK, hours * 3_600 * TICK
+    agents.daemon.poll()
+    more = {"duration_ms": 5} if says else {}
+    agents.tell("PostToolUse", "Bash", **above, more=more, **given)
+    assert agents.log() == [("Bash", {"made.txt"}), (BY_NOBODY, {"mine.txt"})]
+
+
+def test_if_the_clock_is_set_while_nobody_is_asked_the_command_has_what_changed(agents):
+    agents.tell("PreToolUse", "Bash", command="make")
+    agents.now = agents.write("made.txt", "by the command\n") + 24 * 3_600 * TICK
+    agents.drift = 24 * 3_600 * TICK
+    agents.tell("PostToolUse", "Bash", command="make", more={"duration_ms": 5})
+    assert agents.log() == [("Bash", {"made.txt"})]
 
 
 # -- what goes on --------------------------------------------------------------------------

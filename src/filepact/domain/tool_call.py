@@ -20,7 +20,7 @@ from filepact.errors import FilepactError
 from filepact.text.patch_parse import parse
 from filepact.text.shell_command import read_command
 from filepact.text.shell_programs import written_in
-from filepact.values import dataclass, late_regex, words
+from filepact.values import dataclass, late_regex, replace, words
 from filepact.wire.uris import path_named, path_of
 
 if TYPE_CHECKING:
@@ -504,6 +504,7 @@ class OpenCall:
         asked_at: When the person was asked, in the count of the system; what its host had started by then is not it.
         since: When it was known last that it does not run, since they were asked; 0 where nobody can tell.
         seen: When something new of its host's was seen to run, since then; 0 for never.
+        untimed: Whether the clock was set meanwhile, so that the times of files tell nothing.
     """
 
     session: Session
@@ -525,11 +526,25 @@ class OpenCall:
     asked_at: int = 0
     since: int = 0
     seen: int = 0
+    untimed: bool = False
 
     @property
     def runs(self) -> bool:
         """Whether it may be what changes a file that nobody names."""
         return self.open_ended and not self.asked and not self.late
+
+    def over(self, heard: int, seconds: float | None, slack: int) -> tuple[OpenCall, int]:
+        """It at its end, and since when what changed may be its own; where that is known, it is known that it ran.
+
+        Args:
+            heard: When that was told, in nanoseconds since the epoch.
+            seconds: How long it ran; None where its host does not say.
+            slack: Nanoseconds by which that may be wrong.
+        """
+        if self.untimed or (seconds is None and not (self.asked and self.since)):
+            return self, 0
+        began = self.since if seconds is None else heard - int(seconds * 10**9)
+        return replace(self, asked=False), began - slack
 
     def named(self, path: WorkspacePath) -> bool:
         """Whether it is what changes a file, if anybody is; not what a name stands for that it is done with."""

@@ -8,23 +8,40 @@ reading waits for a person's word.
 from __future__ import annotations
 
 import posixpath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from filepact.config.person import home_folder, read_known_settings
 from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import HookAnswer, may_be_before
 from filepact.opening import open_guard
+from filepact.values import dataclass, field
 from filepact.workspace.call_rules import CallJudge, CallVerdict
 from filepact.workspace.documents import read_project_file
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from filepact.config.settings import Settings
+    from filepact.domain.operation import ChangeId, Session
     from filepact.faces.hooks.agents import HookAgent, HookEvent, HookMode
     from filepact.workspace.guard import Guard
 
-__all__ = ["HookJudge", "answer_unread", "answer_unrecorded", "told", "unchecked"]
+__all__ = ["HookJudge", "Unapproved", "answer_unread", "answer_unrecorded", "told", "unchecked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unapproved:
+    """What a person has to be told of a call.
+
+    Attributes:
+        session: Whose.
+        said: What it has changed.
+        ids: What they can decide about, with the command for each.
+    """
+
+    session: Session
+    said: str
+    ids: Mapping[ChangeId, Literal["undo", "approve", "redo"]] = field(default_factory=dict)
 
 
 class HookJudge:

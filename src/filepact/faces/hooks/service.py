@@ -23,7 +23,7 @@ from filepact.domain.person import has_started
 from filepact.domain.tool_call import HostProcess, OpenCall, shares
 from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import AGENTS, HookAgent, HookAnswer, HookEvent, read_event
-from filepact.faces.hooks.judge import HookJudge, answer_unread, answer_unrecorded, told
+from filepact.faces.hooks.judge import HookJudge, Unapproved, answer_unread, answer_unrecorded, told
 from filepact.opening import descendants, ticks_now
 from filepact.values import dataclass, field, replace
 from filepact.workspace.call_files import files_of, names_of
@@ -32,7 +32,7 @@ from filepact.workspace.documents import read_project_file
 from filepact.workspace.file_snapshot import some_names, unwatched_said
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from filepact.config.settings import Settings
     from filepact.domain.document import WorkspacePath
@@ -45,6 +45,7 @@ __all__ = ["HookDaemon"]
 _UNKNOWN: Final = Actor("program", "unknown")
 _BEFORE_IT_RAN: Final = 1_000_000_000
 """Nanoseconds that a host may take to tell that a call has ended: what is younger is not surely a person's."""
+_STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _READING: Final = 5.0  # seconds that a command waits at most until all files are known
 _LONGEST: Final = 3_600.0  # seconds after which a call is over, whatever was heard of it
 _MOST_CALLS: Final = 1_000
@@ -62,21 +63,6 @@ _DECIDING: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Unapproved:
-    """What a person has to be told of a call.
-
-    Attributes:
-        session: Whose.
-        said: What it has changed.
-        ids: What they can decide about, with the command for each.
-    """
-
-    session: Session
-    said: str
-    ids: Mapping[ChangeId, Literal["undo", "approve", "redo"]] = field(default_factory=dict)
-
-
 class HookDaemon:
     """Answers the events of some roots; for all threads, one event at a time.
 
@@ -86,6 +72,7 @@ class HookDaemon:
         config: The person's settings file, if it is not the usual one; may be empty.
         clock: A steady clock, in seconds.
         now: Nanoseconds since the epoch.
+        drift: By how many nanoseconds that differs from a clock that nobody sets.
     """
 
     def __init__(
@@ -96,19 +83,21 @@ class HookDaemon:
         *,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], int] = time.time_ns,
+        drift: Callable[[], int] = lambda: time.time_ns() - time.clock_gettime_ns(_STEADY),
     ) -> None:
         self._roots = tuple(roots)
         self._state = state
         self._config = config
         self._clock = clock
         self._now = now
+        self._drift, self._drifted = drift, drift()
         self._lock = threading.Lock()
         self._desk: _Desk | None = None
         self._calls: dict[tuple[str, str], OpenCall] = {}
         self._turns: dict[str, str] = {}
         self._within: dict[str, str] = {}
         self._above: dict[str, tuple[HostProcess, ...]] = {}
-        self._untold: list[_Unapproved] = []
+        self._untold: list[Unapproved] = []
         self._unrecorded: dict[str, str] = {}
         self._warned: set[str] = set()
         self._judge = HookJudge(self._roots, state, config)
@@ -212,6 +201,7 @@ class HookDaemon:
     ) -> HookAnswer:
         if event.moment == "other":
             return HookAnswer()
+        self._watch_clock()
         desk = self._opened(self._judge.settings if judges else None)
         session = self._session(agent, event, above)
         # What starts a hook may end with it; what has started two of a session is there to stay.
@@ -326,6 +316,7 @@ class HookDaemon:
     def poll(self) -> bool:
         """Look whether commands run about which a person was asked; whether there are any."""
         with self._lock:
+            self._watch_clock()
             asked = [(key, one) for key, one in self._calls.items() if one.asked and one.since]
             for key, call in asked:
                 now, host = self._now(), ancestors(call.host[0] if call.host else 0)[0]
@@ -334,6 +325,13 @@ class HookDaemon:
                 elif now - call.seen > _BEFORE_IT_RAN:
                     self._calls[key] = replace(call, since=now)
             return bool(asked)
+
+    def _watch_clock(self) -> None:
+        """If somebody has set the clock, no time tells what was changed before the calls that are under way."""
+        before, self._drifted = self._drifted, self._drift()
+        if abs(self._drifted - before) > _BEFORE_IT_RAN // 2:
+            calls = self._calls.items()
+            self._calls = {key: replace(one, since=0, untimed=True) for key, one in calls}
 
     def _look_before(self, desk: _Desk, session: Session) -> None:
         """Write down what has changed until now, before a call changes something."""
@@ -362,13 +360,8 @@ class HookDaemon:
             timed = does.open_ended and event.seconds is not None
             call = OpenCall(session, does.tool, names, timed, lone=False, begun=0.0)
             if desk.knew_nothing and (does.open_ended or names):
-                self._untold.append(_Unapproved(session, _NOT_KNOWN))
-        since = 0
-        if event.seconds is not None:
-            since = heard - int(event.seconds * 10**9) - _BEFORE_IT_RAN
-            call = replace(call, asked=False)
-        elif call.asked and call.since:
-            since, call = call.since - _BEFORE_IT_RAN, replace(call, asked=False)
+                self._untold.append(Unapproved(session, _NOT_KNOWN))
+        call, since = call.over(heard, event.seconds, _BEFORE_IT_RAN)
         # What was changed since it ended, while this process stood still, is not its own.
         until = heard + _BEFORE_IT_RAN
         done = self._settle(desk, call, since=since, until=until if self._now() > until else 0)
@@ -557,7 +550,7 @@ class _Desk:
         since: int = 0,
         until: int = 0,
         approved: bool = False,
-    ) -> tuple[list[_Unapproved], frozenset[WorkspacePath]]:
+    ) -> tuple[list[Unapproved], frozenset[WorkspacePath]]:
         """Write down what has changed; what a person should have been asked about may be taken back.
 
         Returns:
@@ -572,7 +565,7 @@ class _Desk:
         kept = whole.changes.paths if whole else ()
         rules = {path: rule for path, rule in found.unasked.items() if path in kept}
         left = [path for path in found.unasked if path not in rules]
-        said: list[_Unapproved] = []
+        said: list[Unapproved] = []
         if whole is not None and rules:
             ids: dict[ChangeId, Literal["undo", "approve", "redo"]] = {whole.id: "undo"}
             became = ""
@@ -582,10 +575,10 @@ class _Desk:
                 rules = {path: rule for path, rule in rules.items() if path not in stays}
                 ids, became = {**back}, ", and was taken back"
             if rules:
-                said.append(_Unapproved(session, self._unapproved([*rules]) + became, ids))
+                said.append(Unapproved(session, self._unapproved([*rules]) + became, ids))
         if left:
             also = f"{self._unapproved(left)}, and could not be taken back"
-            said.append(_Unapproved(session, also))
+            said.append(Unapproved(session, also))
         return said, paths
 
     def _unapproved(self, paths: list[WorkspacePath]) -> str:
