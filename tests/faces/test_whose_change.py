@@ -365,6 +365,13 @@ def test_while_one_call_is_asked_about_another_has_only_its_own(agents):
     assert agents.log() == [(BY_NOBODY, {"mine.txt"})]
 
 
+def test_of_a_first_turn_in_which_nothing_changed_the_agent_is_named(agents):
+    agents.tell("UserPromptSubmit")
+    with agents.workspace() as workspace, pytest.raises(NoChangeError) as refused:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert "claude-code" in refused.value.message
+
+
 @pytest.mark.parametrize("knew", [False, True])
 def test_what_a_call_did_in_a_folder_of_which_nothing_was_known_is_told_as_not_recorded(
     tmp_path, knew

@@ -211,6 +211,9 @@ def _judged(place: Place, truth: Truth, victim: str, moments: list[str], said: s
         if truth.suits(name, entry) or (None in wanted and name in held):
             continue
         changes = truth.really(name)
+        # What came and went at once was there at a look of which nobody heard, and comes back by the undo.
+        if not changes and name not in truth.now and name in recorded:
+            continue
         detail = f"{name!r}: wanted {wanted!r:.300}, is {entry!r:.300}\n{changes!r:.600}\nkilled: {moments}\n{said}"
         if not any(one[0] == "agent" for one in changes):
             when = changes[-1][3] if changes else "untouched"

@@ -392,10 +392,13 @@ def _newest_turn(store: JournalStore, roots: Sequence[RootId], selection: Select
         if any(map(selection.matches, done)) and effective(store, done):
             _check_newest(store, roots, selection, done)
             return name
+    said, last = "every such turn is undone already", _last_begun(store, roots, selection)
+    if not newest and last is not None:
+        said = f"of the last turn of {last.session.agent}, nothing was recorded"
+    elif not newest:
+        said = "no turn is known here: only some hosts say where turns begin"
     raise NoChangeError(
-        "every such turn is undone already"
-        if newest
-        else "no turn is known here: only some hosts say where turns begin",
+        said,
         hint="`filepact log --turns` shows turns and sessions; --session and --since need no turn.",
     )
 
