@@ -365,6 +365,35 @@ def test_while_one_call_is_asked_about_another_has_only_its_own(agents):
     assert agents.log() == [(BY_NOBODY, {"mine.txt"})]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_what_a_person_saves_while_they_are_asked_is_known_before_the_command_removes_it(agents):
+    (agents.root / "d").mkdir()
+    above = {"above": ((7, "7"), *chain(os.getpid()))}
+    agents.tell("UserPromptSubmit", above=((6, "6"), *chain(os.getpid())))
+    given = {"command": "rm -r d"}
+    agents.tell("PreToolUse", "Bash", **above, **given)
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE):  # the hook that tells of it
+        agents.tell("PermissionRequest", "Bash", **above, **given)
+    agents.now = agents.write("d/mine.txt", "an hour of work\n")
+    assert agents.daemon.poll()
+    agents.now = agents.write(
+        "just-now.txt", "perhaps by a command that was too quick to be seen\n"
+    )
+    agents.now += 4 * TICK
+    assert agents.daemon.poll()
+    assert agents.log()[1:] == []
+    agents.now = (agents.root / "d/mine.txt").stat().st_ctime_ns + 5 * TICK
+    assert agents.daemon.poll()
+    assert agents.log()[1:] == [(BY_NOBODY, {"d/mine.txt"})]
+    (agents.root / "d/mine.txt").unlink()
+    (agents.root / "d").rmdir()
+    agents.now += TICK
+    agents.tell("PostToolUse", "Bash", **above, more={"duration_ms": 10_000}, **given)
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert (agents.root / "d/mine.txt").read_text() == "an hour of work\n"
+
+
 def test_of_a_first_turn_in_which_nothing_changed_the_agent_is_named(agents):
     agents.tell("UserPromptSubmit")
     with agents.workspace() as workspace, pytest.raises(NoChangeError) as refused:

@@ -8,7 +8,7 @@ reading waits for a person's word.
 from __future__ import annotations
 
 import posixpath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.config.person import home_folder, read_known_settings
 from filepact.errors import FilepactError
@@ -26,7 +26,25 @@ if TYPE_CHECKING:
     from filepact.faces.hooks.agents import HookAgent, HookEvent, HookMode
     from filepact.workspace.guard import Guard
 
-__all__ = ["HookJudge", "Unapproved", "answer_unread", "answer_unrecorded", "told", "unchecked"]
+__all__ = [
+    "DECIDING",
+    "TELLING",
+    "HookJudge",
+    "Unapproved",
+    "answer_unread",
+    "answer_unrecorded",
+    "told",
+    "unchecked",
+]
+
+
+TELLING: Final = frozenset({"claude", "codex", "gemini", "opencode"})
+"""Agents whose programs show a message to the person alone."""
+DECIDING: Final = {
+    "undo": "`filepact undo {}` takes back what that call did",
+    "approve": "`filepact approve {}` shows it and decides",
+    "redo": "`filepact redo {}` brings it back",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from filepact.domain.operation import BY_NOBODY, NOBODY, Actor, Session
 from filepact.domain.person import has_started
 from filepact.domain.tool_call import HostProcess, OpenCall, shares
 from filepact.errors import FilepactError
+from filepact.faces.hooks import judge
 from filepact.faces.hooks.agents import AGENTS, HookAgent, HookAnswer, HookEvent, read_event
-from filepact.faces.hooks.judge import HookJudge, Unapproved, answer_unread, answer_unrecorded, told
 from filepact.opening import descendants, ticks_now
 from filepact.values import dataclass, field, replace
 from filepact.workspace.call_files import files_of, names_of
@@ -45,6 +45,9 @@ __all__ = ["HookDaemon"]
 _UNKNOWN: Final = Actor("program", "unknown")
 _BEFORE_IT_RAN: Final = 1_000_000_000
 """Nanoseconds that a host may take to tell that a call has ended: what is younger is not surely a person's."""
+_WHILE: Final = (
+    5_000_000_000  # after which what was never seen to run has surely told that it has ended
+)
 _STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _READING: Final = 5.0  # seconds that a command waits at most until all files are known
 _LONGEST: Final = 3_600.0  # seconds after which a call is over, whatever was heard of it
@@ -54,13 +57,6 @@ _NAMED: Final = 3  # files that a person is told of one call
 _NOT_KNOWN: Final = (
     "nothing was known of this folder before that call, so what it did here is not recorded"
 )
-_TELLING: Final = frozenset({"claude", "codex", "gemini", "opencode"})
-"""Agents whose programs show a message to the person alone."""
-_DECIDING: Final = {
-    "undo": "`filepact undo {}` takes back what that call did",
-    "approve": "`filepact approve {}` shows it and decides",
-    "redo": "`filepact redo {}` brings it back",
-}
 
 
 class HookDaemon:
@@ -90,17 +86,17 @@ class HookDaemon:
         self._config = config
         self._clock = clock
         self._now = now
-        self._drift, self._drifted = drift, drift()
+        self._drift, self._drifted, self._touched = drift, drift(), 0
         self._lock = threading.Lock()
         self._desk: _Desk | None = None
         self._calls: dict[tuple[str, str], OpenCall] = {}
         self._turns: dict[str, str] = {}
         self._within: dict[str, str] = {}
         self._above: dict[str, tuple[HostProcess, ...]] = {}
-        self._untold: list[Unapproved] = []
+        self._untold: list[judge.Unapproved] = []
         self._unrecorded: dict[str, str] = {}
         self._warned: set[str] = set()
-        self._judge = HookJudge(self._roots, state, config)
+        self._judge = judge.HookJudge(self._roots, state, config)
 
     @property
     def busy(self) -> bool:
@@ -173,7 +169,7 @@ class HookDaemon:
         try:
             read = read_event(known, data, event)
         except Exception as error:  # noqa: BLE001 - what cannot be read may be a call
-            return answer_unread(known, data, event, mode, told(error))
+            return judge.answer_unread(known, data, event, mode, judge.told(error))
         judges = read.moment == "before" and mode != "record"
         with self._lock:
             # Before and apart from everything that may break.
@@ -181,13 +177,13 @@ class HookDaemon:
             try:
                 return self._answer(known, read, said, heard, judges=judges, above=above)
             except Exception as error:  # noqa: BLE001 - a hook must not break the turn of its host
-                why = told(error)
+                why = judge.told(error)
             before, self._unrecorded[read.session] = self._unrecorded.get(read.session), why
             while len(self._unrecorded) > _MOST_SESSIONS:
                 del self._unrecorded[next(iter(self._unrecorded))]
         # Once a session is enough, but for who wants such calls refused.
         once = "" if before == why and mode != "strict" else why
-        return answer_unrecorded(known, read, said, mode, once)
+        return judge.answer_unrecorded(known, read, said, mode, once)
 
     def _answer(
         self,
@@ -312,6 +308,7 @@ class HookDaemon:
             tells = call.command and call.host is not None and descendants(call.host[0])
             since = heard if tells else 0
             self._calls[key] = replace(call, asked=True, asked_at=ticks_now(), since=since)
+            self._touched = 0
 
     def poll(self) -> bool:
         """Look whether commands run about which a person was asked; whether there are any."""
@@ -324,7 +321,18 @@ class HookDaemon:
                     self._calls[key] = replace(call, seen=now)
                 elif now - call.seen > _BEFORE_IT_RAN:
                     self._calls[key] = replace(call, since=now)
+                    self._look_meanwhile(now)
             return bool(asked)
+
+    def _look_meanwhile(self, now: int) -> None:
+        """Write down what a person saved a while ago, lest a command removes it before anybody has looked."""
+        desk, until = self._desk, now - _WHILE
+        if desk is not None and not any(one.runs for one in self._calls.values()):
+            self._touched = self._touched or (now if desk.workspace.external.was_touched() else 0)
+            if 0 < self._touched <= until:
+                self._touched = now
+                with suppress(FilepactError):  # The next look finds it still.
+                    desk.look(Session(NOBODY, _UNKNOWN), BY_NOBODY, lambda _: True, until=until)
 
     def _watch_clock(self) -> None:
         """If somebody has set the clock, no time tells what was changed before the calls that are under way."""
@@ -360,7 +368,7 @@ class HookDaemon:
             timed = does.open_ended and event.seconds is not None
             call = OpenCall(session, does.tool, names, timed, lone=False, begun=0.0)
             if desk.knew_nothing and (does.open_ended or names):
-                self._untold.append(Unapproved(session, _NOT_KNOWN))
+                self._untold.append(judge.Unapproved(session, _NOT_KNOWN))
         call, since = call.over(heard, event.seconds, _BEFORE_IT_RAN)
         # What was changed since it ended, while this process stood still, is not its own.
         until = heard + _BEFORE_IT_RAN
@@ -377,9 +385,8 @@ class HookDaemon:
         """What has been started while a command ran, and still goes on."""
         if not call.open_ended or call.host is None or not call.above:
             return frozenset()
-        first = int(call.above[0][1])
         others = frozenset(above).union(*(one.late for one in self._calls.values()))
-        found = descendants(call.host[0], first - 1)
+        found = descendants(call.host[0], int(call.above[0][1]) - 1)
         return frozenset((one.process, one.started) for one in found) - others
 
     def _settle(
@@ -413,7 +420,7 @@ class HookDaemon:
             return agent.message(besides) if besides else HookAnswer()
         self._untold = [one for one in self._untold if one not in some]
         # What may reach the model names no command that decides.
-        how = _DECIDING if agent.name in _TELLING else {}
+        how = judge.DECIDING if agent.name in judge.TELLING else {}
         said = [
             "; ".join((one.said, *(how.get(by, "{}").format(id_) for id_, by in one.ids.items())))
             for one in some
@@ -550,7 +557,7 @@ class _Desk:
         since: int = 0,
         until: int = 0,
         approved: bool = False,
-    ) -> tuple[list[Unapproved], frozenset[WorkspacePath]]:
+    ) -> tuple[list[judge.Unapproved], frozenset[WorkspacePath]]:
         """Write down what has changed; what a person should have been asked about may be taken back.
 
         Returns:
@@ -565,7 +572,7 @@ class _Desk:
         kept = whole.changes.paths if whole else ()
         rules = {path: rule for path, rule in found.unasked.items() if path in kept}
         left = [path for path in found.unasked if path not in rules]
-        said: list[Unapproved] = []
+        said: list[judge.Unapproved] = []
         if whole is not None and rules:
             ids: dict[ChangeId, Literal["undo", "approve", "redo"]] = {whole.id: "undo"}
             became = ""
@@ -575,10 +582,10 @@ class _Desk:
                 rules = {path: rule for path, rule in rules.items() if path not in stays}
                 ids, became = {**back}, ", and was taken back"
             if rules:
-                said.append(Unapproved(session, self._unapproved([*rules]) + became, ids))
+                said.append(judge.Unapproved(session, self._unapproved([*rules]) + became, ids))
         if left:
             also = f"{self._unapproved(left)}, and could not be taken back"
-            said.append(Unapproved(session, also))
+            said.append(judge.Unapproved(session, also))
         return said, paths
 
     def _unapproved(self, paths: list[WorkspacePath]) -> str:
