@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 __all__ = [
     "DECIDING",
     "TELLING",
+    "CallMessage",
     "HookJudge",
-    "Unapproved",
     "answer_unread",
     "answer_unrecorded",
     "told",
@@ -48,7 +48,7 @@ DECIDING: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Unapproved:
+class CallMessage:
     """What a person has to be told of a call.
 
     Attributes:

@@ -93,7 +93,7 @@ class HookDaemon:
         self._turns: dict[str, str] = {}
         self._within: dict[str, str] = {}
         self._above: dict[str, tuple[HostProcess, ...]] = {}
-        self._untold: list[judge.Unapproved] = []
+        self._untold: list[judge.CallMessage] = []
         self._unrecorded: dict[str, str] = {}
         self._warned: set[str] = set()
         self._judge = judge.HookJudge(self._roots, state, config)
@@ -368,7 +368,7 @@ class HookDaemon:
             timed = does.open_ended and event.seconds is not None
             call = OpenCall(session, does.tool, names, timed, lone=False, begun=0.0)
             if desk.knew_nothing and (does.open_ended or names):
-                self._untold.append(judge.Unapproved(session, _NOT_KNOWN))
+                self._untold.append(judge.CallMessage(session, _NOT_KNOWN))
         call, since = call.over(heard, event.seconds, _BEFORE_IT_RAN)
         # What was changed since it ended, while this process stood still, is not its own.
         until = heard + _BEFORE_IT_RAN
@@ -557,7 +557,7 @@ class _Desk:
         since: int = 0,
         until: int = 0,
         approved: bool = False,
-    ) -> tuple[list[judge.Unapproved], frozenset[WorkspacePath]]:
+    ) -> tuple[list[judge.CallMessage], frozenset[WorkspacePath]]:
         """Write down what has changed; what a person should have been asked about may be taken back.
 
         Returns:
@@ -572,7 +572,7 @@ class _Desk:
         kept = whole.changes.paths if whole else ()
         rules = {path: rule for path, rule in found.unasked.items() if path in kept}
         left = [path for path in found.unasked if path not in rules]
-        said: list[judge.Unapproved] = []
+        said: list[judge.CallMessage] = []
         if whole is not None and rules:
             ids: dict[ChangeId, Literal["undo", "approve", "redo"]] = {whole.id: "undo"}
             became = ""
@@ -582,10 +582,10 @@ class _Desk:
                 rules = {path: rule for path, rule in rules.items() if path not in stays}
                 ids, became = {**back}, ", and was taken back"
             if rules:
-                said.append(judge.Unapproved(session, self._unapproved([*rules]) + became, ids))
+                said.append(judge.CallMessage(session, self._unapproved([*rules]) + became, ids))
         if left:
             also = f"{self._unapproved(left)}, and could not be taken back"
-            said.append(judge.Unapproved(session, also))
+            said.append(judge.CallMessage(session, also))
         return said, paths
 
     def _unapproved(self, paths: list[WorkspacePath]) -> str:
