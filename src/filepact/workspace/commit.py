@@ -40,7 +40,7 @@ from filepact.workspace.folder_steps import (
     stays_joined,
 )
 from filepact.workspace.journal import new_id
-from filepact.workspace.moves import MoveSteps, moves_of
+from filepact.workspace.moves import MoveSteps, make_again, moves_of
 from filepact.workspace.refusals import first_refused, is_of_one_file, only_elsewhere
 
 if TYPE_CHECKING:
@@ -50,14 +50,13 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Operation, OperationState
     from filepact.fs.atomic import StagedContent
     from filepact.fs.root import Root
-    from filepact.fs.staged import StagedChange, WriteResult
+    from filepact.fs.staged import StagedChange
     from filepact.fs.state import StateFolder
     from filepact.workspace.journal import JournalStore
 
 __all__ = [
     "Committer",
     "OperationResult",
-    "make_again",
     "tell_end",
 ]
 
@@ -561,27 +560,3 @@ def _refuse_protected(change: FileChange) -> None:
         from filepact.fs.in_place import write_protected  # noqa: PLC0415 - nearly never
 
         raise write_protected(change.path.path)
-
-
-def make_again(
-    root: Root, change: FileChange, contents: Mapping[str, bytes], token: str
-) -> WriteResult:
-    """Give one file another state at once, from bytes that are known; it needs room.
-
-    Raises:
-        StaleFileError: It is not in the state that the change starts from.
-        WriteFailedError: The system refused; nothing was changed.
-    """
-    before, path = change.before and change.before.compared, change.path.path
-    if change.after is None:
-        if before is None:
-            raise RuntimeError("a change from nothing to nothing")
-        return root.remove(path, expected=before, token=token)
-    after = change.after.compared
-    return root.replace(
-        *(path, contents[after.content]),
-        mode=after.mode,
-        expected=before,
-        token=token,
-        attributes=after.attributes,
-    )

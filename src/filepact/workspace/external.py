@@ -76,7 +76,7 @@ class ChangeList:
     lost: Operation | None = None
     unkept: tuple[str, ...] = ()
     missed: tuple[Operation, ...] = ()
-    touched: Collection[WorkspacePath] = frozenset()
+    touched: Collection[WorkspacePath] = field(default=frozenset(), compare=False)
     unasked: Mapping[WorkspacePath, Rule] = field(default_factory=dict)
 
     @property
@@ -416,8 +416,7 @@ class ExternalChanges:
     def _compare(self, path: WorkspacePath, now: FileState | None, seen: _Seen, agent: str) -> None:
         """Record how a file has changed, if it has."""
         old = self._files.before(path, now)
-        if (old and old.stamp) != (now and now.stamp):
-            seen.touched.add(path)
+        seen.touched |= {path} if (old and old.stamp) != (now and now.stamp) else set()
         if (old or now) is None or self._files.passes(path, stays=now is not None):
             return
         if old is not None and now is not None:
@@ -442,8 +441,7 @@ class ExternalChanges:
         (seen.changes if returns else seen.lost).append(change)
         if seen.judged:
             action = _ACTIONS.get(change.kind, "write")
-            request = AccessRequest(path.root, path.path, action, agent)
-            decision = self._guard.policy.decide(request)
+            decision = self._guard.policy.decide(AccessRequest(*path, action, agent))
             if decision.verdict != "allow":
                 seen.unasked[path] = decision.rule
 

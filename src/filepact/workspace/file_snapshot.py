@@ -76,6 +76,7 @@ def nested_roots(root: Root, guard: Guard) -> frozenset[str]:
     )
 
 
+_SPECIAL: Final = Revision.unread("special", 0o600)
 _CACHES: Final = frozenset({".cache", ".git", "__pycache__"})
 """Folders whose end nobody needs to hear of."""
 
@@ -271,7 +272,7 @@ class FileSnapshot:
     def tell(self, name: str, after: Revision | None) -> None:
         """Note that what became of what is not looked into was told."""
         self.made.pop(name, None)
-        if after is not None and not after.was_read:
+        if after == _SPECIAL or (after is not None and after.is_folder and not after.was_read):
             self.made[name] = after
             self._passed = (self._passed or self.hidden) | {name}
 
@@ -543,7 +544,7 @@ def unkept_state(root: Root, path: str, *, empty: bool = True) -> Revision | Non
         None for anything else, and for caches.
     """
     if is_odd(root, path):
-        return Revision.unread("special", 0o600)
+        return _SPECIAL
     if basename(path) in _CACHES or not (empty or is_machine_made(root, path)):
         return None
     return root.folder_state(path)

@@ -17,16 +17,17 @@ from filepact.fs.walk import TreeReader
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import Revision, RootId
     from filepact.fs.root import Root
+    from filepact.fs.staged import WriteResult
     from filepact.workspace.folder_steps import FolderSteps
 
     Pair = tuple[FileChange, FileChange]
 
-__all__ = ["MoveSteps", "moves_of", "same_entries"]
+__all__ = ["MoveSteps", "make_again", "moves_of", "same_entries"]
 
 _COMPARED: Final = 64
 """Entries in the very same state of which the names are compared."""
@@ -171,6 +172,30 @@ def rename(root: Root, one: Move, *, back: bool = False) -> bool:
     if len(states) > 1 and not _holds_only(root, old.path, {name for name, _ in states if name}):
         return False
     return root.rename(old.path, new.path, states)
+
+
+def make_again(
+    root: Root, change: FileChange, contents: Mapping[str, bytes], token: str
+) -> WriteResult:
+    """Give one file another state at once, from bytes that are known; it needs room.
+
+    Raises:
+        StaleFileError: It is not in the state that the change starts from.
+        WriteFailedError: The system refused; nothing was changed.
+    """
+    before, path = change.before and change.before.compared, change.path.path
+    if change.after is None:
+        if before is None:
+            raise RuntimeError("a change from nothing to nothing")
+        return root.remove(path, expected=before, token=token)
+    after = change.after.compared
+    return root.replace(
+        *(path, contents[after.content]),
+        mode=after.mode,
+        expected=before,
+        token=token,
+        attributes=after.attributes,
+    )
 
 
 def _holds_only(root: Root, folder: str, names: set[str]) -> bool:

@@ -447,12 +447,9 @@ def not_kept(shown: str, change: FileChange | None = None) -> NotFoundError:
         change: What became of it, if it is known; the details have the size of what is lost, in bytes.
     """
     lost = change and (change.before or change.after)
-    if change and change.before is None:
-        return NotFoundError(
-            f"{shown}: it was made there, and what it holds was not kept",
-            hint="Nothing was changed. Remove it yourself if nobody needs it.",
-            path=shown,
-        )
+    if change and not change.before:
+        said = f"{shown}: it was made there, and what it holds was not kept"
+        return NotFoundError(said, hint="Nothing was changed. Remove it yourself.", path=shown)
     if lost and lost.is_folder and not lost.was_read:
         return NotFoundError(
             f"{shown}: what lay in a folder that programs make for themselves was not kept",

@@ -56,13 +56,9 @@ from filepact.fs.atomic import LARGEST, UNFINISHED
 from filepact.fs.in_place import is_torn
 from filepact.text.edit import merge
 from filepact.values import dataclass
-from filepact.workspace.commit import (
-    OperationResult,
-    make_again,
-    tell_end,
-)
+from filepact.workspace.commit import OperationResult, tell_end
 from filepact.workspace.folder_steps import FolderSteps, remove_emptied, remove_folders
-from filepact.workspace.moves import MoveSteps
+from filepact.workspace.moves import MoveSteps, make_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable
