@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,8 +86,10 @@ class Truth:
 
     def look(self, root: Path, who: str, when: str) -> None:
         """See what is different: who has changed it, and when, in words."""
-        stamps = self._stamps
-        found = self._tree(root)
+        stamps, found = self._stamps, None
+        while found is None:
+            with suppress(FileNotFoundError):  # Something goes on, as after a kill.
+                found = self._tree(root)
         for name in self.now.keys() | found.keys():
             before, after = self.now.get(name), found.get(name)
             if before != after:
