@@ -28,6 +28,7 @@ PARTS = {
     "programs from npm": install,
     "schemas from npm": lambda: install("acp"),
     "language servers from npm": lambda: install("servers"),
+    "a language server for PHP": lambda: install("php"),
     "the protocol's own suite from npm": lambda: install("conformance"),
     "the compiler for C#": toolchain,
     "other versions of the package for editors": fetch_all,

@@ -113,7 +113,7 @@ the places. Paths in these answers count from the root. A server has 60 seconds,
 | `updated` | whether every server that claims the file is proven to have taken the new text |
 | `inWorkspaceBefore`, `inWorkspaceAfter` | whether a project includes the file; a file that lies on the disk and belongs to no project is not in the workspace |
 | `message` | what a reader should know, or null |
-| `servers` | each with `name`, `kind`, `event` (what it was told), `confirmedBy` (`version`, `pull`, `probe`, `quiet window`, `none`), `revisionBefore`, `revisionAfter`, `ms`, `message` |
+| `servers` | each with `name`, `kind`, `event` (what it was told), `confirmedBy` (`version`, `pull`, `probe`, `order`, `quiet window`, `none`), `revisionBefore`, `revisionAfter`, `ms`, `message` |
 | `diagnostics` | null if no server has answered; else `scope`, `fresh`, `complete`, `compared` (whether all of it is known as it was before), `new`, `fixed` (at most 50 each, the errors first), `newCount`, `fixedCount`, and `total`, null where only differences mean something |
 
 | kind | |
@@ -299,8 +299,8 @@ Those that are known without settings, in order of preference: of one role, the 
 comes with filepact. `filepact doctor` lists the same with what was found, and
 [settings](settings.md#serversname) change them or add others.
 
-| server | role | files | how to install it | used for agents | held to |
-| --- | --- | --- | --- | --- | --- |
+| server | role | files | how to install it | used for agents | [proof](../explanation/diagnostics.md#fresh-or-nothing) | held to |
+| --- | --- | --- | --- | --- | --- | --- |
 """
 
 _SERVERS_END = """
@@ -318,7 +318,9 @@ The last column says what filepact's own tests hold a server to, with the real p
   that is started then; in hundreds of random edits and proposals nothing that is not so any more is given out as being so; and
   what it says once it is quiet is true after two agents and another program wrote, foresaw and removed files at the same moments
   (not tried with `ruff`, which looks at one file at a time).
-- **an edit, a proposal**: the first list is right, an edit is seen, a proposed text is judged, and leaves no trace.
+- **an edit, a proposal**: the first list is right, an edit is seen, a proposed text is judged, and leaves no trace. While a long file is
+  edited faster than it is checked, at the start, after the server was killed, and while it gets time for half of each moment only, no
+  list is told as fresh that is about another text.
 - **form alone**: errors of form, and only what differs.
 - **its documentation**: it could not be started where these tests run. What it is told follows what its authors say; that this is
   enough is not shown.
@@ -330,8 +332,13 @@ The last column says what filepact's own tests hold a server to, with the real p
   saves, because it dates all open texts anew then.
 - `ty` goes by dates. A file whose date is that of the text before, or that had gone and came again, is therefore opened and closed
   once, so that it is read again.
-- `bash`, `gopls`, `jdtls`, `php`, `typescript-language-server` and `yaml` publish what they find without saying which text it is about. Their lists
-  count when nothing more has come for a second or more (`quiet`), which is the weakest proof; each answer takes at least that long.
+- `php` and `yaml` publish what they find without saying which text it is about. They check only the last text that they have, and
+  nothing while they answer something else. So a list counts if it came after the server had answered a question that was sent
+  behind the text. Before `php` has read the project it knows nothing, and nothing counts. A file of 600 lines takes it two seconds, so its
+  errors mostly come with a later answer.
+- `typescript-language-server` publishes errors of the text before while it checks the new one. So TypeScript's own server is asked through it.
+- Where `gopls` or `jdtls` publish without a version, nothing shows which text that is about, and it is told as not fresh. With one it is
+  fresh and never complete, since they publish in several steps.
 - `typescript-language-server` sees that files come and go only after seconds of its own; it is started anew for each. `typescript`, the
   compiler's own server from version 7 on, needs none of this and goes first.
 - `roslyn` looks for projects by itself until a solution is opened in it (`filepact mcp --toolset solution`). Only that tells it of new
@@ -371,10 +378,23 @@ def servers_page() -> str:
     known = present("lsp.builtin")
     rows = [
         f"| `{one.name}` | {one.role} | {', '.join(f'`{glob}`' for glob, _ in one.files)} "
-        f"| {one.install} | {_USE[one.risk]} | {_held_to(one.name)} |\n"
+        f"| {one.install} | {_USE[one.risk]} | {_proof(one)} | {_held_to(one.name)} |\n"
         for one in (() if known is None else known.builtin_servers())
     ]
     return _SERVERS + "".join(rows) + _SERVERS_END
+
+
+def _proof(server: Any) -> str:
+    """What proves that its lists are about the text that it was sent."""
+    if server.role == "projects":
+        return "none needed: it finds no errors"
+    if server.asking == "tsserver":
+        return "pull, of TypeScript's own server"
+    if server.asking == "pull" or server.probe:
+        return "pull" if server.asking == "pull" else "probe"
+    if server.ordered:
+        return "order"
+    return "version, never complete; not fresh without one" if server.quiet else "version"
 
 
 def _held_to(server: str) -> str:

@@ -2,7 +2,10 @@
 
 Started as a program with a JSON object of orders.  It finds one error for each line of a document
 that holds the word ``wrong``, and one for each ``missing: NAME`` whose file it has not been told
-to exist.  With ``across`` it finds in each document what is wrong in those files as well.
+to exist.  With ``across`` it finds in each document what is wrong in those files as well.  With
+``late`` it publishes so many seconds after a text came, what it then had held; with ``newest`` only for
+a text that is still the last.  With ``reading`` it tells for so long that it reads the project, and
+finds nothing meanwhile.  With ``tsserver`` it passes requests on.
 """
 
 from __future__ import annotations
@@ -11,17 +14,21 @@ import json
 import os
 import re
 import sys
+import threading
 import time
 
 ORDERS = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
 documents: dict[str, tuple[int, str]] = {}
 counts = {"asked": 0, "changed": 0}
+one_at_a_time = threading.Lock()
+read = threading.Event()
 
 
 def send(message):
     body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-    sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
-    sys.stdout.buffer.flush()
+    with one_at_a_time:
+        sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        sys.stdout.buffer.flush()
 
 
 def receive():
@@ -61,10 +68,43 @@ def found(uri):
 
 
 def publish(uri, items=None):
-    params = {"uri": uri, "diagnostics": found(uri) if items is None else items}
+    version = documents[uri][0]
+    items = found(uri) if items is None else items
+    if "reading" in ORDERS and not read.is_set():
+        items = []
+    if "late" in ORDERS:
+        threading.Timer(ORDERS["late"], tell, (uri, items, version)).start()
+    else:
+        tell(uri, items, version)
+
+
+def tell(uri, items, version):
+    if ORDERS.get("newest") and documents.get(uri, (0,))[0] != version:
+        return
+    params = {"uri": uri, "diagnostics": items}
     if ORDERS.get("versions", True):
-        params["version"] = documents[uri][0] + ORDERS.get("lie", 0)
+        params["version"] = version + ORDERS.get("lie", 0)
     send({"method": "textDocument/publishDiagnostics", "params": params})
+
+
+def read_project():
+    for value in ({"kind": "begin", "title": "reads the project"}, {"kind": "end"}):
+        send({"method": "$/progress", "params": {"token": "reading", "value": value}})
+        time.sleep(ORDERS["reading"])
+        read.set()
+
+
+def pass_on(message):
+    kind, asked = message["params"]["arguments"]
+    time.sleep(ORDERS["tsserver"])
+    body = []
+    for one in found("file://" + asked["file"]) if kind.startswith("semantic") else ():
+        places = {
+            side: {"line": place["line"] + 1, "offset": place["character"] + 1}
+            for side, place in one["range"].items()
+        }
+        body.append({**places, "text": one["message"], "code": 1, "category": "error"})
+    send({"id": message["id"], "result": {"success": True, "body": body}})
 
 
 def count(name):
@@ -84,6 +124,8 @@ def capabilities():
         said["diagnosticProvider"] = {"interFileDependencies": True, "workspaceDiagnostics": whole}
     if ORDERS.get("symbols"):
         said["documentSymbolProvider"] = True
+    if "tsserver" in ORDERS:
+        said["executeCommandProvider"] = {"commands": ["typescript.tsserverRequest"]}
     if ORDERS.get("utf8"):
         said["positionEncoding"] = "utf-8"
     return said
@@ -160,6 +202,8 @@ def begin(message):
 
 
 def begun():
+    if "reading" in ORDERS:
+        threading.Thread(target=read_project, daemon=True).start()
     if ORDERS.get("register"):
         params = {"registrations": ORDERS["register"]}
         send({"id": 901, "method": "client/registerCapability", "params": params})
@@ -222,6 +266,8 @@ def main():
             change(message["params"])
         elif method == "textDocument/didClose":
             documents.pop(message["params"]["textDocument"]["uri"], None)
+        elif method == "workspace/executeCommand" and "tsserver" in ORDERS:
+            pass_on(message)
         elif method == "textDocument/diagnostic":
             diagnose(message)
         elif method == "test/ask":

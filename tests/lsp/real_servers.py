@@ -52,10 +52,10 @@ def node_folders() -> tuple[str, ...]:
 
 
 @cache
-def server_folder() -> str:
+def server_folder(group: str = "servers") -> str:
     """The folder of the commands of language servers from npm; empty where they cannot be had."""
     try:
-        return str(install("servers").modules / ".bin")
+        return str(install(group).modules / ".bin")
     except NodeError:
         return ""
 
@@ -77,6 +77,8 @@ def locate(name: str) -> str | None:
     folders = [beside, *(node_folders() if name == "tsc" else ())]
     if name in FROM_NPM:
         folders.append(server_folder())
+    if name == "intelephense":
+        folders.append(server_folder("php"))
     if name == "gopls":
         folders.append("/usr/bin")  # of no registry that tests install from
     return shutil.which(name, path=os.pathsep.join(folders))

@@ -114,7 +114,8 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
             "tsserver": {"path": "{program:tsserver}"},
             "disableAutomaticTypingAcquisition": True,
         },
-        "diagnostics": "push",
+        # What it publishes names no version, and is the list of the text before for as long as it checks.
+        "diagnostics": "tsserver",
         "quiet": 1.0,
         "first": 20,
         # Its own watcher sees files come and go only seconds later.
@@ -160,7 +161,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "files": {"*.{yaml,yml}": "yaml"},
         "install": "npm install -g yaml-language-server",
         "diagnostics": "push",
-        "quiet": 1.0,
+        "ordered": True,
         "first": 5,
         # Schemas would come from the network, on nobody's word or on that of a text; nothing
         # listens where this one has to ask for them.
@@ -178,7 +179,6 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "install": "npm install -g bash-language-server, and shellcheck",
         "needs": ["shellcheck"],
         "diagnostics": "push",
-        "quiet": 1.0,
         "first": 5,
         "settings": {"bashIde": {"backgroundAnalysisMaxFiles": 0}},
         "sync": _SINGLE,
@@ -188,7 +188,8 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "files": {"*.php": "php"},
         "install": "npm install -g intelephense (not free software)",
         "diagnostics": "push",
-        "quiet": 1.5,
+        "ordered": True,
+        "reading": "indexing",
         "first": 20,
         "settings": {"intelephense": {"telemetry": {"enabled": False}}},
     },

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.lsp.documents import FileWatchers, SyncKind
-from filepact.lsp.failures import RequestFailedError
+from filepact.lsp.failures import RequestFailedError, ServerError
 from filepact.values import dataclass
 from filepact.wire.messages import METHOD_NOT_FOUND
 from filepact.wire.uris import uri_of
@@ -158,7 +158,27 @@ class ServerCapabilities:
         self.static: Mapping[str, Any] = {}
         self.watchers = FileWatchers(root)
 
+    def begin(self, answer: Any) -> str:
+        """Take the answer to ``initialize``; the server's version, as it says itself.
+
+        Raises:
+            ServerError: It is none.
+        """
+        said = answer.get("capabilities") if isinstance(answer, dict) else None
+        if not isinstance(said, dict):
+            raise ServerError("the server's first answer says nothing about what it can do")
+        self.static = said
+        about = answer.get("serverInfo")
+        version = str(about.get("version", "")) if isinstance(about, dict) else ""
+        # One server tells all that it was built from instead.
+        return "" if version.startswith("{") else version[:100]
+
     # -- what it can do -------------------------------------------------------------------
+
+    @property
+    def has_symbols(self) -> bool:
+        """Whether it can be asked for the symbols of a document."""
+        return bool(self.static.get("documentSymbolProvider"))
 
     @property
     def unit(self) -> Unit:
@@ -204,6 +224,13 @@ class ServerCapabilities:
         workspace = self.static.get("workspace")
         operations = workspace.get("fileOperations") if isinstance(workspace, dict) else None
         return operations if isinstance(operations, dict) else {}
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that it names; none if it names them otherwise than it should."""
+        said = self.static.get("executeCommandProvider")
+        named = said.get("commands") if isinstance(said, dict) else None
+        return tuple(map(str, named)) if isinstance(named, list) else ()
 
     def registered(self, method: str) -> tuple[CapabilityRequest, ...]:
         """All registrations of a method."""

@@ -1,9 +1,10 @@
 """The client's side of one conversation with a language server, and diagnostics with their proof.
 
 A list of diagnostics counts only if it is proven to be about the text that the server was last sent:
-it was pulled after that, names the text's version, or came before the answer to a request that the
-server answers only when it is done (the probe).  A server that offers none of these has to have been
-silent for a while after its last publication.
+it was pulled after that, names the text's version, came before the answer to a request that the
+server answers only when it is done (the probe), or from a server that publishes for each text in
+turn, once it had read the last.  Silence proves nothing: what a server that offers none of these
+published last is told as that.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from filepact.lsp.capabilities import ServerCapabilities, initialize_params
 from filepact.lsp.diagnostics import (
     Confirmation,
     FileDiagnostics,
+    PublishedLists,
+    is_proof,
     read_diagnostics,
+    read_tsserver,
 )
 from filepact.lsp.failures import (
     RequestFailedError,
@@ -41,37 +45,23 @@ if TYPE_CHECKING:
 
 __all__ = ["LanguageClient", "ServerLifecycle"]
 
-_START_SECONDS: Final = 45.0
-_STEADY_AFTER: Final = 60.0
 _STOP_SECONDS: Final = 2.0
-_MOST_PUBLISHED: Final = 5_000
 _RETRY_SECONDS: Final = 0.02
 _LONGEST_RETRY_SECONDS: Final = 0.5
+_START_SECONDS: Final = 45.0
+_STEADY_AFTER: Final = 60.0
 _NO_PULL_AFTER: Final = 5.0
 _QUIET_WITHOUT_PROBE: Final = 1.0
 _QUIET_BY_ROUND_TRIP: Final = 4.0
 """How many times as long as a server takes to answer at all it has to be quiet: a busy one is slow at both."""
 
+_TSSERVER: Final = "typescript.tsserverRequest"
+_TSSERVER_LISTS: Final = ("syntactic", "semantic", "suggestion")
+_FOREVER: Final = float("inf")
+_NOTHING: Final = "the server has published nothing that is certainly about the present text"
+_UNPROVEN: Final = "it does not say which text its list is about, so that may be an earlier one"
+
 _Items = tuple[Any, Confirmation]
-
-
-class _Publication:
-    """The last list of diagnostics that a server published about a file.
-
-    Attributes:
-        version: Of the text that it is about; None if the server did not say.
-        items: The diagnostics as they came.
-        at: The loop's time when it came.
-        number: Which of all publications it is.
-    """
-
-    __slots__ = ("at", "items", "number", "version")
-
-    def __init__(self, version: int | None, items: Any, at: float, number: int) -> None:
-        self.version = version
-        self.items = items
-        self.at = at
-        self.number = number
 
 
 class LanguageClient:
@@ -100,13 +90,16 @@ class LanguageClient:
         self._over = ""
         self._initialized = False
         self._heard = asyncio.Event()
-        self._published: dict[str, _Publication] = {}
-        self._publications = 0
+        self._published = PublishedLists()
         self._pulled: dict[tuple[str, str | None], tuple[str, Any]] = {}
         self._limits: dict[str, Any] = {}
         self._settled: dict[str, tuple[int, int]] = {}
         self._probing = bool(spec.probe)
         self._sent_after = 0
+        # How many texts were sent since the last list that counts, and the publications before the last.
+        self._owed: dict[str, tuple[int, int]] = {}
+        self._busy = bool(spec.reading)
+        self._reading: Any = None
         self.capabilities = ServerCapabilities(root, spec.settings)
         self.version = ""
         self.stamp = 0
@@ -131,7 +124,8 @@ class LanguageClient:
         process = None if launch.sandbox else os.getpid()
         params = initialize_params(launch.folder, process, spec.options, pull=spec.asking == "pull")
         try:
-            client._begin(await client._peer.request("initialize", params, seconds))
+            answer = await client._peer.request("initialize", params, seconds)
+            client.version = client.capabilities.begin(answer)
             client.send([("initialized", {})])
             if spec.settings:
                 client.send([("workspace/didChangeConfiguration", {"settings": spec.settings})])
@@ -171,9 +165,13 @@ class LanguageClient:
             ServerExitedError: The server is gone.
         """
         self.stamp += 1
-        self._sent_after = self._publications
+        self._sent_after = self._published.count
         for method, params in notifications:
             self._peer.notify(method, params)
+            if self._spec.ordered and method.endswith(("didOpen", "didChange")):
+                path = path_of(params["textDocument"]["uri"]) or ""
+                owed, _ = self._owed.get(path, (0, 0))
+                self._owed[path] = owed + 1, self._published.count
 
     async def stop(self) -> None:
         """Ask the server to end, and end it."""
@@ -217,7 +215,11 @@ class LanguageClient:
         found, whole = read_diagnostics(
             document.path, document.text, items, self.capabilities.unit, spec.name, spec.endings
         )
-        told = FileDiagnostics(spec.name, document.path, found, confirmed_by, "", whole, seconds)
+        reason = "" if is_proof(confirmed_by) else _UNPROVEN
+        whole = whole and not reason and not (spec.quiet and confirmed_by == "version")
+        told = FileDiagnostics(
+            spec.name, document.path, found, confirmed_by, reason, whole, seconds
+        )
         return told.limited(self._limits.get(document.path))
 
     async def items(self, document: OpenDocument, deadline: float) -> _Items:
@@ -231,11 +233,23 @@ class LanguageClient:
                 await self._next_message(rest)
             if self.capabilities.pull_identifiers:
                 return await self._pull(document, deadline)
+        if self._spec.asking == "tsserver" and _TSSERVER in self.capabilities.commands:
+            return await self._ask_tsserver(document, deadline), "pull"
         if self._probing:
             answer = await self._probe(document, deadline)
             if answer is not None:
                 return answer
+        if self._spec.ordered and self.capabilities.has_symbols:
+            return await self._next_in_order(document, deadline), "order"
         return await self._await_publication(document, deadline)
+
+    async def _ask_tsserver(self, document: OpenDocument, deadline: float) -> Any:
+        """The lists that TypeScript's server answers with, one request after the other."""
+        items: list[Any] = []
+        for kind in _TSSERVER_LISTS:
+            asked = [f"{kind}DiagnosticsSync", {"file": document.path}]
+            items += read_tsserver(await self.execute(_TSSERVER, asked, deadline))
+        return items
 
     async def _pull(self, document: OpenDocument, deadline: float) -> _Items:
         items: list[Any] = []
@@ -282,42 +296,99 @@ class LanguageClient:
             raise ServerError("the server has published nothing about the file")
         return last.items, "version" if last.version == document.version else "probe"
 
+    async def _next_in_order(self, document: OpenDocument, deadline: float) -> Any:
+        """Wait for a list that cannot be about an earlier text.
+
+        What comes once the server has read the last text is about that, but for one list that may
+        still be on its way where texts follow each other faster than they are checked.  Then the
+        server is sent the last text once more, and a second list has to come.
+        """
+        path, state = document.path, self._state(document)
+        if self._settled.get(path) == state:
+            return self._published.items(path)
+        owed, sent = self._owed.get(path, (0, 0))
+        await self._round_trip(document, deadline)
+        read = self._published.count
+        # One that checks a text before it answers anything has said it by now.
+        if not owed or self._published.number(path) > sent:
+            self._nudge(document)
+        left = 2 if owed > 1 else 1
+        while left:
+            if self._busy:
+                while self._busy:
+                    await self._heard_before(deadline)
+                read, left = self._published.count, 1
+                self._nudge(document)
+            if self._published.number(path) <= read:
+                await self._heard_before(deadline)
+                continue
+            read, left = self._published.number(path), left - 1
+            if left:
+                self._nudge(document)
+        if state == self._state(document):
+            self._owed[path] = 0, 0
+            self._settled[path] = state
+        return self._published.items(path)
+
+    def _nudge(self, document: OpenDocument) -> None:
+        """Send a text once more under its own version; a list is made anew for it."""
+        name = {"uri": document.uri, "version": document.version}
+        params = {"textDocument": name, "contentChanges": [{"text": document.text}]}
+        self._peer.notify("textDocument/didChange", params)
+
+    def _state(self, document: OpenDocument) -> tuple[int, int]:
+        """What a list is about: a text, and all that was sent unless files do not see each other."""
+        return document.version, 0 if self._spec.sync.unsaved == "alone" else self.stamp
+
     async def _await_publication(self, document: OpenDocument, deadline: float) -> _Items:
         """Wait for a publication about this version, or for silence after one."""
         quiet = self._spec.quiet or (_QUIET_WITHOUT_PROBE if self._spec.probe else 0.0)
-        heard_from = self._began
-        if quiet and self._settled.get(document.path) != (document.version, self.stamp):
+        path, state, heard_from = document.path, self._state(document), self._began
+        after = 0 if self._spec.sync.unsaved == "alone" else self._sent_after
+        nudged = False
+        if quiet and self._settled.get(path) != state:
             sent = self._loop.time()
-            heard_from = await self._round_trip(document, deadline)
+            await self._round_trip(document, deadline)
+            heard_from = self._loop.time()
             quiet = max(quiet, _QUIET_BY_ROUND_TRIP * (heard_from - sent))
         while True:
-            if self._over:
-                raise ServerError(self._over)
-            last = self._published.get(document.path)
-            now = self._loop.time()
-            wait = deadline - now
-            if last is not None and last.version in (None, document.version):
-                proven = self._settled.get(document.path) == (document.version, self.stamp)
-                named = last.version is not None and not quiet and last.number > self._sent_after
-                rest = max(last.at, heard_from) + quiet - now
-                if proven or named or (quiet and rest <= 0):
-                    self._settled[document.path] = (document.version, self.stamp)
-                    return last.items, "quiet window" if quiet else "version"
-                if quiet:
-                    wait = min(wait, rest)
-            if now >= deadline:
-                raise RequestTimeoutError(
-                    "the server has published nothing that is certainly about the present text"
-                )
-            await self._next_message(max(wait, 0.001))
+            last, now = self._published.get(path), self._loop.time()
+            if last is not None and last.version not in (None, document.version):
+                last = None
+            if last is not None and self._settled.get(path) == state:
+                return last.items, "quiet window" if last.version is None else "version"
+            named = last is not None and last.version is not None and last.number > after
+            told = last is not None and (named or (quiet and last.number > self._sent_after))
+            rest = max(last.at if told and last else 0.0, heard_from) + quiet - now
+            if quiet and rest <= 0 and not (named or nudged):
+                # Some name no version of a text that is opened, or are silent where nothing is new.
+                self._nudge(document)
+                nudged, heard_from, rest = True, now, quiet
+            if told and rest <= 0:
+                self._settled[path] = state
+                continue
+            await self._heard_before(deadline, rest if rest > 0 else _FOREVER)
 
-    async def _round_trip(self, document: OpenDocument, deadline: float) -> float:
-        """The time when the server has certainly read all that was sent."""
-        if self.capabilities.static.get("documentSymbolProvider"):
+    async def _heard_before(self, deadline: float, most: float = _FOREVER) -> None:
+        """Wait until the server says anything, at most so long.
+
+        Raises:
+            RequestTimeoutError: There is no time left.
+            ServerError: The server has ended.
+        """
+        if self._over:
+            raise ServerError(self._over)
+        rest = deadline - self._loop.time()
+        if rest <= 0:
+            raise RequestTimeoutError(_NOTHING)
+        await self._next_message(max(min(rest, most), 0.001))
+
+    async def _round_trip(self, document: OpenDocument, deadline: float) -> None:
+        """Wait until the server has certainly read all that was sent."""
+        if self.capabilities.has_symbols:
             params = {"textDocument": {"uri": document.uri}}
             with contextlib.suppress(RequestFailedError):  # a refusal is an answer all the same
                 await self._request("textDocument/documentSymbol", params, deadline)
-        return self._loop.time()
 
     async def _request(self, method: str, params: Any, deadline: float) -> Any:
         rest = deadline - self._loop.time()
@@ -357,17 +428,6 @@ class LanguageClient:
 
     # -- what the server says -------------------------------------------------------------
 
-    def _begin(self, result: Any) -> None:
-        capabilities = result.get("capabilities") if isinstance(result, dict) else None
-        if not isinstance(capabilities, dict):
-            raise ServerError("the server's first answer says nothing about what it can do")
-        self.capabilities.static = capabilities
-        about = result.get("serverInfo")
-        if isinstance(about, dict):
-            version = str(about.get("version", ""))
-            # One server tells all that it was built from instead.
-            self.version = "" if version.startswith("{") else version[:100]
-
     def _write(self, data: bytes) -> None:
         if self._process is None:
             raise ServerExitedError("the server is not started")
@@ -381,26 +441,21 @@ class LanguageClient:
     def _take(self, method: str, params: Any) -> None:
         match method:
             case "textDocument/publishDiagnostics":
-                self._publish(params)
-            case "$/progress" | "window/showMessage" | "window/logMessage":
+                self._published.keep(params, self._loop.time())
+            case "$/progress":
+                self._progress(params["token"], params["value"])
+            case "window/showMessage" | "window/logMessage":
                 pass  # a sign of life all the same
             case _:
                 return
         self._heard.set()
 
-    def _publish(self, params: Any) -> None:
-        path, version = path_of(params["uri"]), params.get("version")
-        if path is None:
-            return
-        self._publications += 1
-        number = version if isinstance(version, int) else None
-        # Removed first, so that the oldest stand in front when there are too many.
-        self._published.pop(path, None)
-        self._published[path] = _Publication(
-            number, params["diagnostics"], self._loop.time(), self._publications
-        )
-        if len(self._published) > _MOST_PUBLISHED:
-            del self._published[next(iter(self._published))]
+    def _progress(self, token: Any, value: Any) -> None:
+        kind = value.get("kind") if isinstance(value, dict) else None
+        if kind == "begin" and self._spec.reading and self._spec.reading in value["title"]:
+            self._busy, self._reading = True, token
+        elif kind == "end" and token == self._reading:
+            self._busy = False
 
     async def _next_message(self, seconds: float) -> None:
         """Wait until the server says anything, at most so long."""

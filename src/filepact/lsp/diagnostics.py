@@ -6,8 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from filepact.errors import InvalidParamsError
+from filepact.lsp.failures import ServerError
 from filepact.text.lines import LineIndex, Position, Unit
 from filepact.values import dataclass, late_regex, replace
+from filepact.wire.uris import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -18,31 +20,39 @@ __all__ = [
     "DiagnosticsDiff",
     "DiagnosticsHistory",
     "FileDiagnostics",
+    "PublishedList",
+    "PublishedLists",
     "ServerDiagnostics",
     "ServerState",
     "ServerStatus",
     "Severity",
     "compare",
+    "is_proof",
     "notes_of",
     "read_diagnostics",
+    "read_tsserver",
     "weakest",
 ]
 
 Severity = Literal["error", "warning", "information", "hint"]
 
-Confirmation = Literal["version", "pull", "probe", "quiet window", "none"]
+Confirmation = Literal["version", "pull", "probe", "order", "quiet window", "none"]
 """How it is proven that a list of diagnostics is about the present text.
 
 ``version``: the server named the text's version.  ``pull``: it was asked for the list after it had
 the text.  ``probe``: it has answered a request that it answers only when everything before is done.
-``quiet window``: it published, and then nothing for the time that its policy names.  ``none``: it is
-not proven.
+``order``: it publishes one list after the other, and this one after it had answered a question that
+was sent behind the text.  ``quiet window``: it published, and then nothing for the time that its
+policy names, which proves nothing.  ``none``: it has published nothing either.
 """
 
 ServerState = Literal["stopped", "starting", "ready", "waiting", "broken"]
 """``waiting``: it ended, and is started again after a pause.  ``broken``: it ended too often."""
 
-_STRENGTH: tuple[Confirmation, ...] = ("none", "quiet window", "probe", "version", "pull")
+_STRENGTH: tuple[Confirmation, ...] = (
+    *("none", "quiet window"),
+    *("order", "probe", "version", "pull"),
+)
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "information", "hint")
 _MOST_ITEMS = 5_000
 _MESSAGE_LENGTH = 2_000
@@ -91,7 +101,8 @@ class FileDiagnostics:
     Attributes:
         server: Its name.
         path: The file, absolute.
-        diagnostics: What it finds; empty if that is not proven to be about the present text.
+        diagnostics: What it finds; of a quiet window, what it published last, which may be about an
+            earlier text.
         confirmed_by: How that is proven.
         reason: Why it is not; else empty.
         complete: False if the list was cut, parts of it could not be read, or may be missing.
@@ -122,7 +133,7 @@ class FileDiagnostics:
     @property
     def fresh(self) -> bool:
         """Whether the list is about the present text."""
-        return self.confirmed_by != "none"
+        return is_proof(self.confirmed_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +187,12 @@ class ServerDiagnostics:
     @property
     def fresh(self) -> bool:
         """Whether all reports are about the texts that were asked about."""
-        return self.confirmed_by != "none"
+        return is_proof(self.confirmed_by)
+
+    @property
+    def cannot_prove(self) -> bool:
+        """Whether it has said what it can, and waiting for a proof is of no use."""
+        return any(one.confirmed_by == "quiet window" for one in self.reports)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +222,11 @@ class ServerStatus:
     started_in: float
     first_report_in: float | None
     message: str
+
+
+def is_proof(confirmation: Confirmation) -> bool:
+    """Whether it proves that a list is about the present text."""
+    return confirmation not in ("none", "quiet window")
 
 
 def weakest(reports: Iterable[FileDiagnostics]) -> Confirmation:
@@ -261,6 +282,60 @@ def _without(
         else:
             found.append(one)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedList:
+    """The last list of diagnostics that a server published about a file.
+
+    Attributes:
+        version: Of the text that it is about; None if the server did not say.
+        items: The diagnostics as they came.
+        at: The time when it came.
+        number: Which of all publications it is.
+    """
+
+    version: int | None
+    items: Any
+    at: float
+    number: int
+
+
+class PublishedLists:
+    """The last lists that one server published about files.
+
+    Attributes:
+        count: How many it has published in all.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, PublishedList] = {}
+        self.count = 0
+
+    def keep(self, params: Any, at: float) -> None:
+        """Keep what it published at a time; of too many files not those that it is longest silent about."""
+        path, version = path_of(params["uri"]), params.get("version")
+        if path is None:
+            return
+        self.count += 1
+        named = version if isinstance(version, int) else None
+        self._last.pop(path, None)
+        self._last[path] = PublishedList(named, params["diagnostics"], at, self.count)
+        if len(self._last) > _MOST_KNOWN:
+            del self._last[next(iter(self._last))]
+
+    def get(self, path: str) -> PublishedList | None:
+        """The last list about a file."""
+        return self._last.get(path)
+
+    def number(self, path: str) -> int:
+        """Which of all publications that is; 0 for none."""
+        last = self._last.get(path)
+        return 0 if last is None else last.number
+
+    def items(self, path: str) -> Any:
+        """What that list holds."""
+        return self._last[path].items
 
 
 class DiagnosticsHistory:
@@ -344,6 +419,37 @@ def read_diagnostics(
             whole = False
     found.sort(key=_order)
     return tuple(found), whole
+
+
+_TSSERVER_SEVERITIES = {"error": 1, "warning": 2, "message": 3, "suggestion": 4}
+
+
+def read_tsserver(answer: Any) -> list[Any]:
+    """The diagnostics of an answer in tsserver's own protocol, in the form of the language protocol.
+
+    What is none is left as it is, and so makes a list incomplete.
+
+    Raises:
+        ServerError: The answer holds no list.
+    """
+    body = answer.get("body") if isinstance(answer, dict) else None
+    if not isinstance(body, list):
+        raise ServerError("the server's answer does not contain diagnostics")
+    return [_from_tsserver(one) for one in body]
+
+
+def _from_tsserver(one: Any) -> Any:
+    try:
+        start, end = (
+            {"line": place["line"] - 1, "character": place["offset"] - 1}
+            for place in (one["start"], one["end"])
+        )
+        severity = _TSSERVER_SEVERITIES.get(one["category"], 1)
+        words = {"code": one.get("code"), "source": one.get("source") or "typescript"}
+    except (AttributeError, KeyError, TypeError):
+        return None
+    said = {"severity": severity, "message": one.get("text")}
+    return {"range": {"start": start, "end": end}, **said, **words}
 
 
 def _message(value: Any, endings: tuple[str, ...]) -> str:

@@ -35,8 +35,9 @@ Role = Literal["types", "lint", "projects"]
 """What a server is for; a file has at most one server of each role.  One of the role ``projects`` is
 asked for no diagnostics: it knows which files belong to a project, see `ServerPool.projects`."""
 
-Asking = Literal["pull", "push"]
-"""Whether a server is asked for diagnostics, or publishes them."""
+Asking = Literal["pull", "push", "tsserver"]
+"""Whether a server is asked for diagnostics, or publishes them.  ``tsserver``: it is asked for them by
+the requests of TypeScript's own server, which it passes on."""
 
 Notice = Literal["watched", "open", "save", "repeat", "announce", "nothing"]
 """What makes a server see what happened on the disk.
@@ -119,8 +120,14 @@ class ServerSpec:
         asking: Whether it is asked for diagnostics.
         probe: A request that is answered only when all that was sent before has been worked up;
             empty where there is none.
-        quiet: Seconds without a further publication after which a list counts as whole, for
-            servers that publish without saying about which version; 0 where that proves nothing.
+        ordered: Whether it publishes without saying about which version, but checks one text after
+            the other and only the last that it has, each time that it is sent one: so a list that
+            comes once it has read a text is about that text.
+        reading: What stands in the title of the progress that it tells of while it reads the project,
+            as it does after its start; what it publishes before the end counts for nothing.
+        quiet: Seconds without a further publication after which a list is told, for servers that
+            prove nothing; such a list does not count as fresh.  Of one that names versions, how
+            long it is given for more; the list counts as incomplete then.
         first: Seconds that the first diagnostics of a project may take.
         sync: What makes it see a change.
         endings: What is cut off the end of its messages, because it comes and goes with what the
@@ -159,6 +166,8 @@ class ServerSpec:
     needs: tuple[str, ...] = ()
     asking: Asking = "pull"
     probe: str = ""
+    ordered: bool = False
+    reading: str = ""
     quiet: float = 0.0
     first: float = 10.0
     sync: SyncMethod = field(default_factory=SyncMethod)
@@ -311,6 +320,8 @@ def _server(table: _Table, old: ServerSpec | None, *, named: bool, sound: bool) 
         table.words("needs", old.needs),
         table.one_of("diagnostics", get_args(Asking), old.asking),
         table.text("probe", old.probe),
+        table.truth("ordered", default=old.ordered),
+        table.text("reading", old.reading),
         table.seconds("quiet", old.quiet),
         table.seconds("first", old.first),
         SyncMethod(

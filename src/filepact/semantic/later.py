@@ -253,7 +253,9 @@ class PendingDiagnostics:
         wait = CallDeadline.after(_SLICE, never, patient=True)
         first, one.asked = not one.asked, True
         own = servers.ask(analysis.visible_paths, (), wait, background=True)
-        failed = {each.server for each in own.answers if each.state == "failed"}
+        failed = {
+            each.server for each in own.answers if each.state == "failed" or each.cannot_prove
+        }
         if not own.answers or any(
             not each.fresh for each in own.answers if each.server not in failed and each.reports
         ):
@@ -316,7 +318,7 @@ class PendingDiagnostics:
         for answer in asked.answers:
             for report in answer.reports:
                 if not report.fresh:
-                    return "" if answer.state == "failed" else None
+                    return "" if answer.state == "failed" or answer.cannot_prove else None
                 names[answer.server] = None
                 was = before.get((answer.server, report.path))
                 told = [each for each in one.told if each.path == report.path]

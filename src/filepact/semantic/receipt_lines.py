@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from filepact.lsp.diagnostics import Diagnostic, Severity
-    from filepact.semantic.updates import UpdateDiagnostics, WorkspaceUpdate
+    from filepact.semantic.updates import ServerUpdate, UpdateDiagnostics, WorkspaceUpdate
 
 __all__ = ["describe", "describe_late", "describe_turn", "list_found", "place_of"]
 
@@ -49,13 +49,13 @@ def describe(
     told = set() if told is None else told
     said: list[str] = []
     findings = update.findings
-    answered = [one.server for one in update.servers if one.confirmed_by != "none"]
+    answered = [one.server for one in update.servers if one.proven]
     if findings is not None and answered:
         before = "Diagnostics" if update.kind != "preview" else "Diagnostics if it is done"
         said.append(f"{before} ({', '.join(answered)}): {_counts(findings, warnings=warnings)}")
         said += list_found(_told(findings.new, warnings=warnings), show)
     for one in update.servers:
-        if one.confirmed_by == "none" or not one.message:
+        if not one.proven or not one.message:
             continue
         note = f"  {one.server}: {_cut(one.message)}."
         if findings is None:
@@ -63,9 +63,10 @@ def describe(
         elif note not in told:
             said.append(note)
         told.add(note)
-    waits = [one for one in update.servers if one.confirmed_by == "none"]
     said += [
-        f"Diagnostics: {one.server} {_silence(one.kind, one.message, update.kind)}" for one in waits
+        f"Diagnostics: {one.server} {_silence(one, update.kind)}"
+        for one in update.servers
+        if not one.proven
     ]
     if update.kind == "failed" and not update.servers:
         said.append(f"Diagnostics could not be asked for: {update.message}")
@@ -169,7 +170,10 @@ def list_found(
     return [f"  {place_of(one, show)}" for one in ranked[:most]]
 
 
-def _silence(kind: str, message: str, whole: str) -> str:
+def _silence(one: ServerUpdate, whole: str) -> str:
+    kind, message = one.kind, one.message
+    if one.confirmed_by == "quiet window":
+        return f"is not told: {message}."
     if kind == "failed":
         return f"is not there: {message or 'it has ended'}."
     if whole == "preview" or kind == "preview":

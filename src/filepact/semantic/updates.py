@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.errors import BinaryFileError, NotFoundError
-from filepact.lsp.diagnostics import compare, notes_of, weakest
+from filepact.lsp.diagnostics import compare, is_proof, notes_of, weakest
 from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -196,6 +196,10 @@ class ServerUpdate:
     revision_after: int
     seconds: float
     message: str = ""
+
+    @property
+    def proven(self) -> bool:
+        return is_proof(self.confirmed_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,7 +403,7 @@ def update_of(
     message = "; ".join(notes_of(answer.reports))
     if answer.state in ("failed", "stale"):
         kind, message = answer.state, answer.message
-    elif confirmed == "none" and (reports or answer.state == "pending"):
+    elif not is_proof(confirmed) and (reports or answer.state == "pending"):
         kind = "pending"
         message = next((one.reason for one in reports if not one.fresh), answer.message)
     before = max(answer.changes - told, 0)
@@ -424,7 +428,7 @@ def preview_of(answer: ServerDiagnostics, changed: Collection[str], told: int) -
         told: Of how many changes it was told before.
     """
     confirmed = weakest(one for one in answer.reports if one.path in changed)
-    message = "; ".join(notes_of(answer.reports)) if confirmed != "none" else answer.message
+    message = "; ".join(notes_of(answer.reports)) if is_proof(confirmed) else answer.message
     return ServerUpdate(
         answer.server, "preview", "didChange", confirmed, told, told, answer.seconds, message
     )
@@ -450,7 +454,7 @@ def combine(
     kind: Kind = min((one.kind for one in servers), key=_WORST.index, default="none")
     proven = kind not in ("none", "preview", "failed", "stale", "pending")
     outside = bool(servers) and kind != "removed" and not members[1]
-    updated = proven and not outside and all(one.confirmed_by != "none" for one in servers)
+    updated = proven and not outside and all(one.proven for one in servers)
     if outside:
         message = "; ".join(filter(None, (message, _OUTSIDE)))
     kind = "none" if outside and proven else kind

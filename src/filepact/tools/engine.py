@@ -286,7 +286,7 @@ def refuse_new_errors(semantics: SemanticWorkspace, draft: Draft, update: Worksp
         return
     if update.kind == "none":
         return
-    silent = [one for one in update.servers if one.confirmed_by == "none"]
+    silent = [one for one in update.servers if not one.proven]
     if silent or findings is None:
         why = "; ".join(f"{one.server}: {one.message}" for one in silent) or update.message
         draft.notes.append(f"Not checked for new errors: {why or 'no answer in time'}.")

@@ -458,7 +458,7 @@ def next_steps(
     steps: list[str] = []
     if status == "preview":
         steps.append("Send the same with applyChanges: true to write it.")
-        if any(one.confirmed_by == "none" for one in update.servers):
+        if any(not one.proven for one in update.servers):
             steps.append(
                 "Not every server has answered: preview again later to know what the text would break; "
                 "get_diagnostics waits for servers that are still starting."

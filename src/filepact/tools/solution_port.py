@@ -202,7 +202,7 @@ class SolutionCall:
             messages.append(f"of {', '.join(names)} only what a change adds means something")
         fresh = bool(reports) and all(one.fresh and one.known for one in reports)
         messages += [one for one in notes_of(reports) if one not in messages]
-        found = [each for one in reports if one.fresh for each in one.diagnostics]
+        found = [each for one in reports for each in one.diagnostics]
         part, paging = page.of(sorted(_filtered(found, least, prefix), key=by_weight))
         counts = Counter(one.severity for one in found)
         return DiagnosticsAnswer(
