@@ -404,10 +404,11 @@ class CompilerServer(ProjectServer):
                 for each in one.messages[:1]
             ]
         notes += [f"{posixpath.basename(one.path)[:80]}: {one.text}" for one in solution.messages]
+        unheeded = formatting.unheeded(path, self.root, self._sources)
         return {
             "known": caveats.known,
-            "approximate": approximate or not caveats.known,
-            "notes": list(dict.fromkeys(notes))[:_MOST_NOTES],
+            "approximate": approximate or bool(unheeded) or not caveats.known,
+            "notes": list(dict.fromkeys([*unheeded, *notes]))[:_MOST_NOTES],
         }
 
     def _execute(self, params: Any, context: RequestContext) -> Any:
