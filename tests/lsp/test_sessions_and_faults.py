@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 import time
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.lsp.documents import DiskChange
+from filepact.lsp.features import ReferencesQuery
 from filepact.lsp.pool import ServerPool
 from tests.lsp.asking import delta_of, preview_of, report_of, update_of
 from tests.lsp.fakes import SECONDS, fake, pool_of, wait_for_end
@@ -413,3 +415,22 @@ def test_a_server_without_what_it_needs_is_not_used(tmp_path: Path) -> None:
         servers = pool.servers_for(str(tmp_path), str(tmp_path / "a.x"))
         assert tuple(server.name for server in servers) == found
         pool.close()
+
+
+def test_a_question_about_places_waits_until_the_server_has_worked_up_what_it_was_shown(
+    start: Callable[..., ServerPool], tmp_path: Path
+) -> None:
+    log, path = tmp_path / "log", str(tmp_path / "a.x")
+    orders = {
+        "kind": "push",
+        "log": str(log),
+        "capabilities": {"referencesProvider": True},
+        "knows": ["textDocument/references", "textDocument/documentSymbol", "probe"],
+    }
+    pool = start(orders, probe="probe")
+    asked = ReferencesQuery(path, 0)
+    shown = {path: "wrong", str(tmp_path / "b.x"): "right"}
+    question = pool.query(str(tmp_path), "fake", asked, proposed={}, files=shown, seconds=SECONDS)
+    question.result()
+    sent = [json.loads(line).get("method", "") for line in log.read_text("utf-8").splitlines()]
+    assert sent.index("probe") < sent.index("textDocument/references")

@@ -170,8 +170,7 @@ class LanguageClient:
             self._peer.notify(method, params)
             if self._spec.ordered and method.endswith(("didOpen", "didChange")):
                 path = path_of(params["textDocument"]["uri"]) or ""
-                owed, _ = self._owed.get(path, (0, 0))
-                self._owed[path] = owed + 1, self._published.count
+                self._owed[path] = self._owed.get(path, (0, 0))[0] + 1, self._published.count
 
     async def stop(self) -> None:
         """Ask the server to end, and end it."""
@@ -235,10 +234,8 @@ class LanguageClient:
                 return await self._pull(document, deadline)
         if self._spec.asking == "tsserver" and _TSSERVER in self.capabilities.commands:
             return await self._ask_tsserver(document, deadline), "pull"
-        if self._probing:
-            answer = await self._probe(document, deadline)
-            if answer is not None:
-                return answer
+        if self._probing and (answer := await self._probe(document, deadline)) is not None:
+            return answer
         if self._spec.ordered and self.capabilities.has_symbols:
             return await self._next_in_order(document, deadline), "order"
         return await self._await_publication(document, deadline)
@@ -282,17 +279,21 @@ class LanguageClient:
             self._pulled[key] = (number, answer.get("items"))
         return answer.get("items")
 
-    async def _probe(self, document: OpenDocument, deadline: float) -> _Items | None:
-        """Wait until the server has done everything; None if it does not know the request."""
+    async def catch_up(self, deadline: float) -> bool:
+        """Wait until the server has worked up all that was sent; False if it knows no such request."""
         try:
-            await self._request(self._spec.probe, None, deadline)
+            if self._probing:
+                await self._request(self._spec.probe, None, deadline)
         except RequestFailedError as error:
             if error.code != METHOD_NOT_FOUND:
                 raise
             self._probing = False
+        return self._probing
+
+    async def _probe(self, document: OpenDocument, deadline: float) -> _Items | None:
+        if not await self.catch_up(deadline):
             return None
-        last = self._published.get(document.path)
-        if last is None:
+        if (last := self._published.get(document.path)) is None:
             raise ServerError("the server has published nothing about the file")
         return last.items, "version" if last.version == document.version else "probe"
 
@@ -378,8 +379,7 @@ class LanguageClient:
         """
         if self._over:
             raise ServerError(self._over)
-        rest = deadline - self._loop.time()
-        if rest <= 0:
+        if (rest := deadline - self._loop.time()) <= 0:
             raise RequestTimeoutError(_NOTHING)
         await self._next_message(max(min(rest, most), 0.001))
 

@@ -137,8 +137,7 @@ class ServerSession:
             others: The same of files to ask about when these are answered, a few at a time.
             seconds: How long to wait in all.
             as_of: The session's `changes` when these texts were read.
-            patient: Whether a server that is starting, or about to, is waited for; if not, it is
-                started all the same.
+            patient: Whether a server that starts is waited for; if not, it is started all the same.
             rest: How long to wait for the others at most; None for as long as there is.
             background: Whether others may come first, between two of the others.
         """
@@ -267,6 +266,7 @@ class ServerSession:
             return QueryAnswer(name, state="late", reason=_BUSY)
         try:
             client = await self._shown(texts, deadline, as_of)
+            await client.catch_up(deadline)
             value = await question.ask(client, self._sync.documents, deadline)
             self._sync.confirm()
             if self._sync.racy:
