@@ -379,6 +379,40 @@ BROKEN: dict[str, Any] = {
 }
 
 
+def moved(old: str, new: str) -> dict[str, str]:
+    return {"kind": "rename", "oldUri": old, "newUri": new}
+
+
+ANEW: dict[str, list[dict[str, Any]]] = {
+    "left and made anew": [
+        moved("A", "C"),
+        {"kind": "create", "uri": "A"},
+        {
+            "textDocument": {"uri": "A", "version": None},
+            "edits": [edit((0, 0), (0, 0), "see c\n")],
+        },
+    ],
+    "exchanged": [moved("A", "C"), moved("B", "A"), moved("C", "B")],
+    "moved onto a name that was just left": [moved("A", "C"), moved("B", "A")],
+}
+
+
+@pytest.mark.parametrize("what", ANEW)
+def test_a_name_that_is_left_and_taken_again_is_refused_and_loses_nothing(
+    tmp_path: Path, what: str
+) -> None:
+    answer, changed = rename_with(tmp_path, placed({"documentChanges": ANEW[what]}, tmp_path))
+    assert answer["error"]["code"] == "SERVER_REFUSED", answer
+    assert changed == {}
+
+
+def test_a_file_that_takes_the_name_of_one_that_is_deleted_replaces_it(tmp_path: Path) -> None:
+    steps = [{"kind": "delete", "uri": "A"}, moved("B", "A")]
+    answer, changed = rename_with(tmp_path, placed({"documentChanges": steps}, tmp_path))
+    assert answer["success"], answer
+    assert changed == {"a.x": TREE["b.x"].encode(), "b.x": None}
+
+
 @pytest.mark.parametrize("what", BROKEN)
 def test_an_answer_that_cannot_be_carried_out_changes_nothing(tmp_path: Path, what: str) -> None:
     answer, changed = rename_with(tmp_path, placed(BROKEN[what], tmp_path))

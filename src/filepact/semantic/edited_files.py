@@ -140,10 +140,17 @@ class FileEdits:
                 if path in self._texts and path not in moved:
                     found.append(FileResult(path, path, self._texts[path], None))
                 continue
+            if path in moved and self._from.get(path) != path:
+                raise ServerRefusedError(
+                    "the file of one name gets another, and its name goes to another file",
+                    hint="Move the files one after the other.",
+                )
             old = self._from.get(path, path if path in self._texts else "")
             before = self._texts.get(old, "")
+            # What was deleted first, and is then moved over, is replaced.
+            over = path in self._over or (old != path and path in self._texts)
             if old != path or before != after:
-                found.append(FileResult(path, old, before, after, path in self._over))
+                found.append(FileResult(path, old, before, after, over))
         return tuple(found)
 
     def _text(self, path: str) -> str | None:
