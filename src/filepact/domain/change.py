@@ -214,6 +214,8 @@ def _written_now(change: FileChange) -> FileChange:
     if not before or not after or before.is_link or before.content == after.content:
         return change
     held = after.attributes and after.attributes.written(None)
+    if held and after.attributes and change.of_one_file:
+        held = replace(held, linked=after.attributes.linked)
     return FileChange(change.path, before, Revision(after.content, after.mode, held))
 
 
