@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 from filepact.lsp.capabilities import ServerCapabilities, initialize_params
 from filepact.lsp.diagnostics import (
     Confirmation,
+    DiagnosticsLists,
     FileDiagnostics,
-    PublishedLists,
     is_proof,
     read_diagnostics,
     read_tsserver,
@@ -90,7 +90,7 @@ class LanguageClient:
         self._over = ""
         self._initialized = False
         self._heard = asyncio.Event()
-        self._published = PublishedLists()
+        self._published = DiagnosticsLists()
         self._pulled: dict[tuple[str, str | None], tuple[str, Any]] = {}
         self._limits: dict[str, Any] = {}
         self._settled: dict[str, tuple[int, int]] = {}

@@ -19,9 +19,9 @@ __all__ = [
     "Diagnostic",
     "DiagnosticsDiff",
     "DiagnosticsHistory",
+    "DiagnosticsList",
+    "DiagnosticsLists",
     "FileDiagnostics",
-    "PublishedList",
-    "PublishedLists",
     "ServerDiagnostics",
     "ServerState",
     "ServerStatus",
@@ -285,7 +285,7 @@ def _without(
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedList:
+class DiagnosticsList:
     """The last list of diagnostics that a server published about a file.
 
     Attributes:
@@ -301,7 +301,7 @@ class PublishedList:
     number: int
 
 
-class PublishedLists:
+class DiagnosticsLists:
     """The last lists that one server published about files.
 
     Attributes:
@@ -309,7 +309,7 @@ class PublishedLists:
     """
 
     def __init__(self) -> None:
-        self._last: dict[str, PublishedList] = {}
+        self._last: dict[str, DiagnosticsList] = {}
         self.count = 0
 
     def keep(self, params: Any, at: float) -> None:
@@ -320,11 +320,11 @@ class PublishedLists:
         self.count += 1
         named = version if isinstance(version, int) else None
         self._last.pop(path, None)
-        self._last[path] = PublishedList(named, params["diagnostics"], at, self.count)
+        self._last[path] = DiagnosticsList(named, params["diagnostics"], at, self.count)
         if len(self._last) > _MOST_KNOWN:
             del self._last[next(iter(self._last))]
 
-    def get(self, path: str) -> PublishedList | None:
+    def get(self, path: str) -> DiagnosticsList | None:
         """The last list about a file."""
         return self._last.get(path)
 
