@@ -111,6 +111,20 @@ def folders(root: Path) -> set[tuple[str, int]]:
     return {(str(one.relative_to(root)), one.stat().st_mode) for one in found}
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["chmod u+x c.local run.log data/base.db", "chmod -R u+x .", "chmod --recursive 700 *"],
+)
+def test_the_modes_of_ignored_files_that_a_command_names_come_back(root, agent, command):
+    (root / "run.log").write_text("of a program\n")
+    names = ("c.local", "run.log", "data/base.db")
+    before = [(root / name).stat().st_mode for name in names]
+    agent.bash(command)
+    assert [(root / name).stat().st_mode for name in names] != before
+    agent.undo()
+    assert [(root / name).stat().st_mode for name in names] == before
+
+
 def test_what_is_ignored_no_more_comes_back_when_it_is_removed_later(root, agent):
     agent.bash("echo nothing > .gitignore")
     agent.bash("rm -r data; rm c.local")

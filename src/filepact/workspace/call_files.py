@@ -39,6 +39,8 @@ _SWEEPING: Final = words(
     "checkout switch restore reset stash clean pull merge rebase cherry-pick revert"
 )
 """What Git does to files without naming them."""
+_RIGHTS: Final = words("chmod chown chgrp setfacl setfattr")
+"""Programs that change what files are besides their bytes."""
 
 
 def files_of(call: ToolCall, guard: Guard, start: str, home: str = "") -> CallFiles:
@@ -136,11 +138,17 @@ class _Finding:
         start = posixpath.join(start, self.at_home(read.begins))
         folders = map(self.at_home, read.folders[:_MOST_STARTS])
         starts = [start, *(posixpath.join(start, one) for one in folders)]
+        uses = {"write": "write", "delete": "delete"}
+        if rights := [one for one in read.programs if one[0] in _RIGHTS]:
+            options = [word for one in rights for word in one if word.startswith("-")]
+            # Who changes all that lies in a folder changes as many files as who removes it.
+            deep = any("R" in one or one == "--recursive" for one in options)
+            uses |= dict.fromkeys(("list", "write"), "delete" if deep else "write")
         for word in read.words:
-            if word.use in ("write", "delete"):
+            if word.use in uses:
                 for one in starts:
                     for path in self._named(word, one):
-                        self.add(path, word.use)
+                        self.add(path, uses[word.use])
         for search in read.searches:
             if search.use == "delete":
                 for folder in search.folders:
