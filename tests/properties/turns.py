@@ -267,7 +267,10 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
             entry == truth.now.get(name) and _was_persons(truth, entry)
         ):
             continue
-        if (code == 1 or partly) and ((told and _is_limit(truth, name)) or stays):
+        # What was written through a protection stays under it, until a person lifts that.
+        protected = f"{_shown(name)}: the file is write-protected for everybody" in said
+        limit = told and (protected or _is_limit(truth, name))
+        if (code == 1 or partly) and (limit or stays):
             continue
         if _is_left_out(one, name) or _is_unseen(one.door, entry, wanted[0], name, held):
             truth.unseen.append(name)
