@@ -31,6 +31,8 @@ _TESTS = (
     "tests/hostile/test_races.py",
     "tests/hostile/test_removals.py",
     "tests/lsp/test_confined_servers.py",
+    "tests/lsp/test_servers_from_npm.py",
+    "tests/lsp/test_whose_text.py",
     "tests/text/test_raw_bytes.py",
     "tests/workspace/test_search_index.py",
 )

@@ -23,7 +23,7 @@ BOUNDED = {
     "basedpyright": 20,
     "clangd": 15,
     "filepact-csharp": 40,
-    "gopls": 10,
+    "gopls": 6,
 }
 
 

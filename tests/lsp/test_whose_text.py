@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.hostile.sweeps import often
 from tests.lsp.asking import report_of
 from tests.lsp.fakes import SECONDS, fake, pool_of
 
@@ -135,6 +136,7 @@ def test_with_a_file_that_takes_longer_than_a_question_waits(tmp_path: Path, way
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("way", [*WAYS][:: often(4, 1)])
 def test_with_a_file_that_takes_seconds(tmp_path: Path, way: str) -> None:
     for pool in start(way, SLOW):
         hold_true(pool, tmp_path, way)

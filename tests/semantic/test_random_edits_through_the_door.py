@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EDITS = int(os.environ.get("LSP_EDITS", "0"))
 """More than by default, for a search by hand."""
 
-BOUNDED = {"ruff": 200, "ty": 100, "typescript": 80, "basedpyright": 12, "clangd": 5, "gopls": 3}
+BOUNDED = {"ruff": 200, "ty": 100, "typescript": 80, "basedpyright": 12, "clangd": 5, "gopls": 2}
 
 
 class DoorTree:
