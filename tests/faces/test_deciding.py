@@ -190,7 +190,7 @@ def test_no_agent_passes_for_a_person_by_its_name(cli: CommandLine, name: str) -
 def test_only_what_people_read_names_the_commands_that_decide() -> None:
     faces = PACKAGE / "faces"
     # Hooks tell them in what hosts show to the person alone.
-    people = (faces / "cli", faces / "web", faces / "hooks" / "service.py")
+    people = (faces / "cli", faces / "web", faces / "hooks" / "judge.py")
     assert [
         path.name
         for path in PACKAGE.rglob("*.py")

@@ -522,7 +522,8 @@ class Draft:
 
     def lines(self, target: Target) -> int:
         """How many lines a file is to have."""
-        return self._written[target.location.path].marks.total
+        held = self._written.get(target.location.path, target.document)
+        return 0 if held is None else held.marks.total
 
     def require(self, rule: str) -> None:
         """Require a person's approval of the change, whatever the rules say of its files."""
