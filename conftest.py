@@ -82,7 +82,7 @@ long again, and the others take few ways that these do not."""
 ON_DISK = (
     *(f"tests/{place}/" for place in ("fs", "store", "crash", "hostile", "properties", "agents")),
     *(f"tests/faces/test_{what}" for what in ("every_door", "run", "audit_lines", "kinds", "tour")),
-    "tests/architecture/",
+    *("tests/architecture/", "tests/workspace/test_external.py"),
 )
 """Places of the tests whose folders lie on a disk, also where those of the others lie in memory: a run has no
 layers below ``/dev``, and what a crash leaves is for a disk to show."""

@@ -447,23 +447,17 @@ def not_kept(shown: str, change: FileChange | None = None) -> NotFoundError:
         change: What became of it, if it is known; the details have the size of what is lost, in bytes.
     """
     lost = change and (change.before or change.after)
-    if change and not change.before:
-        said = f"{shown}: it was made there, and what it holds was not kept"
-        return NotFoundError(said, hint="Nothing was changed. Remove it yourself.", path=shown)
-    if lost and lost.is_folder and not lost.was_read:
-        return NotFoundError(
-            f"{shown}: what lay in a folder that programs make for themselves was not kept",
-            hint="Nothing was changed. What has made it makes it again.",
-            path=shown,
-        )
     taken = lost.unread_size if lost else None
-    return NotFoundError(
-        f"{shown}{'' if taken is None else f' ({taken:,} bytes)'}: what the file held is not in the "
-        "journal, so it cannot be brought back",
-        hint="Nothing was changed. Other operations can be taken back by their ids.",
-        path=shown,
-        bytes=taken,
-    )
+    sized = shown if taken is None else f"{shown} ({taken:,} bytes)"
+    said = "what the file held is not in the journal, so it cannot be brought back"
+    hint = "Other operations can be taken back by their ids."
+    if change and not change.before:
+        said, hint = "it was made there, and what it holds was not kept", "Remove it yourself."
+    elif lost and lost.is_folder and not lost.was_read:
+        said = "what lay in a folder that programs make for themselves was not kept"
+        hint = "What has made it makes it again."
+    hint = f"Nothing was changed. {hint}"
+    return NotFoundError(f"{sized}: {said}", hint=hint, path=shown, bytes=taken)
 
 
 def together(
