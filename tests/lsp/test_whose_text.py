@@ -50,6 +50,7 @@ WAYS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     ),
     "nothing": ("quiet window", {**PUSH, "late": "late"}, {"quiet": 0.2}),
 }
+SOME = [*WAYS][:: often(3, 1)]
 TEXTS = ["right", "wrong", "wrong wrong", "right", "wrong wrong wrong", "right"]
 
 
@@ -97,6 +98,7 @@ def test_after_its_start(tmp_path: Path, way: str) -> None:
         hold_true(pool, tmp_path, way)
 
 
+@pytest.mark.parametrize("way", SOME)
 def test_after_it_ended(tmp_path: Path, way: str) -> None:
     for pool in start(way, LATE):
         ask(pool, tmp_path, "wrong", SECONDS)
@@ -109,6 +111,7 @@ def test_after_it_ended(tmp_path: Path, way: str) -> None:
         assert status.starts > 1
 
 
+@pytest.mark.parametrize("way", SOME)
 def test_while_it_gets_no_time(tmp_path: Path, way: str) -> None:
     for pool in start(way, 0.1):
         ask(pool, tmp_path, "right", SECONDS)
