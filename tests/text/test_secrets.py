@@ -215,3 +215,14 @@ def test_a_word_of_a_key_that_an_edit_completes_is_found_where_the_two_differ(
         assert mentions_private_key(*wide) or mentions_private_key(wide[1])
     assert not mentions_private_key(around + b"more", around)
     assert not mentions_private_key(around[100:], around)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["PuTTY-User-Key-File-3: ssh-ed25519\n", "-----" + "BEGIN RSA PRIVATE KEY-----\nMIIEow\n"],
+)
+@pytest.mark.parametrize("mark", [b"\xff", b"\xef\xbb\xbf"])
+def test_key_behind_a_mark(text: str, mark: bytes) -> None:
+    assert holds_private_key(mark + text.encode())
+    assert holds_private_key(text.encode("utf-16"))
+    assert holds_private_key(text.encode("utf-32"))

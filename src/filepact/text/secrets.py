@@ -174,6 +174,8 @@ _END = r"(?:\r?\n|\r|(?:\\{1,4}r)?\\{1,4}n)"
 """The end of a line, also as strings write it."""
 _QUOTE = r"[ \t>|#*;/]{0,16}"
 """What mails and comments put before a line."""
+_START = r"^[^\x00-\x7f]{0,4}"
+"""The start of a line, behind a byte order mark or a few foreign bytes."""
 
 # The label, then what a key's lines are made of: headers, base64, or its end.  Source that only
 # mentions the label goes on with a quote, a backslash or a bracket.
@@ -185,9 +187,9 @@ _BLOCK = late_regex(
     # blanks in the place of line ends
     r"|-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----[ \t]{1,4}[A-Za-z0-9+/=]{40,}"
     # A label that has its line for itself needs no more than one word below it.
-    r"|^[ \t]*-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----[ \t]*\r?\n"
+    rf"|{_START}[ \t]*-----BEGIN (?:[A-Z0-9]+ ){{0,3}}PRIVATE KEY(?: BLOCK)?-----[ \t]*\r?\n"
     r"[ \t]*[A-Za-z0-9+/=]+[ \t]*\r?$"
-    r"|^PuTTY-User-Key-File-[0-9]: [^\r\n]{0,80}\r?$"
+    rf"|{_START}PuTTY-User-Key-File-[0-9]: [^\r\n]{{0,80}}\r?$"
     r"|AGE-SECRET-KEY-(?:PQ-)?1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}"
     r"|<RSAKeyValue>[^<]{0,40}(?:<(?!D>)[A-Za-z]{1,10}>[^<]{0,3000}</[A-Za-z]{1,10}>[^<]{0,40}){0,8}<D>"
     r"|minisign encrypted secret key[ \t]*\r?\n[A-Za-z0-9+/=]{100,}",
