@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,9 @@ from filepact.faces.cli.render import LineCounts, paint_diff, tally
 from filepact.faces.cli.screen import CommandAnswer, Terminal, TerminalText, plain
 from filepact.text.confusables import visible
 from filepact.text.diff import unified
+
+if TYPE_CHECKING:
+    from tests.faces.command_line import CommandLine
 
 
 def shown(*spans: TerminalText, terminal: bool = True, colour: bool = False) -> str:
@@ -147,3 +151,11 @@ def test_a_missing_newline_stays_with_its_line() -> None:
 def test_what_is_visible_already_is_returned_as_it_is() -> None:
     text = "def f():\n\treturn 1\n"
     assert visible(text) is text
+
+
+@pytest.mark.parametrize("last", [b"x", b"\x00\xd8"], ids=["odd byte", "half of a character"])
+def test_what_utf_8_has_no_bytes_for_is_shown_as_an_escape(cli: CommandLine, last: bytes) -> None:
+    (cli.root / "u.txt").write_bytes(b"\xff\xfea\x00\n\x00" + last)
+    shown = cli("read", "u.txt").out
+    assert "2\u2502\\ud" in shown
+    assert cli.json("read", "u.txt")["lines"][0] == "a"

@@ -253,8 +253,14 @@ class Terminal:
 
 
 def _bytes_of(texts: Sequence[str]) -> bytes:
-    # A name that is no UTF-8 reaches us with stand-ins for its bytes; they become bytes again.
-    return "".join(texts).encode("utf-8", errors="surrogateescape")
+    text = "".join(texts)
+    try:
+        # A name that is no UTF-8 reaches us with stand-ins for its bytes; they become bytes again.
+        return text.encode("utf-8", errors="surrogateescape")
+    except UnicodeEncodeError:  # UTF-16 may have half of a character, which UTF-8 has not.
+        from filepact.text.raw_bytes import with_escapes  # noqa: PLC0415 - hardly ever needed
+
+        return with_escapes(text).encode()
 
 
 def _fits(spans: Sequence[TerminalText]) -> bool:
