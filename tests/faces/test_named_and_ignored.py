@@ -125,6 +125,16 @@ def test_the_modes_of_ignored_files_that_a_command_names_come_back(root, agent, 
     assert [(root / name).stat().st_mode for name in names] == before
 
 
+@pytest.mark.parametrize("command", ["chmod 700 data", "chmod -R 700 data", "chmod 711 data/deep"])
+def test_the_modes_of_ignored_folders_that_a_command_names_come_back(root, agent, command):
+    (root / "data/node_modules").rename(root / "node_modules/y")  # nobody looks into those
+    before = folders(root)
+    agent.bash(command)
+    assert folders(root) != before
+    agent.undo()
+    assert folders(root) == before
+
+
 def test_what_is_ignored_no_more_comes_back_when_it_is_removed_later(root, agent):
     agent.bash("echo nothing > .gitignore")
     agent.bash("rm -r data; rm c.local")

@@ -120,6 +120,8 @@ class _Finding:
             if kind == "folder" and self._guard.root_of(root).glance(base) != ():
                 if action == "delete":
                     self.folders.add((root, base))
+                elif action == "rights":
+                    self.files.add(WorkspacePath(root, base))
             elif base != ".":
                 self.files.add(WorkspacePath(root, base))
 
@@ -138,12 +140,12 @@ class _Finding:
         start = posixpath.join(start, self.at_home(read.begins))
         folders = map(self.at_home, read.folders[:_MOST_STARTS])
         starts = [start, *(posixpath.join(start, one) for one in folders)]
-        uses = {"write": "write", "delete": "delete"}
+        uses: dict[str, str] = {"write": "write", "delete": "delete"}
         if rights := [one for one in read.programs if one[0] in _RIGHTS]:
             options = [word for one in rights for word in one if word.startswith("-")]
             # Who changes all that lies in a folder changes as many files as who removes it.
             deep = any("R" in one or one == "--recursive" for one in options)
-            uses |= dict.fromkeys(("list", "write"), "delete" if deep else "write")
+            uses |= dict.fromkeys(("list", "write"), "delete" if deep else "rights")
         for word in read.words:
             if word.use in uses:
                 for one in starts:

@@ -231,12 +231,22 @@ class FileSnapshot:
         """Have a file checked the next time, whatever the events say."""
         self._doubtful.add(name)
 
-    def know_folders(self, top: str, files: Iterable[str]) -> None:
+    def know_folders(self, top: str, files: Collection[str]) -> None:
         """Know of a folder that no scan sees, and of those around files in it, with their rights."""
+        if not files and top in self.folders:
+            return
         names = {top, *(one for one in map(dirname, files) if len(one) > len(top))}
         names |= {one[:at] for one in names for at in range(len(top), len(one)) if one[at] == "/"}
         states = {name: self._root.folder_state(name) for name in names}
         self.folders = {**self.folders, **{name: one for name, one in states.items() if one}}
+
+    def folder_now(self, name: str) -> Revision | None:
+        """The state of a folder as of the last look; of one that no scan sees, as it is."""
+        if not _is_below(name, self.hidden):
+            return self.there.get(name)
+        if name in self.there:  # Another file system is mounted there.
+            return self.folders.get(name, self.there[name])
+        return self._root.folder_state(name)
 
     def attend(self, names: Collection[str], trees: Collection[str]) -> None:
         """Look at some files every time, whatever ignore rules say of them, until this is called again.
@@ -508,6 +518,8 @@ def named_below(
         if (WorkspacePath(root, name) in files or any(_lies_in(root, name, at) for at in folders))
         and is_odd(guard.root_of(root), name)
     ]
+    for root, name in files:
+        snapshots[root].know_folders(name, ())
     for root, folder in folders:
         snapshot = snapshots[root]
         prefix = "" if folder == "." else f"{folder}/"

@@ -57,8 +57,7 @@ __all__ = [
 ]
 
 _FEW: Final = 20  # new files of which one by one is asked whether they are ignored
-_LONGEST_READ: Final = 2.0
-"""Seconds that a call waits at most until the files that it may change are kept."""
+_LONGEST_READ: Final = 2.0  # seconds that a call waits at most until files are kept
 _MADE: Final = (".class", ".log", ".o", ".obj", ".pid", ".pyc", ".swp", ".tmp", ".coverage")
 """How names of ignored files end that programs write all the time."""
 _IN_PLACE: Final = " if it is overwritten in place"
@@ -181,11 +180,11 @@ class KnownFiles:
             if known is there:
                 continue
             for name in sorted(known.keys() | there.keys()):
-                was, now = known.get(name), there.get(name)
+                was, now = known.get(name), snapshot.folder_now(name)
                 if is_in_git(name) or has_agent_logs(name):
                     continue
-                if was and now and (name in snapshot.hidden or same_rights(was, now)):
-                    continue  # In the first case another file system is mounted there.
+                if was and now and same_rights(was, now):
+                    continue
                 path = WorkspacePath(root, name)
                 held = of.glance(name) if now is not None else ()
                 later, late = (
