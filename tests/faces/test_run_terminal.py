@@ -250,6 +250,17 @@ def test_a_program_that_ends_in_the_background_leaves_the_terminal_to_the_shell(
     shell.line("wait %1", "outer> ")
 
 
+@pytest.mark.parametrize("name", ["USR1", "USR2", "HUP"])
+def test_a_signal_to_the_whole_job_reaches_the_program_and_ends_nothing_else(
+    place: Place, shell: Shell, name: str
+) -> None:
+    place.file("script.sh", f"trap 'sleep 0.5; echo x > a; exit 7' {name}; echo begun; sleep 9")
+    shell.line(f"{RUN} sh script.sh &", "begun\r\n")
+    shell.line(f"kill -{name} %1; wait %1", "outer> ")
+    assert shell.status() == "7"
+    assert place.state()["a"] == "x\n"
+
+
 def test_a_program_that_nobody_could_continue_is_not_left_stopped(place: Place) -> None:
     words = ("run", "--", "sh", "-c", "kill -TSTP $$; kill -STOP $$; echo goes on")
     options = place.options(stdin=subprocess.DEVNULL, start_new_session=True)

@@ -61,10 +61,11 @@ user, to end processes.  CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETU
 
 _HANDLE: Final = getattr(os, "O_PATH", 0) | os.O_CLOEXEC
 _LONGEST: Final = 4096
-_TO_GROUPS: Final[tuple[int, ...]] = (
+_HANDED: Final[tuple[int, ...]] = (
     *(signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP),
+    *(signal.SIGUSR1, signal.SIGUSR2),
 )
-_HANDED: Final = (*_TO_GROUPS, signal.SIGUSR1, signal.SIGUSR2)
+"""Signals that the program gets from us, and that may be sent to our whole group of processes."""
 _WAITING: Final = (*_HANDED, signal.SIGCHLD)
 
 
@@ -340,7 +341,7 @@ def _keep(line: socket.socket, above: int, until: int, begin: Callable[[], NoRet
     whoever waits is told before, by the end of ``until``.
     """
     try:
-        for number in _TO_GROUPS:
+        for number in _HANDED:
             signal.signal(number, signal.SIG_IGN)
         _keep_only(line.fileno(), until)
         unshare(_NEW_USER | _NEW_MOUNTS | _NEW_PROCESSES | _NEW_IPC)
@@ -392,7 +393,7 @@ def _begin(
     try:
         prctl(_DEATH_SIGNAL, signal.SIGKILL)
         prctl(_DUMPABLE, 0)
-        for number in _TO_GROUPS:
+        for number in _HANDED:
             # The first process of a namespace is not reached by what it has no handler for.
             signal.signal(number, signal.SIG_DFL)
         os.umask(0o022)
