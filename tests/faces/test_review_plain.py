@@ -131,6 +131,9 @@ def test_an_editor_has_to_be_there_and_to_end_well(monkeypatch: pytest.MonkeyPat
             edit_text("x", "a.txt")
     monkeypatch.setenv("VISUAL", "true")
     assert edit_text("a\r\nb\udc80\n", "odd;name.$x") == "a\r\nb\udc80\n"
+    for half in ("\ud83d", "\udc78"):
+        with pytest.raises(InvalidParamsError, match="half of a character"):
+            edit_text(half, "u.txt")
 
 
 def test_hidden_characters_are_written_out(cli: CommandLine) -> None:

@@ -144,7 +144,7 @@ class _Finding:
         if rights := [one for one in read.programs if one[0] in _RIGHTS]:
             options = [word for one in rights for word in one if word.startswith("-")]
             # Who changes all that lies in a folder changes as many files as who removes it.
-            deep = any("R" in one or one == "--recursive" for one in options)
+            deep = any("R" in one.partition("--")[0] or one == "--recursive" for one in options)
             uses |= dict.fromkeys(("list", "write"), "delete" if deep else "rights")
         for word in read.words:
             if word.use in uses:

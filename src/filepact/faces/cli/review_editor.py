@@ -36,10 +36,16 @@ def edit_text(text: str, name: str) -> str:
         raise InvalidParamsError(
             "no editor is named that could be started", hint="Set VISUAL or EDITOR."
         )
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise InvalidParamsError(
+            "the text holds half of a character, as UTF-16 may; no editor could be given that",
+            hint="Approve or reject it as it is.",
+        ) from None
     ending = re.sub(r"[^A-Za-z0-9]", "", name.rpartition(".")[2])[:12]
     with tempfile.TemporaryDirectory(prefix="filepact-") as folder:
         file = Path(folder) / f"proposed.{ending or 'txt'}"
-        data = text.encode("utf-8", "surrogateescape")
         file.write_bytes(data)
         file.chmod(0o600)
         status = subprocess.run([program, *words[1:], str(file)], check=False).returncode  # noqa: S603 - the person's own

@@ -45,9 +45,8 @@ __all__ = ["HookDaemon"]
 _UNKNOWN: Final = Actor("program", "unknown")
 _BEFORE_IT_RAN: Final = 1_000_000_000
 """Nanoseconds that a host may take to tell that a call has ended: what is younger is not surely a person's."""
-_WHILE: Final = (
-    5_000_000_000  # after which what was never seen to run has surely told that it has ended
-)
+_WHILE: Final = 5_000_000_000
+"""Nanoseconds after which what was never seen to run has surely told that it has ended."""
 _STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _READING: Final = 5.0  # seconds that a command waits at most until all files are known
 _LONGEST: Final = 3_600.0  # seconds after which a call is over, whatever was heard of it
