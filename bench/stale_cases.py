@@ -11,9 +11,9 @@ import random
 import re
 import textwrap
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.patch_cases import sources
 
@@ -48,6 +48,8 @@ class Stale:
         now: What the file holds when the call comes.
         tool: The tool that is called, with its arguments but for the path.
         right: What the file has to hold then; None when only a refusal is right.
+        first: A call of the same tool that the session makes between reading and the other's change.
+        read_again: The session reads the file once more after that.
     """
 
     series: str
@@ -55,8 +57,10 @@ class Stale:
     read: str
     now: str
     tool: str
-    arguments: dict[str, str]
+    arguments: dict[str, Any]
     right: str | None
+    first: dict[str, Any] | None = None
+    read_again: bool = False
 
 
 def joined(lines: list[Line], changed: dict[Line, str] | None = None) -> str:
@@ -450,6 +454,175 @@ def elsewhere(rng: random.Random) -> Iterator[Stale]:
         yield Stale("", "py", joined(read), joined(now), *call, joined(now, changed))
 
 
+def neighbours_changed(rng: random.Random) -> Iterator[Stale]:
+    """A line that stands once; those before and after it are rewritten, one for one."""
+    read = a_file(rng)
+    counted = Counter(line.text for line in read)
+    some = [
+        at
+        for at in range(1, len(read) - 1)
+        if counted[read[at].text] == 1 and re.search(r"\w{3}", read[at].text)
+    ]
+    at = rng.choice(some)
+    changed = {read[at]: re.sub(r"(\w{3,})", r"\1_new", read[at].text, count=1)}
+    arguments = {"old_string": read[at].text + "\n", "new_string": changed[read[at]] + "\n"}
+    if joined(read).count(arguments["old_string"]) != 1:
+        return
+    now = list(read)
+    for near in (at - 1, at + 1):
+        (now[near],) = rewritten(rng, indentation(read, near), 1)
+    yield Stale("", "py", joined(read), joined(now), "edit_file", arguments, joined(now, changed))
+
+
+def header_remarked(rng: random.Random) -> Iterator[Stale]:
+    """A body whose function gets a remark at its header; nothing else changes."""
+    read = a_file(rng)
+    header, first, end = rng.choice(bodies(read))
+    changed = touched(rng, read, first, end)
+    arguments = None if changed is None else edit(read, changed)
+    if changed is None or arguments is None:
+        return
+    now = list(read)
+    now[header] = Line(read[header].text + "  # noqa")
+    if read[header].text in arguments["old_string"]:
+        return
+    yield Stale("", "py", joined(read), joined(now), "edit_file", arguments, joined(now, changed))
+
+
+def bodies_swapped(rng: random.Random) -> Iterator[Stale]:
+    """Two functions give each other their bodies: what was meant for the one stands below the other's name."""
+    read = a_file(rng)
+    some = [one for one in bodies(read) if one[0] + 1 == one[1]]
+    pairs = [(a, b) for a in some for b in some if a[2] <= b[0]]
+    if not pairs:
+        return
+    (_, first, end), (_, other, stop) = rng.choice(pairs)
+    changed = touched(rng, read, first, end)
+    call = None if changed is None else sent(rng, read, changed)
+    if changed is None or call is None or joined(read[first:end]) == joined(read[other:stop]):
+        return
+    now = [*read[:first], *read[other:stop], *read[end:other], *read[first:end], *read[stop:]]
+    yield Stale("", "py", joined(read), joined(now), *call, None)
+
+
+def copied_below_an_equal_header(rng: random.Random) -> Iterator[Stale]:
+    """A function is put into a second class as it is, and the first may be rewritten."""
+    read = a_file(rng)
+    header, first, end = rng.choice(bodies(read))
+    changed = touched(rng, read, first, end)
+    call = None if changed is None else sent(rng, read, changed)
+    if changed is None or call is None or "old_string" not in call[1]:
+        return
+    depth, _ = named(read[header])
+    other = [Line("class Other:"), *(Line(one.text) for one in read[header:end]), Line("")]
+    if not depth:
+        other = [other[0], *(Line("    " + one.text) for one in other[1:])]
+    mine = read[header:end]
+    if rng.random() < 0.5:
+        mine = [read[header], *rewritten(rng, depth + "    ", rng.randint(1, 6))]
+    now = [*read[:header], *mine, *read[end:]]
+    tops = [at for at, one in enumerate(now) if one.text.startswith(("class ", "def "))]
+    at = rng.choice([*tops, len(now)])
+    now[at:at] = other
+    right = joined(now, changed) if set(changed) <= set(now) else None
+    yield Stale("", "py", joined(read), joined(now), *call, right)
+
+
+def a_list(rng: random.Random) -> Iterator[Stale]:
+    """Lines of one kind, sorted anew with some that came and some that went."""
+    words = [f"{a}_{b}" for a in NAMES for b in NAMES]
+    shape = rng.choice(["{} = {}", "    '{}': {},", "- {} ({})", "export const {} = {};"])
+    some = rng.sample(words, rng.randint(8, 30))
+    read = [Line(shape.format(word, rng.randint(0, 9))) for word in sorted(some)]
+    mine = rng.choice(read)
+    changed = {mine: mine.text + rng.choice(["0", " ", "!"])}
+    call = sent(rng, read, changed)
+    kept = [one for one in read if rng.random() < 0.9]
+    fresh = [
+        Line(shape.format(rng.choice(words), rng.randint(0, 9))) for _ in range(rng.randint(0, 4))
+    ]
+    now = [*kept, *fresh]
+    way = rng.choice(["sort", "reverse", "shuffle", "end"])
+    if way == "shuffle":
+        rng.shuffle(now)
+    elif way != "end":
+        now.sort(key=lambda one: one.text, reverse=way == "reverse")
+    if call is None or joined(now) == joined(read):
+        return
+    alone = mine in now and sum(one.text == mine.text for one in now) == 1
+    yield Stale(
+        "", "txt", joined(read), joined(now), *call, joined(now, changed) if alone else None
+    )
+
+
+def everywhere(rng: random.Random) -> Iterator[Stale]:
+    """A word that is to be replaced in every place; some of them have come or gone since."""
+    read = a_file(rng)
+    words = re.findall(r"\b[a-z_]{4,}\(", joined(read))
+    if not words:
+        return
+    word = rng.choice(words)
+    now = list(read)
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(now))
+        if rng.random() < 0.6:
+            now.insert(at, Line(f"{indentation(now, at)}{word}{rng.randint(0, 9)})"))
+        elif word not in now[at].text or rng.random() < 0.5:
+            del now[at]
+    text = joined(now)
+    arguments = {"old_string": word, "new_string": f"other.{word}", "replace_all": True}
+    right = text.replace(word, f"other.{word}") if word in text else None
+    if text != joined(read):
+        yield Stale("", "py", joined(read), text, "edit_file", arguments, right)
+
+
+def put_back(rng: random.Random) -> Iterator[Stale]:
+    """The session's own change is taken away, as Git does, and made once more."""
+    read = a_file(rng)
+    changed = touched(rng, read, 0, len(read) - 1)
+    arguments = None if changed is None else edit(read, changed)
+    if changed is None or arguments is None:
+        return
+    text = joined(read)
+    if rng.random() < 0.4:
+        more = "".join(line.text + "\n" for line in rewritten(rng, "", rng.randint(1, 3)))
+        arguments |= {"new_string": arguments["old_string"] + more}
+    right = text.replace(arguments["old_string"], arguments["new_string"])
+    yield Stale("", "py", text, text, "edit_file", arguments, right, first=arguments)
+
+
+def written_again(rng: random.Random) -> Iterator[Stale]:
+    """A whole text that the session wrote before, of a file in which something else stands by now."""
+    read = a_file(rng)
+    changed = touched(rng, read, 0, len(read) - 1)
+    if changed is None:
+        return
+    mine = joined(read, changed)
+    now = joined(read) if rng.random() < 0.5 else "".join(joined(read).splitlines(True)[:-2])
+    if now == mine:
+        return
+    again = rng.random() < 0.5
+    arguments = {"content": mine}
+    right = mine if again else None
+    yield Stale("", "py", joined(read), now, "write_file", arguments, right, arguments, again)
+
+
+def equal_hunks(rng: random.Random) -> Iterator[Stale]:
+    """A patch without numbers for each of several equal places, or for one less of them."""
+    count = rng.randint(2, 5)
+    block = [f"  {word}();" for word in rng.sample(NAMES, rng.randint(1, 3))]
+    lines: list[str] = []
+    for name in rng.sample(NAMES, count):
+        lines += [f"{name} {{", *block, "}", *[""] * rng.randint(0, 1)]
+    missing = rng.random() < 0.5
+    hunk = "@@\n" + "".join(f" {one}\n" for one in block[:-1]) + f"-{block[-1]}\n+  changed();\n"
+    hunks = hunk * (count - missing)
+    text = "\n".join(lines) + "\n"
+    patch = f"*** Begin Patch\n*** Update File: {{path}}\n{hunks}*** End Patch\n"
+    right = None if missing else text.replace(block[-1], "  changed();")
+    yield Stale("", "ts", text, text, "patch_apply", {"patch": patch}, right)
+
+
 FILES = sources(60)[:60]
 
 SERIES: dict[str, Callable[[random.Random], Iterator[Stale]]] = {
@@ -466,12 +639,22 @@ SERIES: dict[str, Callable[[random.Random], Iterator[Stale]]] = {
     "repeated hunk, lines added or removed above": moved_by_lines_above,
     "repeated hunk, its place rewritten": place_rewritten,
     "ordinary changes elsewhere": elsewhere,
+    "both neighbours rewritten": neighbours_changed,
+    "a remark at the header": header_remarked,
+    "bodies swapped": bodies_swapped,
+    "copied below an equal header": copied_below_an_equal_header,
+    "a list sorted anew": a_list,
+    "replaced everywhere": everywhere,
+    "put back, and made again": put_back,
+    "a whole text, written again": written_again,
+    "equal hunks in order": equal_hunks,
 }
 MUST_REFUSE = (
     "uniform entries, itself removed",
     "values swapped",
     "body copied aside, original rewritten",
     "repeated hunk, its place rewritten",
+    "bodies swapped",
 )
 
 
@@ -483,6 +666,4 @@ def cases(count: int, seed: int) -> Iterator[Stale]:
         while made < count:
             for case in make(rng):
                 made += 1
-                yield Stale(
-                    series, case.suffix, case.read, case.now, case.tool, case.arguments, case.right
-                )
+                yield replace(case, series=series)

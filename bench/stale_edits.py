@@ -50,8 +50,14 @@ class World:
         file.write_bytes(case.read.encode())
         if read:
             self.tools.call("read_file", {"path": name}, self.call)
+        if case.first is not None:
+            self.tools.call(case.tool, {"path": name, **case.first}, self.call)
         file.write_bytes(case.now.encode())
-        arguments = {key: text.replace("{path}", name) for key, text in case.arguments.items()}
+        if case.read_again:
+            self.tools.call("read_file", {"path": name}, self.call)
+        arguments = dict(case.arguments)
+        if "patch" in arguments:
+            arguments["patch"] = arguments["patch"].replace("{path}", name)
         if "Begin Patch" not in arguments.get("patch", ""):
             arguments["path"] = name
         outcome = self.tools.call(case.tool, arguments, self.call)

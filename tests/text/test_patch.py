@@ -13,6 +13,7 @@ from filepact.errors import (
     TimedOutError,
 )
 from filepact.text.diff import unified
+from filepact.text.edit import EditList
 from filepact.text.patch import PatchResult, apply, created_text, parse, reverse
 
 OLD = "".join(f"line {i}\n" for i in range(1, 21))
@@ -156,8 +157,7 @@ def test_touching_changes_become_one_edit():
 
 def test_lines_that_stay_are_no_edit():
     (patch,) = parse("@@ -1,2 +1,2 @@\n-a\n+a\n b\n")
-    assert apply("a\nb\n", patch) == PatchResult(apply("a\nb\n", patch).edits, 1, ())
-    assert not apply("a\nb\n", patch).edits
+    assert apply("a\nb\n", patch) == PatchResult(EditList(()), 1, (), sent=((0, 4),))
 
 
 REPEATED = "x\nsame\ny\n"

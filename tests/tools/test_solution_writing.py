@@ -227,17 +227,14 @@ def test_what_somebody_writes_between_preview_and_apply_is_not_lost(it: World) -
     assert it.held("Program.cs") == mine.replace("Main", "Theirs")
 
 
-def test_what_somebody_has_changed_is_kept_once_and_the_answer_says_so(it: World) -> None:
+def test_a_text_that_was_sent_before_takes_nothing_back_until_that_was_shown(it: World) -> None:
     sent = {"filePath": "Program.cs", "content": NEW}
     it.data("write_file", **sent)
     it.data("write_file", **sent, applyChanges=True)
     theirs = NEW.replace("Program", "Theirs")
     assert theirs != NEW
     it.put("Program.cs", theirs)
-    kept = it.data("write_file", **sent, applyChanges=True)
-    assert (kept["changed"], kept["applied"], it.held("Program.cs")) == (False, False, theirs)
-    assert kept["notes"]
-    assert kept["hints"]["nextSteps"]
+    assert it.code("write_file", **sent, applyChanges=True) == "STALE_FILE"
     assert it.code("write_file", **sent, applyChanges=True) == "STALE_FILE"
     shown = it.data("write_file", **sent)
     assert (shown["changed"], it.held("Program.cs")) == (True, theirs)

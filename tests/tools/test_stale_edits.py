@@ -6,8 +6,9 @@ call.  A change is right, or it is refused.
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -141,14 +142,14 @@ def test_equal_lines_elsewhere_are_told_to_who_has_not_read_the_file(
 @pytest.mark.parametrize(
     ("header", "unread"),
     [
-        ("@@ -1,3 +1,3 @@", "refused"),
-        ("@@ -20,3 +20,3 @@", "refused"),
+        ("@@ -1,3 +1,3 @@", "right"),
+        ("@@ -20,3 +20,3 @@", "right"),
         ("@@ -9,3 +9,3 @@", "right"),
         ("@@ -12,3 +12,3 @@", "right"),
         ("@@", "right"),
     ],
 )
-def test_a_hunk_goes_far_from_its_header_only_in_a_file_that_was_read(
+def test_a_hunk_that_removes_lines_goes_where_they_stand_whatever_its_header_says(
     world: World, header: str, unread: str
 ):
     text = "".join(f"{n}\n" for n in range(1, 9)) + "zone\n one\n two\n three\n" + "end\n" * 9
@@ -156,6 +157,19 @@ def test_a_hunk_goes_far_from_its_header_only_in_a_file_that_was_read(
     case = Stale(
         "", "txt", text, text, "patch_apply", {"patch": patch}, text.replace(" two\n", " 2\n")
     )
+    outcome, answer = world.run(case, read=False)
+    assert outcome == unread, answer
+    assert world.run(case)[0] == "right"
+
+
+@pytest.mark.parametrize(("line", "unread"), [(1, "right"), (9, "right"), (20, "refused")])
+def test_a_hunk_that_only_adds_goes_far_from_its_header_only_in_a_file_that_was_read(
+    world: World, line: int, unread: str
+):
+    text = "".join(f"{n}\n" for n in range(1, 9)) + "zone\n one\n two\n three\n" + "end\n" * 9
+    patch = f"@@ -{line},3 +{line},4 @@\n  one\n  two\n+ more\n  three\n"
+    right = text.replace(" two\n", " two\n more\n")
+    case = Stale("", "txt", text, text, "patch_apply", {"patch": patch}, right)
     outcome, answer = world.run(case, read=False)
     assert outcome == unread, answer
     assert outcome == "right" or answer.startswith("PATCH_CONTEXT_MISMATCH")
@@ -204,3 +218,249 @@ def test_the_answer_names_the_lines_of_the_file_as_it_is(world: World):
     outcome, text = world.run(Stale("", "py", LOAD, now, "edit_file", BODY, right))
     assert outcome == "right"
     assert "(line 9)" in text
+
+
+# -- what the session wrote is gone, or stands elsewhere as well -------------------------------------
+
+THREE = "a\nb\nc\n"
+
+
+def test_a_whole_text_that_was_sent_before_is_not_said_to_be_there(world: World):
+    sent = {"content": "a\nc\n"}
+    case = Stale("", "txt", THREE, THREE, "write_file", sent, None, first=sent)
+    outcome, text = world.run(case)
+    assert outcome == "refused"
+    assert text.startswith("STALE_FILE")
+    revision = re.search(r"send expected_revision (\w+)", text)
+    assert revision
+    case = Stale(
+        "",
+        "txt",
+        THREE,
+        THREE,
+        "write_file",
+        {**sent, "expected_revision": revision[1]},
+        "a\nc\n",
+        first=sent,
+    )
+    assert world.run(case)[0] == "right"
+
+
+def test_a_file_that_was_emptied_and_filled_again_is_not_said_to_be_empty(world: World):
+    sent = {"content": ""}
+    case = Stale("", "md", "x\n", "# Review\n", "write_file", sent, None, first=sent)
+    assert world.run(case)[1].startswith("STALE_FILE")
+    case = Stale("", "md", "x\n", "# Review\n", "write_file", sent, "", sent, read_again=True)
+    assert world.run(case)[0] == "right"
+
+
+OPENS = ["package a", *(f"// {n}" for n in range(30)), "r := open()", "use(r)"]
+
+
+@pytest.mark.parametrize(
+    ("edits", "outcome"),
+    [
+        ({"old_string": "open()", "new_string": "util.Open()", "replace_all": True}, "right"),
+        (
+            {"edits": [{"old_string": "open()", "new_string": "util.Open()", "replace_all": True}]},
+            "right",
+        ),
+        (
+            {
+                "edits": [
+                    {"old_string": "open()", "new_string": "util.Open()", "replace_all": True},
+                    {"old_string": "package a", "new_string": "package b"},
+                ]
+            },
+            "refused",
+        ),
+    ],
+    ids=["one", "a list of one", "beside another"],
+)
+def test_every_place_that_the_file_has_now_is_replaced(
+    world: World, edits: dict[str, Any], outcome: str
+):
+    now = [*OPENS[:5], "q := open()", "use(q)", *OPENS[5:], "s := open()"]
+    text = "\n".join(now) + "\n"
+    right = text.replace("open()", "util.Open()")
+    case = Stale("", "go", "\n".join(OPENS) + "\n", text, "edit_file", edits, right)
+    assert world.run(case)[0] == outcome
+
+
+METHOD = "    def free(self, i):\n        self.slots.append(i)\n"
+ONE_CLASS = f"class A:\n    x = 1\n\n{METHOD}\n\nclass Kind:\n    y = 1\n"
+TWO_CLASSES = ONE_CLASS.replace(
+    "\n\nclass Kind", f"\n\nclass Fast:\n    z = 2\n\n{METHOD}\n\nclass Kind"
+)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "code"),
+    [
+        ("edit_file", {"old_string": METHOD, "new_string": ""}, "AMBIGUOUS_MATCH"),
+        (
+            "edit_file",
+            {
+                "edits": [
+                    {"old_string": METHOD, "new_string": ""},
+                    {"old_string": "x = 1", "new_string": "x = 2"},
+                ]
+            },
+            "AMBIGUOUS_MATCH",
+        ),
+        (
+            "patch_apply",
+            {
+                "patch": "*** Begin Patch\n*** Update File: {path}\n@@\n     def free(self, i):\n"
+                "-        self.slots.append(i)\n+        pass\n*** End Patch\n"
+            },
+            "PATCH_AMBIGUOUS",
+        ),
+    ],
+)
+def test_what_has_got_a_second_place_since_it_was_read_is_refused(
+    world: World, tool: str, arguments: dict[str, Any], code: str
+):
+    outcome, text = world.run(Stale("", "py", ONE_CLASS, TWO_CLASSES, tool, arguments, None))
+    assert outcome == "refused"
+    assert text.startswith(code)
+
+
+def test_a_change_that_git_took_away_is_made_again(world: World):
+    text = "package a\n\nfunc A() {\n\t// nothing here\n}\n"
+    old = "func A() {\n\t// nothing here\n}"
+    sent = {"old_string": old, "new_string": f"{old}\n\nfunc B() {{\n\t// nothing here\n}}"}
+    right = text.replace(old, sent["new_string"])
+    outcome, answer = world.run(Stale("", "go", text, text, "edit_file", sent, right, first=sent))
+    assert outcome == "right"
+    assert "again as you knew it before" in answer
+
+
+BLOCKS = [
+    [
+        f"func Test{n}(t *testing.T) {{",
+        "\tt.Parallel()",
+        "\ttests := []struct {",
+        "\t}{",
+        "\t}",
+        f"\t_ = {n}",
+        "}",
+        "",
+    ]
+    for n in (1, 2, 3)
+]
+
+
+def test_lines_that_stand_once_are_found_below_a_header_that_got_a_remark(world: World):
+    lines = [line for block in BLOCKS for line in block]
+    now = [line + " //nolint" * (at == 8) for at, line in enumerate(lines)]
+    old = lines[9:15]
+    sent = {
+        "old_string": "\n".join(old),
+        "new_string": "\n".join([*old[:2], "\t\tmore int", *old[2:]]),
+    }
+    right = "\n".join([*now[:11], "\t\tmore int", *now[11:]])
+    case = Stale("", "go", "\n".join(lines), "\n".join(now), "edit_file", sent, right)
+    assert world.run(case)[0] == "right"
+
+
+def test_a_text_that_has_what_a_formatter_brought_in_was_made_from_that(world: World):
+    lines = [f"line {n}" for n in range(1, 31)]
+    now = [line + " //nolint" if at in (4, 14, 20, 24) else line for at, line in enumerate(lines)]
+    mine = [*now[:24], "line 25 by the agent", *now[25:]]
+    sent, before = ("\n".join(one) + "\n" for one in (mine, lines))
+    case = Stale("", "go", before, "\n".join(now) + "\n", "write_file", {"content": sent}, sent)
+    outcome, answer = world.run(case)
+    assert outcome == "right", answer
+    assert "most of what was changed" in answer
+
+
+# -- hunks without numbers, and hunks that differ in blanks ------------------------------------------
+
+ANCHORED = (
+    "function a() {\n  one();\n}\n\nfunction b() {\n  two();\n}\n\nfunction c() {\n  three();\n}\n"
+)
+EQUAL = "t1 {\n  old();\n  x();\n}\nt2 {\n  old();\n  x();\n}\n"
+BETWEEN = "a1\n  x();\nmid\n  x();\nend\n  x();\nlast\n"
+HELP = "Commands:\n  deploy x\n                       Resolve it\n  list\n"
+ENDING = "a\nfunction z() {\n  return 1;\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "hunks", "right"),
+    [
+        pytest.param(
+            ANCHORED,
+            "@@\n function b() {\n@@\n }\n+\n+function b2() {}\n",
+            ANCHORED.replace("two();\n}\n", "two();\n}\n\nfunction b2() {}\n"),
+            id="below a hunk of context",
+        ),
+        pytest.param(
+            EQUAL,
+            "@@\n-  old();\n+  neu();\n   x();\n" * 2,
+            EQUAL.replace("old", "neu"),
+            id="in order",
+        ),
+        pytest.param(EQUAL, "@@\n-  old();\n+  neu();\n   x();\n", None, id="one of two"),
+        pytest.param(
+            BETWEEN,
+            "@@\n-mid\n+MID\n@@\n-  x();\n+  y();\n@@\n-end\n+END\n",
+            "a1\n  x();\nMID\n  y();\nEND\n  x();\nlast\n",
+            id="between",
+        ),
+        pytest.param(BETWEEN, "@@\n-  x();\n+  y();\n", None, id="several"),
+        pytest.param(
+            HELP,
+            "@@\n   deploy x\n                      Resolve it\n+  work\n   list\n",
+            HELP.replace("  list", "  work\n  list"),
+            id="blanks",
+        ),
+        pytest.param(
+            HELP + HELP,
+            "@@\n   deploy x\n                      Resolve it\n+  work\n   list\n",
+            None,
+            id="blanks, twice",
+        ),
+        pytest.param(
+            ENDING, "@@\n-function z() {\n-  return 1;\n-}\n-\n", "a\n", id="a blank line more"
+        ),
+    ],
+)
+def test_hunks_without_numbers_have_the_places_that_their_order_leaves(
+    world: World, text: str, hunks: str, right: str | None
+):
+    patch = f"*** Begin Patch\n*** Update File: {{path}}\n{hunks}*** End Patch"
+    outcome, answer = world.run(Stale("", "ts", text, text, "patch_apply", {"patch": patch}, right))
+    assert outcome == ("refused" if right is None else "right"), answer
+    assert right is not None or "line numbers in the hunk" not in answer
+
+
+def test_a_file_that_a_patch_deletes_and_adds_is_written_anew(world: World):
+    patch = "*** Begin Patch\n*** Delete File: {path}\n*** Add File: {path}\n+new\n*** End Patch"
+    assert (
+        world.run(Stale("", "ts", ENDING, ENDING, "patch_apply", {"patch": patch}, "new\n"))[0]
+        == "right"
+    )
+    patch = "*** Begin Patch\n*** Add File: {path}\n+new\n*** Delete File: {path}\n*** End Patch"
+    assert (
+        world.run(Stale("", "ts", ENDING, ENDING, "patch_apply", {"patch": patch}, None))[0]
+        == "refused"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "right"),
+    [
+        ("a\nb\nc\n", "b", "a\nc\n"),
+        ("a\r\nb\r\nc\r\n", "b", "a\r\nc\r\n"),
+        ("a\nxb\nc\n", "b", "a\nx\nc\n"),
+        ("a\nbx\nc\n", "b", "a\nx\nc\n"),
+        ("a\nb\n\nc\n", "b\n", "a\n\nc\n"),
+        ("a\nb", "b", "a\n"),
+    ],
+)
+def test_whole_lines_go_with_their_line_break(world: World, text: str, old: str, right: str):
+    sent = {"old_string": old, "new_string": ""}
+    outcome, answer = world.run(Stale("", "txt", text, text, "edit_file", sent, right))
+    assert outcome == "right"
+    assert ("with its line break" in answer) == (len(text) - len(right) > len(old))

@@ -406,12 +406,31 @@ def test_an_agent_that_writes_a_file_again_and_again_is_not_held_up(tool: Tool, 
         assert (root / "a.txt").read_text() == content
 
 
-def test_a_persons_line_that_one_agent_read_is_not_taken_back_by_another(tool: Tool, root: Path):
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_persons_line_is_taken_back_only_after_all_of_the_file_was_read_and_it_is_said(
+    tool: Tool, root: Path, whole: bool
+):
     tool("read_file", "a.txt")
     (root / "a.txt").write_text(text(line_3="a person's"))
+    tool("read_file", "a.txt", **({} if whole else {"lines": 5}))
+    answer = tool("write_file", "a.txt", content=text(line_15="mine"))
+    if whole:
+        assert "takes back what somebody changed before you read a.txt" in answer.text
+        assert "-a person's" in answer.text
+    assert answer.code == ("" if whole else "STALE_FILE")
+    assert (root / "a.txt").read_text() == (
+        text(line_15="mine") if whole else text(line_3="a person's")
+    )
+
+
+def test_what_another_agent_of_the_session_has_changed_is_not_taken_back_after_a_reading(
+    tool: Tool, root: Path
+):
+    tool("read_file", "a.txt")
+    tool("edit_file", "a.txt", old_string="line 3\n", new_string="another's\n")
     tool("read_file", "a.txt")
     assert tool("write_file", "a.txt", content=text(line_15="mine")).code == "STALE_FILE"
-    assert (root / "a.txt").read_text() == text(line_3="a person's")
+    assert (root / "a.txt").read_text() == text(line_3="another's")
 
 
 def test_what_one_session_knows_another_does_not(tool: Tool, root: Path):

@@ -132,6 +132,6 @@ def test_a_text_that_keeps_something_of_the_last_change_takes_nothing_back() -> 
     now = seen.last(AGENT, path)
     assert now is not None
     assert now.taken_back("one\n2\nthree\n4\n5\n") is None
-    assert now.taken_back("1\n2\nthree\n4\n5\n") == "1\n2\n3\n4\n5\n"
+    assert now.taken_back("1\n2\nthree\n4\n5\n") == ("1\n2\n3\n4\n5\n", "own")
     assert now.taken_back("I\n2\nthree\n4\nV\n") is None
     assert now.taken_back("1\n2\n3\n4\n5\n") is None

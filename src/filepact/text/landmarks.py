@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from filepact.text.compare import compare_lines
-from filepact.text.lines import split_lines
+from filepact.text.lines import line_range, split_lines
 from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from filepact.text.compare import DiffRange
 
-__all__ = ["ChangeConflict", "lost_place"]
+__all__ = ["ChangeConflict", "is_same_run", "lost_place"]
 
 _CLOSING = (")", "]", "}")
 _OPENING = ("{", "(", "[")
@@ -46,13 +46,16 @@ class ChangeConflict:
     reason: str
 
 
-def lost_place(base: str, mine: str, theirs: str) -> ChangeConflict | None:
+def lost_place(
+    base: str, mine: str, theirs: str, sent: Sequence[tuple[int, int]] = ()
+) -> ChangeConflict | None:
     """The first change from ``base`` to ``mine`` that has no certain place in ``theirs``.
 
     Args:
         base: The text that both others come from.
         mine: The text with the changes that are to be carried over.
         theirs: The text that they go to; it merges with ``mine`` without a conflict.
+        sent: Ranges of lines of ``base``, from 0, that were named as what the changes are for.
     """
     lines, own, other = split_lines(base), split_lines(mine), split_lines(theirs)
     changes, since = compare_lines(lines, own), compare_lines(lines, other)
@@ -60,10 +63,31 @@ def lost_place(base: str, mine: str, theirs: str) -> ChangeConflict | None:
         return None
     search = _Search(lines, other, since)
     for change in changes:
-        lost = search.lost(change, own[change.new_start : change.new_end])
+        run = next((a for a in sent if a[0] <= change.old_start <= change.old_end <= a[1]), None)
+        lost = search.lost(change, own[change.new_start : change.new_end], run)
         if lost is not None:
             return lost
     return None
+
+
+def is_same_run(base: str, other: str, before: tuple[int, int], after: tuple[int, int]) -> bool:
+    """Whether the lines of a stretch of one text are, one by one, those of a stretch of another one.
+
+    Args:
+        base: The one text.
+        other: The other one.
+        before: The characters ``[start, end)`` of the stretch in ``base``.
+        after: So in ``other``.
+    """
+    (first, end), (there, stop) = line_range(base, *before), line_range(other, *after)
+    lines, others = split_lines(base), split_lines(other)
+    # Where equal lines follow each other, what was removed may be any of them: all is as it was before it, or after it.
+    if (first, lines[:end]) == (there, others[:stop]):
+        return True
+    if (len(lines) - end, lines[first:]) == (len(others) - stop, others[there:]):
+        return True
+    partners = _partners(len(lines), compare_lines(lines, others))
+    return partners[first:end] == list(range(there, stop))
 
 
 class _Search:
@@ -85,8 +109,10 @@ class _Search:
         self._gone = [i for i in sorted(once.values()) if self._there[i] < 0]
         self._twins: dict[tuple[int, int, tuple[str, ...]], tuple[list[int], list[int]]] = {}
 
-    def lost(self, change: DiffRange, new: Sequence[str]) -> ChangeConflict | None:
-        """Why a change has no certain place; None when it has one."""
+    def lost(
+        self, change: DiffRange, new: Sequence[str], sent: tuple[int, int] | None = None
+    ) -> ChangeConflict | None:
+        """Why a change, of lines that were sent, has no certain place; None when it has one."""
         first, end = change.old_start, change.old_end
         if first == end:
             there = first + self._shift(first)
@@ -97,12 +123,11 @@ class _Search:
             depth = _shallowest(self._base.lines[first:end])
         around = self._base.around(first, depth)
         now = self._other.around(there, depth)
-        why = (
-            self._enclosed_otherwise(around, now)
-            or self._named_elsewhere(around, now)
-            or self._among_twins(first, end, there, depth, around)
-            or ("" if around else self._without_neighbours(first, end, there))
-        )
+        why = self._enclosed_otherwise(around, now) or self._named_elsewhere(around, now)
+        if not why and not (sent and self._is_named_by(*sent, around)):
+            why = self._among_twins(first, end, there, depth, around) or (
+                "" if around else self._without_neighbours(first, end, there)
+            )
         return ChangeConflict(first + 1, there + 1, why) if why else None
 
     def _shift(self, at: int) -> int:
@@ -164,6 +189,28 @@ class _Search:
                 if was != (new <= there < self._other.ends[new]):
                     return f"`{_shown(self._base.keys[at])}` is near it only before or after"
         return ""
+
+    def _is_named_by(self, first: int, end: int, around: list[int]) -> bool:
+        """Whether a run of lines stands once, before and now, with a neighbour and all around it told apart."""
+        run, there = tuple(self._base.keys[first:end]), self._there[first]
+        if there < 0 or self._there[first:end] != list(range(there, there + len(run))):
+            return False
+        if not (self._base.stands_once(run) and self._other.stands_once(run)):
+            return False
+        for header in around:
+            if first <= header < end:
+                continue
+            if self._there[header] < 0:
+                # Renamed, or another one with the same lines: a line of its own has to tell.
+                within = min(end, self._base.ends[header])
+                if bisect_left(self._known, first) == bisect_left(self._known, within):
+                    return False
+            elif len(self._other.places[self._base.keys[header]]) > 1:
+                return False
+        before, after = self._base.above(first), self._base.below(end)
+        return (before >= 0 and self._there[before] == self._other.above(there)) or (
+            after < len(self._there) and self._there[after] == self._other.below(there + len(run))
+        )
 
     # -- which of several equal places it is ----------------------------------------------
 
@@ -243,7 +290,26 @@ class _Search:
             return ""
         if now_below == (self._there[below] if below < len(self._there) else len(self._back)):
             return ""
+        if self._is_kept_in_place(first, end, there):
+            return ""
         return "the lines before it and after it are others now"
+
+    def _is_kept_in_place(self, first: int, end: int, there: int) -> bool:
+        """Whether lines that stand once are as far as before from the nearest that are there still, on both sides."""
+        low, high, last = first - 1, end, there + end - first
+        while low >= 0 and self._there[low] < 0:
+            low -= 1
+        while high < len(self._there) and self._there[high] < 0:
+            high += 1
+        above = self._there[low] if low >= 0 else -1
+        below = self._there[high] if high < len(self._there) else len(self._back)
+        run = tuple(self._base.keys[first:end])
+        return (
+            bool(run)
+            and (first - low, high - end) == (there - above, below - last)
+            and self._other.stands_once(run)
+            and self._base.stands_once(run)
+        )
 
 
 class _Layout:
@@ -319,6 +385,9 @@ class _Layout:
         for at in places[bisect_left(places, first) : bisect_left(places, end - len(text) + 1)]:
             if tuple(self.keys[at : at + len(text)]) == text:
                 yield at
+
+    def stands_once(self, text: tuple[str, ...]) -> bool:
+        return len(list(islice(self.standing(text, 0, len(self.keys)), 2))) == 1
 
     def above(self, at: int) -> int:
         """The nearest line before one that is not blank; -1 when there is none."""

@@ -34,6 +34,7 @@ __all__ = [
     "is_open",
     "line_ends",
     "line_of",
+    "line_range",
     "line_start",
     "line_starts",
     "line_window",
@@ -185,6 +186,13 @@ def line_of(text: str, offset: int) -> int:
     The end of a text after a last line end counts as one more line.
     """
     return text.count(_separator(text), 0, offset) + 1
+
+
+def line_range(text: str, start: int, end: int) -> tuple[int, int]:
+    """The lines, from 0, that have some of the characters ``[start, end)``: the first, and the one after the last."""
+    separator = _separator(text)
+    first = text.count(separator, 0, start)
+    return first, first + text.count(separator, start, max(end - 1, start)) + (start < end)
 
 
 def line_starts(lines: Sequence[str]) -> list[int]:

@@ -23,7 +23,7 @@ from filepact.text.lines import adopt_line_ends, line_ends
 from filepact.text.miss_report import explain_miss
 from filepact.text.reapply import RebaseError, carry
 from filepact.text.tolerant_match import STEPS, Step, differing, find_alike, rival_of, unnumbered
-from filepact.values import dataclass, field
+from filepact.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,12 +52,14 @@ class MatchResult:
             together.
         spans: The places, in code points of the text.
         text: The text.
+        breaks: Places of whole lines that were removed with the end of the last, which was not sent.
     """
 
     edits: EditList
     steps: tuple[Step, ...]
     spans: tuple[tuple[int, int], ...]
     text: str = field(repr=False)
+    breaks: int = 0
 
     @property
     def lines(self) -> tuple[int, ...]:
@@ -149,7 +151,7 @@ def _without_numbers(request: _Request, old: str, new: str) -> MatchResult | Non
         return None
     others = [step for step in placement.steps if step != "exact"]
     steps = [step for step in STEPS if step == "line numbers" or step in others]
-    return MatchResult(placement.edits, tuple(steps), placement.spans, request.text)
+    return replace(placement, steps=tuple(steps))
 
 
 # -- found by its characters --------------------------------------------------------------
@@ -175,14 +177,28 @@ def _characters(request: _Request) -> MatchResult | None:
         spans = (only,) if only else tuple(islice(search.spans(), MOST_PLACES + 1))
         if len(spans) > MOST_PLACES:
             raise _too_many(request, search.count())
+        breaks = 0
+        if not request.new and request.old[-1] not in "\r\n":
+            longer = tuple(_with_break(request.text, *span) for span in spans)
+            breaks = sum(map(tuple.__ne__, longer, spans))
+            spans = longer
         edits = tuple(
             Edit(start, end, _fit(request.text, request.ends, search.new, start, end))
             for start, end in spans
         )
         if all(request.text[edit.start : edit.end] == edit.text for edit in edits):
             raise _no_change(request.shown)
-        return MatchResult(EditList(edits), (step,), spans, request.text)
+        return MatchResult(EditList(edits), (step,), spans, request.text, breaks)
     return None
+
+
+def _with_break(text: str, start: int, end: int) -> tuple[int, int]:
+    """A place that goes away; where it is whole lines, with the end of the last, which would be an empty line."""
+    if start and text[start - 1] not in "\r\n":
+        return start, end
+    return start, end + len(
+        next((one for one in ("\r\n", "\n", "\r") if text.startswith(one, end)), "")
+    )
 
 
 def _ends_of(text: str) -> _Ends:

@@ -7,7 +7,7 @@ reaches across the border would mix what the author saw with what the author onl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError
 from filepact.text.edit import Edit, EditList
@@ -45,10 +45,14 @@ class EditSet:
     Attributes:
         edits: What all of them do together, in places of the text before the first.
         placements: Each one's own, in places of the text before it.
+        every: Which of them replace every place.
+        sent: Where the one old text stands, word for word; empty for several.
     """
 
     edits: EditList
     placements: tuple[MatchResult, ...]
+    every: Literal["none", "some", "all"] = "none"
+    sent: tuple[tuple[int, int], ...] = ()
 
 
 def place_all(
@@ -78,7 +82,8 @@ def place_all(
     if len(wanted) == 1:
         (one,) = wanted
         only = place(text, one.old, one.new, replace_all=one.replace_all, name=name)
-        return EditSet(only.edits, (only,))
+        sent = only.spans if only.exact and not one.replace_all else ()
+        return EditSet(only.edits, (only,), "all" if one.replace_all else "none", sent)
     marks = _Marks(text, name or "the file")
     now = text
     placements = []
@@ -96,7 +101,11 @@ def place_all(
             f"{name or 'the file'}: the edits together leave the file as it is",
             hint="Nothing was changed; read the file again if you expected otherwise.",
         )
-    return EditSet(_all_joined([one.edits for one in placements]), tuple(placements))
+    kinds = {one.replace_all for one in wanted}
+    every: Literal["none", "some", "all"] = (
+        "some" if len(kinds) == 2 else "all" if kinds.pop() else "none"
+    )
+    return EditSet(_all_joined([one.edits for one in placements]), tuple(placements), every)
 
 
 def _numbered(error: FilepactError, number: int, count: int) -> FilepactError:

@@ -7,11 +7,14 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from filepact.errors import (
+    FilepactError,
     PatchAmbiguousError,
     PatchContextMismatchError,
 )
+from filepact.text.compare import compare_lines
 from filepact.text.edit import Edit, EditList
-from filepact.text.lines import chomp
+from filepact.text.lines import chomp, line_range, split_lines
+from filepact.text.locate import place
 from filepact.text.patch_model import (
     FilePatch,
     Hunk,
@@ -23,7 +26,7 @@ from filepact.text.patch_model import (
 )
 from filepact.text.patch_parse import is_envelope, parse
 from filepact.text.patch_place import HunkMatcher
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,6 +57,7 @@ class PatchResult:
             read the file.
         far: Hunks that stand far from their stated lines, with nothing else that says they belong
             there: number of the hunk, its stated line and its line, all from 1.
+        sent: Where the lines of the hunks stand, as offsets in the text.
     """
 
     edits: EditList
@@ -61,6 +65,7 @@ class PatchResult:
     notes: tuple[str, ...]
     twins: tuple[str, ...] = ()
     far: tuple[tuple[int, int, int], ...] = ()
+    sent: tuple[tuple[int, int], ...] = ()
 
 
 def apply(
@@ -113,7 +118,62 @@ def _applied(text: str, patch: FilePatch, name: str, check: Callable[[], None]) 
         if isinstance(error, PatchContextMismatchError):
             with suppress(PatchContextMismatchError, PatchAmbiguousError):
                 return _placed(target, patch, name, lenient=True)
+            with suppress(FilepactError):
+                if _distinguishes_ends(patch.hunks):
+                    raise
+                return _placed_alike(text, target, patch, name)
         raise
+
+
+def _placed_alike(text: str, target: _Target, patch: FilePatch, name: str) -> PatchResult:
+    """A patch of whose hunks some differ from the file in blanks or typography, each with one place.
+
+    Such a hunk is placed as an edit is, and made anew of what the file has there.
+
+    Raises:
+        FilepactError: One has none, or several.
+    """
+    hunks: list[Hunk] = []
+    notes: list[str] = []
+    for number, hunk in enumerate(patch.hunks, 1):
+        target.check()
+        old, new = "".join(hunk.old), "".join(hunk.new)
+        if not hunk.changes or not old or old in text:
+            hunks.append(hunk)
+            continue
+        shorter = hunk.lines[:-1]
+        if hunk.lines[-1].strip() in ("", "-") and shorter:
+            ended = replace(hunk, lines=shorter)
+            if ended.old and text.endswith("".join(ended.old)):
+                hunks.append(ended)
+                notes.append(
+                    f"Hunk {number} has a blank line more than the end of the file; it was left out."
+                )
+                continue
+        found = place(text, old, new, name=name)
+        ((start, end),) = found.spans
+        first, last = line_range(text, start, end)
+        offset = sum(map(len, target.lines[:first]))
+        there = "".join(target.lines[first:last])
+        moved = EditList(
+            tuple(Edit(e.start - offset, e.end - offset, e.text) for e in found.edits.edits)
+        )
+        hunks.append(replace(hunk, lines=tuple(_signed(there, moved.apply(there)))))
+        notes.append(f"Hunk {number} was placed by: {found.words}.")
+    made = _placed(target, replace(patch, hunks=tuple(hunks)), name)
+    return replace(made, notes=(*notes, *made.notes))
+
+
+def _signed(old: str, new: str) -> Iterator[str]:
+    """The lines of a hunk that makes one text of another."""
+    before, after = split_lines(old), split_lines(new)
+    at = 0
+    for region in compare_lines(before, after):
+        yield from (" " + line for line in before[at : region.old_start])
+        yield from ("-" + line for line in before[region.old_start : region.old_end])
+        yield from ("+" + line for line in after[region.new_start : region.new_end])
+        at = region.old_end
+    yield from (" " + line for line in before[at:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +240,12 @@ def _placed(target: _Target, patch: FilePatch, name: str, *, lenient: bool = Fal
         for number, others in placement.twins.items()
     )
     far = tuple(placement.far(hunks, places))
-    return PatchResult(EditList(tuple(edits)), len(hunks), tuple(notes), twins, far)
+    sent = tuple(
+        (offsets[at], offsets[at + len(hunk.old)])
+        for hunk, at in zip(hunks, places, strict=True)
+        if hunk.old
+    )
+    return PatchResult(EditList(tuple(edits)), len(hunks), tuple(notes), twins, far, sent)
 
 
 def _lines(places: Sequence[int]) -> str:

@@ -69,6 +69,16 @@ class Hunk:
             side = tuple(line[1:] for line in self.lines if line[0] != other)
             object.__setattr__(self, name, side)
 
+    @property
+    def removes(self) -> bool:
+        """Whether it takes lines away."""
+        return any(line[0] == "-" for line in self.lines)
+
+    @property
+    def changes(self) -> bool:
+        """Whether it is more than context."""
+        return any(line[0] != " " for line in self.lines)
+
 
 @dataclass(frozen=True, slots=True)
 class FilePatch:
@@ -227,10 +237,16 @@ class HunkErrors:
         more = " and more" if len(found) == MOST_SHOWN else ""
         return PatchAmbiguousError(
             f"{self._title(hunk, number)} fits in several places: lines {shown}{more}",
-            hint="Correct the line numbers in the hunk's header, or give it more context lines.",
+            hint=(
+                "Give it more of the lines around the place that is meant, or write the line that "
+                "begins the part of the file after its @@."
+                if hunk.old_start is None
+                else "Correct the line numbers in the hunk's header, or give it more context lines."
+            ),
             hunk=number + 1,
             patch_line=hunk.line,
             lines=tuple(at + 1 for at in found),
+            stated=hunk.old_start is not None,
         )
 
     def no_anchor(self, hunk: Hunk, number: int, anchor: str) -> PatchContextMismatchError:

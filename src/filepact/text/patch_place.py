@@ -169,6 +169,8 @@ class HunkMatcher:
                 raise self._refusals.twin(hunk, number, keys, expected, candidates[0])
             return candidates[0]
         at = self._choose(hunks[number:], candidates, after, anchored)
+        if at is None and hunk.old_start is None and len(candidates) < MOST_SHOWN:
+            at = self._in_order(hunks, number, candidates)
         if at is None:
             raise self._refusals.ambiguous(hunk, number, candidates)
         return at
@@ -211,6 +213,30 @@ class HunkMatcher:
                     return _stated(hunk, hunk.old_start) + shift
         return None
 
+    def _in_order(self, hunks: Sequence[Hunk], number: int, candidates: list[int]) -> int | None:
+        """The only place of a hunk without numbers that the hunks around it leave, or none.
+
+        It follows what a hunk of context alone names; else it leaves room for all hunks after it.
+        """
+        if number and hunks[number - 1].old and not hunks[number - 1].changes:
+            return candidates[0]
+        fitting = [at for at in candidates if self._has_room(hunks, number, at)]
+        return fitting[0] if len(fitting) == 1 else None
+
+    def _has_room(self, hunks: Sequence[Hunk], number: int, at: int) -> bool:
+        """Whether the hunks after one find places below it, each below the one before."""
+        after = at + len(hunks[number].old)
+        for later in range(number + 1, len(hunks)):
+            hunk = hunks[later]
+            if not hunk.old or hunk.old_start is not None:
+                break
+            anchored = self._anchored(hunk, later) if hunk.anchors else None
+            places = self._search(hunk, self._keyed(hunk.old), after, anchored)
+            if not places:
+                return False
+            after = places[0] + len(hunk.old)
+        return True
+
     def _anchored(self, hunk: Hunk, number: int) -> _Anchored:
         self._outline = self._outline or _Outline(self._keys, self._check)
         before = self._outline.looked
@@ -252,8 +278,7 @@ class HunkMatcher:
         """
         keys = self._keyed(hunk.old)
         head, tail = _context(hunk.lines), _context(hunk.lines[::-1])
-        removes = any(line[0] == "-" for line in hunk.lines)
-        if not removes or at < after or not 0 < at + len(keys) <= len(self._keys):
+        if not hunk.removes or at < after or not 0 < at + len(keys) <= len(self._keys):
             return False
         there = self._keys[at : at + len(keys)]
         differing = [i for i, key in enumerate(keys) if key != there[i]]

@@ -144,6 +144,8 @@ def edit_file(
     ways = dict.fromkeys(one.words for one in placements if not one.exact)
     if ways:
         draft.notes.append(f"Placed by: {', '.join(ways)}.")
+    if any(one.breaks for one in placements):
+        draft.notes.append("Whole lines were removed, each with its line break.")
     draft.notes.extend(_bytes_left(target, replacements))
     count = sum(len(one.lines) for one in placements)
     lines = (

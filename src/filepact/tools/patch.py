@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from posixpath import normpath
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from filepact.domain.document import LINK
 from filepact.errors import (
@@ -66,7 +66,7 @@ def patch_apply(
         )
     if expected_revision is not None and len(patches) > 1:
         raise InvalidParamsError("expected_revision goes with a patch of one file")
-    patches = [_as_written(draft, one, path) for one in patches]
+    patches = _without_replaced([_as_written(draft, one, path) for one in patches])
     if path is not None and is_envelope(patch):
         _check_names(patches[0], path)
     steps = [_sides(one, path) for one in patches]
@@ -165,6 +165,16 @@ def _as_written(draft: Draft, patch: FilePatch, path: str | None) -> FilePatch:
     return replace(patch, old_path=written, new_path=new)
 
 
+def _without_replaced(patches: list[FilePatch]) -> list[FilePatch]:
+    """The parts without the deletions of files that a later part makes anew, whatever they held."""
+    made = {one.new_path: at for at, one in enumerate(patches) if one.creates and one.whole}
+    return [
+        one
+        for at, one in enumerate(patches)
+        if not (one.deletes and one.whole and made.get(one.old_path, -1) > at)
+    ]
+
+
 def _is_file(draft: Draft, name: str) -> bool:
     try:
         draft.folders.find(name)
@@ -235,6 +245,8 @@ class _Edits:
 
     edits: EditList
     notes: tuple[str, ...]
+    sent: tuple[tuple[int, int], ...] = ()
+    every: Literal["none"] = "none"
 
 
 def _apply_one(
@@ -268,16 +280,23 @@ def _apply_one(
 
     def make(text: str) -> _Edits:
         notes: list[str] = []
+        sent: tuple[tuple[int, int], ...] = ()
         edits, whole = EditList(()), text
         for one in patches:
             applied = apply(whole, one, name=source.location.shown, check=draft.deadline.check)
-            if draft.session.agent and source.seen is None and applied.far:
-                raise _unread(source, *applied.far[0])
+            if draft.session.agent and source.seen is None:
+                # A number that was made up says no more than none, and what is removed says where.
+                doubtful = [
+                    far for far in applied.far if far[1] != 1 and not one.hunks[far[0] - 1].removes
+                ]
+                if doubtful:
+                    raise _unread(source, *doubtful[0])
             told = applied.notes if source.seen else (*applied.notes, *applied.twins)
             notes.extend(f"{source.location.shown}: {note}" for note in told)
-            edits, whole = applied.edits, applied.edits.apply(whole)
-        made = edits if len(patches) == 1 else EditList.between(text, whole)
-        return _Edits(made, tuple(notes))
+            edits, whole, sent = applied.edits, applied.edits.apply(whole), applied.sent
+        if len(patches) == 1:
+            return _Edits(edits, tuple(notes), sent)
+        return _Edits(EditList.between(text, whole), tuple(notes))
 
     if new is None:
         _check_kind(patch, source)

@@ -27,28 +27,35 @@ from filepact.text.diff import shown_by_diff
 from filepact.text.edit import Edit, EditList
 from filepact.text.raw_bytes import restore
 from filepact.values import dataclass, replace
-from filepact.workspace import sent_text
 from filepact.workspace.authorizer import ChangePolicy
 from filepact.workspace.documents import EDIT_LIMIT, DocumentCache
 from filepact.workspace.folders import ProposalFolders
 from filepact.workspace.read_tracker import KnownText
-from filepact.workspace.target import (
+from filepact.workspace.sent_text import (
     EditResult,
-    FileReader,
     Made,
     RebasedFile,
-    Target,
+    appended,
     as_shown,
-    carried,
+    carried_whole,
+    check_nothing_left_in,
+    escape_notes,
+    fitted_ends,
+    holds_already,
+    kept_typed,
+    placed,
+    text_of,
+)
+from filepact.workspace.target import (
+    FileReader,
+    Target,
     check_link_moves,
+    check_overtaken,
     check_revision,
     check_still,
     check_taken_back,
     check_unshown,
     existing,
-    holds_already,
-    kept_typed,
-    placed,
     readable,
 )
 
@@ -295,10 +302,10 @@ class Draft:
         read it, both are merged by lines; so is what an editor holds, if the session never read it.
         """
         shown, document, path = target.location.shown, target.document, target.location.path
-        there = "" if document is None or target.hidden else sent_text.text_of(document)
-        sent_text.check_nothing_left_in(shown, text, there)
+        there = "" if document is None or target.hidden else text_of(document)
+        check_nothing_left_in(shown, text, there)
         if document is None or (there is None and not append):
-            whole, notes = sent_text.fitted_ends(target, text, "", self._documents.line_ends)
+            whole, notes = fitted_ends(target, text, "", self._documents.line_ends)
             self.notes.extend(notes)
             if document is not None:
                 check_still(target)
@@ -315,7 +322,7 @@ class Draft:
             known = None if seen is None or target.checked else seen.content
             text = restore(known or document.text, text)
         if append:
-            more, notes = sent_text.appended(target, text, self._documents.line_ends)
+            more, notes = appended(target, text, self._documents.line_ends)
             self.notes.extend(notes)
             size = len(document.text)
             edits = EditList((Edit(size, size, more),) if more else ())
@@ -323,17 +330,18 @@ class Draft:
             self._know_edits(target, edits)
             return
         like = seen.text if seen is not None and target.moved else document.text
-        mine, notes = sent_text.fitted_ends(target, text, like, self._documents.line_ends)
+        mine, notes = fitted_ends(target, text, like, self._documents.line_ends)
         self.notes.extend(notes)
         if seen is not None and not target.checked:
             check_unshown(target, seen, mine)
+            check_overtaken(target, seen, mine)
             try:
-                check_taken_back(target, seen, mine)
+                self.notes.extend(check_taken_back(target, seen, mine))
             except StaleFileError:
                 self._seen.doubt(self.session, target.location.path)
                 raise
-        if seen is not None and target.moved:
-            found = carried(target, seen, mine)
+        if seen is not None and target.moved and not (target.checked and mine == seen.text):
+            found = carried_whole(target, seen, mine)
         elif seen is None and target.saved is not None and not target.checked:
             found = kept_typed(target, target.saved, text)
             if not found.edits and not target.overtaken:
@@ -479,7 +487,7 @@ class Draft:
         written = Document(path, data, after, self._documents.given(path))
         self._judge.check_held(target.location, written, like=document)
         known = None if target.hidden else document
-        self.notes.extend([] if source else sent_text.escape_notes(known, written))
+        self.notes.extend([] if source else escape_notes(known, written))
         self._result = None
         self._contents[after.content] = data
         if document is not None:

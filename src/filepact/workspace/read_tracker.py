@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Literal, Protocol, TypeVar
 
 from filepact.domain.document import KnownTextRecord, Revision
 from filepact.errors import BinaryFileError, FilepactError
@@ -48,6 +48,8 @@ another one's change.
 _LONGEST: Final = 256 * 1024  # characters of a text that is kept beyond the process's end
 _DELAY: Final = 0.2  # seconds for which what is to be written down is gathered
 
+ChangedBy = Literal["own", "others", "read"]
+
 Span = tuple[int, int]
 """The characters ``[start, end)`` of a text."""
 
@@ -62,15 +64,16 @@ class KnownText:
         shown: The parts of the text that it was really shown or wrote, in order and apart; None
             for all of it.
         read: Whether any of it was shown by a tool that reads; if not, by diffs of changes alone.
-        older: Texts that it knew before, the newest first, and for each of them whether only the
-            session itself has changed the file since.
+        older: Texts that it knew before, the newest first, and for each of them who has changed the
+            file since: only the session itself (``own``), others too, or others before all of it was read
+            again (``read``).
     """
 
     content: str | None
     revision: Revision
     shown: tuple[Span, ...] | None = None
     read: bool = True
-    older: tuple[tuple[str, bool], ...] = ()
+    older: tuple[tuple[str, ChangedBy], ...] = ()
 
     @property
     def text(self) -> str:
@@ -198,18 +201,18 @@ class KnownText:
                 ranges.append((number + 1, number + 1))
         return tuple(ranges)
 
-    def taken_back(self, text: str) -> str | None:
-        """The earlier text that a new one seems to have been made from, if it is an earlier one.
+    def taken_back(self, text: str) -> tuple[str, ChangedBy] | None:
+        """The earlier text that a new one seems to have been made from, if it is an earlier one, and who changed it since.
 
         It has nothing of what was changed since, and what was there before stands in some of the
         places.  Exactly an earlier text is taken as meant where nobody else has a part in what
         goes.
         """
-        if self.content is None or text == self.content or (text, True) in self.older:
+        if self.content is None or text == self.content or (text, "own") in self.older:
             return None
         from filepact.text.diff import takes_back  # noqa: PLC0415 - who reads needs none
 
-        return next((one for one, _ in self.older if takes_back(one, self.content, text)), None)
+        return next((one for one in self.older if takes_back(one[0], self.content, text)), None)
 
 
 _Who = tuple[str, str]
@@ -430,6 +433,7 @@ class KnownTextCache:
         if known is None or known.content is None or known.shown is not None or not known.read:
             return False
         same = known.revision is document.revision or known.revision == document.revision
+        same = same and all(by != "others" for _, by in known.older)
         return same and known.content == document.text and key not in self._doubted
 
     def shown_text(
@@ -451,6 +455,9 @@ class KnownTextCache:
                 known = replace(before.joined(fresh), older=())
             else:
                 known = _after(before, before.joined(fresh), own=False)
+                if fresh.shown is None and fresh.read:
+                    # It has seen all that others changed, and what goes now is meant to go.
+                    known = replace(known, older=_marked(known.older, "others", "read"))
             if known != before:
                 self._put(session, path, known)
 
@@ -519,10 +526,16 @@ def _after(before: KnownText, known: KnownText, *, own: bool) -> KnownText:
         return known
     older = before.older
     if before.content != known.content:
-        older = ((before.content, True), *older)
+        older = ((before.content, "own" if own else "others"), *older)
         if not own:
-            older = tuple((text, False) for text, _ in older)
+            older = _marked(_marked(older, "own", "others"), "read", "others")
     return replace(known, older=tuple(one for one in older if one[0] != known.content)[:_OLDER])
+
+
+def _marked(
+    older: tuple[tuple[str, ChangedBy], ...], before: ChangedBy, now: ChangedBy
+) -> tuple[tuple[str, ChangedBy], ...]:
+    return tuple((text, now if by == before else by) for text, by in older)
 
 
 # -- spans ----------------------------------------------------------------------------------------

@@ -1,29 +1,60 @@
-"""What was sent for a file as a whole, or for its end: what may not be in it, and the line ends that it takes."""
+"""What was sent for a file: what may not be in it, its line ends, and how it fits what the file holds now."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar, cast
 
-from filepact.errors import BinaryFileError, InvalidParamsError
-from filepact.text.lines import adopt_line_ends, is_open, line_ends
+from filepact.errors import (
+    AmbiguousMatchError,
+    BinaryFileError,
+    FilepactError,
+    InvalidParamsError,
+    PatchAmbiguousError,
+    PatchContextMismatchError,
+    StaleFileError,
+    StringNotFoundError,
+)
+from filepact.text.edit import EditList, merge
+from filepact.text.landmarks import ChangeConflict, is_same_run, lost_place
+from filepact.text.lines import (
+    adopt_line_ends,
+    is_open,
+    line_ends,
+    line_range,
+    split_lines,
+    with_line_ends_of,
+)
 from filepact.text.page import left_in
-from filepact.values import late_regex
-from filepact.workspace.target import existing
+from filepact.text.raw_bytes import RawByteText, holds_raw_bytes
+from filepact.values import dataclass, late_regex, replace
+from filepact.workspace.read_tracker import KnownText
+from filepact.workspace.target import existing, since
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from filepact.domain.document import Document, WorkspacePath
+    from filepact.workspace.read_tracker import Span
     from filepact.workspace.target import Target
 
 __all__ = [
     "NUL_PUT_IN",
+    "EditResult",
+    "Made",
+    "RebasedFile",
     "appended",
+    "as_shown",
+    "carried_whole",
     "changed_ends",
     "check_nothing_left_in",
+    "edits_of",
     "escape_notes",
     "fitted_ends",
+    "holds_already",
+    "kept_typed",
+    "placed",
     "text_of",
 ]
 
@@ -137,3 +168,277 @@ def check_nothing_left_in(shown: str, text: str, there: str | None) -> None:
             "adds to the lines. edit_file changes single places, and puts in any text that is meant.",
             path=shown,
         )
+
+
+# -- how it fits what the file holds now ---------------------------------------------------------------
+
+
+class EditResult(Protocol):
+    """A tool's edits of one text, with whatever else it says about them."""
+
+    @property
+    def edits(self) -> EditList: ...
+
+    @property
+    def every(self) -> Literal["none", "some", "all"]:
+        """Which of the edits are meant for every place of what they replace."""
+
+    @property
+    def sent(self) -> Sequence[Span]:
+        """Where what was sent as the text before stands, word for word; empty where that is not told."""
+
+
+Made = TypeVar("Made", bound=EditList | EditResult)
+"""The edits that a tool makes of a text, or what has them."""
+
+
+def edits_of(made: EditList | EditResult) -> EditList:
+    """The edits that a tool has made."""
+    return made if isinstance(made, EditList) else made.edits
+
+
+def as_shown(make: Callable[[str], Made]) -> Callable[[str], Made]:
+    """A tool's way to make edits, which is given a text as it is shown where they do not fit it as it is."""
+
+    def made(text: str) -> Made:
+        try:
+            return make(text)
+        except (PatchContextMismatchError, StringNotFoundError):
+            if not holds_raw_bytes(text):
+                raise
+            shown = RawByteText(text)
+            found: Any = make(shown.shown)
+            edits = shown.edits(edits_of(found))
+            if edits is None:
+                raise
+            made = edits if isinstance(found, EditList) else replace(found, edits=edits, sent=())
+            return cast("Made", made)
+
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class RebasedFile(Generic[Made]):
+    """A change of a file that may have moved.
+
+    Attributes:
+        edits: The change, in places of what the file holds now.
+        known: What the session knows of the file then; None where the change says it.
+        notes: Sentences for the answer.
+        made: The edits as the tool made them, for what the session knows or for the present text.
+    """
+
+    edits: EditList
+    known: KnownText | None = None
+    notes: tuple[str, ...] = ()
+    made: Made | None = None
+
+
+def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
+    """Edits of what a file holds now.
+
+    They were made for what the session knows.  When the file moved since, they are placed there and
+    carried over; only what does not fit there is looked for in the present text.  An old text with one
+    place in what is known and several now is refused, and one of which every place is meant is replaced
+    in the present text.
+
+    Args:
+        target: An existing file.
+        make: Computes the edits for a text; raises when they do not fit it.
+
+    Raises:
+        StaleFileError: Their place in the present text is not certain.
+        AmbiguousMatchError: An old text has several places by now.
+        PatchAmbiguousError: So have the lines of a hunk.
+    """
+    document, seen = existing(target), target.seen
+    if not target.moved or seen is None or seen.text == document.text:
+        made = make(document.text)
+        return RebasedFile(edits_of(made), made=made)
+    then, now = _tried(make, seen.text), _tried(make, document.text)
+    if isinstance(then, FilepactError):
+        if isinstance(now, FilepactError):
+            raise now
+        if isinstance(then, AmbiguousMatchError | PatchAmbiguousError):
+            # One of several places is left, and nobody said that it was this one.
+            raise _stale(target, "the text you sent was in several places when you read the file")
+        note = "The file had changed since you read it; the edit fits what it holds now."
+        return RebasedFile(edits_of(now), notes=(note,), made=now)
+    if isinstance(now, AmbiguousMatchError | PatchAmbiguousError) and not now.details.get("stated"):
+        raise now
+    every, sent = _said(then)
+    if isinstance(now, FilepactError):
+        if every != "none":
+            raise _stale(target, "somebody changed the places of a text to be replaced everywhere")
+    elif every == "all":
+        note = f"The file had changed since you read it; each place that it has now was changed:\n{since(target)}"
+        return RebasedFile(edits_of(now), notes=(note,), made=now)
+    elif _is_known_again(seen, document.text, sent, _said(now)[1]):
+        note = "The file is again as you knew it before; the edit was made in that."
+        return RebasedFile(edits_of(now), notes=(note,), made=now)
+    found = _carried(target, seen, edits_of(then).apply(seen.text), sent=sent)
+    if (
+        every != "none"
+        and not isinstance(now, FilepactError)
+        and found.edits.apply(document.text) != edits_of(now).apply(document.text)
+    ):
+        raise _stale(target, "a text to be replaced everywhere has other places now")
+    return RebasedFile(found.edits, seen.edited(edits_of(then)), found.notes, then)
+
+
+def _tried(make: Callable[[str], Made], text: str) -> Made | FilepactError:
+    try:
+        return make(text)
+    except FilepactError as error:
+        return error
+
+
+def _said(made: EditList | EditResult) -> tuple[str, Sequence[Span]]:
+    """Which edits are meant for every place, and where what was sent as the text before stands."""
+    return ("none", ()) if isinstance(made, EditList) else (made.every, made.sent)
+
+
+def _is_known_again(
+    seen: KnownText, text: str, before: Sequence[Span], after: Sequence[Span]
+) -> bool:
+    """Whether a text is one that the session knew before, with what was sent where it was since."""
+    return (
+        0 < len(before) == len(after)
+        and any(one == text for one, _ in seen.older)
+        and all(is_same_run(seen.text, text, *pair) for pair in zip(before, after, strict=True))
+    )
+
+
+def _carried(
+    target: Target, seen: KnownText, mine: str, sent: Sequence[Span] = ()
+) -> RebasedFile[EditResult]:
+    """A session's whole text, brought line by line into a file that moved since it was read.
+
+    The session goes on knowing its own text: made from that, its next change is merged again.
+
+    Args:
+        target: An existing file.
+        seen: What the session knows of it.
+        mine: The text that it made of what it knows.
+        sent: The parts of what it knows that it named as the text before.
+
+    Raises:
+        StaleFileError: Both sides changed the same lines, or a place is not certain.
+    """
+    edits, lost = _joined(target, seen.text, mine, sent)
+    if edits is None:
+        why = "somebody changed the same lines since you read it"
+        if lost is not None:
+            why = (
+                f"somebody changed it since you read it, and whether line {lost.line} of what you "
+                f"read is line {lost.other_line} now is not certain: {lost.reason}"
+            )
+        raise _stale(target, why)
+    note = (
+        "The file had changed since you read it; both changes were merged, line by line:\n"
+        + since(target)
+    )
+    return RebasedFile(edits, KnownText(mine, seen.revision), (note,))
+
+
+def carried_whole(target: Target, seen: KnownText, mine: str) -> RebasedFile[EditResult]:
+    """As `_carried`; a text that has what others brought in was made from that, by whatever way it was read.
+
+    Raises:
+        StaleFileError: Both sides changed the same lines, or a place is not certain.
+    """
+    try:
+        return _carried(target, seen, mine)
+    except StaleFileError:
+        now = existing(target).text
+        known, present, wanted = (
+            Counter(line for one in split_lines(text) if (line := one.strip()))
+            for text in (seen.text, now, mine)
+        )
+        came, went = present - known, known - present
+        if (
+            4 * (came & (wanted - known)).total() < 3 * came.total()
+            or not came
+            or (wanted - present) & went
+        ):
+            raise
+    note = f"The new text has most of what was changed since you read the file, and was taken as it is; that was:\n{since(target)}"
+    return RebasedFile(EditList.between(now, mine), KnownText(mine, seen.revision), (note,))
+
+
+def kept_typed(target: Target, saved: str, mine: str) -> RebasedFile[EditResult]:
+    """A whole text of a session that never read the file, beside what an editor holds unsaved.
+
+    The session can know no more than the disk has, so it means to take nothing away that was typed.
+
+    Args:
+        target: An existing file.
+        saved: The text that the disk has.
+        mine: The text that it is to have.
+
+    Raises:
+        StaleFileError: Somebody typed in lines that the new text changes, or a place is not
+            certain.
+    """
+    name, revision = target.location.shown, existing(target).revision
+    text = adopt_line_ends(mine, saved)
+    edits, _ = _joined(target, saved, text)
+    if edits is None:
+        told = {} if target.hidden else {"revision": revision.short}
+        raise StaleFileError(
+            f"{name}: an editor holds unsaved text of it, in the same lines",
+            hint="Read the file, which shows what was typed, and make the change for that.",
+            path=name,
+            **told,
+        )
+    return RebasedFile(
+        edits, KnownText(text, revision), (f"{name}: the unsaved text of an editor was kept.",)
+    )
+
+
+def holds_already(
+    target: Target, before: Document | None, make: Callable[[str], EditList | EditResult]
+) -> bool:
+    """Whether an edit was sent once more that the session's own proposal holds.
+
+    It is one for what the proposal starts from, and takes nothing away from where that ends.
+
+    Args:
+        target: The file as the proposal leaves it.
+        before: What the proposal starts from; None for no proposal.
+        make: Computes the edits for a text.
+    """
+    if before is None or target.document is None:
+        return False
+    try:
+        mine = edits_of(make(before.text)).apply(before.text)
+    except FilepactError:
+        return False
+    return merge(before.text, mine, target.document.text).text == target.document.text
+
+
+def _joined(
+    target: Target, base: str, mine: str, sent: Sequence[Span] = ()
+) -> tuple[EditList | None, ChangeConflict | None]:
+    """Rebase the difference of two texts onto the file's present text.
+
+    None where both changed the same lines, or a place is not certain; the latter is said.
+    """
+    now = existing(target).text
+    known = with_line_ends_of(now, base)
+    # The lines around a change say more of its ends than what others have put in since.
+    wanted = with_line_ends_of(now if line_ends(known) == "none" else known, mine)
+    merged = merge(known, wanted, now)
+    if merged.text is None:
+        return None, None
+    lost = lost_place(known, wanted, now, [line_range(base, *one) for one in sent])
+    return (EditList.between(now, merged.text) if lost is None else None), lost
+
+
+def _stale(target: Target, why: str) -> StaleFileError:
+    return StaleFileError(
+        f"{target.location.shown}: {why}:\n{since(target)}",
+        hint="Read the file again and make the change for what it holds now.",
+        path=target.location.shown,
+        revision=existing(target).revision.short,
+    )

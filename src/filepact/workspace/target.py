@@ -5,36 +5,26 @@ from __future__ import annotations
 from contextlib import nullcontext, suppress
 from functools import cached_property
 from posixpath import dirname, normpath
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Final
 
 from filepact.errors import (
-    AmbiguousMatchError,
     BinaryFileError,
-    FilepactError,
     InvalidParamsError,
     NotAFileError,
     NotFoundError,
-    PatchAmbiguousError,
-    PatchContextMismatchError,
     PathBlockedError,
     StaleFileError,
-    StringNotFoundError,
     TooLargeError,
 )
 from filepact.fs.atomic import LARGEST
 from filepact.text.diff import unified
 from filepact.text.diff_lines import cut_diff
-from filepact.text.edit import EditList, merge
-from filepact.text.landmarks import ChangeConflict, lost_place
-from filepact.text.lines import adopt_line_ends, line_ends, with_line_ends_of
-from filepact.text.raw_bytes import RawByteText, holds_raw_bytes
-from filepact.values import dataclass, replace
+from filepact.text.lines import line_ends, with_line_ends_of
+from filepact.values import dataclass
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.location import check_is_file, not_there
-from filepact.workspace.read_tracker import KnownText
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import ExitStack
 
     from filepact.domain.deadline import Deadline
@@ -44,28 +34,20 @@ if TYPE_CHECKING:
     from filepact.workspace.documents import Documents
     from filepact.workspace.location import Location, Name
     from filepact.workspace.pending import ProposalFile
-    from filepact.workspace.read_tracker import KnownTextCache
+    from filepact.workspace.read_tracker import KnownText, KnownTextCache
 
 
 __all__ = [
     "DIFF_IN_ERROR",
-    "EditResult",
     "FileReader",
-    "Made",
-    "RebasedFile",
     "Target",
-    "as_shown",
-    "carried",
     "check_link_moves",
+    "check_overtaken",
     "check_revision",
     "check_still",
     "check_taken_back",
     "check_unshown",
-    "edits_of",
     "existing",
-    "holds_already",
-    "kept_typed",
-    "placed",
     "proposed_gone",
     "since",
 ]
@@ -262,154 +244,6 @@ DIFF_IN_ERROR = 4_000
 """Characters of a difference in a refusal or a note."""
 
 
-class EditResult(Protocol):
-    """A tool's edits of one text, with whatever else it says about them."""
-
-    @property
-    def edits(self) -> EditList: ...
-
-
-Made = TypeVar("Made", bound=EditList | EditResult)
-"""The edits that a tool makes of a text, or what has them."""
-
-
-def edits_of(made: EditList | EditResult) -> EditList:
-    """The edits that a tool has made."""
-    return made if isinstance(made, EditList) else made.edits
-
-
-def as_shown(make: Callable[[str], Made]) -> Callable[[str], Made]:
-    """A tool's way to make edits, which is given a text as it is shown where they do not fit it as it is."""
-
-    def made(text: str) -> Made:
-        try:
-            return make(text)
-        except (PatchContextMismatchError, StringNotFoundError):
-            if not holds_raw_bytes(text):
-                raise
-            shown = RawByteText(text)
-            found: Any = make(shown.shown)
-            edits = shown.edits(edits_of(found))
-            if edits is None:
-                raise
-            return cast(
-                "Made", edits if isinstance(found, EditList) else replace(found, edits=edits)
-            )
-
-    return made
-
-
-@dataclass(frozen=True, slots=True)
-class RebasedFile(Generic[Made]):
-    """A change of a file that may have moved.
-
-    Attributes:
-        edits: The change, in places of what the file holds now.
-        known: What the session knows of the file then; None where the change says it.
-        notes: Sentences for the answer.
-        made: The edits as the tool made them, for what the session knows or for the present text.
-    """
-
-    edits: EditList
-    known: KnownText | None = None
-    notes: tuple[str, ...] = ()
-    made: Made | None = None
-
-
-def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
-    """Edits of what a file holds now.
-
-    They were made for what the session knows.  When the file moved since, they are placed there and
-    carried over; only what does not fit there is looked for in the present text.
-
-    Args:
-        target: An existing file.
-        make: Computes the edits for a text; raises when they do not fit it.
-
-    Raises:
-        StaleFileError: Their place in the present text is not certain.
-    """
-    document, seen = existing(target), target.seen
-    if not target.moved or seen is None:
-        made = make(document.text)
-        return RebasedFile(edits_of(made), made=made)
-    try:
-        text = seen.text
-        made = make(text)
-        if text == document.text:
-            return RebasedFile(edits_of(made), made=made)
-    except FilepactError as error:
-        made = make(document.text)
-        if isinstance(error, AmbiguousMatchError | PatchAmbiguousError):
-            # One of several places is left, and nobody said that it was this one.
-            raise _stale(
-                target, "the text you sent was in several places when you read the file"
-            ) from None
-        note = "The file had changed since you read it; the edit fits what it holds now."
-        return RebasedFile(edits_of(made), notes=(note,), made=made)
-    found = carried(target, seen, edits_of(made).apply(text))
-    return RebasedFile(found.edits, seen.edited(edits_of(made)), found.notes, made)
-
-
-def carried(target: Target, seen: KnownText, mine: str) -> RebasedFile[EditResult]:
-    """A session's whole text, brought line by line into a file that moved since it was read.
-
-    The session goes on knowing its own text: made from that, its next change is merged again.
-
-    Args:
-        target: An existing file.
-        seen: What the session knows of it.
-        mine: The text that it made of what it knows.
-
-    Raises:
-        StaleFileError: Both sides changed the same lines, or a place is not certain.
-    """
-    edits, lost = _joined(target, seen.text, mine)
-    if edits is None:
-        why = "somebody changed the same lines since you read it"
-        if lost is not None:
-            why = (
-                f"somebody changed it since you read it, and whether line {lost.line} of what you "
-                f"read is line {lost.other_line} now is not certain: {lost.reason}"
-            )
-        raise _stale(target, why)
-    note = (
-        "The file had changed since you read it; both changes were merged, line by line:\n"
-        + since(target)
-    )
-    return RebasedFile(edits, KnownText(mine, seen.revision), (note,))
-
-
-def kept_typed(target: Target, saved: str, mine: str) -> RebasedFile[EditResult]:
-    """A whole text of a session that never read the file, beside what an editor holds unsaved.
-
-    The session can know no more than the disk has, so it means to take nothing away that was typed.
-
-    Args:
-        target: An existing file.
-        saved: The text that the disk has.
-        mine: The text that it is to have.
-
-    Raises:
-        StaleFileError: Somebody typed in lines that the new text changes, or a place is not
-            certain.
-    """
-    name, revision = target.location.shown, existing(target).revision
-    text = adopt_line_ends(mine, saved)
-    edits, _ = _joined(target, saved, text)
-    if edits is None:
-        told = {} if target.hidden else {"revision": revision.short}
-        raise StaleFileError(
-            f"{name}: an editor holds unsaved text of it, in the same lines",
-            hint="Read the file, which shows what was typed, and make the change for that.",
-            path=name,
-            **told,
-        )
-    return RebasedFile(
-        edits, KnownText(text, revision), (f"{name}: the unsaved text of an editor was kept.",)
-    )
-
-
 def check_revision(target: Target, expected: str) -> None:
     """Refuse a file that is at another revision.
 
@@ -468,27 +302,6 @@ def _other_rights(before: Revision, after: Revision) -> str:
     return f"(its bytes are the same; {', '.join(told)})"
 
 
-def holds_already(
-    target: Target, before: Document | None, make: Callable[[str], EditList | EditResult]
-) -> bool:
-    """Whether an edit was sent once more that the session's own proposal holds.
-
-    It is one for what the proposal starts from, and takes nothing away from where that ends.
-
-    Args:
-        target: The file as the proposal leaves it.
-        before: What the proposal starts from; None for no proposal.
-        make: Computes the edits for a text.
-    """
-    if before is None or target.document is None:
-        return False
-    try:
-        mine = edits_of(make(before.text)).apply(before.text)
-    except FilepactError:
-        return False
-    return merge(before.text, mine, target.document.text).text == target.document.text
-
-
 def check_unshown(target: Target, seen: KnownText, text: str) -> None:
     """Refuse a whole text that lacks lines that its author was never shown.
 
@@ -511,20 +324,47 @@ def check_unshown(target: Target, seen: KnownText, text: str) -> None:
     )
 
 
-def check_taken_back(target: Target, seen: KnownText, text: str) -> None:
+def check_overtaken(target: Target, seen: KnownText, text: str) -> None:
+    """Refuse a whole text that is what the session knew, of a file that holds something else by now.
+
+    A merge would have nothing to bring over, and nothing would be written.
+
+    Raises:
+        StaleFileError: It is.
+    """
+    now = existing(target)
+    if text != seen.text or text == now.text:
+        return
+    name, revision = target.location.shown, now.revision.short
+    raise StaleFileError(
+        f"{name}: what you send is what you knew of the file, and somebody has changed it since:\n{since(target)}",
+        hint="Read the file again and make the change for what it holds now. To overwrite all of "
+        f"it, send expected_revision {revision}.",
+        path=name,
+        revision=revision,
+    )
+
+
+def check_taken_back(target: Target, seen: KnownText, text: str) -> list[str]:
     """Refuse a whole text that was made from an earlier one, and would undo what came since.
+
+    Returns:
+        A note where it does so after its author was shown all of it.
 
     Raises:
         StaleFileError: It was.
     """
-    earlier = seen.taken_back(text)
-    if earlier is None:
-        return
+    found = seen.taken_back(text)
+    if found is None:
+        return []
+    earlier, changed_by = found
     name, revision = target.location.shown, existing(target).revision.short
-    diff = unified(earlier, seen.text, old_name=name, new_name=name)
+    diff = cut_diff(unified(earlier, seen.text, old_name=name, new_name=name), DIFF_IN_ERROR)
+    if changed_by == "read":
+        return [f"This takes back what somebody changed before you read {name}:\n{diff}"]
     raise StaleFileError(
         f"{name}: the new text was made from what the file held before, and would take "
-        f"back what was changed here since:\n{cut_diff(diff, DIFF_IN_ERROR)}",
+        f"back what was changed here since:\n{diff}",
         hint="Read the file again and make the change for what it holds now. If all of "
         f"this is to go, send expected_revision {revision}.",
         path=name,
@@ -551,22 +391,6 @@ def check_still(target: Target) -> None:
     )
 
 
-def _joined(target: Target, base: str, mine: str) -> tuple[EditList | None, ChangeConflict | None]:
-    """Rebase the difference of two texts onto the file's present text.
-
-    None where both changed the same lines, or a place is not certain; the latter is said.
-    """
-    now = existing(target).text
-    known = with_line_ends_of(now, base)
-    # The lines around a change say more of its ends than what others have put in since.
-    wanted = with_line_ends_of(now if line_ends(known) == "none" else known, mine)
-    merged = merge(known, wanted, now)
-    if merged.text is None:
-        return None, None
-    lost = lost_place(known, wanted, now)
-    return (EditList.between(now, merged.text) if lost is None else None), lost
-
-
 def since(target: Target) -> str:
     """The diff of a file since the session read it."""
     if target.seen is None or target.document is None:
@@ -579,12 +403,3 @@ def since(target: Target) -> str:
         else ""
     )
     return ends + cut_diff(unified(known, now, old_name=name, new_name=name), DIFF_IN_ERROR)
-
-
-def _stale(target: Target, why: str) -> StaleFileError:
-    return StaleFileError(
-        f"{target.location.shown}: {why}:\n{since(target)}",
-        hint="Read the file again and make the change for what it holds now.",
-        path=target.location.shown,
-        revision=existing(target).revision.short,
-    )
