@@ -47,7 +47,7 @@ def test_an_edit_over_mcp_takes_few_calls(tmp_path):
         # Up to three more on a busy machine.
         # 52 of them for kinds of entries that may change, and for the turn that a hook has told of; 75 for what a file has
         # besides bytes, for moves, for files that are written in place, and for bytes that are no text.
-        "calls": 677,
+        "calls": 668,
         "names resolved": 2,
         "openat2": 5,
         "whole reads": 1,

@@ -78,9 +78,9 @@ class DisplacedFile:
         """Its `os.stat_result`."""
         return os.fstat(self._descriptor)
 
-    def is_as_it_was(self) -> bool:
-        """Whether its bytes are unchanged."""
-        return digest(self._descriptor) == self._content
+    def is_as_it_was(self, size: int) -> bool:
+        """Whether its bytes, which are so many by its status, are unchanged."""
+        return digest(self._descriptor, size) == self._content
 
     def late_write(self) -> bytes | None:
         """What a program wrote to it after it was replaced.
@@ -163,7 +163,7 @@ class StagedFile:
             return (
                 (now.st_dev, now.st_ino) == self.inode
                 and now.st_mtime_ns == self.status.st_mtime_ns
-                and digest(descriptor) == self.content
+                and digest(descriptor, now.st_size) == self.content
             )
         except OSError:
             return False
@@ -202,11 +202,12 @@ def _blocks(descriptor: int, size: int) -> Iterator[bytes]:
         asked = _BLOCK
 
 
-def digest(descriptor: int) -> str:
-    """SHA-256 of all bytes of an open file; empty for one that is larger than any of ours."""
+def digest(descriptor: int, size: int | None = None) -> str:
+    """SHA-256 of all bytes of an open file, which has so many by its status; empty for one that is larger than any of ours."""
     from hashlib import sha256  # noqa: PLC0415 - a server answers before it needs it
 
-    size = os.fstat(descriptor).st_size
+    if size is None:
+        size = os.fstat(descriptor).st_size
     if size > LARGEST:
         return ""
     found, read = sha256(), 0
@@ -303,7 +304,7 @@ def open_expected(
     try:
         status = os.fstat(old)
         same = stat.S_IMODE(status.st_mode) == expected.mode
-        same = same and (not whole or digest(old) == expected.content)
+        same = same and (not whole or digest(old, status.st_size) == expected.content)
     except OSError as error:
         os.close(old)
         raise write_failed(error, shown) from None

@@ -282,7 +282,8 @@ class _OfOld(StagedChange):
         same = False
         try:
             status = old.status()
-            same = stat.S_IMODE(status.st_mode) == self._expected.mode and old.is_as_it_was()
+            same = stat.S_IMODE(status.st_mode) == self._expected.mode
+            same = same and old.is_as_it_was(status.st_size)
             self._aside = (status.st_dev, status.st_ino) if same else None
         except OSError as error:
             self._why_not = error

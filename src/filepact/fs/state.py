@@ -529,7 +529,8 @@ def turn_noted(state: str, above: Iterable[Ancestor], call: str) -> str:
         above: The processes above us, the nearest first.
         call: The host's name for the call; empty where it does not tell, and then all have to be of one turn.
     """
-    for one in above:
+    # Where no hook was ever called, no process has to be asked for.
+    for one in above if os.path.isdir(os.path.join(state, _HOSTS)) else ():
         with suppress(OSError, ValueError):
             turns = json.loads(_read_some(_note(state, one), _LARGEST_NOTE).partition("\n")[2])
             found = {turns[call]} if call in turns else {*turns.values()}
