@@ -139,16 +139,19 @@ def test_what_others_wrote_is_told_on_request(scene_of: Callable[[str], Scene]) 
     scene.write({"src/a.py": "fine\n"})
     scene.put("src/b.py", "wrong\n")
     scene.put("notes.txt", "words\n")
-    scene.put("made/b.py", "ignored\n")
+    scene.put("made/b.py", "ignored, and servers may read it\n")
+    scene.put("made/notes.txt", "words\n")
     synced = scene.semantics.sync()
-    assert synced.updated == (scene.path("src/b.py"),)
+    assert set(synced.updated) == {scene.path("src/b.py"), scene.path("made/b.py")}
     assert synced.skipped == (scene.path("notes.txt"),)
-    assert (synced.total, synced.reloaded) == (2, False)
-    assert synced.revision_after == synced.revision_before + 2
+    assert (synced.total, synced.reloaded) == (3, False)
+    assert synced.revision_after == synced.revision_before + 3
     again = scene.semantics.sync()
     assert (again.total, again.revision_after) == (0, synced.revision_after)
     forced = scene.semantics.sync(force=True)
-    assert forced.updated == (scene.path("src/a.py"), scene.path("src/b.py"))
+    assert set(forced.updated) == {
+        scene.path(one) for one in ("src/a.py", "src/b.py", "made/a.py", "made/b.py")
+    }
 
 
 def test_everything_is_looked_at(scene_of: Callable[[str], Scene]) -> None:

@@ -189,6 +189,14 @@ class ServerDiagnostics:
         """Whether all reports are about the texts that were asked about."""
         return is_proof(self.confirmed_by)
 
+    def limited(self, note: str) -> ServerDiagnostics:
+        """The same, of which nothing is complete, with a sentence that says why."""
+
+        def limit(some: tuple[FileDiagnostics, ...]) -> tuple[FileDiagnostics, ...]:
+            return tuple(replace(one, complete=False, notes=(*one.notes, note)) for one in some)
+
+        return replace(self, reports=limit(self.reports), before=limit(self.before))
+
     @property
     def cannot_prove(self) -> bool:
         """Whether it has said what it can, and waiting for a proof is of no use."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import WorkspacePath
 from filepact.lsp.documents import DiskChange
+from filepact.text.gitignore import MACHINE_FOLDERS
 from filepact.values import dataclass
 from filepact.workspace.file_snapshot import is_racy
 
@@ -28,6 +30,17 @@ _MOST_SHOWN: Final = 200
 _MOST_LATEST: Final = 2_000
 _MOST_RECENT: Final = 1_000
 _NEVER_READ: Final = ""
+_MOST_IGNORED: Final = 5_000
+_MOST_FOLDERS: Final = 500
+"""Up to so many ignored files, in so many folders, are looked at for those that servers may have read."""
+_LOOKS: Final = 3
+_INSTALLED: Final = frozenset({".tox", ".nox", "Pods", "bower_components", "vendor"})
+"""Folders that installers fill with packages; of these, as of `MACHINE_FOLDERS`, servers are not told."""
+_OVERLOOKED: Final = (
+    "{}/ is ignored and has too many files to be watched; what servers read there may be old"
+)
+_GENERATED: Final = {"node_modules": ".prisma"}
+"""Where generators put sources into a folder of packages."""
 
 
 def _never() -> bool:
@@ -77,7 +90,10 @@ class DiskSync:
         self._files = files
         self._pool = pool
         self._claimed = claimed
-        self._snapshot = files.snapshot(root)
+        self._snapshot = files.snapshot(root, lambda name: dirname(name) in self._ignored_folders)
+        self._snapshot.watcher.besides = self._besides
+        self._ignored: dict[str, Stamp] = {}
+        self._ignored_folders: set[str] = set()
         self._racy_contents: dict[str, str | None] = {}
         self._recent: deque[tuple[int, int]] = deque(maxlen=_MOST_RECENT)
         self._shown: dict[str, None] = {}
@@ -88,6 +104,8 @@ class DiskSync:
         """Rises with each file that the servers are told of, and with each beginning."""
         self.moment = 0
         """Rises with each text that the servers are given for the first time, or a question is."""
+        self.overlooked = ""
+        """Why sources may have changed that nobody told of, as a sentence; empty where all are looked at."""
 
     @property
     def complete(self) -> bool:
@@ -98,7 +116,14 @@ class DiskSync:
     def files(self) -> list[tuple[str, Stamp]]:
         """The files that there are, by path beneath the root, as far as they are not ignored."""
         with self.lock:
-            return list(self._snapshot.stamps.items())
+            stamps = self._snapshot.stamps.items()
+            return [one for one in stamps if one[0] not in self._ignored]
+
+    @property
+    def ignored(self) -> list[WorkspacePath]:
+        """The ignored files of kinds that servers know: generated sources, most often."""
+        with self.lock:
+            return [WorkspacePath(self._root, name) for name in self._ignored]
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -126,6 +151,11 @@ class DiskSync:
                 self.turn += 1
                 self._snapshot.begin(seen)
                 self._racy_contents.clear()
+                self._look_aside(seen)
+                now = time.time_ns()
+                for name, stamp in self._ignored.items():
+                    racy = not seen.watched and is_racy(stamp, now)
+                    self._snapshot.put(name, stamp, racy=racy)
                 self.started = True
 
     def close(self) -> None:
@@ -211,18 +241,85 @@ class DiskSync:
         snapshot, scan = self._snapshot, seen.scan
         # Where every change is noticed, a racy file has changed only if it was noticed.
         suspects = snapshot.compare(seen, racy=False)
+        aside = () if scan is None else self._look_aside(seen)
         found: list[_Difference] = []
-        for name in dict.fromkeys([*suspects.stamps, *seen.names]):
+        for name in dict.fromkeys([*suspects.stamps, *seen.names, *aside]):
             path, was = WorkspacePath(self._root, name), snapshot.stamps.get(name)
             stamp = self._files.stamp(path)
-            if stamp is not None and was is None and scan is not None and name not in scan.stamps:
-                continue  # It is ignored.
+            if stamp is not None and was is None:
+                if dirname(name) in self._ignored_folders and self._claimed(path.absolute):
+                    self._ignored[name] = stamp
+                hides = dirname(name) in self._ignored_folders or (
+                    scan is not None and name not in scan.stamps
+                )
+                if hides and name not in self._ignored:
+                    continue  # It is ignored, and none that servers read.
             passing = name in (seen.added if stamp is None else seen.removed)
             if passing or stamp != was or (snapshot.racy(name) and not self._kept(path, stamp)):
                 found.append(_Difference(path, was is not None, stamp, passing))
         if seen.complete and any(one.path.path in suspects.unexpected for one in found):
             snapshot.watcher.distrust()
         return found
+
+    def _look_aside(self, seen: RootEvents) -> list[str]:
+        """Look at the files that a scan has left out, for those of kinds that servers know.
+
+        Returns:
+            Those that differ from what is known of them.
+        """
+        hidden = () if seen.scan is None else seen.scan.hidden
+        names = {one: False for one in hidden if basename(one) not in _INSTALLED}
+        names |= {
+            f"{one}/{_GENERATED[basename(one)]}": True
+            for one in names
+            if basename(one) in _GENERATED
+        }
+        stamps, folders = self._left_out(names)
+        for _ in range(_LOOKS):
+            new = folders - self._ignored_folders
+            self._ignored_folders = folders
+            if not new:
+                break
+            self._snapshot.watcher.watch(new)  # What changed before that is seen by another look.
+            stamps, folders = self._left_out(names)
+        start = f"{self._root.rstrip('/')}/"
+        self._ignored = {
+            name: stamp for name, stamp in stamps.items() if self._claimed(f"{start}{name}")
+        }
+        known = self._snapshot.stamps
+        return [name for name, stamp in self._ignored.items() if known.get(name) != stamp]
+
+    def _left_out(self, names: Mapping[str, bool]) -> tuple[dict[str, Stamp], set[str]]:
+        """The ignored files and the folders around them, as far as there are not too many.
+
+        Args:
+            names: The files and folders that a scan left out, and whether those are looked into that
+                programs have made for themselves.
+        """
+        stamps: dict[str, Stamp] = {}
+        folders: set[str] = set()
+        self.overlooked = ""
+        for name in sorted(names):
+            below = self._files.below(
+                WorkspacePath(self._root, name), _MOST_IGNORED, made=names[name]
+            )
+            inner = {name, *below.folders} if name not in below.stamps else set()
+            count = len(stamps) + len(below.stamps)
+            if (
+                below.end is not None
+                or count > _MOST_IGNORED
+                or len(folders | inner) > _MOST_FOLDERS
+            ):
+                self.overlooked = self.overlooked or _OVERLOOKED.format(name)
+                continue
+            stamps |= below.stamps
+            if names[name] or basename(name) not in MACHINE_FOLDERS:
+                folders |= inner
+        return stamps, folders
+
+    def _besides(self) -> set[str]:
+        """The folders that are watched though no scan looks into them."""
+        return self._ignored_folders | {dirname(name) or "." for name in self._snapshot.stamps}
 
     def _kept(self, path: WorkspacePath, stamp: Stamp | None) -> bool:
         """Whether a racy file still has the bytes that the servers were told of."""

@@ -22,7 +22,7 @@ from filepact.lsp.features import DependentsQuery, SymbolReferencesQuery
 from filepact.semantic.dependents import DependentIndex, changed_texts, names_of_changes
 from filepact.semantic.disk_sync import DiskSync
 from filepact.semantic.updates import FreshDiagnostics
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -123,6 +123,7 @@ class RootServers:
         self._pool = pool
         self.index = DependentIndex(root, files, self.claimed)
         self._only_new = {one.name for one in pool.servers if one.only_new}
+        self._alone = {one.name for one in pool.servers if one.sync.unsaved == "alone"}
         self._known = DiagnosticsHistory()
         self._misses: dict[str, int] = {}
         self._swept: dict[str, list[FileDiagnostics]] = {}
@@ -181,17 +182,14 @@ class RootServers:
             most: How many are wanted.
         """
         self.disk.begin()
-        across = {
-            server
-            for name in names
-            for server in self.looking_across(WorkspacePath(self.root, name))
-        }
+        asked = (WorkspacePath(self.root, name) for name in names)
+        across = {server for path in asked for server in self.looking_across(path)}
         if not across:
             return [], True
         whole = self.index.learn(self.disk.files, _INDEXING)
-        found = (WorkspacePath(self.root, name) for name in self.index.of(names))
+        paths = (WorkspacePath(self.root, name) for name in self.index.of(names))
         return list(
-            islice((one for one in found if across & self.looking_across(one)), most)
+            islice((one for one in paths if across & self.looking_across(one)), most)
         ), whole
 
     @property
@@ -224,8 +222,9 @@ class RootServers:
         if answer is None or answer.state != "answered":
             return None
         start = f"{self.root.rstrip('/')}/"
-        found = (one for one in answer.value if one.startswith(start))
-        return self.paths(filter(self.claimed, found))
+        return self.paths(
+            one for one in answer.value if one.startswith(start) and self.claimed(one)
+        )
 
     def _used_in(
         self, across: Collection[str], changes: Sequence[TextChange], deadline: CallDeadline
@@ -311,12 +310,10 @@ class RootServers:
         Args:
             gone: The other, beneath the root.
         """
-        ending = splitext(gone)[1]
-        start = len(self.root.rstrip("/")) + 1
-        names = [path[start:] for path in reversed(self.disk.shown)]
-        names += [name for name, _ in self.disk.files]
-        paths = (WorkspacePath(self.root, one) for one in names if splitext(one)[1] == ending)
-        return [path for path in paths if self._raw.stamp(path) is not None][:1]
+        shown = self.paths(reversed(self.disk.shown))
+        others = (WorkspacePath(self.root, name) for name, _ in self.disk.files)
+        fit = (one for one in (*shown, *others) if splitext(one.path)[1] == splitext(gone)[1])
+        return [path for path in fit if self._raw.stamp(path) is not None][:1]
 
     def paths(self, absolute: Iterable[str]) -> list[WorkspacePath]:
         """Files beneath the root by their absolute paths."""
@@ -434,7 +431,7 @@ class RootServers:
             )
             return future, {**others, **files}
 
-        return self._until_steady(question, deadline)
+        return self._limited(self._until_steady(question, deadline))
 
     @property
     def slow(self) -> frozenset[str]:
@@ -465,7 +462,14 @@ class RootServers:
             )
             return future, files
 
-        return self._until_steady(question, deadline)
+        return self._limited(self._until_steady(question, deadline))
+
+    def _limited(self, asked: FreshDiagnostics) -> FreshDiagnostics:
+        """The same, not complete where more ignored sources than are watched may have changed."""
+        if not (note := self.disk.overlooked):
+            return asked
+        some = (one if one.server in self._alone else one.limited(note) for one in asked.answers)
+        return replace(asked, answers=tuple(some))
 
     def query(
         self,

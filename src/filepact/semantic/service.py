@@ -426,8 +426,8 @@ class SemanticWorkspace:
         known: dict[str, bool] = {}
         for servers in roots:
             if force and servers.disk.started:
-                files = servers.files()
-                if len(files) > _EVERY_FILE:
+                files = [*servers.files(), *servers.disk.ignored]
+                if len(files) > _EVERY_FILE or servers.disk.overlooked:
                     reason = "there are too many files to tell of each"
                     self._restart(servers)
                     continue

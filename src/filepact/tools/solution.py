@@ -263,7 +263,9 @@ def reload(
 def sync(
     solution: SolutionCall,
     force_sync: Annotated[
-        bool, about(description="Of every file, changed or not."), ParameterName("forceSync")
+        bool,
+        about(description="Of every file, changed or not, also of ignored sources."),
+        ParameterName("forceSync"),
     ] = False,
     skip: Skip = 0,
     take: Take = 100,

@@ -10,12 +10,13 @@ from filepact.fs.walk import is_ignored
 from filepact.fs.watch import Stamp, stamp_at
 from filepact.text.codec import decode
 from filepact.values import dataclass
-from filepact.workspace.file_snapshot import FileSnapshot, nested_roots
+from filepact.workspace.file_snapshot import FileSnapshot, files_below, nested_roots
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from filepact.domain.document import RootId, WorkspacePath
+    from filepact.fs.watch import RootStamps
     from filepact.text.codec import NamedEncoding
     from filepact.workspace.guard import Guard
 
@@ -56,10 +57,14 @@ class ExternalFiles:
         self._guard = guard
         self._given = given
 
-    def snapshot(self, root: RootId) -> FileSnapshot:
-        """An empty snapshot of a root; roots within it are left out."""
+    def snapshot(self, root: RootId, overlooks: Callable[[str], bool]) -> FileSnapshot:
+        """An empty snapshot of a root without the roots within it; `overlooks` as for `FileSnapshot`."""
         found = self._guard.root_of(root)
-        return FileSnapshot(found, nested_roots(found, self._guard))
+        return FileSnapshot(found, nested_roots(found, self._guard), overlooks=overlooks)
+
+    def below(self, path: WorkspacePath, most: int, *, made: bool) -> RootStamps:
+        """The files below a folder that ignore rules leave out; arguments as for `files_below`."""
+        return files_below(self._guard.root_of(path.root), path.path, most, made=made)
 
     def stamp(self, path: WorkspacePath) -> Stamp | None:
         """The stamp of a file now; None for no file."""

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from filepact.domain.document import Revision, WorkspacePath
 from filepact.errors import FilepactError
 from filepact.fs.walk import TreeReader
-from filepact.fs.watch import IGNORE_FILES, MOST_FILES, Stamp, is_gone, is_odd, scan, stamp_at
+from filepact.fs.watch import (
+    IGNORE_FILES,
+    MOST_FILES,
+    RootStamps,
+    Stamp,
+    is_gone,
+    is_odd,
+    scan,
+    stamp_at,
+)
 from filepact.text.gitignore import DEFAULT_IGNORED, MACHINE_FOLDERS, is_build
 
 if TYPE_CHECKING:
@@ -23,7 +32,6 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import RootId
     from filepact.fs.root import Root
-    from filepact.fs.watch import RootStamps
     from filepact.workspace.guard import Guard
     from filepact.workspace.observe import RootEvents, RootWatcher
 
@@ -367,7 +375,7 @@ class FileSnapshot:
         """The files that are looked at every time, with those of folders that came."""
         names = set(self._attended)
         for tree in self._trees:
-            names.update(files_below(self._root, tree, _MOST_HIDDEN)[0])
+            names.update(files_below(self._root, tree, _MOST_HIDDEN).stamps)
         return names
 
     def _made_and_hidden(self, found: RootStamps) -> dict[str, Stamp | None]:
@@ -378,12 +386,12 @@ class FileSnapshot:
             known = path in self.folders
             if not known and (basename(path) in DEFAULT_IGNORED or not was_free(path)):
                 continue
-            inner, cut = files_below(self._root, path, _MOST_HIDDEN)
-            if cut:
+            inner = files_below(self._root, path, _MOST_HIDDEN)
+            if inner.end is not None:
                 continue
             made |= {
                 name: one
-                for name, one in inner.items()
+                for name, one in inner.stamps.items()
                 if name not in self.stamps and was_free(name) and self._differs(name, one)
             }
         return made
@@ -469,26 +477,21 @@ def _is_below(path: str, tops: Collection[str]) -> bool:
     return bool(path)
 
 
-def files_below(root: Root, path: str, most: int) -> tuple[dict[str, Stamp], bool]:
+def files_below(root: Root, path: str, most: int, *, made: bool = False) -> RootStamps:
     """The stamps of a file, or of all files below a folder, whatever ignore rules say.
 
-    What programs make for themselves is left out: `MACHINE_FOLDERS`, and what carries the marks of a build.
-
-    Returns:
-        They; and whether there are more than were wanted.
+    What programs make for themselves is left out: `MACHINE_FOLDERS`, and what carries the marks of a build;
+    with `made` the folder itself is looked into all the same.
     """
     stamp = stamp_at(root, path)
-    if stamp is not None:
-        return {path: stamp}, False
-    if is_machine_made(root, path):
-        return {}, False
+    if stamp is not None or (not made and is_machine_made(root, path)):
+        return RootStamps({path: stamp} if stamp else {}, {}, (), None, False)
     try:
-        found = scan(
+        return scan(
             *(root, path), skip=(), most=most, cancelled=lambda: False, ignore=False, machine=False
         )
     except FilepactError:
-        return {}, False
-    return found.stamps, found.end is not None
+        return RootStamps({}, {}, (), None, False)
 
 
 def named_below(
@@ -527,10 +530,10 @@ def named_below(
         if prefix and not snapshot.was_free(folder):
             tops = {folder}
         for top in sorted(tops):
-            stamps, cut = files_below(guard.root_of(root), top, _MOST_NAMED - len(found))
-            found.update(WorkspacePath(root, name) for name in stamps)
-            snapshot.know_folders(top, stamps)
-            if cut:
+            below = files_below(guard.root_of(root), top, _MOST_NAMED - len(found))
+            found.update(WorkspacePath(root, name) for name in below.stamps)
+            snapshot.know_folders(top, below.stamps)
+            if below.end is not None:
                 more.append(f"more than {_MOST_NAMED:,} files below {guard.show(root, top)}")
         found.update(
             WorkspacePath(root, name)

@@ -157,7 +157,7 @@ class IgnoredStamps(dict["WorkspacePath", "Stamp"]):
         made: dict[str, Revision] = {}
         of = self._guard.root_of(root)
         for top in sorted(hidden):
-            stamps, _ = files_below(of, top, _MOST_STAMPED - len(self))
+            stamps = files_below(of, top, _MOST_STAMPED - len(self)).stamps
             for name, stamp in stamps.items():
                 path = WorkspacePath(root, name)
                 if path not in besides and not is_agent_log(name):
