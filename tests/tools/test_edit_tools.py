@@ -49,7 +49,7 @@ def test_edits_go_with_the_empty_parameters_that_some_clients_always_send(tmp_pa
         box = open_toolbox(workspace, own=True)
         sent = {"path": "a.txt", "edits": [edit], **filled}
         assert not box.call("edit_file", sent, CALL).failed
-        assert (root / "a.txt").read_bytes() == b"\n"
+        assert (root / "a.txt").read_bytes() == b""
         moved = {"action": "delete", "path": "a.txt", "to": "", "expected_revision": ""}
         assert not box.call("manage_files", moved, CALL).failed
     assert not list(root.iterdir())
@@ -184,14 +184,14 @@ def test_the_lines_of_a_new_file_end_as_its_editorconfig_says(
 @pytest.mark.parametrize(
     ("text", "edits", "said"),
     [
-        ("one\ntwo\none\none\n", [("one", "1\n1", True)], "3 places (lines 1, 4, 6)"),
-        ("one\ntwo\none\none\n", [("one\n", "", True)], "3 places (line 1)"),
-        ("one\ntwo\nthree\n", [("three\n", "", False)], "1 place (line 2)"),
-        ("one\ntwo\nthree\n", [("two\n", "", False)], "1 place (line 2)"),
-        ("one\ntwo\nthree\n", [("three", "3", False), ("one\n", "a\nb\nc\n", False)], "2 places (lines 1, 5)"),
-        ("one\rtwo\rthree\r", [("one", "a\nb", False), ("three", "3", False)], "2 places (lines 1, 4)"),
-        ("one\r\ntwo\r\nthree\r\n", [("one", "a\nb", False), ("three", "3", False)], "2 places (lines 1, 4)"),
-        ("one", [("one", "", False)], "1 place (line 1)"),
+        ("one\ntwo\none\none\n", [("one", "1\n1", True)], "3 places, lines 1-2, 4-5, 6-7"),
+        ("one\ntwo\none\none\n", [("one\n", "", True)], "3 places, line 1"),
+        ("one\ntwo\nthree\n", [("three\n", "", False)], "line 2"),
+        ("one\ntwo\nthree\n", [("two\n", "", False)], "line 2"),
+        ("one\ntwo\nthree\n", [("three", "3", False), ("one\n", "a\nb\nc\n", False)], "2 places, lines 1-3, 5"),
+        ("one\rtwo\rthree\r", [("one", "a\nb", False), ("three", "3", False)], "2 places, lines 1-2, 4"),
+        ("one\r\ntwo\r\nthree\r\n", [("one", "a\nb", False), ("three", "3", False)], "2 places, lines 1-2, 4"),
+        ("one", [("one", "", False)], "line 1"),
     ],
 )  # fmt: skip
 def test_a_summary_names_lines_of_what_the_file_has_become(

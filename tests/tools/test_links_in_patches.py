@@ -96,7 +96,7 @@ def test_an_agent_is_not_told_where_a_link_leads_outside(
     target = os.readlink(root / name)
     done = patch(DELETE.format(name))
     assert not done.failed, done.text
-    assert (target in done.text) is told
+    assert (target in done.receipt["diff"]) is told
     (operation,) = workspace.log(limit=1)
     assert target in workspace.diff(operation), "the person sees it"
 

@@ -198,7 +198,7 @@ RENAME = "diff --git a/{0} b/{1}\nsimilarity index 100%\nrename from {0}\nrename
         (envelope("*** Delete File: image.png\n"), "delete image.png"),
         (RENAME.format("a.txt", "z.txt"), "rename a.txt to z.txt"),
         (envelope("*** Add File: n.txt\n+new\n"), "create n.txt"),
-        (envelope(UPDATE), "apply a patch of 1 hunk to a.txt"),
+        (envelope(UPDATE), "apply a patch of 1 hunk to a.txt (+1 -1)"),
         (
             envelope(UPDATE, "*** Delete File: b.txt\n"),
             "patch a.txt (1 hunk), delete b.txt",
@@ -222,16 +222,17 @@ def test_a_rename_is_shown_by_its_names_and_what_else_changed(tool: Tool, root: 
     )
     assert not done.failed, done.text
     for old, new in (("long", "new"), ("copy", "other")):
-        assert f"rename from {old}.txt\nrename to {new}.txt\n" in done.text
-    assert "rename from image2.png\nrename to image3.png\n" in done.text
-    assert "-one more\n+and more\n" in done.text
-    assert len(done.text) < 1_500
+        assert f"rename from {old}.txt\nrename to {new}.txt\n" in done.receipt["diff"]
+    assert "rename from image2.png\nrename to image3.png\n" in done.receipt["diff"]
+    assert "-one more\n+and more\n" in done.receipt["diff"]
+    assert len(done.receipt["diff"]) < 1_500
+    assert len(done.text) < 200
     assert (root / "new.txt").read_text() == text
 
 
 def test_what_is_no_text_is_told_as_made_or_gone(tool: Tool):
     done = tool(patch=envelope("*** Delete File: image.png\n"))
-    assert f"Binary file image.png deleted ({len(IMAGE)} bytes)" in done.text
+    assert f"Binary file image.png deleted ({len(IMAGE)} bytes)" in done.receipt["diff"]
 
 
 @pytest.mark.slow
@@ -278,7 +279,7 @@ def test_a_rename_as_a_patch_is_what_git_takes(
 
 def test_a_new_file_over_another_is_named_as_overwriting_it(tool: Tool, root: Path):
     answer = tool(patch=envelope("*** Add File: b.txt\n+new\n"))
-    assert answer.text.startswith("Done: overwrite b.txt.")
+    assert answer.text.startswith("Done: overwrite b.txt (+1 -1).")
     assert (root / "b.txt").read_bytes() == b"new\n"
 
 

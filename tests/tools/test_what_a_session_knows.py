@@ -416,7 +416,7 @@ def test_a_persons_line_is_taken_back_only_after_all_of_the_file_was_read_and_it
     answer = tool("write_file", "a.txt", content=text(line_15="mine"))
     if whole:
         assert "takes back what somebody changed before you read a.txt" in answer.text
-        assert "-a person's" in answer.text
+        assert "+a person's" in answer.text
     assert answer.code == ("" if whole else "STALE_FILE")
     assert (root / "a.txt").read_text() == (
         text(line_15="mine") if whole else text(line_3="a person's")

@@ -146,7 +146,7 @@ def test_appending_nothing_is_no_change_and_something_takes_the_files_line_ends(
     draft.write(target, "b\n", append=True)
     (change,) = draft.changes.changes
     assert change.after is not None
-    assert draft.contents[change.after.content] == b"a\r\nb\r\n"
+    assert draft.result().contents[change.after.content] == b"a\r\nb\r\n"
 
 
 def test_more_than_the_limit_is_not_written(draft: Draft) -> None:

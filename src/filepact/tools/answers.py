@@ -261,7 +261,7 @@ def as_json(value: Mapping[str, Any]) -> str:
 
 
 def render_receipt(receipt: Receipt, *, page: int = PAGE, diagnostics: str = "") -> str:
-    """The answer for a reader: one line that says what happened, notes, and the diff.
+    """The answer for a reader: one line that says what happened, notes, and the diff where it tells something new.
 
     Args:
         receipt: What came of it.
@@ -270,6 +270,8 @@ def render_receipt(receipt: Receipt, *, page: int = PAGE, diagnostics: str = "")
     """
     said = "\n".join(filter(None, [_headline(receipt), *receipt.notes, diagnostics]))
     said = cut_to(said, page * 3 // 4)
+    if receipt.as_sent:
+        return said
     diff = fitted(receipt.step or receipt.diff, page - size_of(said) - 1)
     return f"{said}\n{diff}" if diff else said
 
@@ -288,10 +290,7 @@ def _headline(receipt: Receipt) -> str:
     done = receipt.summary[:1].upper() + receipt.summary[1:]
     if receipt.status == "applied":
         said = "Done" if receipt.confirmed else "Done, but not confirmed"
-        return (
-            f"{said}: {receipt.summary}. Operation {receipt.operation}; "
-            f"undo with `filepact undo {receipt.operation}`."
-        )
+        return f"{said}: {receipt.summary}{_counts(receipt)}. Operation {receipt.operation}."
     if receipt.status == "preview":
         return f"Preview, nothing changed: {receipt.summary}."
     if receipt.status == "pending":
@@ -306,9 +305,19 @@ def _headline(receipt: Receipt) -> str:
     return f"{done}: nothing to change, the file already is like that."
 
 
+def _counts(receipt: Receipt) -> str:
+    """The numbers of lines that came and went, where one file was changed just as it was sent."""
+    if not receipt.as_sent or len(receipt.files) != 1:
+        return ""
+    (file,) = receipt.files
+    if file.before is None or file.after is None or not file.added + file.removed:
+        return ""
+    return f" (+{file.added} -{file.removed})"
+
+
 def receipt_facts(receipt: Receipt) -> dict[str, object]:
-    """The receipt as a small object for programs."""
-    return {
+    """The receipt as a small object for programs; with the diff where the text leaves it out."""
+    facts: dict[str, object] = {
         "operation": receipt.operation,
         "status": receipt.status,
         "confirmed": receipt.confirmed,
@@ -323,3 +332,6 @@ def receipt_facts(receipt: Receipt) -> dict[str, object]:
             for file in receipt.files
         ],
     }
+    if receipt.as_sent:
+        facts["diff"] = cut_diff(receipt.diff, _DIFF)
+    return facts

@@ -75,6 +75,7 @@ def write_file(
         _check_parent(draft, target, create=create_dirs)
     draft.write(target, content, append=append)
     if target.unread and not append:
+        draft.surprises = True
         draft.notes.append("You had not read this file; the diff shows what it held.")
     elif target.document is None and target.seen is not None:
         draft.notes.append("The file was deleted since you read it; this makes it again.")
@@ -139,34 +140,42 @@ def edit_file(
         place_all, wanted=wanted, name=target.location.shown, check=draft.deadline.check
     )
     made, placed = draft.edit(target, place)
-    draft.notes.extend(changed_ends(target, "".join(one.new_string for one in replacements)))
     placements: tuple[MatchResult, ...] = () if placed is None else placed.placements
     ways = dict.fromkeys(one.words for one in placements if not one.exact)
-    if ways:
-        draft.notes.append(f"Placed by: {', '.join(ways)}.")
+    notes = changed_ends(target, "".join(one.new_string for one in replacements))
+    notes += [f"Placed by: {', '.join(ways)}."] if ways else []
+    notes += _bytes_left(target, replacements)
+    draft.surprises |= bool(notes) or any(len(one.spans) > 1 for one in placements)
+    draft.notes.extend(notes)
     if any(one.breaks for one in placements):
         draft.notes.append("Whole lines were removed, each with its line break.")
-    draft.notes.extend(_bytes_left(target, replacements))
-    count = sum(len(one.lines) for one in placements)
-    lines = (
+    count = sum(len(one.spans) for one in placements)
+    spans = (
         []
         if target.document is None
         else _lines_of(made, target.document.text, draft.lines(target))
     )
-    where = ", ".join(map(str, lines[:10])) + (", ..." if len(lines) > 10 else "")
-    said = f"edit {target.location.shown}, {count} {'place' if count == 1 else 'places'}"
-    return f"{said} ({_lines(len(lines))} {where})" if lines else said
+    where = ", ".join(spans[:10]) + (", ..." if len(spans) > 10 else "")
+    said = f"edit {target.location.shown}"
+    if count != 1:
+        said += f", {count} places"
+    many = len(spans) != 1 or "-" in where
+    return f"{said}, {'lines' if many else 'line'} {where}" if spans else said
 
 
-def _lines_of(made: EditList, text: str, most: int) -> list[int]:
-    """The numbers that the lines of edits have after them, each once, in a file of at most so many."""
+def _lines_of(made: EditList, text: str, most: int) -> list[str]:
+    """The lines of edits, as they are numbered after them, each stretch once, in a file of at most so many."""
     separator = "\n" if "\n" in text else "\r" if "\r" in text else "\n"
-    found: dict[int, None] = {}
+    found: dict[str, None] = {}
     line, at = 1, 0
     for one in made.edits:
         line += text.count(separator, at, one.start)
-        found[max(min(line, most), 1)] = None
-        line, at = line + one.text.count(separator), one.end
+        last = line + one.text.count(separator)
+        first, end = (
+            max(min(number, most), 1) for number in (line, last - one.text.endswith(separator))
+        )
+        found[f"{first}-{end}" if end > first else f"{first}"] = None
+        line, at = last, one.end
     return list(found)
 
 

@@ -316,6 +316,7 @@ def _apply_one(
         )
     if made is not None:
         draft.notes.extend(made.notes)
+        draft.surprises |= bool(made.notes)
     modes = [one.new_mode for one in patches if one.new_mode is not None]
     if modes and source.document is not None and not source.document.revision.is_link:
         mode = _executable(source.document.revision.mode, like=modes[-1])

@@ -108,6 +108,7 @@ class Draft:
         dry_run: Set by the tool: show, but do nothing.
         mode: Set by whoever has one of its own: what counts instead of the workspace's.
         notes: Sentences for the answer, such as how a text was placed.
+        surprises: Whether something of the change was not sent so, and its author should see the diff.
         deadline: Until when it may be worked on; what is begun to be written is finished.
         folders: Folders that are made, moved or removed with the files.
         opened: What the files held that there were when they were opened.
@@ -133,6 +134,7 @@ class Draft:
         self.dry_run = False
         self.mode: Literal["auto", "preview"] | None = None
         self.notes: list[str] = []
+        self.surprises = False
         self.deadline = deadline
         self._judge = ChangePolicy(guard, session.agent, granted)
         self._locks = locks
@@ -306,11 +308,10 @@ class Draft:
         check_nothing_left_in(shown, text, there)
         if document is None or (there is None and not append):
             whole, notes = fitted_ends(target, text, "", self._documents.line_ends)
-            self.notes.extend(notes)
             if document is not None:
                 check_still(target)
-                said = f"{shown} held no text ({document.size:,} bytes); it was replaced."
-                self.notes.append(said)
+                notes += [f"{shown} held no text ({document.size:,} bytes); it was replaced."]
+            self._say(notes)
             self._put(target, encode_new(whole, shown, self._documents.given(path)))
             return
         with self._judge.conceal_errors(target.location) if target.hidden else nullcontext():
@@ -323,7 +324,7 @@ class Draft:
             text = restore(known or document.text, text)
         if append:
             more, notes = appended(target, text, self._documents.line_ends)
-            self.notes.extend(notes)
+            self._say(notes)
             size = len(document.text)
             edits = EditList((Edit(size, size, more),) if more else ())
             self._put(target, rewrite(document.source, edits, name=shown))
@@ -331,7 +332,7 @@ class Draft:
             return
         like = seen.text if seen is not None and target.moved else document.text
         mine, notes = fitted_ends(target, text, like, self._documents.line_ends)
-        self.notes.extend(notes)
+        self._say(notes)
         if seen is not None and not target.checked:
             check_unshown(target, seen, mine)
             check_overtaken(target, seen, mine)
@@ -354,18 +355,24 @@ class Draft:
         self._put(target, rewrite(document.source, found.edits, name=shown))
         self._known[target.location.path] = found.known
 
+    def _say(self, notes: list[str]) -> None:
+        """Tell what was not done as it was sent, which the diff shows."""
+        self.notes += notes
+        self.surprises |= bool(notes)
+
     def _know_edits(self, target: Target, edits: EditList) -> None:
         """Update the known text after edits of the file's present text."""
-        document, seen = existing(target), target.seen
-        if target.location.path in self._known:
+        document, seen, path = existing(target), target.seen, target.location.path
+        if path in self._known:
             return  # its own text, which was merged
-        if seen is not None and not target.moved:
-            self._known[target.location.path] = seen.edited(edits)
-            return
-        written = self._written[target.location.path]
-        shown = shown_by_diff(document.text, edits.apply(document.text))
-        known = KnownText.of(written, shown) if seen is None else seen.renewed(written, shown)
-        self._known[target.location.path] = replace(known, read=seen is not None and seen.read)
+        if seen is None:
+            self._known[path] = replace(KnownText.of(document, ()).edited(edits), read=False)
+        elif not target.moved:
+            self._known[path] = seen.edited(edits)
+        else:
+            shown = shown_by_diff(document.text, edits.apply(document.text))
+            known = seen.renewed(self._written[path], shown)
+            self._known[path] = replace(known, read=seen.read)
 
     def put(self, target: Target, data: bytes, *, mode: int | None = None) -> None:
         """Give a file exactly these bytes, and a mode when one is named."""
@@ -458,6 +465,8 @@ class Draft:
         self.notes.extend(found.notes)
         if found.known is not None:
             self._known[target.location.path] = found.known
+        elif found.notes:
+            self.surprises = True
         return found
 
     def _put(
@@ -543,11 +552,6 @@ class Draft:
     def changes(self) -> ChangeSet:
         """The changes of this call combined with the proposals that it extends."""
         return self.result().changes
-
-    @property
-    def contents(self) -> dict[str, bytes]:
-        """The bytes of every revision that the changes name, by content id."""
-        return self.result().contents
 
     def result(self) -> DraftChanges:
         """The result of the draft so far."""

@@ -117,6 +117,7 @@ class Receipt:
         present: Of an applied change, whether each of its files is there now; nothing of what is in
             them, which the session may not be allowed to know.
         left: Of going back, the files that were to go too and stay as they are.
+        as_sent: Whether an applied change is exactly what its author sent, who knows the diff.
     """
 
     operation: str | None
@@ -130,6 +131,7 @@ class Receipt:
     confirmed: bool = True
     present: tuple[tuple[WorkspacePath, bool], ...] = ()
     left: tuple[SkippedFile, ...] = ()
+    as_sent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +154,17 @@ class ChangeDiff:
         return sum(one.added for one in self.files), sum(one.removed for one in self.files)
 
 
-def done_receipt(operation: Operation, shown: ChangeDiff, notes: tuple[str, ...] = ()) -> Receipt:
-    """The answer to a change that was done just now."""
+def done_receipt(
+    operation: Operation, shown: ChangeDiff, notes: tuple[str, ...] = (), *, as_sent: bool = False
+) -> Receipt:
+    """The answer to a change that was done just now, perhaps exactly as it was sent."""
     if operation.note:
         notes = (*notes, operation.note)
     return Receipt(
         *(operation.id, "applied", operation.summary, shown.files, shown.diff, notes),
         confirmed=operation.confirmed,
         present=tuple((one.path, one.after is not None) for one in operation.changes.changes),
+        as_sent=as_sent and not operation.note,
     )
 
 

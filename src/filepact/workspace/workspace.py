@@ -337,7 +337,7 @@ class Workspace:
         self._seen.record_write(draft.session, draft.known)
         if operation.approved_by:
             notes = (*notes, *draft.granted.notes)
-        return done_receipt(operation, shown, notes)
+        return done_receipt(operation, shown, notes, as_sent=not draft.surprises)
 
     def _nothing_new(self, draft: Draft, summary: str, notes: tuple[str, ...]) -> Receipt:
         """The files are as they are to be, or wait to become so."""

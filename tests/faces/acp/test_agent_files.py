@@ -504,7 +504,7 @@ def test_the_example_is_an_agent_that_edits_unsaved_text(tmp_path):
 
     editor = asyncio.run(scene())
     assert editor.said.startswith("Say: replace OLD")
-    assert "undo with `filepact undo" in editor.said
+    assert "Done: edit a.txt, line 1 (+1 -1)" in editor.said
     assert editor.unsaved[str(path)] == "good evening\n"
     assert path.read_text() == "good evening\n"
     said = command("log", "--json", "--root", str(work), "--state", str(tmp_path / "state"))
