@@ -10,6 +10,7 @@ from filepact.app import open_toolbox
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.tools.registry import CallContext
 from filepact.workspace.folders import MOST, MOST_MOVED
+from tests.unprivileged import unprivileged
 
 SESSION = Session("s1", Actor("agent", "tester"))
 PERSON = Approval(Actor("person", "ann"))
@@ -108,6 +109,18 @@ def test_a_folder_is_moved_with_all_that_is_in_it_and_back(manage, root):
     assert {name: after.get(name, "missing") for name in moved} == moved
     undo(manage)
     assert picture(root) == before
+
+
+def test_a_folder_that_its_owner_may_not_write_to_is_moved_there_and_back(manage, root):
+    shut = root / "pkg" / "sub"
+    shut.chmod(0o555)
+    before, inode = picture(root), shut.stat().st_ino
+    assert not unprivileged(lambda: manage("move", "pkg/sub", to="lib/sub")).failed
+    assert ((root / "lib" / "sub").stat().st_ino, shut.exists()) == (inode, False)
+    assert (root / "lib" / "sub").stat().st_mode & 0o777 == 0o555
+    unprivileged(lambda: undo(manage))
+    assert picture(root) == before
+    assert shut.stat().st_ino == inode
 
 
 def test_a_folder_is_deleted_with_all_that_is_in_it_and_brought_back(manage, root):

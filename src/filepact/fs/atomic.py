@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from filepact.domain.document import content_id
 from filepact.errors import WriteFailedError
 from filepact.fs.attributes import dress, dress_like, dress_link
-from filepact.fs.kernel import EXCHANGE, NOREPLACE, renameat2
+from filepact.fs.kernel import EXCHANGE, NOREPLACE, rename_free, renameat2
 from filepact.fs.path_form import LONGEST_PART
 from filepact.fs.read import made_meanwhile, moved, open_named, saved_twice, write_failed
 from filepact.values import dataclass
@@ -507,16 +507,26 @@ def move_entry(parent: int, name: str, to: int, new: str, shown: tuple[str, str]
     if was is None:
         raise moved(shown[0])
     try:
-        renameat2(parent, name, new, NOREPLACE, to)
+        rename_free(parent, name, new, to)
     except FileExistsError:
         if inode_of(to, new) == was:
-            return False  # Both are one name here.
+            return _respell(parent, name, to, new)
         raise made_meanwhile(shown[1]) from None
     except FileNotFoundError:
         raise moved(shown[0]) from None
     except OSError:
         return False  # If a copy can be made nowhere either, that says why.
     return True
+
+
+def _respell(parent: int, name: str, to: int, new: str) -> bool:
+    """Give an entry another spelling of its name, where the file system takes both for one; false for two names of a file."""
+    with suppress(OSError):
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode) or status.st_nlink == 1:
+            os.rename(name, new, src_dir_fd=parent, dst_dir_fd=to)
+            return True
+    return False
 
 
 def move_out(parent: int, name: str, temp: str, shown: str, to: int = -1) -> None:

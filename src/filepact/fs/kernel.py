@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import stat
 import sys
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -32,6 +33,7 @@ __all__ = [
     "openat2",
     "pin_link",
     "prctl",
+    "rename_free",
     "renameat2",
     "set_mount",
     "unshare",
@@ -153,6 +155,35 @@ def renameat2(directory: int, old: str, new: str, flags: int, to: int = -1) -> N
         if number in _UNSUPPORTED:
             number = errno.ENOSYS
         raise OSError(number, os.strerror(number))
+
+
+def rename_free(parent: int, old: str, new: str, to: int) -> None:
+    """Rename to a name that is free; a folder that its owner may not write to is opened for that moment.
+
+    What a folder has in it for the one above changes with that one, which takes the right to write to it.
+    """
+    try:
+        renameat2(parent, old, new, NOREPLACE, to)
+    except PermissionError:
+        try:
+            folder = os.open(
+                old, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent
+            )
+        except OSError:
+            folder = -1
+        if folder < 0:
+            raise
+        try:
+            mode = stat.S_IMODE(os.fstat(folder).st_mode)
+            if mode & stat.S_IWUSR:
+                raise
+            os.fchmod(folder, mode | stat.S_IWUSR)
+            try:
+                renameat2(parent, old, new, NOREPLACE, to)
+            finally:
+                os.fchmod(folder, mode)
+        finally:
+            os.close(folder)
 
 
 def mount_of(descriptor: int) -> int | None:
