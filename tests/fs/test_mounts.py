@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.domain.document import Revision
+from filepact.domain.policy import EntryFilter
 from filepact.errors import FilepactError, PathBlockedError, WriteFailedError
 from filepact.fs.home_secrets import SecretIndex
+from filepact.fs.inotify import InotifyWatcher
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
 from filepact.workspace.find import find_files
+from filepact.workspace.name_index import NameIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -94,6 +97,37 @@ def test_a_mounted_folder_is_refused_by_every_verb(
         assert found.unsearched.mounted == 1
         assert root.read("plain.txt", limit=99).data == b"plain\n"
     assert os.listdir(top / "in") == ["secret.txt"]
+
+
+@pytest.mark.parametrize("name", ["in", "in it\\ä"])
+def test_what_is_mounted_over_a_known_folder_is_noticed_and_so_that_it_went(
+    top: Path, mount: Callable[..., None], name: str
+) -> None:
+    (top / "in").rename(top / name)
+    (top / name / "beneath.txt").write_text("")
+    (top.parent / "beside").mkdir()
+    with Root.open(top / "..") as above, Root.open(top) as root:
+        one, other = InotifyWatcher.open(root), InotifyWatcher.open(above)
+        assert one is not None
+        assert other is not None
+        index = NameIndex(root)
+        assert index.build()
+        mount("-t", "tmpfs", "none", str(top.parent / "beside"))
+        assert index.refresh() is not None
+        assert other.drain().lost
+        mount("-t", "tmpfs", "none", str(top / name))
+        assert index.refresh() is None
+        assert index.build()
+        assert one.drain().lost
+        assert not one.drain().lost
+        (walk,) = [index.walk(".", EntryFilter(lambda _path, _is_dir: True))]
+        assert walk is not None
+        assert f"{name}/beneath.txt" not in [entry.path for entry in walk]
+        assert walk.beyond == 1
+        subprocess.run(["umount", str(top / name)], check=True)
+        assert index.refresh() is None
+        for watcher in (one, other, index):
+            watcher.close()
 
 
 @pytest.mark.parametrize("resolver", RESOLVERS)

@@ -75,6 +75,8 @@ def test_listing_ahead_finds_what_a_walk_from_folder_to_folder_finds(top, librar
     (top / "a" / "link").symlink_to("x")
     os.mkfifo(top / "a" / "x" / "pipe")
     (top / "c" / "empty").mkdir()
+    (top / "b" / "z" / ".gitignore").symlink_to("k")
+    os.mkfifo(top / "b" / "y" / "k" / ".ignore")
     some = {"allow": lambda path, _folder: "/y" not in path}
     for base in (".", "a", "b/x"):
         for options in (

@@ -23,16 +23,22 @@ from unittest.mock import patch
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.errors import SearchFailedError
-from filepact.fs.kernel import EXCHANGE, renameat2
 from filepact.text.query import Query
 from filepact.values import replace
 from filepact.workspace import search_index, text_index
 from tests.fs.test_trigrams import ATOMS
+from tests.properties.tree_changes import (
+    disturbed,
+    files_in,
+    folders_in,
+    git,
+    git_does,
+    line,
+    mounted,
+    unmount,
+)
 
 AGENT = Session("s1", Actor("agent", "somebody"))
-AT_FDCWD = -100
-WORDS = ["alpha", "beta", "gamma", "delta", "render", "commit", "createdAt", "handle_error", "TODO"]
-WORDS += ["K\u212a", "\u017ftone", "\u00e9t\u00e9"]
 PATTERNS = (
     "createdAt",
     "alpha beta",
@@ -109,205 +115,7 @@ def plant(folder, dice, files=30):
         (dice.choice(folders) / name).write_text(line(dice))
 
 
-def line(dice):
-    return "".join(
-        " ".join(dice.choice(WORDS) for _ in range(dice.randint(0, 6)))
-        + dice.choice(["\n", "\r\n"])
-        for _ in range(dice.randint(0, 12))
-    )
-
-
-def files_in(folder):
-    return sorted(
-        one
-        for one in folder.rglob("*")
-        if one.is_file() and not one.is_symlink() and ".git" not in one.parts
-    )
-
-
-def folders_in(folder):
-    return sorted(one for one in folder.rglob("*") if one.is_dir() and ".git" not in one.parts)
-
-
-def disturb(folder, dice):
-    """Something that people and programs do to files; its name."""
-    if not files_in(folder):
-        (folder / "first").write_text(line(dice))
-    files, folders = files_in(folder), [folder, *folders_in(folder)]
-    file, other = dice.choice(files), dice.choice(folders)
-    what = dice.choice(
-        [
-            *("write", "write", "append", "same stamp", "new", "new folder", "rename", "replace"),
-            *(
-                "delete",
-                "move folder",
-                "delete folder",
-                "ignore",
-                "binary",
-                "link",
-                "many",
-                "charset",
-            ),
-            *("copy tree", "truncate", "folder again", "exchange", "second name", "build folder"),
-            *(GIT if (folder / ".git").is_dir() else ("new file",)),
-        ]
-    )
-    if what in GIT:
-        git_does(what, folder, dice)
-    elif what == "write":
-        file.write_text(line(dice))
-    elif what == "append":
-        with file.open("a") as stream:
-            stream.write("createdAt\n")
-    elif what == "same stamp":
-        before = file.stat()
-        file.write_bytes(bytes(dice.choice(b"abc\n") for _ in range(before.st_size)))
-        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    elif what == "new":
-        (other / f"new{dice.randrange(50)}.py").write_text(line(dice))
-    elif what == "new folder":
-        made = other / f"n{dice.randrange(50)}" / "deep"
-        made.mkdir(parents=True, exist_ok=True)
-        (made / "x.txt").write_text(line(dice))
-    elif what == "rename":
-        file.rename(other / f"r{dice.randrange(50)}.txt")
-    elif what == "replace":
-        temporary = other / "saving.tmp"
-        temporary.write_text(line(dice))
-        temporary.replace(file)
-    elif what == "delete":
-        file.unlink(missing_ok=True)
-    elif what == "move folder" and other != folder:
-        other.rename(folder / f"m{dice.randrange(1_000_000)}")
-    elif what == "delete folder" and other != folder:
-        shutil.rmtree(other)
-    elif what == "ignore":
-        rules = [f"{dice.choice('abc')}*.txt\n", "f1/\n", "*.md\n!*1.md\n", ""]
-        (other / dice.choice([".gitignore", ".ignore"])).write_text(dice.choice(rules))
-    elif what == "binary":
-        file.write_bytes(b"createdAt\0\1\2")
-    elif what == "link":
-        link = other / f"l{dice.randrange(50)}"
-        link.unlink(missing_ok=True)
-        link.symlink_to(file)
-    elif what == "many":
-        for number in range(40):
-            (other / f"many{number}.txt").write_text(line(dice))
-    elif what == "charset":
-        (other / ".editorconfig").write_text(
-            f"root = true\n[*]\ncharset = {dice.choice(['latin1', 'utf-8'])}\n"
-        )
-    elif what == "copy tree":
-        shutil.copytree(other, folder.parent / "copied", symlinks=True)
-        (folder.parent / "copied").rename(folder / f"c{dice.randrange(1_000_000)}")
-    elif what == "truncate":
-        file.write_bytes(b"")
-    elif what == "folder again" and other != folder:
-        inside = [(one.name, one.read_bytes()) for one in other.iterdir() if one.is_file()]
-        shutil.rmtree(other)
-        other.mkdir()
-        for name, data in inside[1:]:
-            (other / name).write_bytes(data)
-    elif what == "exchange" and len(files) > 1:
-        exchange(file, dice.choice(files))
-    elif what == "second name":
-        # Written by the second name before anybody has looked: that name was seen to come.
-        second = other / f"second{dice.randrange(1_000_000)}.txt"
-        os.link(file, second)
-    elif what == "build folder":
-        made = other / dice.choice(["dist", "build", "node_modules", "venv"])
-        made.mkdir(exist_ok=True)
-        (made / f"{dice.choice('abc')}.txt").write_text(line(dice))
-    elif what == "new file":
-        (folder / f"top{dice.randrange(50)}.md").write_text(line(dice))
-    return what
-
-
-GIT = (
-    *(
-        "git commit",
-        "git branch",
-        "git checkout",
-        "git checkout",
-        "git add forced",
-        "git rm cached",
-    ),
-    *("git add and a name", "git stash", "git stash pop", "git reset", "git exclude", "git clean"),
-    *(
-        "git index gone",
-        "nested repository",
-        "nested gone",
-        "linked work tree",
-        "git checkout and a name",
-    ),
-)
-"""What happens to names, and to what is tracked of them, in a repository."""
-
-
-def git(folder, *words):
-    """Run Git in a folder; it may refuse, as it does to people."""
-    who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "core.fsync=none")
-    subprocess.run(["git", "-C", folder, *who, *words], check=False, capture_output=True)
-
-
-def git_does(what, folder, dice):
-    """One of `GIT`, somewhere in a repository."""
-    tops = [folder, *(one.parent for one in folder.rglob(".git") if one.parent != folder)]
-    top = dice.choice(tops)
-    files = [one for one in files_in(top) if ".git" not in one.parts]
-    file = dice.choice(files) if files else top / "first"
-    name = f"b{dice.randrange(3)}"
-    if what == "git commit":
-        git(top, "add", "-A")
-        git(top, "commit", "-qm", "x")
-    elif what == "git branch":
-        git(top, "checkout", "-qb", name)
-        git(top, "add", "-f", file)
-        git(top, "commit", "-qam", "y")
-    elif what.startswith("git checkout"):
-        git(top, "checkout", "-qf", name)
-        if what.endswith("name"):
-            (top / f"top{dice.randrange(50)}.txt").write_text("createdAt\n")
-    elif what.startswith("git add"):
-        git(top, "add", "-f", file)
-        if what.endswith("name"):
-            (top / f"top{dice.randrange(50)}.txt").write_text("createdAt\n")
-    elif what == "git rm cached":
-        git(top, "rm", "-q", "--cached", file)
-        (top / f"top{dice.randrange(50)}.txt").write_text("createdAt\n")
-    elif what == "git exclude":
-        info = top / ".git" / "info"
-        if info.is_dir():
-            (info / "exclude").write_text(dice.choice(["a*.txt\n", "*.py\n", "", "f0/\n"]))
-    elif what == "git clean":
-        git(top, "clean", "-fdq")
-    elif what == "git index gone":
-        (top / ".git" / "index").unlink(missing_ok=True) if (top / ".git").is_dir() else None
-    elif what == "nested repository":
-        inner = dice.choice(folders_in(folder) or [folder])
-        git(inner, "init", "-q")
-        git(inner, "add", "-A")
-        git(inner, "commit", "-qm", "n")
-    elif what == "nested gone" and top != folder and (top / ".git").is_dir():
-        shutil.rmtree(top / ".git")
-    elif what == "linked work tree":
-        git(folder, "worktree", "add", "-qf", "--detach", f"tree{dice.randrange(9)}")
-    else:
-        git(
-            top,
-            *{"git stash": ("stash", "-qu"), "git stash pop": ("stash", "pop", "-q")}.get(
-                what, ("reset", "-q", "--hard")
-            ),
-        )
-
-
-def exchange(one, other):
-    """Exchange two names in one step."""
-    if one != other:
-        renameat2(AT_FDCWD, str(one), str(other), EXCHANGE)
-
-
-def history(workspace, root, seed, steps, *, quick=False):
+def history(workspace, root, seed, steps, *, quick=False, mounts=False):
     """So many changes, each looked for at once.
 
     Args:
@@ -316,21 +124,25 @@ def history(workspace, root, seed, steps, *, quick=False):
         seed: Which changes.
         steps: How many.
         quick: Whether only a few searches follow each.
+        mounts: As for `disturb`.
     """
     dice = random.Random(seed)
     done = []
     for _ in range(steps):
         if len(files_in(root)) > 250:
+            unmount(root)
             for one in folders_in(root)[:1]:
                 shutil.rmtree(one)
-        done.append(disturb(root, dice))
+        done.append(disturbed(root, dice, mounts=mounts))
         if dice.random() < 0.3:
             workspace._indexes.settle()
         if dice.random() < 0.3:
-            done.append(disturb(root, dice))
+            done.append(disturbed(root, dice, mounts=mounts))
         base = "."
         if dice.random() < 0.2:
-            base = str(dice.choice([root, *folders_in(root)]).relative_to(root))
+            beyond = tuple(mounted(root))
+            bases = [one for one in folders_in(root) if not f"{one}/".startswith(beyond)]
+            base = str(dice.choice([root, *bases]).relative_to(root))
         few = PATTERNS if not quick else tuple(dice.sample(PATTERNS, 2))
         assert answers(workspace, indexed=True, base=base, patterns=few) == answers(
             workspace, indexed=False, base=base, patterns=few
@@ -347,6 +159,7 @@ def opened(folder):
         yield root, workspace
     finally:
         workspace.close()
+        unmount(root)
 
 
 def fill(workspace, shared_by=""):
@@ -355,7 +168,7 @@ def fill(workspace, shared_by=""):
     workspace._indexes.settle()
 
 
-def changes(tries, seed, steps=50):
+def changes(tries, seed, steps=50, *, mounts=False):
     """Histories of so many changes in all; how many were searched after."""
     done = 0
     while done < tries:
@@ -367,7 +180,7 @@ def changes(tries, seed, steps=50):
                 git_does("git commit", root, dice)
             fill(workspace)
             some = min(steps, tries - done)
-            history(workspace, root, f"{seed}-{done}", some, quick=True)
+            history(workspace, root, f"{seed}-{done}", some, quick=True, mounts=mounts)
         done += some
     return done
 
@@ -399,7 +212,7 @@ def _restarts(folder, dice, steps):
                 check(one)
             for _ in range(dice.randint(0, steps)):
                 done += 1
-                disturb(root, dice)
+                disturbed(root, dice)
                 one = dice.choice([workspace, beside])
                 few = tuple(dice.sample(PATTERNS, 2))
                 assert answers(one, indexed=True, patterns=few) == answers(
@@ -409,7 +222,7 @@ def _restarts(folder, dice, steps):
                     one._indexes.settle()
         for _ in range(dice.randint(0, steps)):
             done += 1
-            disturb(root, dice)
+            disturbed(root, dice)
     return done
 
 
@@ -517,9 +330,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="index_histories", description="Searches after changes.")
     parser.add_argument("--tries", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--mounts", action="store_true", help="mount folders too; wants rights")
     given = parser.parse_args()
+    if not given.mounts and (apart := shutil.which("unshare")):
+        can = subprocess.run(
+            [apart, "--mount", "mount", "--help"], capture_output=True, check=False
+        )
+        if can.returncode == 0:
+            # Where nobody else sees what is mounted, and nothing of it stays.
+            program = [sys.executable, "-m", "tests.properties.index_histories"]
+            words = [apart, "--mount", *program, *sys.argv[1:], "--mounts"]
+            os.execv(apart, words)  # noqa: S606 - the program itself, once more
     start = time.monotonic()
-    done = changes(given.tries, given.seed)
+    done = changes(given.tries, given.seed, mounts=given.mounts)
     print(f"{done:,} changes, each searched for at once, 0 answers behind", flush=True)
     done, planned = patterns(given.tries // 2, given.seed)
     print(f"{done:,} patterns, {planned:,} with known needs, 0 differences", flush=True)

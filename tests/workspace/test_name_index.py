@@ -249,6 +249,17 @@ def test_what_git_tracks_from_now_on_is_seen_though_a_name_came_with_it(
         assert names(index) == on_disk(opened), words
 
 
+def test_a_folder_without_a_head_that_becomes_a_repository_hides_what_it_does_not_track(
+    index: NameIndex, opened: Root, root: Path
+) -> None:
+    fill(root, "inner/dist/a", "inner/.git/config")
+    assert index.build()
+    assert names(index) == on_disk(opened) == ["inner/dist/a"]
+    fill(root, "inner/.git/HEAD")
+    assert index.refresh() is not None
+    assert names(index) == on_disk(opened) == []
+
+
 def test_a_folder_that_is_not_there_is_not_known(index: NameIndex, root: Path) -> None:
     fill(root, "a.txt")
     assert index.build()

@@ -22,7 +22,8 @@ from filepact.fs.trigrams import TrigramIndex
 from filepact.text.query import Query
 from filepact.workspace import search_index, text_index
 from tests.faces.small_server import wait_for
-from tests.properties.index_histories import ODD_FILES, check, disturb, plant, reader
+from tests.properties.index_histories import ODD_FILES, check, plant, reader
+from tests.properties.tree_changes import disturbed
 
 pytestmark = pytest.mark.skipif(
     TrigramIndex.open() is None, reason="filepact was built without a C compiler"
@@ -183,7 +184,7 @@ def test_what_happened_between_two_servers_is_seen_by_the_second(serve, left, ro
         subprocess.run(["git", "init", "-q", root], check=True)
     left()
     for _ in range(12):
-        disturb(root, dice)
+        disturbed(root, dice)
     workspace = serve()
     reader(workspace).find(".", "**/*", limit=1)
     workspace._indexes.settle()

@@ -230,7 +230,7 @@ class FolderReader:
     def _entries(
         self, path: str, stack: IgnoreRuleSet | None, names: list[str] | None
     ) -> FolderEntries | Unlisted:
-        if names is None or stack is None or not _SPECIAL.isdisjoint(names):
+        if names is None or stack is None or not _SPECIAL_SIGNED.isdisjoint(names):
             with opened_folder(self._root, path) as folder:
                 if isinstance(folder, str):
                     return folder
@@ -251,6 +251,7 @@ _FASTER: Final = 4
 _MOST_AHEAD: Final = 256
 _SIGNS: Final[dict[str, Kind]] = {"/@": "link", "/?": "other"}
 """What stands behind names that are neither files nor folders."""
+_SPECIAL_SIGNED: Final = _SPECIAL | {name + sign for name in _SPECIAL for sign in _SIGNS}
 
 
 def with_ignore_files(

@@ -73,7 +73,7 @@ class FileEvents(NamedTuple):
         folders: Whether folders came, went or moved, or there was too much to tell: then everything
             has to be looked at, and watched anew.
         moved: The folders that came, went, moved or got other permissions, by path.
-        lost: Whether there was too much to tell, or the root itself went.
+        lost: Whether there was too much to tell, the root itself went, or something was mounted in it.
     """
 
     names: frozenset[str]
@@ -95,6 +95,7 @@ class InotifyWatcher:
     def __init__(self, root: Root, descriptor: int) -> None:
         self._root = root
         self._descriptor = descriptor
+        self._mounts = root.mounts.changed()
         self._folders: dict[int, str] = {}
         self._watched: set[str] = set()
         self._lock = threading.Lock()
@@ -182,7 +183,8 @@ class InotifyWatcher:
         names: set[str] = set()
         moved: set[str] = set()
         moves = _Moves()
-        structure = lost = False
+        mounts, self._mounts = self._mounts, self._root.mounts.changed()
+        structure = lost = mounts != self._mounts
         while data := self._read():
             at = 0
             while at < len(data):

@@ -11,7 +11,10 @@ programs.
 from __future__ import annotations
 
 import os
+import select
 import stat
+import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filepact.errors import PathBlockedError
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
     from filepact.fs.home_secrets import SecretIndex
 
-__all__ = ["RootMounts", "is_made_up"]
+__all__ = ["MountWatcher", "RootMounts", "is_made_up"]
 
 # Numbers of <linux/magic.h>.
 _MADE_UP = frozenset(
@@ -131,3 +134,55 @@ class RootMounts:
             "[guard] in filepact.toml.",
             path=path,
         )
+
+
+class MountWatcher:
+    """Notices that something is mounted beneath a folder, or is no longer; for all threads.
+
+    That changes names and texts without a notice of the file system.  The list of mounts is opened with the folder,
+    since a sandbox hides it later; where there is none, nothing is noticed.
+
+    Args:
+        folder: Its true path.
+    """
+
+    def __init__(self, folder: str) -> None:
+        # As proc(5) has them in names: blanks, tabs, line ends, backslashes.
+        written = (
+            f"\\{byte:03o}" if byte in b" \t\n\\" else chr(byte) for byte in os.fsencode(folder)
+        )
+        self._inside = f"{''.join(written).rstrip('/')}/".encode("latin-1")
+        self._lock = threading.Lock()
+        self._there: list[bytes] | None = None
+        self._changed = 0
+        self._descriptor = -1
+        with suppress(OSError):
+            self._descriptor = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+
+    def close(self) -> None:
+        """Notice nothing any more."""
+        with self._lock:
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+                self._descriptor = -1
+
+    def changed(self) -> int:
+        """A number that rises with every such change, from the first time that it is asked for."""
+        with self._lock:
+            if self._descriptor >= 0 and (self._moved() or self._there is None):
+                before, self._there = self._there, self._listed()
+                self._changed += before is not None and bool(before or self._there)
+            return self._changed
+
+    def _moved(self) -> bool:
+        """Whether anything was mounted anywhere, or is no longer, since the last time."""
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLPRI)
+        return bool(poll.poll(0))
+
+    def _listed(self) -> list[bytes]:
+        """Where something is mounted beneath the folder."""
+        with open(self._descriptor, "rb", closefd=False) as listed:
+            listed.seek(0)
+            places = [line.split(b" ", 5)[4] for line in listed]
+        return [one for one in places if one.startswith(self._inside)]

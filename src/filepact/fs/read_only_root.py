@@ -25,7 +25,7 @@ from filepact.errors import (
 )
 from filepact.fs.attributes import attributes_of_link
 from filepact.fs.kernel import BENEATH, NO_LINKS, NO_MAGIC_LINKS, openat2
-from filepact.fs.mounts import RootMounts, is_made_up
+from filepact.fs.mounts import MountWatcher, RootMounts, is_made_up
 from filepact.fs.path_form import check_new_name
 from filepact.fs.read import (
     FileContents,
@@ -65,6 +65,7 @@ class RootReader:
         boundary: Where it ends though names go on beneath it.
         resolver: Which resolver is in use, ``openat2`` or ``walk``.
         trees: The work trees of Git beneath it.
+        mounts: Notices what is mounted beneath it.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class RootReader:
         self._flags = BENEATH | NO_LINKS | NO_MAGIC_LINKS | boundary.resolve
         self._in_one_step = self.resolver == "openat2" and not boundary.mounts and has_proc()
         self.trees = WorkTrees(path, self._bytes, self.glance)
+        self.mounts = MountWatcher(path)
         status = os.fstat(descriptor)
         self.identity = (status.st_dev, status.st_ino)
 
@@ -147,6 +149,7 @@ class RootReader:
     def close(self) -> None:
         """Close the directory; may be called twice."""
         if self._descriptor >= 0:
+            self.mounts.close()
             os.close(self._descriptor)
             self._descriptor = -1
 

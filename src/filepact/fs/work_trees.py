@@ -90,7 +90,7 @@ class WorkTrees:
         if folder is None:
             return None
         # The stamp is taken before the bytes: one that has changed since is read again.
-        stamp = self._glance(f"{folder}/index")
+        stamp = self._stamp(folder)
         known = self._known.get(top)
         if known is not None and known[0] == stamp:
             return known[1]
@@ -103,8 +103,14 @@ class WorkTrees:
     def stamp(self, top: str) -> tuple[tuple[int, ...] | None, ...]:
         """A stamp that differs once what the tree with this top folder tracks or excludes may."""
         folder = self._folder(top, ".git" if top == "." else f"{top}/.git")
-        names = () if folder is None else (f"{folder}/index", self._exclude(folder))
-        return tuple(self._glance(name) if name else None for name in names)
+        if folder is None:
+            return ()
+        exclude = self._exclude(folder)
+        return self._stamp(folder), self._glance(exclude) if exclude else None
+
+    def _stamp(self, folder: str) -> tuple[int, ...] | None:
+        """That of an index; before there is one, it matters whether there is a HEAD."""
+        return self._glance(f"{folder}/index") or self._glance(f"{folder}/HEAD")
 
     def exclude(self, top: str) -> str:
         """The text of the exclude file of the tree with this top folder; empty where none is read.
