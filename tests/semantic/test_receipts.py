@@ -253,6 +253,30 @@ def test_a_turn_is_summed_up_when_asked_with_what_is_still_wrong(tmp_path: Path)
         scene.close()
 
 
+def test_a_turn_is_summed_up_in_ten_lines_and_what_is_not_proven_is_not_judged(
+    tmp_path: Path,
+) -> None:
+    scene = Scene(tmp_path, ["ty"])
+    try:
+        desk = Desk(scene)
+        assert scene.semantics.turn_summary(session=AGENT, ends=True) == ""
+        for name in ("b.py", "a.py"):
+            desk.call("write_file", path=name, content="x: int = ''\n" * 12)
+        first, *found, last = scene.semantics.turn_summary(session=AGENT, ends=True).split("\n")
+        assert first.endswith(": 24.")
+        assert [line.split()[0].partition(":")[0] for line in found] == ["a.py"] * 7
+        assert last == "  and 17 more, in 2 files"
+        scene.pool.restart(str(scene.root))
+        said = scene.semantics.turn_summary(session=AGENT, ends=True)
+        assert said.split("\n")[1:] == ["Not judged: 2 files."]
+        assert not [one for one in scene.pool.status() if one.pid]  # and it is not started for that
+        for name in ("a.py", "b.py"):
+            desk.call("write_file", path=name, content="x: int = 1\n")
+        assert scene.semantics.turn_summary(session=AGENT, ends=True) == ""
+    finally:
+        scene.close()
+
+
 def test_a_summary_waits_for_what_is_pending(desk_with: Callable[..., Desk]) -> None:
     desk = desk_with({"slow": 0.4}, budget=0.15)
     assert said(desk.edit("a.x", "fine", "wrong")) == ["Diagnostics: fake pending."]

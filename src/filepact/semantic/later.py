@@ -177,13 +177,15 @@ class PendingDiagnostics:
 
     def settle(self, session: str, deadline: CallDeadline) -> None:
         """Wait until nothing is left to be found out for a session."""
-        while self.is_pending(session) and deadline.rest and not deadline.cancelled():
+        while self.pending(session) and deadline.rest and not deadline.cancelled():
             self._over.wait(_PAUSE / 4)
 
-    def is_pending(self, session: str) -> bool:
-        """Whether something is still to be found out for a session."""
+    def pending(self, session: str) -> frozenset[str]:
+        """The files, absolute, of which is still to be found out what changes of a session did to them."""
         with self._lock:
-            return any(one.session == session for one in self._waiting)
+            of = [one for one in self._waiting if one.session == session]
+        changed = {each.absolute for one in of for each in one.analysis.changes}
+        return frozenset(changed.union(path.absolute for one in of for path in tuple(one.left)))
 
     def close(self) -> None:
         """Ask no more."""

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable
 
     from filepact.lsp.diagnostics import Diagnostic, Severity
     from filepact.semantic.updates import ServerUpdate, UpdateDiagnostics, WorkspaceUpdate
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["describe", "describe_late", "describe_turn", "list_found", "place_of"]
 
 MOST_SHOWN: Final = 5
-_MOST_OF_TURN: Final = 30
+_MOST_OF_TURN: Final = 8
 _MOST_CHARACTERS: Final = 200
 _ORDER: Final[tuple[Severity, ...]] = ("error", "warning", "information", "hint")
 _PLURALS: Final[dict[Severity, str]] = {
@@ -97,26 +97,32 @@ def describe_late(
 
 
 def describe_turn(
-    found: Sequence[Diagnostic], late: int, show: Callable[[str], str], *, waits: bool
+    found: Iterable[Diagnostic], unjudged: int, show: Callable[[str], str], *, ends: bool
 ) -> str:
-    """The lines about all errors that a turn has brought and left.
+    """The lines about all errors that a turn has brought and left: ten at most, by file.
 
     Args:
         found: Those that are still found.
-        late: Of how many files that is not known.
+        unjudged: Of how many files that is not known.
         show: A file's absolute path as a reader knows it.
-        waits: Whether servers are still asked about changes of the turn.
+        ends: Whether nobody has asked, so that nothing is said of nothing.
     """
-    count = len(found)
-    said = [f"New errors of this turn that are still found: {count or 'none'}."]
-    said += list_found(found, show, _MOST_OF_TURN)
-    if count > _MOST_OF_TURN:
-        said.append(f"  and {count - _MOST_OF_TURN} more")
-    if late:
-        said.append(f"Of {late} {'file' if late == 1 else 'files'} it is not known in time.")
-    if waits:
-        said.append("Not all changes were answered about yet; ask again.")
+    errors = sorted(found, key=lambda one: (one.path, one.start))
+    if ends and not errors and not unjudged:
+        return ""
+    said = [f"New errors of this turn that are still found: {len(errors) or 'none'}."]
+    said += list_found(errors, show, _MOST_OF_TURN)
+    if more := errors[_MOST_OF_TURN:]:
+        said[-1] = (
+            f"  and {len(more) + 1} more, in {_files({one.path for one in errors[_MOST_OF_TURN - 1 :]})}"
+        )
+    if unjudged:
+        said.append(f"Not judged: {_files(range(unjudged))}.")
     return "\n".join(said)
+
+
+def _files(some: Collection[object]) -> str:
+    return f"{len(some)} {'file' if len(some) == 1 else 'files'}"
 
 
 def place_of(one: Diagnostic, show: Callable[[str], str]) -> str:

@@ -270,6 +270,7 @@ class SemanticWorkspace:
         session: Session,
         seconds: float = _SUMMARY_SECONDS,
         cancelled: Callable[[], bool] = _never,
+        ends: bool = False,
     ) -> str:
         """The new errors of a session's turn that are still found; of all its turns if none is known.
 
@@ -279,24 +280,28 @@ class SemanticWorkspace:
             session: Whose.
             seconds: How long it may take.
             cancelled: Asked now and then; true ends it.
+            ends: Whether the turn is over and nobody has asked: no server is started, and it is empty
+                where nothing is to be told.
         """
-        deadline = self._deadline(seconds, cancelled, patient=True)
+        deadline = self._deadline(seconds, cancelled, patient=not ends)
         self._deferred.settle(session.id, deadline)
         brought, may_see = self._deferred.brought(session), self._may_see(session)
         if brought is None:
-            return "No language server knows what you changed."
-        places = [place for path in brought if (place := self._place(path)) is not None]
-        reports = [
-            report
-            for root, servers in self._servers.items()
-            for report in self._reports(
-                servers, [one for one in places if one.root == root and may_see(one)], deadline
-            )
-        ]
+            return "" if ends else "No language server knows what you changed."
+        running = {one.root for one in self._pool.status() if one.state == "ready"}
+        places = [one for path in brought if (one := self._place(path)) and may_see(one)]
+        asked = [one for one in places if not ends or one.root in running]
+        reports: list[FileDiagnostics] = []
+        for root, servers in self._servers.items():
+            reports += self._reports(servers, [one for one in asked if one.root == root], deadline)
         still = {one.identity for some in brought.values() for one in some}
-        found = [one for each in reports for one in each.diagnostics if one.identity in still]
-        late = sum(not one.fresh for one in reports)
-        return describe_turn(found, late, self._show, waits=self.waits(session.id))
+        proven = [one for one in reports if one.fresh]
+        found = [one for each in proven for one in each.diagnostics if one.identity in still]
+        unknown = {one.absolute for one in places} - {one.path for one in proven}
+        unknown |= {one.path for one in reports if not one.fresh} | self._deferred.pending(
+            session.id
+        )
+        return describe_turn(found, len(unknown), self._show, ends=ends)
 
     def list_diagnostics(self, found: Iterable[Diagnostic]) -> str:
         """The first of some diagnostics, one on each line."""
@@ -308,7 +313,7 @@ class SemanticWorkspace:
 
     def waits(self, session_id: str) -> bool:
         """Whether servers are still asked about changes of a session."""
-        return self._deferred.is_pending(session_id)
+        return bool(self._deferred.pending(session_id))
 
     def acknowledge(self, session_id: str, news: Sequence[SessionEvent]) -> None:
         """The session was told these; what is not about servers is left out."""

@@ -51,6 +51,8 @@ class AcpSession:
         grants: What the person has allowed for longer than once.
         waiting: Futures of questions that are put to the person, each with the change that it is
             about; empty for a question of the agent's own.
+        turn_errors: What language servers know of errors that its turn has added and left; None where
+            they were asked about nothing.
     """
 
     id: str
@@ -69,6 +71,7 @@ class AcpSession:
     calls: ToolCalls = field(default_factory=ToolCalls)
     grants: SessionPermissions = field(default_factory=SessionPermissions)
     waiting: dict[Any, str] = field(default_factory=dict)
+    turn_errors: Callable[[], str] | None = None
     holds: int = 1
 
     def caller(self, agent: Actor) -> Session:
@@ -79,6 +82,7 @@ class AcpSession:
         """The person asks for something; it may write again if its last turn was cancelled."""
         self.turn_name = new_turn()
         self.cancelled = False
+        self.turn_errors = None
 
     def judge(self, params: Message, agent: str) -> tuple[PermissionRequest, PermissionDecision]:
         """Read the subject of a ``session/request_permission``, and apply the rules to it."""

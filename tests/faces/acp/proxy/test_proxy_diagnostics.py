@@ -61,3 +61,36 @@ def test_what_no_server_knows_is_changed_without_a_word_about_them(rig):
     assert done
     assert "Diagnostics" not in said
     tools.close()
+
+
+def test_errors_that_a_turn_has_left_are_told_before_it_ends(rig):
+    (rig.work / "a.x").write_text("one\n")
+    (rig.work / "b.x").write_text("one\n")
+    tools = rig.tools(rig.start())
+
+    def change(name, old, new):
+        tools.begin("edit_file", path=name, old_string=old, new_string=new)
+        rig.shows((rig.work / name).read_text())
+        request = rig.told()
+        (rig.work / name).write_text(request["params"]["content"])  # as editors do
+        rig.editor.answer(request, {})
+        assert tools.end()[0]
+
+    def turn(*steps):
+        asked = rig.prompt()
+        for step in steps:
+            change(*step)
+        rig.agent.answer(asked, {"stopReason": "end_turn"})
+        told = []
+        while "method" in (message := rig.editor.next()):
+            told.append(message["params"]["update"])
+        assert message["result"] == {"stopReason": "end_turn"}
+        return [one["content"]["text"].strip().split("\n") for one in told]
+
+    steps = (("a.x", "one", "wrong"), ("b.x", "one", "wrong"), ("b.x", "wrong", "fine"))
+    ((head, *lines),) = turn(*steps)
+    assert head.endswith(": 1.")
+    assert [line.split()[0] for line in lines] == ["a.x:1:1"]
+    assert turn(("b.x", "fine", "finer")) == []  # the error in a.x is of another turn
+    assert turn() == []
+    tools.close()

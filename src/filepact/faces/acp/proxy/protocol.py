@@ -40,6 +40,7 @@ __all__ = [
     "SessionCancel",
     "SessionEnd",
     "SessionOpen",
+    "SessionReport",
     "SessionResponse",
     "SessionSettings",
     "SessionTurn",
@@ -124,6 +125,13 @@ class SessionSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionReport:
+    """A turn is about to end: what is to be told of it, is told now."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
 class SessionTurn:
     """A turn of the agent begins or ends."""
 
@@ -187,6 +195,7 @@ Step = (
     | SessionCancel
     | SessionEnd
     | SessionSettings
+    | SessionReport
     | SessionTurn
     | ToolCallEnd
     | ToolCallMessage
@@ -382,14 +391,15 @@ class ProxyProtocol:
                 told = {**_params(clean), "update": merged}
                 yield EditorMessage(encode({**clean, "params": told}))
                 return
+        known = update if method == "session/update" and isinstance(update, dict) else {}
+        what = (known.get("sessionUpdate"), known.get("state") or known.get("status"))
+        if what == ("state_update", "idle") and isinstance(session, str):
+            yield SessionReport(session)
         yield EditorMessage(without_overrides(line).encoded)
-        if method != "session/update" or not isinstance(update, dict):
-            return
-        what = (update.get("sessionUpdate"), update.get("state") or update.get("status"))
         if what == ("state_update", "idle"):
             yield from _turn(params, begins=False)
         elif what[0] in _CALLS and isinstance(session, str):
-            yield ToolCallMessage(session, update)
+            yield ToolCallMessage(session, known)
             if what[1] in ENDED:
                 yield ToolCallEnd(session)
 
@@ -414,6 +424,9 @@ class ProxyProtocol:
                 changed = self._with_option(params.get("sessionId"), result)
             if changed is not result:
                 data = encode({**message, "result": changed})
+        ends = method == "session/prompt" and self.facts.protocol == 1 and not failed
+        if ends and isinstance(params.get("sessionId"), str):
+            yield SessionReport(params["sessionId"])
         yield EditorMessage(data)
         if method == "session/prompt" and (self.facts.protocol == 1 or failed):
             yield from _turn(params, begins=False)

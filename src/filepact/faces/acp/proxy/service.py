@@ -30,6 +30,7 @@ from filepact.faces.acp.proxy.protocol import (
     SessionCancel,
     SessionEnd,
     SessionOpen,
+    SessionReport,
     SessionResponse,
     SessionSettings,
     SessionTurn,
@@ -276,6 +277,8 @@ class ProxyExecutor:
                 self._configure(session, mode)
             case CancelRequest(session, request):
                 self._cancel(session, request)
+            case SessionReport(session):
+                self._report(session)
             case SessionTurn(session, begins):
                 self._turn(session, begins=begins)
             case ToolCallEnd(session):
@@ -426,6 +429,18 @@ class ProxyExecutor:
             session.workspace.asked.turn(session.caller(Actor("agent", facts.agent, facts.version)))
         if self._watch is not None and session is not None:
             self._watch.turn(session, begins=begins)
+
+    def _report(self, session_id: str) -> None:
+        """Tell the errors that a turn has added and left, as the last that is said in it."""
+        session = self._sessions.get(session_id)
+        if session is None or session.cancelled or session.turn_errors is None:
+            return
+        if text := session.turn_errors():
+            content = {"type": "text", "text": f"\n\n{text}\n"}
+            update = {"sessionUpdate": "agent_message_chunk", "content": content}
+            self._links.questions.tell(
+                "session/update", {"sessionId": session_id, "update": update}
+            )
 
     def _after_step(self, session_id: str) -> None:
         session = self._sessions.get(session_id)

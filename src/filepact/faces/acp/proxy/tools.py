@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import FilepactError, UserDeniedError
@@ -29,6 +30,8 @@ __all__ = ["EditorTools"]
 
 _LOOKING: Final = frozenset(tool.name for tool in TOOLS if tool.kind == "reads")
 
+_AT_THE_END: Final = 1.0
+"""Seconds that the end of a turn waits for what servers have not answered yet."""
 _PATIENCE: Final = 45.0
 """Seconds that a call waits for a person; hosts give a call up after a minute, and what is
 answered later is told with the next call."""
@@ -57,6 +60,7 @@ class EditorTools(Toolset):
         engine = _Engine(bound, texts, links, semantics)
         super().__init__(TOOLS, engine, seconds=seconds)
         self._bound = bound
+        self._semantics = semantics
         self._texts = texts
         self._doors = links.access_counts
 
@@ -75,6 +79,10 @@ class EditorTools(Toolset):
             except ClientRequestError as refusal:
                 error = _error(refusal)
                 return CallResult(error.report(), failed=True, code=error.code)
+        if self._semantics is not None and name not in _LOOKING:
+            self._bound.turn_errors = partial(
+                self._semantics.turn_summary, session=call.session, seconds=_AT_THE_END, ends=True
+            )
         return super().call(name, arguments, call)
 
 
