@@ -429,7 +429,8 @@ def test_a_file_that_is_too_large_to_be_read_comes_back(
     assert tree(root) == after
 
 
-def test_what_cannot_be_kept_is_said_before_with_its_size(root, agent):
+def test_what_cannot_be_kept_is_said_before_with_its_size(root, agent, monkeypatch):
+    monkeypatch.setattr(agent.files._copies, "_aside", "")
     with (root / "data/huge").open("wb") as stream:
         stream.truncate(70_000_000)
     told = agent.bash("rm -rf data")

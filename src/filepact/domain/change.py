@@ -45,6 +45,13 @@ class FileChange:
         return (before is None or before.was_read) and (after is None or after.was_read)
 
     @property
+    def returns(self) -> bool:
+        """Whether the state before can come back: the journal has it, or the file was set aside."""
+        before, after = self.before, self.after
+        aside = before is not None and before.is_set_aside
+        return self.retraceable or (aside and (after is None or after.was_read))
+
+    @property
     def of_file(self) -> FileChange | None:
         """What happens to the file or link of this name; None where only a folder comes or goes."""
         before, after = self.before, self.after

@@ -57,6 +57,9 @@ _UNREAD = "0" * 20
 _SIZED: Final = "512e512e"
 """Follows where their size is known; twelve digits have it, and the rest tells them apart."""
 
+_SET_ASIDE: Final = "512e512f"
+"""Instead of that where the file was set aside, so that it can be put back."""
+
 
 _MOST_CLEAN: Final = 4_096
 """Contents that are remembered to hold no private key."""
@@ -138,15 +141,19 @@ class Revision:
         return cls(_NO_BYTES, _FOLDER_MODE | mode & 0o7777, attributes)
 
     @classmethod
-    def unread(cls, sign: str, mode: int, size: int | None = None) -> Revision:
+    def unread(
+        cls, sign: str, mode: int, size: int | None = None, *, set_aside: bool = False
+    ) -> Revision:
         """A state whose bytes were not read.
 
         Args:
             sign: Distinguishes it from other such states.
             mode: As everywhere.
             size: How many bytes there were, if that is known.
+            set_aside: Whether the file is found by it, since it was set aside.
         """
-        begins = _UNREAD if size is None else f"{_UNREAD}{_SIZED}{size:012x}"
+        sized = _SET_ASIDE if set_aside else _SIZED
+        begins = _UNREAD if size is None else f"{_UNREAD}{sized}{size:012x}"
         return cls(begins + content_id(sign.encode("utf-8", "surrogatepass"))[len(begins) :], mode)
 
     @property
@@ -172,10 +179,15 @@ class Revision:
     @property
     def unread_size(self) -> int | None:
         """How many bytes there were where they were not read, if that is known."""
-        begins = f"{_UNREAD}{_SIZED}"
-        if not self.content.startswith(begins):
+        sized = len(_UNREAD) + len(_SIZED)
+        if self.content[:sized] not in (_UNREAD + _SIZED, _UNREAD + _SET_ASIDE):
             return None
-        return int(self.content[len(begins) : len(begins) + 12], 16)
+        return int(self.content[sized : sized + 12], 16)
+
+    @property
+    def is_set_aside(self) -> bool:
+        """Whether the file itself was kept, since it is too large for the journal."""
+        return self.content.startswith(_UNREAD + _SET_ASIDE)
 
     @property
     def aside(self) -> Revision:

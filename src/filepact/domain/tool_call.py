@@ -19,7 +19,6 @@ from filepact.domain.operation import BY_SEVERAL, Actor, Session
 from filepact.errors import FilepactError
 from filepact.text.patch_parse import parse
 from filepact.text.shell_command import read_command
-from filepact.text.shell_programs import written_in
 from filepact.values import dataclass, late_regex, replace, words
 from filepact.wire.uris import path_named, path_of
 
@@ -40,7 +39,6 @@ __all__ = [
     "NamedFiles",
     "OpenCall",
     "ToolCall",
-    "changed_by",
     "named_commands",
     "named_paths",
     "read_tool_call",
@@ -129,21 +127,6 @@ class ToolCall:
 
 
 NO_CALL: Final = ToolCall("", "nothing")
-
-
-def changed_by(call: ToolCall) -> Iterator[tuple[str, bool]]:
-    """What the commands of a call plainly change: each as its words name it, and whether those are wildcards.
-
-    Where a command goes elsewhere first, each name counts from where it starts and from there.
-    """
-    for command in call.commands:
-        read = read_command(command)
-        folders = (read.begins,) if read.begins else ("", *read.folders[:_MOST_BASES])
-        for word in read.words:
-            texts = written_in(word.text) if word.use == "text" else [word.text]
-            for text in texts if word.use in ("write", "delete", "text") else ():
-                for folder in folders:
-                    yield join(call.folder, folder, text), word.pattern
 
 
 _TOOLS: Final[Mapping[str, Deed]] = {

@@ -2,31 +2,39 @@
 
 A copy has no name, and lies on the disk of the state folder: what stops this process leaves nothing behind.  Where the file
 system shares blocks (reflink), a copy takes no room.  Elsewhere the bytes are copied, but for a file that can only be
-removed or replaced: that stays open, and its bytes are there for as long as it is, whatever becomes of its name.  A hard link
-would do the same, but it changes the time of the file, by which everybody tells whether it was changed.
+removed or replaced: that stays open, and its bytes are there for as long as it is, whatever becomes of its name.
+
+What is too large for the journal as well gets a name besides, and is set aside under it once it is lost: the copy, or the
+file itself (hard link), which loses that name with the call.  Such a link changes a time of the file (ctime), by which
+everybody tells whether it was changed, and so nothing smaller has one.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 import time
 from contextlib import suppress
+from glob import escape, glob
+from os.path import basename, dirname, join
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from filepact.errors import FilepactError
-from filepact.fs.atomic import LARGEST
-from filepact.fs.attributes import read_attributes
-from filepact.fs.read import FileContents, read_whole
+from filepact.fs.atomic import LARGEST, rename_new, sync
+from filepact.fs.attributes import dress, read_attributes, set_time
+from filepact.fs.read import FileContents, made_meanwhile, read_whole, write_failed
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable
 
     from filepact.domain.attributes import Attributes
+    from filepact.domain.document import Revision
     from filepact.fs.read_only_root import RootReader
+    from filepact.fs.root import Root
     from filepact.fs.watch import Stamp
 
-__all__ = ["KeptCopies", "Way"]
+__all__ = ["KeptCopies", "Way", "find_aside", "put_back"]
 
 Way = Literal["", "copy", "open"]
 """How a file is kept: not at all, as a copy, or as the file itself, whose bytes are lost if they are overwritten in place."""
@@ -34,6 +42,10 @@ Way = Literal["", "copy", "open"]
 _FICLONE: Final = 0x40049409  # of <linux/fs.h>
 _STEP: Final = 8 << 20
 _MOST_COPIES: Final = 128
+_ASIDE: Final = "kept"
+_LOST: Final = ".lost"
+_MOST_ASIDE: Final = 8 << 30
+"""Bytes on the disk that all may take that were set aside and are lost; what came first goes first."""
 
 
 class _Copy(NamedTuple):
@@ -49,12 +61,16 @@ class KeptCopies:
 
     Args:
         folder: Where they are, beside the journal; empty for none.
+        aside: By which those with a name are told from those of other roots; empty for none.
         most: Bytes that all of them may have together.
         free: Bytes that stay free on the disk of the folder.
     """
 
-    def __init__(self, folder: str, *, most: int = 256 << 20, free: int = 512 << 20) -> None:
+    def __init__(
+        self, folder: str, aside: str = "", *, most: int = 256 << 20, free: int = 512 << 20
+    ) -> None:
         self._folder = folder
+        self._aside = aside and join(dirname(folder), _ASIDE, aside)
         self._most = most
         self._free = free
         self._copies: dict[Hashable, _Copy] = {}
@@ -82,13 +98,16 @@ class KeptCopies:
             until: When copying has to end, by the monotonic clock.
         """
         old = self._copies.get(key)
-        if old is not None and old.stamp == stamp and (old.way == "copy" or not in_place):
+        if old and old.stamp.is_of_same(stamp) and (old.way == "copy" or not in_place):
             return old.way
         self._let_go(key)
-        size = sum(one.stamp.size for one in self._copies.values()) + stamp.size
-        if not self._folder or stamp.is_link or stamp.size > LARGEST:
+        large = stamp.size > LARGEST
+        others = [one.stamp.size for one in self._copies.values() if one.stamp.size <= LARGEST]
+        if not (self._aside if large else self._folder) or stamp.is_link:
             return ""
-        if size > self._most or len(self._copies) >= _MOST_COPIES:
+        if len(self._copies) >= _MOST_COPIES or (
+            not large and sum(others, stamp.size) > self._most
+        ):
             return ""
         try:
             source = root.open_regular(path, follow=False)
@@ -97,12 +116,16 @@ class KeptCopies:
         copy = -1
         try:
             status = os.fstat(source)
-            copy = self._copied(source, stamp.size, in_place=in_place or racy, until=until)
-            if _stamped(os.fstat(source)) != stamp[:4] or (copy < 0 and racy):
+            copy = self._copied(
+                source, stamp.size, in_place=in_place or (racy and not large), until=until
+            )
+            if _stamped(os.fstat(source)) != stamp[:4] or (copy < 0 and racy and not large):
                 return ""
             way: Way = "open" if copy < 0 else "copy"
-            held = os.dup(source if copy < 0 else copy)
-            self._copies[key] = _Copy(held, stamp, status, read_attributes(source, status), way)
+            held, attributes = source if copy < 0 else copy, read_attributes(source, status)
+            if large:
+                self._give_name(held, stamp, status.st_dev)
+            self._copies[key] = _Copy(os.dup(held), stamp, status, attributes, way)
         except OSError:
             return ""
         finally:
@@ -140,6 +163,18 @@ class KeptCopies:
             (one.stamp.inode, one.stamp.size) == stamp[:2] for one in self._copies.values()
         )
 
+    def is_aside(self, stamp: Stamp) -> bool:
+        """Whether a file was set aside in this state; it counts as lost from now on."""
+        if stamp.size <= LARGEST or not self._aside:
+            return False
+        place = self._place(stamp)
+        with suppress(OSError):
+            os.rename(place, place + _LOST)
+        with suppress(OSError):
+            found = os.stat(place + _LOST)
+            return (found.st_size, found.st_mtime_ns) == stamp[1:3]
+        return False
+
     def release(self, wanted: Container[Hashable] = ()) -> None:
         """Let go of all copies but some."""
         for key in [one for one in self._copies if one not in wanted]:
@@ -147,27 +182,133 @@ class KeptCopies:
 
     def _let_go(self, key: Hashable) -> None:
         if (copy := self._copies.pop(key, None)) is not None:
+            if copy.way == "copy" or os.fstat(copy.descriptor).st_nlink > 1:
+                with suppress(OSError):  # It has another name by now, or never had one.
+                    os.unlink(self._place(copy.stamp))
             os.close(copy.descriptor)
+
+    def _place(self, stamp: Stamp) -> str:
+        return join(self._aside, stamp.set_aside.content)
+
+    def _give_name(self, file: int, stamp: Stamp, disk: int) -> None:
+        """Give an open file a name by which it can be set aside; what takes too much room there is given up."""
+        os.makedirs(self._aside, 0o700, exist_ok=True)
+        if os.stat(self._aside).st_dev != disk:
+            raise OSError(errno.EXDEV, "it can only be moved back on one file system")
+        known = {self._place(one.stamp) for one in self._copies.values()}
+        left, found = _MOST_ASIDE, [(one, os.stat(one)) for one in glob(f"{escape(self._aside)}/*")]
+        for one, status in sorted(found, key=lambda one: -one[1].st_ctime_ns):
+            left -= status.st_blocks * 512
+            # What a process that was killed has left has its own name, and is in its place still.
+            if left < 0 or (status.st_nlink > 1 and one not in known and not one.endswith(_LOST)):
+                os.unlink(one)
+        folder = os.open(self._aside, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.link(f"/proc/self/fd/{file}", basename(self._place(stamp)), dst_dir_fd=folder)
+        finally:
+            os.close(folder)
 
     def _copied(self, source: int, size: int, *, in_place: bool, until: float) -> int:
         """The descriptor of a copy; -1 for none.  Where nothing is lost by it, only one that takes no room is made."""
-        with suppress(OSError), tempfile.TemporaryFile(dir=self._folder, buffering=0) as file:
-            copy = file.fileno()
-            if _cloned(source, copy) or (in_place and self._copy(source, copy, size, until)):
-                return os.dup(copy)
+        with suppress(OSError):
+            disk, taken = os.statvfs(self._folder), os.fstat(source).st_blocks * 512
+            room = taken <= self._most and disk.f_bavail * disk.f_frsize - taken >= self._free
+            return _copy(source, self._folder, size, until if in_place and room else 0.0)
         return -1
 
-    def _copy(self, source: int, copy: int, size: int, until: float) -> bool:
-        disk = os.fstatvfs(copy)
-        if disk.f_bavail * disk.f_frsize - size < self._free:
-            return False
-        at = 0
-        while at < size and time.monotonic() < until:
-            block = os.pread(source, min(_STEP, size - at), at)
-            if not block:
-                return False
+
+def find_aside(state: str, wanted: Revision | None) -> tuple[str, int]:
+    """Where in a state folder a file is that was set aside, and its inode; empty where it is not."""
+    if wanted is not None and wanted.is_set_aside:
+        for place in glob(f"{escape(state)}/{_ASIDE}/*/{wanted.content}*"):
+            return place, os.stat(place).st_ino
+    return "", 0
+
+
+def put_back(
+    place: str, root: Root, path: str, *, now: Revision | None, other: str, token: str
+) -> None:
+    """Put a file back that was set aside; one that has another name by now is renamed.
+
+    Args:
+        place: Where it is, of `find_aside`.
+        root: Where it is put.
+        path: Its canonical path.
+        now: The state of the file that is there; None: there is none.
+        other: The canonical path of its other name; empty for none.
+        token: As for `Root.stage`.
+
+    Raises:
+        StaleFileError: Something else is there.
+        WriteFailedError: The system refused.
+    """
+    if now is not None:
+        root.remove(path, expected=now, token=token)
+    folder = dirname(path) or "."
+    root.make_directories(folder)
+    aside = os.open(dirname(place), os.O_RDONLY | os.O_CLOEXEC)
+    parent = root.open_directory(folder, follow=False)
+    try:
+        if other:
+            root.rename(other, path, ())
+            os.unlink(place)
+        else:
+            rename_new(aside, basename(place), basename(path), parent)
+        sync(parent)
+    except FileExistsError:
+        raise made_meanwhile(path) from None
+    except OSError as error:
+        raise write_failed(error, path) from None
+    finally:
+        os.close(aside)
+        os.close(parent)
+
+
+def _copy(source: int, folder: str, size: int, until: float) -> int:
+    """A copy of an open file, without a name and with all that the file has; holes stay holes.
+
+    Args:
+        source: The file.
+        folder: On whose disk.
+        size: Its bytes.
+        until: When copying has to end, by the monotonic clock; blocks that can be shared are in any case.
+
+    Returns:
+        Its descriptor; -1 where the time was too short, or the file is.
+    """
+    try:
+        copy = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except (AttributeError, OSError):
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            copy = os.dup(file.fileno())
+    try:
+        if not _cloned(source, copy) and not _filled(source, copy, size, until):
+            os.close(copy)
+            return -1
+        status = os.fstat(source)
+        dress(copy, status.st_mode & 0o7777, read_attributes(source, status))
+        set_time(copy, status.st_mtime_ns)
+    except OSError:
+        os.close(copy)
+        raise
+    return copy
+
+
+def _filled(source: int, copy: int, size: int, until: float) -> bool:
+    os.ftruncate(copy, size)
+    at = end = 0
+    while at < size and time.monotonic() < until:
+        if at == end:
+            try:
+                at = os.lseek(source, at, os.SEEK_DATA)
+                end = min(os.lseek(source, at, os.SEEK_HOLE), size)
+            except OSError as error:
+                at, end = (size if error.errno == errno.ENXIO else at), size
+        elif block := os.pread(source, min(_STEP, end - at), at):
             at += os.pwrite(copy, block, at)
-        return at == size
+        else:
+            return False
+    return at >= size
 
 
 def _cloned(source: int, copy: int) -> bool:

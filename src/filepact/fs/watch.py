@@ -14,9 +14,10 @@ from itertools import groupby
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from filepact.domain.document import FOLDER
+from filepact.domain.document import FOLDER, Revision
 from filepact.domain.protected import leads_to_git, steers_git
 from filepact.errors import FilepactError, NotFoundError, ReadFailedError
+from filepact.fs.atomic import LARGEST
 from filepact.fs.attributes import folder_state
 from filepact.fs.folder_entries import MAX_ENTRIES
 from filepact.fs.path_form import token_of
@@ -26,7 +27,6 @@ from filepact.text.gitignore import MACHINE_FOLDERS
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from filepact.domain.document import Revision
     from filepact.fs.root import Root
 
 __all__ = [
@@ -83,6 +83,19 @@ class Stamp(NamedTuple):
     @property
     def permissions(self) -> int:
         return stat.S_IMODE(self.mode)
+
+    @property
+    def set_aside(self) -> Revision:
+        """The state of a file that is too large for the journal, by which one is found that was set aside."""
+        sign = (self.inode, self.size, self.modified, self.mode)
+        told = " ".join(map(str, sign))
+        return Revision.unread(told, self.permissions, self.size, set_aside=True)
+
+    def is_of_same(self, now: Stamp | None) -> bool:
+        """Whether a file is as it was; one that is too large for the journal may have a name more or less (hard link)."""
+        if now is None or self == now or self.size <= LARGEST:
+            return self == now
+        return self._replace(changed=now.changed) == now
 
 
 class RootStamps(NamedTuple):

@@ -65,11 +65,12 @@ class SqliteSnapshots:
 
     Attributes:
         folder: Where it is.
+        aside: Its name among those of other roots.
     """
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
-        self.folder = str(self._path.parent)
+        self.folder, self.aside = str(self._path.parent), self._path.stem
         self._lock = Lock()
         self._database: apsw.Connection | None = None
 

@@ -233,6 +233,7 @@ class SqlStore:
             sides = self._sides(tx, operation.changes, contents, all_kept=False)
             seq = _insert(tx, operation, sides)
             tx.run("UPDATE operation SET state = 'applied' WHERE seq = ?", (seq,))
+            _mark(tx, operation.id, operation.kind, operation.target)
             return seq
 
         seq = self._database.write(work, durable=True)

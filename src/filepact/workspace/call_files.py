@@ -10,17 +10,16 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.document import RootId, WorkspacePath
+from filepact.domain.document import WorkspacePath
 from filepact.domain.protected import is_in_git
-from filepact.domain.tool_call import NamedFiles, changed_by
+from filepact.domain.tool_call import NamedFiles
 from filepact.errors import FilepactError
 from filepact.fs.read import look_at
 from filepact.fs.walk import TreeReader
 from filepact.text.glob import GlobError, literal_length
 from filepact.text.shell_command import read_command
-from filepact.text.shell_programs import expand_word
+from filepact.text.shell_programs import expand_word, written_in
 from filepact.values import words
-from filepact.workspace.call_rules import CallJudge
 from filepact.workspace.file_snapshot import CallFiles
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from filepact.workspace.file_snapshot import Folder
     from filepact.workspace.guard import Guard
 
-__all__ = ["files_of", "names_of"]
+__all__ = ["files_of"]
 
 _MOST_NAMES: Final = 1_000
 _MOST_STARTS: Final = 8
@@ -44,7 +43,7 @@ _RIGHTS: Final = words("chmod chown chgrp setfacl setfattr")
 
 
 def files_of(call: ToolCall, guard: Guard, start: str, home: str = "") -> CallFiles:
-    """Tell what a call may change.
+    """Tell what a call may change, and what of that its words name.
 
     Args:
         call: The call.
@@ -54,41 +53,17 @@ def files_of(call: ToolCall, guard: Guard, start: str, home: str = "") -> CallFi
     """
     found = _Finding(guard, home)
     for use in call.uses:
-        if use.action != "read":
+        if use.action not in ("read", "list"):
             found.add(posixpath.join(start, found.at_home(use.path)), use.action)
     start = posixpath.join(start, found.at_home(call.folder))
     for command in call.commands:
         found.command(command, start)
-    return CallFiles(frozenset(found.files), frozenset(found.folders), found.sweeping)
-
-
-def names_of(call: ToolCall, guard: Guard, cwd: str) -> NamedFiles:
-    """The true names of the files that a call may change, whether they are there now or come meanwhile.
-
-    Args:
-        call: The call.
-        guard: The roots.
-        cwd: Where its relative names start, from the first root on.
-    """
-    judge = CallJudge(guard, "", posixpath.join(guard.roots[0].path, cwd))
-    uses = [(one.path, one.action, one.missing) for one in call.uses if one.action != "read"]
-    globs: set[WorkspacePath] = set()
-    for name, is_glob in changed_by(call) if call.open_ended else ():
-        path = judge.inside(name)
-        if is_glob and path is not None:
-            above = [one.path for one in guard.roots if path.startswith(f"{one.path}/")]
-            root = max(above, key=len, default="")
-            if root:
-                globs.add(WorkspacePath(RootId(root), posixpath.relpath(path, root)))
-        else:
-            uses.append((name, "write", "create"))
-    files: set[WorkspacePath] = set()
-    for name, action, missing in uses:
-        with suppress(FilepactError, ValueError):
-            path = judge.inside(name)
-            if path is not None:
-                files.add(guard.find(path, action, missing=missing).path)
-    return NamedFiles(frozenset(files), tuple(globs))
+    folders = {WorkspacePath(*one) for one in found.folders if one[1] != "."}
+    names = NamedFiles(frozenset(found.named | folders), tuple(sorted(found.globs)))
+    files, written = frozenset(found.files), frozenset(found.written)
+    return CallFiles(
+        *(files, written, frozenset(found.folders), found.sweeping), call.open_ended, names
+    )
 
 
 class _Finding:
@@ -96,6 +71,9 @@ class _Finding:
         self._guard = guard
         self._home = home
         self.files: set[WorkspacePath] = set()
+        self.written: set[WorkspacePath] = set()
+        self.named: set[WorkspacePath] = set()
+        self.globs: set[WorkspacePath] = set()
         self.folders: set[Folder] = set()
         self.sweeping = False
 
@@ -106,10 +84,12 @@ class _Finding:
         return path
 
     def add(self, path: str, action: str) -> None:
-        """Take in an absolute name; of a link, the link."""
+        """Take in an absolute name; of a link, the link and what it leads to."""
         with suppress(ValueError):
             above, name = posixpath.split(posixpath.normpath(path))
             true = posixpath.join(look_at(above).path, name)
+            if action == "write" and (leads := look_at(true).path) != true:
+                self.add(leads, action)
             inside = self._inside(true)
             if inside is None or len(self.files) + len(self.folders) >= _MOST_NAMES:
                 return
@@ -124,6 +104,8 @@ class _Finding:
                     self.files.add(WorkspacePath(root, base))
             elif base != ".":
                 self.files.add(WorkspacePath(root, base))
+                self.written |= {WorkspacePath(root, base)} if action == "write" else set()
+                self.named |= {WorkspacePath(root, base)} if action != "rights" else set()
 
     def _inside(self, path: str) -> Folder | None:
         roots = [
@@ -140,17 +122,21 @@ class _Finding:
         start = posixpath.join(start, self.at_home(read.begins))
         folders = map(self.at_home, read.folders[:_MOST_STARTS])
         starts = [start, *(posixpath.join(start, one) for one in folders)]
-        uses: dict[str, str] = {"write": "write", "delete": "delete"}
+        uses = {"write": ("write",), "delete": ("delete",)}
         if rights := [one for one in read.programs if one[0] in _RIGHTS]:
             options = [word for one in rights for word in one if word.startswith("-")]
             # Who changes all that lies in a folder changes as many files as who removes it.
             deep = any("R" in one.partition("--")[0] or one == "--recursive" for one in options)
-            uses |= dict.fromkeys(("list", "write"), "delete" if deep else "rights")
+            changes = "delete" if deep else "rights"
+            uses |= {"list": (changes,), "write": ("write", changes)}
         for word in read.words:
-            if word.use in uses:
-                for one in starts:
+            names = written_in(word.text) if word.use == "text" else ()
+            for one in starts:
+                for action in uses.get(word.use, ()):
                     for path in self._named(word, one):
-                        self.add(path, uses[word.use])
+                        self.add(path, action)
+                for name in names:
+                    self.add(posixpath.join(one, self.at_home(name)), "write")
         for search in read.searches:
             if search.use == "delete":
                 for folder in search.folders:
@@ -170,6 +156,8 @@ class _Finding:
         for text in texts:
             path = posixpath.join(start, self.at_home(text))
             if word.pattern and literal_length(path) < len(path):
+                if inside := self._inside(posixpath.normpath(path)):
+                    self.globs.add(WorkspacePath(*inside))
                 yield from self._matching(path)
             elif not word.inside or look_at(posixpath.dirname(path)).kind == "folder":
                 yield path

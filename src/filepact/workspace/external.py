@@ -400,7 +400,8 @@ class ExternalChanges:
         busy, seen.folders = self._catch_up(), self._files.folders
         seen.alone = [] if busy else [*alone]  # Those of what is being done are told of later.
         for path, state in list(seen.states.items()):
-            if path in busy or self._files.present(path) != (state and state.stamp):
+            now, stamp = self._files.present(path), state and state.stamp
+            if path in busy or not (stamp.is_of_same(now) if stamp else now is None):
                 del seen.states[path]
             else:
                 self._compare(path, state, seen, session.agent)
@@ -421,7 +422,9 @@ class ExternalChanges:
             return
         if old is not None and now is not None:
             # What only the journal tells of, and may not be read, is what the journal says.
-            if None in (old.revision, now.revision) and old.stamp in (None, now.stamp):
+            if None in (old.revision, now.revision) and (
+                old.stamp is None or old.stamp.is_of_same(now.stamp)
+            ):
                 return
             if old.revision == now.revision and now.revision is not None:
                 return
@@ -463,7 +466,7 @@ class ExternalChanges:
         """Whether the bytes before are kept, and a person may have them back."""
         try:
             self._guard.permit(path, "delete" if before is None else "write", back=True)
-            if before is not None:
+            if before is not None and not before.is_set_aside:
                 packed = None if old is None else self._files.packed(old)
                 if packed is not None:
                     seen.contents.add(before.content, packed)

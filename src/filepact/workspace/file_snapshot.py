@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from filepact.domain.document import RootId
+    from filepact.domain.tool_call import NamedFiles
     from filepact.fs.root import Root
     from filepact.workspace.guard import Guard
     from filepact.workspace.observe import RootEvents, RootWatcher
@@ -94,15 +95,19 @@ class CallFiles(NamedTuple):
 
     Attributes:
         files: Files that it names, whether they are there or not.
+        written: Those of them that may be overwritten in place, and not only be removed or moved.
         folders: Folders, by root and path, of which it may remove or move everything.
         sweeping: Whether it may also change files that nobody names, as Git does.
         open_ended: Whether it may change any file.
+        names: What its words name of all that, and what comes meanwhile under such a name.
     """
 
-    files: frozenset[WorkspacePath] = frozenset()
-    folders: frozenset[Folder] = frozenset()
-    sweeping: bool = False
-    open_ended: bool = False
+    files: frozenset[WorkspacePath]
+    written: frozenset[WorkspacePath]
+    folders: frozenset[Folder]
+    sweeping: bool
+    open_ended: bool
+    names: NamedFiles
 
 
 class RacyFiles(NamedTuple):

@@ -21,10 +21,11 @@ from filepact.errors import (
     PathBlockedError,
 )
 from filepact.values import replace
+from filepact.workspace.file_states import KeptFiles, left_files
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.pending import check_free
 from filepact.workspace.rebase import not_kept, together
-from filepact.workspace.receipt import Receipt, SkippedFile, done_receipt
+from filepact.workspace.receipt import Receipt, done_receipt
 from filepact.workspace.refusals import refused_files
 from filepact.workspace.selection import Selection
 from filepact.workspace.undo_plan import plan_redo, plan_selection, plan_undo
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import Operation
     from filepact.domain.policy import Action, Decision, Rule
+    from filepact.fs.state import StateFolder
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.pending import PendingProposals
@@ -87,10 +89,12 @@ class UndoExecutor:
         guard: Guard,
         store: JournalStore,
         waiting: PendingProposals,
+        state: StateFolder,
         *,
         fitting: Rebase,
         writer: ChangeWriter,
     ) -> None:
+        self._large = KeptFiles(guard, store, state, fitting=fitting, writer=writer)
         self._guard = guard
         self._store = store
         self._waiting = waiting
@@ -169,9 +173,12 @@ class UndoExecutor:
                 raise InvalidParamsError(plan.doubt, hint=plan.way)
         if session.agent:  # How large a file was that it may not see is not told.
             unable = {path: not_kept(self._writer.show(path)) for path in plan.unable}
-            plan = replace(plan, unable=unable)
+            plan = replace(plan, unable=unable, lost={})
         conflicts: dict[WorkspacePath, FilepactError] = {}
-        files = len(plan.unable) + len(plan.changes.changes)
+        aside = {} if rule else self._large.find(plan.lost, conflicts)
+        ends = {*aside, *conflicts, *(other for _, other in aside.values() if other)}
+        files = len({*plan.unable, *ends}) + len(plan.changes.changes)
+        plan = replace(plan, unable={k: one for k, one in plan.unable.items() if k not in ends})
         for change in plan.changes.changes:
             try:
                 self._permit(change)
@@ -179,7 +186,10 @@ class UndoExecutor:
                 conflicts[change.path] = error
         whole, plan = plan, plan.without(conflicts)
         if not plan.changes and not conflicts:
-            raise together(dict(plan.unable), files)
+            if not aside:
+                raise together(dict(plan.unable), files)
+            receipt = Receipt(None, "preview", plan.summary)
+            return self._large.put_back(receipt, plan, {}, aside, session, dry_run=dry_run)
         self._guard.check_together(plan.changes, agent=session.agent)
         with self._fitting.locked(plan.changes.paths):
             again: ChangeId | None = None
@@ -188,18 +198,14 @@ class UndoExecutor:
                     plan, whole, session, deadline, conflicts, files=files, partly=partly
                 )
                 part = whole.in_part([*conflicts])
-                left = [
-                    _left(self._writer.show(path), one, lost=lost)
-                    for some, lost in ((conflicts, False), (part.unable, True))
-                    for path, one in some.items()
-                ]
+                left = left_files(self._writer.show, conflicts, part.unable)
                 said = (f"left as it is: {one.reason}" for one in left)
                 fitted = replace(fitted, notes=(*fitted.notes, *said))
                 proposal = replace(
                     new_proposal(session, whole.tool or whole.kind, part.summary, fitted.changes),
                     rule=rule,
                     kind=part.kind,
-                    target=part.target_without([*conflicts, *part.unable]),
+                    target=part.target_without([*conflicts, *part.unable, *ends]),
                 )
                 proposal = replace(proposal, id=again or proposal.id)
                 try:
@@ -215,7 +221,9 @@ class UndoExecutor:
                     }
                     again = ChangeId(following(proposal.id))
                 else:
-                    return replace(receipt, left=tuple(left))
+                    return self._large.put_back(
+                        *(receipt, part, conflicts, aside, session), dry_run=dry_run
+                    )
 
     def _fit(
         self,
@@ -373,13 +381,6 @@ class UndoExecutor:
                     waits = self.carry_out(again, of.session, dry_run=False, rule=rule)
                     ids = {ChangeId(waits.operation or ""): "approve"}
         return ids, left
-
-
-def _left(shown: str, why: FilepactError, *, lost: bool = False) -> SkippedFile:
-    """A file that stays, with the first line of the reason, whose other lines show what differs."""
-    taken = why.details.get("bytes")
-    size = taken if isinstance(taken, int) else None
-    return SkippedFile(shown, why.message.partition("\n")[0], size, lost=lost)
 
 
 def _hides_nothing(_path: WorkspacePath, _held: object) -> bool:

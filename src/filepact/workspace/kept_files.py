@@ -60,8 +60,6 @@ _FEW: Final = 20  # new files of which one by one is asked whether they are igno
 _LONGEST_READ: Final = 2.0  # seconds that a call waits at most until files are kept
 _MADE: Final = (".class", ".log", ".o", ".obj", ".pid", ".pyc", ".swp", ".tmp", ".coverage")
 """How names of ignored files end that programs write all the time."""
-_IN_PLACE: Final = " if it is overwritten in place"
-
 
 _Attended = tuple[set[WorkspacePath], set[WorkspacePath], set[WorkspacePath]]
 """Files that a call may change, those of them that were not there, and those that are known for its sake alone."""
@@ -208,12 +206,16 @@ class KnownFiles:
         """Of what is too large to be read before a call."""
         from filepact.fs.kept_copies import KeptCopies  # noqa: PLC0415 - hooks alone need it
 
-        return KeptCopies(self.store.folder if self.store else "")
+        return KeptCopies(*((self.store.folder, self.store.aside) if self.store else ("",)))
 
     def before(self, path: WorkspacePath, now: FileState | None) -> FileState | None:
         """A file as it is known, with its bytes if it was kept for a call and is different now."""
         state = self.get(path)
-        if not self._attended or state is None or state.size or (now and now.stamp == state.stamp):
+        if (
+            state is None
+            or state.size
+            or (state.stamp and state.stamp.is_of_same(now and now.stamp))
+        ):
             return state
         return kept_state(self._guard, path, state, self._copies)
 
@@ -550,7 +552,7 @@ class KnownFiles:
                 if state is not None:
                     self.put(path, state, large=True)
             # What lies in a folder that goes, and what Git writes over, is not overwritten in place.
-            when = path in may.files, until
+            when = path in (may.files if stamp.size <= LARGEST else may.written), until
             limit = keep_copy(self._guard, path, self._states[path], self._copies, *when)
             if limit is not None and path not in self._told:
                 unkept.append(self.shown(path) + limit)

@@ -223,7 +223,7 @@ def lost_with(store: JournalStore, operation: Operation) -> Operation | None:
     """What the same call did and cannot be brought back, if anything."""
     for one in store.operations(before_seq=operation.seq, limit=1):
         together = one.seq == operation.seq - 1 and one.session == operation.session
-        lost = not any(change.retraceable for change in one.changes.changes)
+        lost = not any(change.returns for change in one.changes.changes)
         if together and lost and (one.tool, one.was_done) == (operation.tool, True):
             return one
     return None

@@ -82,6 +82,7 @@ class UndoChange:
         earlier: What goes back after `changes`, of the same files, newest first: somebody else wrote
             in between, and that stays.
         unable: Files that cannot be brought back, with the reason; they keep nothing else from going back.
+        lost: What became of these.
         operations: What goes back, oldest first.
         tool: As the journal names the command; empty for the kind.
         doubt: Why a person is asked before it is done; empty where what is meant is plain.
@@ -95,6 +96,7 @@ class UndoChange:
     changes: ChangeSet
     earlier: tuple[ChangeSet, ...] = ()
     unable: Mapping[WorkspacePath, FilepactError] = field(default_factory=dict)
+    lost: Mapping[WorkspacePath, FileChange] = field(default_factory=dict)
     parts: tuple[_Part, ...] = ()
     operations: tuple[Operation, ...] = ()
     tool: str = ""
@@ -244,7 +246,7 @@ def _newest_in_force(store: JournalStore, roots: frozenset[RootId]) -> tuple[Ope
         left = [one for one in operation.changes.changes if (operation.id, one.path) not in gone]
         if not left or not is_in_force(operation):
             continue
-        if not any(change.retraceable for change in left):
+        if not any(change.returns for change in left):
             # What has another half is told of with that.
             half = store.operations(after_seq=operation.seq, limit=1, newest_first=False)
             if not (half and lost_with(store, half[0]) is not None) and left == [
@@ -280,7 +282,8 @@ def _last_undo(store: JournalStore, roots: frozenset[RootId]) -> Operation:
             continue
         if operation.kind in ("change", "restore"):
             break
-        if operation.kind == "undo" and operation.undone_by is None:
+        # What is too large for the journal was put back, and nobody removes it again.
+        if operation.kind == "undo" and operation.undone_by is None and _returns(operation):
             return operation
     raise NoChangeError(
         "there is nothing to redo: no undo since the last change",
@@ -407,7 +410,8 @@ def _plan(
     summary = f"undo {_named(taken[::-1], len(taken))}"
     first, *earlier = steps or (ChangeSet(()),)
     return UndoChange(
-        *("undo", "", summary, first, tuple(earlier), unable, tuple(parts)), operations=tuple(taken)
+        *("undo", "", summary, first, tuple(earlier), unable, runs.of(unable), tuple(parts)),
+        operations=tuple(taken),
     )
 
 
@@ -484,6 +488,11 @@ class _Runs:
             made = not known and change.before and change.before.is_folder
             before = None if made and change.path in self._made else change.before
             known.append((before, change.after))
+
+    def of(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, FileChange]:
+        """What became of some files, if it is known of each moment in between."""
+        ends = {path: known[0] for path in paths if len(known := self._runs[path]) == 1}
+        return {path: FileChange(path, *one) for path, one in ends.items() if one[0] != one[1]}
 
     def steps(self, without: Collection[WorkspacePath] = ()) -> tuple[ChangeSet, ...]:
         """What takes all of them back: the newest of each file, then what goes before that."""

@@ -132,7 +132,7 @@ class Workspace:
             *(guard, store, self._waiting), fitting=self._fitting, writer=self._writer
         )
         self._plans = UndoExecutor(
-            *(guard, store, self._waiting), fitting=self._fitting, writer=self._writer
+            *(guard, store, self._waiting, state), fitting=self._fitting, writer=self._writer
         )
         self._remembers: str | None = None
         self._indexes: SearchIndexes | None = None

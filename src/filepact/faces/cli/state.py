@@ -39,6 +39,7 @@ _OURS: Final = {
     "snapshots": "snapshots of roots",
     "contents": "large contents",
     "indexes": "search indexes",
+    "kept": "large files for an undo",
     "rescued": "rescued texts",
     "room": "room kept free",
 }

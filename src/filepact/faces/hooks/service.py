@@ -26,7 +26,7 @@ from filepact.faces.hooks import judge
 from filepact.faces.hooks.agents import AGENTS, HookAgent, HookAnswer, HookEvent, read_event
 from filepact.opening import descendants, ticks_now
 from filepact.values import dataclass, field, replace
-from filepact.workspace.call_files import files_of, names_of
+from filepact.workspace.call_files import files_of
 from filepact.workspace.call_rules import CallVerdict
 from filepact.workspace.documents import read_project_file
 from filepact.workspace.file_snapshot import some_names, unwatched_said
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import ChangeId
     from filepact.faces.hooks.agents import HookMode, Moment
+    from filepact.workspace.file_snapshot import CallFiles
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["HookDaemon"]
@@ -273,14 +274,13 @@ class HookDaemon:
         if said.verdict == "deny":
             return ""
         self._look_before(desk, session)
-        names = names_of(event.does, desk.workspace.guard, event.cwd)
-        key = session.id, event.call
-        desk.know(names.files, all_files=does.open_ended)
-        unkept = desk.attend(event, names.files, key, {key, *self._calls})
+        may, key = desk.may_change(event), (session.id, event.call)
+        desk.know(may.names.files, all_files=does.open_ended)
+        unkept = desk.attend(may, key, {key, *self._calls})
         while len(self._calls) >= _MOST_CALLS:
             del self._calls[next(iter(self._calls))]
         self._calls[key] = OpenCall(
-            *(session, does.tool, names),
+            *(session, does.tool, may.names),
             open_ended=does.open_ended,
             lone=event.lone,
             begun=self._clock(),
@@ -363,7 +363,7 @@ class HookDaemon:
             # The process that heard of its begin is gone.  What it does not name is its own only where its
             # host tells how long it ran: a person may have saved before it began.
             does = event.does
-            names = names_of(does, desk.workspace.guard, event.cwd)
+            names = desk.may_change(event).names
             timed = does.open_ended and event.seconds is not None
             call = OpenCall(session, does.tool, names, timed, lone=False, begun=0.0)
             if desk.knew_nothing and (does.open_ended or names):
@@ -531,18 +531,16 @@ class _Desk:
         else:
             self.workspace.external.read_first(names)
 
-    def attend(
-        self,
-        event: HookEvent,
-        names: frozenset[WorkspacePath],
-        call: tuple[str, str],
-        under_way: Collection[tuple[str, str]],
-    ) -> str:
-        """Keep what a call may change; what a person is told if some of it cannot be kept."""
+    def may_change(self, event: HookEvent) -> CallFiles:
+        """What a call may change, as its words tell."""
         guard = self.workspace.guard
         start = posixpath.join(guard.roots[0].path, event.cwd)
-        may = files_of(event.does, guard, start, home_folder() or "")
-        may = may._replace(files=may.files | names, open_ended=event.does.open_ended)
+        return files_of(event.does, guard, start, home_folder() or "")
+
+    def attend(
+        self, may: CallFiles, call: tuple[str, str], under_way: Collection[tuple[str, str]]
+    ) -> str:
+        """Keep what a call may change; what a person is told if some of it cannot be kept."""
         unkept = some_names(self.workspace.external.attend(call, may, under_way), _NAMED)
         said = f"filepact: if this call changes them, no undo brings these back: {unkept}"
         return said if unkept else ""
