@@ -122,7 +122,7 @@ class _Finding:
         start = posixpath.join(start, self.at_home(read.begins))
         folders = map(self.at_home, read.folders[:_MOST_STARTS])
         starts = [start, *(posixpath.join(start, one) for one in folders)]
-        uses = {"write": ("write",), "delete": ("delete",)}
+        uses: dict[str, tuple[str, ...]] = {"write": ("write",), "delete": ("delete",)}
         if rights := [one for one in read.programs if one[0] in _RIGHTS]:
             options = [word for one in rights for word in one if word.startswith("-")]
             # Who changes all that lies in a folder changes as many files as who removes it.
