@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import time
 from contextlib import closing
@@ -596,3 +597,23 @@ def test_an_ignored_folder_comes_back_with_its_rights(agent: Agent, command: str
     assert (agent.root / "data/deep/notes").exists()
     modes = [(agent.root / name).stat().st_mode & 0o777 for name in ("data", "data/deep")]
     assert modes == [0o700, 0o750]
+
+
+def test_a_folder_that_programs_make_is_recorded_once_when_it_is_removed(
+    root: Path, agent: Agent
+) -> None:
+    agent.bash("rm -r node_modules; echo x > a.txt")
+    paths = [str(one.path) for each in agent.log() for one in each.changes.changes]
+    assert sorted(paths) == ["a.txt", "node_modules"]
+    assert left_by_undo(root, agent) == {"node_modules": None}
+    assert not (root / "node_modules").exists()
+
+
+def test_what_was_made_and_a_person_has_removed_since_is_not_named_by_an_undo(
+    root: Path, agent: Agent
+) -> None:
+    agent.bash(f'python3 -c "{_MAKES}"')
+    shutil.rmtree(root / "app")
+    (root / "pipe").unlink()
+    assert left_by_undo(root, agent) == {}
+    assert not (root / "new").exists()

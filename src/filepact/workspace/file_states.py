@@ -367,6 +367,8 @@ class KeptFiles:
 
         found: Places = {}
         for path, one in lost.items():
+            if one.before is None and self._guard.root_of(path.root).glance(path.path) is None:
+                found[path] = "", None  # It was made, and somebody has removed it.
             now = stamp_at(self._guard.root_of(path.root), path.path) if one.returns else None
             place, inode = find_aside(self._state.path, one.before) if one.returns else ("", 0)
             if now and now.set_aside == one.before:
@@ -412,18 +414,20 @@ class KeptFiles:
         failed: Conflicts = {}
         done: list[FileChange] = []
         for path, (place, other) in places.items():
+            if not place:
+                continue
             ends = [path, *([other] if other else [])]
             root, now = self._guard.root_of(path.root), plan.lost[path].after
             try:
                 self._guard.permit(path, "write", back=True)
-                if place and not dry_run:
+                if not dry_run:
                     with self._fitting.locked(ends):
                         by, token = other.path if other else "", f"{new_id()}-0"
                         put_back(place, root, path.path, now=now, other=by, token=token)
             except FilepactError as error:
                 failed[path] = error
             else:
-                done += [plan.lost[one].inverse() for one in ends if place]
+                done += [plan.lost[one].inverse() for one in ends]
         left = left_files(self._writer.show, conflicts, {**plan.unable, **failed})
         receipt = replace(receipt, left=left)
         if not done:

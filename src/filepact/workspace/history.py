@@ -24,7 +24,7 @@ from filepact.values import replace
 from filepact.workspace.file_states import KeptFiles, left_files
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.pending import check_free
-from filepact.workspace.rebase import not_kept, together
+from filepact.workspace.rebase import not_kept, nothing_to_do, together
 from filepact.workspace.receipt import Receipt, done_receipt
 from filepact.workspace.refusals import refused_files
 from filepact.workspace.selection import Selection
@@ -186,6 +186,8 @@ class UndoExecutor:
                 conflicts[change.path] = error
         whole, plan = plan, plan.without(conflicts)
         if not plan.changes and not conflicts:
+            if aside and not plan.unable and not any(place for place, _ in aside.values()):
+                raise nothing_to_do()
             if not aside:
                 raise together(dict(plan.unable), files)
             receipt = Receipt(None, "preview", plan.summary)

@@ -52,9 +52,7 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Guard
     from filepact.workspace.observe import RootEvents
 
-__all__ = [
-    "KnownFiles",
-]
+__all__ = ["KnownFiles"]
 
 _FEW: Final = 20  # new files of which one by one is asked whether they are ignored
 _LONGEST_READ: Final = 2.0  # seconds that a call waits at most until files are kept
@@ -172,12 +170,13 @@ class KnownFiles:
         """Folders that have come or gone, or have other permissions, and nobody has told of; arguments as of `differences`."""
         for root, snapshot in self._snapshots.items():
             of = self._guard.root_of(root)
-            for name, was, now in snapshot.unkept(since) if made else ():
+            told = {name: (was, now) for name, was, now in snapshot.unkept(since) if made}
+            for name, (was, now) in told.items():
                 yield FolderChange(WorkspacePath(root, name), was, now, made=True)
             known, there = snapshot.folders, snapshot.there
             if known is there:
                 continue
-            for name in sorted(known.keys() | there.keys()):
+            for name in sorted((known.keys() | there.keys()) - told.keys()):
                 was, now = known.get(name), snapshot.folder_now(name)
                 if is_in_git(name) or has_agent_logs(name):
                     continue

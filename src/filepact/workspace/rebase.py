@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.receipt import Hides
 
-__all__ = ["Conflicts", "Rebase", "RebaseResult", "fit", "not_kept", "together"]
+__all__ = ["Conflicts", "Rebase", "RebaseResult", "fit", "not_kept", "nothing_to_do", "together"]
 
 Conflicts = dict[WorkspacePath, FilepactError]
 """What keeps files from being changed, by file."""
@@ -185,7 +185,7 @@ class Rebase:
             and (before := _revision(began[path])) != (after := _revision(now))
         )
         if not changes:
-            raise _nothing_to_do()
+            raise nothing_to_do()
         return self.turned(
             RebaseResult(ChangeSet(changes), contents, tuple(dict.fromkeys(notes))), conflicts
         )
@@ -233,7 +233,7 @@ class Rebase:
         kept = changes.without(found).changes
         added = [one for one in more if turning_above(one.path, turning) not in stays]
         if not kept:
-            raise _nothing_to_do()
+            raise nothing_to_do()
         contents = fitted.contents | ({FOLDER.content: b""} if added else {})
         return RebaseResult(ChangeSet((*kept, *added)), contents, fitted.notes)
 
@@ -355,7 +355,7 @@ def fit(
             notes.append(f"{show(change.path)} had changed; the later changes were kept.")
         fitted.append(FileChange(change.path, before, after))
     if not fitted:
-        raise _nothing_to_do()
+        raise nothing_to_do()
     return RebaseResult(ChangeSet(tuple(fitted)), contents, tuple(notes))
 
 
@@ -428,7 +428,7 @@ def _every(_path: str, _is_folder: bool) -> bool:
     return True
 
 
-def _nothing_to_do() -> NoChangeError:
+def nothing_to_do() -> NoChangeError:
     return NoChangeError(
         "every file is already as it should be",
         hint="Nothing has to be done; `filepact log` shows what happened.",
