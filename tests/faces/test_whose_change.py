@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+import time
 from contextlib import closing
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -250,6 +252,69 @@ def test_a_command_that_a_person_was_asked_about_runs_when_its_host_has_started_
         agents.tell("PostToolUse", "Bash", **above, command="make")
     assert not agents.daemon.poll()
     assert agents.log() == [("Bash", {"made.txt"}), (BY_NOBODY, {"mine.txt"})]
+
+
+SILENT = {
+    "copilot": ("userPromptSubmitted", "preToolUse", "postToolUse", "toolName", "bash", "toolArgs"),
+    "cursor": (
+        *("beforeSubmitPrompt", "beforeShellExecution", "afterShellExecution"),
+        *("tool", "shell", "tool_input"),
+    ),
+}
+"""Hosts that do not say when they ask a person: their events, and under which names a call stands in them."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@pytest.mark.parametrize("agent", SILENT)
+@pytest.mark.parametrize("between", [False, True], ids=["alone", "another event comes"])
+def test_a_command_of_a_host_that_does_not_tell_of_its_question_runs_when_something_is_started(
+    agents, agent, between
+):
+    prompt, before, after, tool, name, given = SILENT[agent]
+    hooks = count(6)
+
+    def tell(event: str, **facts: Any) -> None:
+        data = {"session_id": "s", "conversation_id": "s", **facts}
+        above = ((next(hooks), "6"), *chain(os.getpid()))
+        answer = agents.daemon.answer(agent, json.dumps(data).encode(), event, above=above)
+        assert answer.out == ""
+
+    call = {tool: name, given: {"command": "make"}, "toolCallId": "c", "tool_use_id": "c"}
+    tell(prompt)
+    tell(prompt)
+    agents.now = (agents.root / "a.txt").stat().st_ctime_ns
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE):  # the hook that tells of it
+        tell(before, **call)
+    later_tick()
+    agents.now = agents.write("mine.txt", "an hour of work\n") + TICK + 1
+    assert agents.daemon.poll()
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as command:
+        until(lambda: (command.pid, ("cat",)) in running(os.getpid()))
+        agents.now += 5 * TICK
+        assert agents.daemon.poll()
+        agents.write("made.txt", "by the command\n")
+        if between:
+            tell(prompt if agent == "copilot" else "sessionStart", agent_id="sub-agent")
+    tell(after, **call)
+    assert (name, {"made.txt"}) in [(tool.lower(), files) for tool, files in agents.log()]
+    assert (BY_NOBODY, {"mine.txt"}) in agents.log()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@pytest.mark.parametrize("agent", SILENT)
+def test_a_quick_command_of_such_a_host_has_what_it_did(agents, agent):
+    prompt, before, after, tool, name, given = SILENT[agent]
+    call = {tool: name, given: {"command": "make"}, "toolCallId": "c", "tool_use_id": "c"}
+    for number, (event, facts) in enumerate(((prompt, {}), (prompt, {}), (before, call))):
+        data = json.dumps({"session_id": "s", "conversation_id": "s", **facts}).encode()
+        above = ((6 + number, "6"), *chain(os.getpid()))
+        agents.now = time.time_ns()
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):  # the hook
+            agents.daemon.answer(agent, data, event, above=above)
+    assert agents.daemon.poll()
+    (agents.root / "made.txt").write_text("by the command\n")
+    agents.daemon.answer(agent, data, after, above=above)
+    assert agents.log() == [(name, {"made.txt"})]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")

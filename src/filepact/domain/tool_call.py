@@ -514,7 +514,7 @@ class OpenCall:
     @property
     def runs(self) -> bool:
         """Whether it may be what changes a file that nobody names."""
-        return self.open_ended and not self.asked and not self.late
+        return self.open_ended and not self.late and (not self.asked or bool(self.seen))
 
     def over(self, heard: int, seconds: float | None, slack: int) -> tuple[OpenCall, int]:
         """It at its end, and since when what changed may be its own; where that is known, it is known that it ran.

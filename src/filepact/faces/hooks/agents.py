@@ -111,6 +111,11 @@ class HookAgent:
     asking: frozenset[str] | None = None
 
     @property
+    def tells_of_questions(self) -> bool:
+        """Whether it says when it asks a person about a call; else one may be asked about every command."""
+        return "asked" in self.events.values()
+
+    @property
     def asks(self) -> bool:
         """Whether it knows a question for a person, and not only yes and no."""
         return self.decide("ask", "") != self.decide("deny", "")

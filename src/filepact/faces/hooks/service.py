@@ -205,6 +205,9 @@ class HookDaemon:
         self._above[session.id] = above
         if event.moment == "before":
             unkept = self._before(desk, event, session, said, judges=judges, host=host, above=above)
+            key = session.id, event.call
+            if key in self._calls and not agent.tells_of_questions:
+                self._wait_for(key, heard, told=False)
             besides = filter(None, (self._unwatched(desk, session), unkept))
             return agent.answer(said, " ".join(besides))
         if event.moment == "after":
@@ -302,12 +305,16 @@ class HookDaemon:
         likely = [key for key in of if event.given == self._calls[key].given]
         alike = [key for key in of if event.does.tool in ("", self._calls[key].tool)]
         for key in (likely or alike)[:1]:
-            call = self._calls[key]
-            # There is the hook itself at least, where the system tells.
-            tells = call.command and call.host is not None and descendants(call.host[0])
-            since = heard if tells else 0
+            self._wait_for(key, heard)
+
+    def _wait_for(self, key: tuple[str, str], heard: int, *, told: bool = True) -> None:
+        """Have a call run from when its host starts something; if a person may be asked, but where that is known alone."""
+        call = self._calls[key]
+        # There is the hook itself at least, where the system tells.
+        tells = call.command and call.host is not None and descendants(call.host[0])
+        if told or tells:
+            since, self._touched = heard if tells else 0, 0
             self._calls[key] = replace(call, asked=True, asked_at=ticks_now(), since=since)
-            self._touched = 0
 
     def poll(self) -> bool:
         """Look whether commands run about which a person was asked; whether there are any."""
@@ -357,13 +364,11 @@ class HookDaemon:
         heard: int,
         above: tuple[HostProcess, ...],
     ) -> None:
-        key = session.id, event.call
-        call = self._calls.pop(key, None)
+        call = self._calls.pop(key := (session.id, event.call), None)
         if call is None:
             # The process that heard of its begin is gone.  What it does not name is its own only where its
             # host tells how long it ran: a person may have saved before it began.
-            does = event.does
-            names = desk.may_change(event).names
+            does, names = event.does, desk.may_change(event).names
             timed = does.open_ended and event.seconds is not None
             call = OpenCall(session, does.tool, names, timed, lone=False, begun=0.0)
             if desk.knew_nothing and (does.open_ended or names):
@@ -374,8 +379,7 @@ class HookDaemon:
         done = self._settle(desk, call, since=since, until=until if self._now() > until else 0)
         # What is left was there before it ran, or nobody knows whether it ran.
         self._look(desk, session)
-        late = self._late(call, above)
-        if late:
+        if late := self._late(call, above):
             self._calls[key] = replace(
                 call, late=late, done=call.done | done, begun=self._clock(), above=()
             )
@@ -432,9 +436,8 @@ class HookDaemon:
         # What goes on in the background has what it names, before others write over it and its turn goes back.
         for call in [one for one in self._calls.values() if one.late]:
             self._settle(desk, call)
-        running = next((one for one in self._calls.values() if one.runs), None)
-        if running is not None:
-            self._settle(desk, running)
+        if running := next((one for one in self._calls.values() if one.runs), None):
+            self._settle(desk, running, since=max(running.since - _BEFORE_IT_RAN, 0))
         else:
             calls = [*self._calls.values()]
             nobody = Session(f"{NOBODY} {beside.id}" if beside else NOBODY, _UNKNOWN)
