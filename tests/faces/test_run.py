@@ -394,7 +394,7 @@ def test_when_filepact_is_killed_the_program_ends_and_its_changes_can_be_committ
 def test_folders_that_programs_fill_are_moved_without_a_record(place: Place) -> None:
     place.file("node_modules/a/index.js", "old\n")
     place.file("node_modules/b/index.js", "old\n")
-    place.run(
+    done = place.run(
         "echo new > node_modules/a/index.js; rm -r node_modules/b; mkdir node_modules/c; "
         "echo '{}' > node_modules/c/package.json; mkdir -p x/__pycache__; echo c > x/__pycache__/y.pyc; "
         "mkdir dist; echo mine > dist/page; echo x > a"
@@ -415,12 +415,24 @@ def test_folders_that_programs_fill_are_moved_without_a_record(place: Place) -> 
     (operation,) = place.facts("log")["operations"]
     assert sorted(one["path"] for one in operation["files"]) == ["a", "dist/page", "x"]
     assert place.waiting() == []
+    said = {"moved": ["node_modules", "x/__pycache__"], "dropped": []}
+    assert ", ".join(said["moved"]) in done.stderr
     before = place.state()
-    place.run("rm -r node_modules; echo x > x/__pycache__/z.pyc", "--mode", "review")
+    script = ("--json", "--", "sh", "-c", "rm -r node_modules; echo x > x/__pycache__/z.pyc")
+    facts = json.loads(place.command("run", "--mode", "review", *script).stdout)
+    assert {"moved": facts["dropped"], "dropped": facts["moved"]} == said
     assert place.state() == before
-    place.run("rm -r node_modules")
+    facts = json.loads(place.command("run", *script).stdout)
+    assert {name: facts[name] for name in said} == said
     assert "node_modules" not in place.state()
     assert len(place.operations()) == 1
+    place.undo()
+    assert list(place.state()) == [
+        "x",
+        "x/__pycache__",
+        "x/__pycache__/y.pyc",
+        "x/__pycache__/z.pyc",
+    ]
 
 
 def test_a_run_can_be_gone_on_with(place: Place) -> None:

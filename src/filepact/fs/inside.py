@@ -18,6 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from filepact.fs.kernel import mount, pin_link, set_mount
+from filepact.fs.overlay import kind_at
 from filepact.fs.path_form import is_beneath
 from filepact.values import dataclass
 
@@ -422,7 +423,7 @@ def _write_one(root: str, path: str, kind: str, mode: int, data: bytes) -> None:
             below = os.open(part, _FOLDER, dir_fd=folder)
             os.close(folder)
             folder = below
-        there = _kind_at(folder, name)
+        there = kind_at(folder, name)
         if there not in (None, kind) or (there == "link" and kind == "link"):
             _take_away(folder, name, there)
             there = None
@@ -437,15 +438,6 @@ def _write_one(root: str, path: str, kind: str, mode: int, data: bytes) -> None:
             _write_file(folder, name, mode, data)
     finally:
         os.close(folder)
-
-
-def _kind_at(folder: int, name: str) -> str | None:
-    try:
-        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-    except FileNotFoundError:
-        return None
-    kinds = {stat.S_IFREG: "file", stat.S_IFLNK: "link", stat.S_IFDIR: "folder"}
-    return kinds.get(stat.S_IFMT(mode), "other")
 
 
 def _take_away(folder: int, name: str, kind: str | None) -> None:

@@ -30,6 +30,7 @@ __all__ = [
     "existing",
     "folder_in",
     "is_copy",
+    "kind_at",
     "last_change",
     "layer_entries",
     "make_folders",
@@ -293,7 +294,7 @@ def _below(folder: int, name: str) -> int:
 def _carry(source: int, target: int, name: str) -> None:
     status = os.stat(name, dir_fd=source, follow_symlinks=False)
     kind = _kind(status)
-    there = _kind_at(target, name)
+    there = kind_at(target, name)
     if kind == "other":
         return
     if kind != "folder":
@@ -321,7 +322,8 @@ def _carry(source: int, target: int, name: str) -> None:
         os.close(below)
 
 
-def _kind_at(folder: int, name: str) -> LayerKind | None:
+def kind_at(folder: int, name: str) -> LayerKind | None:
+    """What a name in an open folder is, itself; None where there is none."""
     try:
         return _kind(os.stat(name, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:
@@ -329,7 +331,7 @@ def _kind_at(folder: int, name: str) -> LayerKind | None:
 
 
 def _remove_at(folder: int, name: str) -> None:
-    if _kind_at(folder, name) == "folder":
+    if kind_at(folder, name) == "folder":
         _remove_folder(folder, name)
     else:
         os.unlink(name, dir_fd=folder)

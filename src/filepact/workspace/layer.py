@@ -73,11 +73,15 @@ class LayerResult:
         receipts: Of what was done, and of what waits.
         left: What stays in the layers, by path as it is shown, with the reason.
         notes: What else a person should know.
+        moved: Folders that programs fill, by path as it is shown, that are as the program left them, unrecorded.
+        dropped: Those of which nothing was kept.
     """
 
     receipts: tuple[Receipt, ...]
     left: dict[str, str]
     notes: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

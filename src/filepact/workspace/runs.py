@@ -172,10 +172,10 @@ class Run:
         snapshot = threading.Thread(target=take, name="snapshot", daemon=True)
 
         def look() -> bool:
-            if self._is_full():
-                return True
-            self._look(program, known=not snapshot.is_alive())
-            return False
+            self.full = room(self.folder.path) < _RESERVE
+            if not self.full:
+                self._look(program, known=not snapshot.is_alive())
+            return self.full
 
         try:
             status = program.attend(snapshot.start, look, every=_EVERY)
@@ -188,10 +188,6 @@ class Run:
         with suppress(StateFailedError):  # no room, perhaps; whoever commits tells
             self.folder.note(ended=status)
         return status
-
-    def _is_full(self) -> bool:
-        self.full = room(self.folder.path) < _RESERVE
-        return self.full
 
     # -- while the program runs -------------------------------------------------------------
 
@@ -457,18 +453,22 @@ def commit_run(
         record=record_of(folder),
     )
     result.left.update(apart)
-    if builds == "move" and mode == "auto":
-        for whole, (layer, path) in passed.items():
-            try:
-                workspace.guard.permit(
-                    WorkspacePath(RootId(layer.root), path), "create", agent=record.agent
-                )
-                carry(layer, path)
-            except FilepactError as error:
-                result.left[whole] = error.message
-            except OSError as error:
-                result.left[whole] = f"it could not be moved: {error.strerror}"
+    guard, moved, dropped = workspace.guard, list[str](), list[str]()
+    for whole, (layer, path) in passed.items():
+        place = WorkspacePath(RootId(layer.root), path)
+        if builds == "discard" or mode == "review":
+            dropped.append(guard.show(place.root, path))
+            continue
+        try:
+            guard.permit(place, "create", agent=record.agent)
+            carry(layer, path)
+            moved.append(guard.show(place.root, path))
+        except FilepactError as error:
+            result.left[whole] = error.message
+        except OSError as error:
+            result.left[whole] = f"it could not be moved: {error.strerror}"
     if result.left:
+        dropped.clear()  # they stay as well
         folder.settle(
             {
                 one if one.startswith("/") else f"{workspace.guard.start}/{one}": why
@@ -477,7 +477,7 @@ def commit_run(
         )
     else:
         folder.discard()
-    return result
+    return replace(result, moved=tuple(moved), dropped=tuple(dropped))
 
 
 def _is_build(name: str, names: Callable[[], list[str]]) -> bool:

@@ -181,6 +181,13 @@ def _tell(result: LayerResult, folder: RunFolder, screen: Terminal) -> None:
     notes = [note for receipt in result.receipts for note in receipt.notes]
     for note in dict.fromkeys([*notes, *result.notes]):
         remark(f"filepact: {note}\n")
+    if result.moved:
+        remark(
+            f"filepact: in place without a record, so no undo changes it: {_named(result.moved)}\n"
+        )
+        remark('filepact: (`builds = "record"` under `[run]` in the settings has it recorded)\n')
+    if result.dropped:
+        remark(f"filepact: not kept, as programs fill it: {_named(result.dropped)}\n")
     if result.left:
         name = folder.record.id
         remark(f"filepact: not committed, and kept as {name}:\n")
@@ -192,6 +199,11 @@ def _tell(result: LayerResult, folder: RunFolder, screen: Terminal) -> None:
         remark(f"filepact: `filepact runs --discard {name}` drops it\n")
 
 
+def _named(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _LISTED:,} more" if len(paths) > _LISTED else ""
+    return f"{', '.join(paths[:_LISTED])}{more}"
+
+
 def _facts(result: LayerResult, folder: RunFolder) -> dict[str, object]:
     return {
         "run": folder.record.id,
@@ -199,6 +211,8 @@ def _facts(result: LayerResult, folder: RunFolder) -> dict[str, object]:
         "proposals": [one.operation for one in result.receipts if one.status == "pending"],
         "left": result.left,
         "notes": list(result.notes),
+        "moved": list(result.moved),
+        "dropped": list(result.dropped),
     }
 
 
