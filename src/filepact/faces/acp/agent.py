@@ -383,7 +383,7 @@ class SessionFiles:
             changes, document, text = draft.changes.changes, target.document, content
             if document is not None and changes and changes[0].after is not None:
                 after = changes[0].after
-                data = draft.contents[after.content]
+                data = draft.result().contents[after.content]
                 document = Document(target.location.path, data, after, document.named_encoding)
             if document is not None:
                 text = document.text
