@@ -115,7 +115,7 @@ def test_searches_answer_their_findings_as_data(cli: CommandLine) -> None:
 def test_edit_does_it_at_once_and_shows_the_diff(cli: CommandLine) -> None:
     said = cli("edit", "src/app.py", "--old", "port = 80", "--new", "port = 8080")
     assert said.code == 0
-    assert said.out.startswith("Done: edit src/app.py, 1 place (line 1).\nOperation c")
+    assert said.out.startswith("Done: edit src/app.py, line 1.\nOperation c")
     assert "\n-port = 80\n+port = 8080\n" in said.out
     assert app(cli) == "port = 8080\nhost = 'a'\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -267,3 +267,50 @@ def test_what_looks_like_another_name_is_not_made_without_a_person(
     made = call("write_file", path="Bild 1.txt", content="y\n")
     assert "look-alike" in made.text
     assert not (root / "Bild 1.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("tool", "sent", "most"),
+    [
+        ("write_file", {"content": "x = 1\n" * 500}, 90),
+        ("edit_file", {"old_string": "two\n", "new_string": "2\n" * 100}, 90),
+        ("edit_file", {"edits": [{"old_string": "two\n", "new_string": "2\n" * 100}, {"old_string": "one", "new_string": "1"}]}, 100),
+        ("write_file", {"content": "3\n" * 50, "append": True}, 90),
+        ("patch_apply", {"patch": "@@ -1,2 +1,2 @@\n one\n-two\n+2\n"}, 100),
+    ],
+)  # fmt: skip
+def test_what_was_done_as_it_was_sent_is_told_in_one_line(
+    place: tuple[Path, Callable[..., CallResult]], tool: str, sent: dict[str, Any], most: int
+):
+    root, call = place
+    name = f"{tool}{most}.txt"
+    if tool != "write_file" or "append" in sent:
+        (root / name).write_bytes(b"one\ntwo\nthree\n")
+    answer = call(tool, path=name, **sent)
+    assert not answer.failed, answer.text
+    assert "\n" not in answer.text
+    assert len(answer.text) <= most
+    assert answer.receipt
+    assert answer.receipt["diff"]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"old_string": "  two\n", "new_string": "2\n"},
+        {"old_string": "one", "new_string": "1", "replace_all": True},
+        {"old_string": "two\r\n", "new_string": "2\r\n"},
+        {"old_string": "two", "new_string": "2", "dry_run": True},
+    ],
+    ids=["blanks", "several", "line ends", "dry run"],
+)
+def test_a_difference_is_shown_where_it_tells_something_new(
+    place: tuple[Path, Callable[..., CallResult]], sent: dict[str, Any]
+):
+    root, call = place
+    (root / "new.txt").write_bytes(
+        b"one\n\ttwo\none\n" if sent["old_string"][0] == " " else b"one\ntwo\none\n"
+    )
+    answer = call("edit_file", path="new.txt", **sent)
+    assert not answer.failed, answer.text
+    assert "\n+++ b/new.txt\n" in answer.text

@@ -217,7 +217,7 @@ def test_the_answer_names_the_lines_of_the_file_as_it_is(world: World):
     right = now.replace("read(path)", "read(path, 'utf-8')")
     outcome, text = world.run(Stale("", "py", LOAD, now, "edit_file", BODY, right))
     assert outcome == "right"
-    assert "(line 9)" in text
+    assert "edit f1.py, line 9 (+1 -1)" in text
 
 
 # -- what the session wrote is gone, or stands elsewhere as well -------------------------------------

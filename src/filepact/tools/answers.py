@@ -290,7 +290,8 @@ def _headline(receipt: Receipt) -> str:
     done = receipt.summary[:1].upper() + receipt.summary[1:]
     if receipt.status == "applied":
         said = "Done" if receipt.confirmed else "Done, but not confirmed"
-        return f"{said}: {receipt.summary}{_counts(receipt)}. Operation {receipt.operation}."
+        undo = "" if receipt.as_sent else f"; undo with `filepact undo {receipt.operation}`"
+        return f"{said}: {receipt.summary}{_counts(receipt)}. Operation {receipt.operation}{undo}."
     if receipt.status == "preview":
         return f"Preview, nothing changed: {receipt.summary}."
     if receipt.status == "pending":

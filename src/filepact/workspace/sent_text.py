@@ -30,7 +30,7 @@ from filepact.text.page import left_in
 from filepact.text.raw_bytes import RawByteText, holds_raw_bytes
 from filepact.values import dataclass, late_regex, replace
 from filepact.workspace.read_tracker import KnownText
-from filepact.workspace.target import existing, since
+from filepact.workspace.target import DIFF_IN_NOTE, existing, since
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -271,7 +271,7 @@ def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
         if every != "none":
             raise _stale(target, "somebody changed the places of a text to be replaced everywhere")
     elif every == "all":
-        note = f"The file had changed since you read it; each place that it has now was changed:\n{since(target)}"
+        note = f"The file had changed since you read it; each place that it has now was changed:\n{since(target, DIFF_IN_NOTE)}"
         return RebasedFile(edits_of(now), notes=(note,), made=now)
     elif _is_known_again(seen, document.text, sent, _said(now)[1]):
         note = "The file is again as you knew it before; the edit was made in that."
@@ -334,10 +334,10 @@ def _carried(
                 f"read is line {lost.other_line} now is not certain: {lost.reason}"
             )
         raise _stale(target, why)
-    note = (
-        "The file had changed since you read it; both changes were merged, line by line:\n"
-        + since(target)
-    )
+    note = "What others changed before, which an earlier answer showed, was kept."
+    if seen.revision.content != existing(target).revision.content:
+        note = "The file had changed since you read it; both changes were merged, line by line:\n"
+        note += since(target, DIFF_IN_NOTE)
     return RebasedFile(edits, KnownText(mine, seen.revision), (note,))
 
 
@@ -362,7 +362,7 @@ def carried_whole(target: Target, seen: KnownText, mine: str) -> RebasedFile[Edi
             or (wanted - present) & went
         ):
             raise
-    note = f"The new text has most of what was changed since you read the file, and was taken as it is; that was:\n{since(target)}"
+    note = f"The new text has most of what was changed since you read the file, and was taken as it is; that was:\n{since(target, DIFF_IN_NOTE)}"
     return RebasedFile(EditList.between(now, mine), KnownText(mine, seen.revision), (note,))
 
 

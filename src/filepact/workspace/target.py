@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DIFF_IN_ERROR",
+    "DIFF_IN_NOTE",
     "FileReader",
     "Target",
     "check_link_moves",
@@ -240,8 +241,11 @@ def check_link_moves(source: Target, target: Target, *, edited: bool) -> None:
         )
 
 
-DIFF_IN_ERROR = 4_000
-"""Characters of a difference in a refusal or a note."""
+DIFF_IN_ERROR: Final = 700
+"""Characters of a difference in a refusal, which has 1,200 in all."""
+
+DIFF_IN_NOTE: Final = 4_000
+"""Characters of a difference that an answer shows for the first time."""
 
 
 def check_revision(target: Target, expected: str) -> None:
@@ -359,8 +363,10 @@ def check_taken_back(target: Target, seen: KnownText, text: str) -> list[str]:
         return []
     earlier, changed_by = found
     name, revision = target.location.shown, existing(target).revision.short
-    diff = cut_diff(unified(earlier, seen.text, old_name=name, new_name=name), DIFF_IN_ERROR)
-    if changed_by == "read":
+    told = changed_by == "read"
+    diff = unified(earlier, seen.text, old_name=name, new_name=name)
+    diff = cut_diff(diff, DIFF_IN_NOTE if told else DIFF_IN_ERROR)
+    if told:
         return [f"This takes back what somebody changed before you read {name}:\n{diff}"]
     raise StaleFileError(
         f"{name}: the new text was made from what the file held before, and would take "
@@ -391,7 +397,7 @@ def check_still(target: Target) -> None:
     )
 
 
-def since(target: Target) -> str:
+def since(target: Target, limit: int = DIFF_IN_ERROR) -> str:
     """The diff of a file since the session read it."""
     if target.seen is None or target.document is None:
         return ""
@@ -402,4 +408,4 @@ def since(target: Target) -> str:
         if known != target.seen.text
         else ""
     )
-    return ends + cut_diff(unified(known, now, old_name=name, new_name=name), DIFF_IN_ERROR)
+    return ends + cut_diff(unified(known, now, old_name=name, new_name=name), limit)

@@ -571,7 +571,7 @@ def _question_facts(question: PermissionRecord) -> dict[str, object]:
 
 def answer_receipt(receipt: Receipt, screen: Terminal) -> CommandAnswer:
     """The answer for a receipt, with the whole diff."""
-    said = render_receipt(replace(receipt, diff=""))
+    said = render_receipt(replace(receipt, diff="", as_sent=False))
     head, _, notes = said.partition("\n")
     head, names, rest = head.partition(" Operation ")
     style = _RECEIPT_STYLES.get(receipt.status, "dim")
