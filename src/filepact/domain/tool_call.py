@@ -549,7 +549,10 @@ def shares(
     Returns:
         By session and tool, the call's own first: whether a file is theirs.
     """
-    rivals = [one for one in others if one.runs and one.session.turn != call.session.turn]
+    of_others = [one for one in others if one.session.turn != call.session.turn]
+    rivals = [one for one in of_others if one.runs]
+    # What does not run yet, or is only left over, does not write what another call names as well.
+    at_work = [one for one in of_others if not one.late and (one.seen or not one.asked)]
 
     def unnamed(path: WorkspacePath) -> bool:
         return not any(one.named(path) for one in others)
@@ -558,10 +561,18 @@ def shares(
         # In doubt a change is the person's: a call that says what it changes has that alone.
         if call.late and any(one.named(path) for one in others if not one.late):
             return False  # It runs, and what is in the background may.
-        return call.named(path) or (call.runs and not rivals and unnamed(path))
+        if call.named(path):
+            return not any(one.named(path) for one in at_work)
+        return call.runs and not rivals and unnamed(path)
 
     yield call.session, call.tool, own
-    if call.runs and rivals:
-        names = sorted({one.session.actor.name for one in (call, *rivals)})
+    if at_work:
+        names = sorted({one.session.actor.name for one in (call, *at_work)})
         either = " or ".join(names) if len(names) > 1 else f"one of several {names[0]}"
-        yield Session("several", Actor("agent", either)), BY_SEVERAL, unnamed
+
+        def shared(path: WorkspacePath) -> bool:
+            if call.named(path):
+                return not call.late and not own(path)
+            return call.runs and bool(rivals) and unnamed(path)
+
+        yield Session("several", Actor("agent", either)), BY_SEVERAL, shared

@@ -6,6 +6,7 @@ person did, or nobody is known to have done, stays unless it is named.
 
 from __future__ import annotations
 
+from itertools import takewhile
 from shlex import quote
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -385,22 +386,30 @@ def _turn_named(store: JournalStore, roots: Sequence[RootId], selection: Selecti
 
 
 def _newest_turn(store: JournalStore, roots: Sequence[RootId], selection: Selection) -> str:
-    newest = store.turns(roots)
-    for name in newest:
+    known = False
+    for name in store.turns(roots):
         of = store.operations(turn=name, session=selection.session, limit=None)
         done = [one for one in of if one.was_done]
-        if any(map(selection.matches, done)) and effective(store, done):
+        matches = any(map(selection.matches, done))
+        known |= matches
+        if matches and effective(store, done):
             _check_newest(store, roots, selection, done)
             return name
     said, last = "every such turn is undone already", _last_begun(store, roots, selection)
-    if not newest and last is not None:
+    hint = "`filepact log --turns` shows turns and sessions; --session and --since need no turn."
+    if not known and last is not None:
         said = f"of the last turn of {last.session.agent}, nothing was recorded"
-    elif not newest:
+        found = takewhile(
+            lambda one: one.created >= last.when, newest_first(store, frozenset(roots))
+        )
+        several = [one for one in found if one.tool == BY_SEVERAL and one.was_done]
+        shared = [one.id for one in several if one.undone_by is None]
+        if shared:
+            said += " as its own: others were at work as well"
+            hint = f"`filepact undo {' '.join(shared[:_NAMED])}` takes back what any of them may have done."
+    elif not known:
         said = "no turn is known here: only some hosts say where turns begin"
-    raise NoChangeError(
-        said,
-        hint="`filepact log --turns` shows turns and sessions; --session and --since need no turn.",
-    )
+    raise NoChangeError(said, hint=hint)
 
 
 def _check_newest(
@@ -465,9 +474,14 @@ def left_beside(
     agents = {one.session.agent for one in taken} - {""}
     found: list[Operation] = []
     beside = {f"{NOBODY} {one.session.id}" for one in taken}
+    told = (one for at in roots for one in store.questions(root=at, limit=_FAR, kind="turns"))
+    begun = min((one.when for one in told if one.title in turns), default=float("inf"))
     for one in newest_first(store, frozenset(roots)):
-        if one.seq < first and one.session.id not in beside:
+        early = one.seq < first and one.session.id not in beside
+        if early and one.created < begun:
             break
+        if early and one.tool != BY_SEVERAL:
+            continue
         if one.session.turn:
             if one.session.turn not in turns and one.seq > last and one.session.agent in agents:
                 found.clear()  # That was after the next turn had begun.
