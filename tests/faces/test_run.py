@@ -364,6 +364,29 @@ def test_odd_files_stay_in_the_layer_and_a_bit_that_makes_one_somebody_else_wait
     assert [*left["left"]] == [str(place.root / "pipe")]
 
 
+def test_a_pipe_that_a_program_removes_stays_and_that_is_told(place: Place) -> None:
+    place.file("d/f")
+    for name in ("pipe", "d/pipe"):
+        os.mkfifo(place.root / name)
+    with (place.root / "d/large").open("wb") as sparse:
+        sparse.truncate(65 << 20)
+    done = place.run("rm -r pipe d; echo x > a")
+    there = [str(path.relative_to(place.root)) for path in sorted(place.root.rglob("*"))]
+    assert there == ["a", "d", "d/large", "d/pipe", "pipe"]
+    (left,) = place.facts("runs")["runs"]
+    # Of what lay in a folder nothing is kept that could be tried again.
+    assert [*left["left"]] == [str(place.root / "pipe")]
+    for said in ("d stays: ", "d/large stays: ", "d/pipe stays: ", "  pipe: "):
+        assert said in done.stderr
+    for name in ("pipe", "d/pipe", "d/large"):
+        (place.root / name).unlink()
+    assert place.command("runs", "--commit", left["run"]).returncode == 0
+    assert place.state() == {"a": "x\n", "d": None}
+    assert place.facts("runs") == {"runs": []}
+    place.undo()
+    assert place.state() == {"d": None, "d/f": TEXT}
+
+
 def test_a_link_that_leads_out_waits(place: Place) -> None:
     place.run("ln -s /etc/passwd out; ln -s ../.. up; ln -s a in")
     assert place.state() == {"in": "a"}

@@ -25,8 +25,9 @@ from filepact.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
+    from filepact.fs.overlay import LayerMount
+
 __all__ = [
-    "LayerMount",
     "NamespaceMounts",
     "NamespaceSettings",
     "go_on",
@@ -60,21 +61,6 @@ def put(path: str, text: str) -> None:
         os.write(descriptor, text.encode())
     finally:
         os.close(descriptor)
-
-
-@dataclass(frozen=True, slots=True)
-class LayerMount:
-    """A root with the folders that take its changes.
-
-    Attributes:
-        root: The root's true path.
-        upper: Where changes go; absolute, on a file system that has what an overlay needs.
-        work: An empty folder beside it, for the kernel.
-    """
-
-    root: str
-    upper: str
-    work: str
 
 
 @dataclass(frozen=True, slots=True)

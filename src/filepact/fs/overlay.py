@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from filepact.domain.document import Revision
 from filepact.errors import NotFoundError
 from filepact.fs.attributes import read_attributes
+from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from filepact.fs.inside import LayerMount
-
 __all__ = [
     "LayerEntry",
     "LayerKind",
+    "LayerMount",
     "build_folders",
     "carry",
     "existing",
@@ -46,6 +46,21 @@ LayerKind = Literal["file", "link", "folder", "opaque", "whiteout", "other"]
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPAQUE: Final = "user.overlay.opaque"
 _ORIGIN: Final = "user.overlay.origin"
+
+
+@dataclass(frozen=True, slots=True)
+class LayerMount:
+    """A root with the folders that take its changes.
+
+    Attributes:
+        root: The root's true path.
+        upper: Where changes go; absolute, on a file system that has what an overlay needs.
+        work: An empty folder beside it, for the kernel.
+    """
+
+    root: str
+    upper: str
+    work: str
 
 
 class LayerEntry(NamedTuple):

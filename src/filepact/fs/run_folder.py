@@ -17,8 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from filepact.errors import NotFoundError, StateFailedError
-from filepact.fs.inside import LayerMount
-from filepact.fs.overlay import layer_entries, remove_tree, settle
+from filepact.fs.overlay import LayerMount, layer_entries, remove_tree, settle
 from filepact.fs.state import write_note
 from filepact.fs.watch import moment
 from filepact.values import asdict, dataclass, field, replace

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import Revision, WorkspacePath
     from filepact.domain.operation import Proposal, Session
-    from filepact.fs.inside import LayerMount
+    from filepact.fs.overlay import LayerMount
     from filepact.workspace.external import ExternalChanges
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore

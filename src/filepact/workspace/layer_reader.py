@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.attributes import ACCESS_LIST
 from filepact.domain.change import FileChange
 from filepact.domain.document import FOLDER, Revision, WorkspacePath, content_id
-from filepact.errors import FilepactError, NotFoundError
+from filepact.errors import FilepactError, NotFoundError, PathBlockedError
 from filepact.fs.atomic import LARGEST
 from filepact.fs.overlay import folder_in, is_copy, layer_entries
 from filepact.fs.root import Root
@@ -19,8 +19,7 @@ from filepact.values import dataclass, field, replace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.fs.inside import LayerMount
-    from filepact.fs.overlay import LayerEntry
+    from filepact.fs.overlay import LayerEntry, LayerMount
     from filepact.fs.watch import Stamp
     from filepact.workspace.external import ExternalChanges
     from filepact.workspace.guard import Guard
@@ -37,6 +36,7 @@ _OF_LAYERS: Final = ("user.", ACCESS_LIST)
 """Attributes that go into a layer with the file, and may be changed there by anybody."""
 
 _NOTHING: Final = content_id(b"")
+_IN_THE_WAY: Final = "a device, pipe or socket is not removed"
 _REPOSITORY: Final = "hooks and settings in there run code when version control is used"
 REPOSITORIES: Final = frozenset({".git", ".hg", ".svn", ".jj"})
 """The insides of version control, wherever they are: nothing in them is committed."""
@@ -184,9 +184,7 @@ class LayerReader:
         elif entry.kind in ("folder", "opaque"):
             self._folder(entry, lower)
         elif lower == "other":
-            self._found.left[self._show(entry.path)] = (
-                "a device, pipe or socket stands in its place"
-            )
+            self._found.left[self._show(entry.path)] = _IN_THE_WAY
         else:
             self._file(entry, lower, upper)
 
@@ -294,7 +292,9 @@ class LayerReader:
             self._remove_inside(path)
             self._found.changes.append(FileChange(self._at(path), self._folder_state(path), None))
             self._found.states[self._at(path)] = None
-        elif lower in ("file", "link"):
+        elif lower == "other":
+            raise PathBlockedError(_IN_THE_WAY)
+        elif lower != "missing":
             self._remove_file(path)
 
     def _remove_file(self, path: str) -> None:
@@ -320,11 +320,13 @@ class LayerReader:
                     continue  # Somebody made it since; the program has never seen it.
                 if entry.kind == "folder":
                     folders.append(entry.path)
-                elif entry.kind != "other":
-                    try:
-                        self._remove_file(entry.path)
-                    except FilepactError as error:
-                        self._found.left[self._show(entry.path)] = error.message
+                    continue
+                try:
+                    self._remove(entry.path, entry.kind)
+                except FilepactError as error:
+                    # The layer has no entry of it that could be kept.
+                    why = error.message.removeprefix(f"{entry.path}: ")
+                    self._found.notes.append(f"{self._show(entry.path)} stays: {why}")
         for one in reversed(folders):
             self._found.changes.append(FileChange(self._at(one), self._folder_state(one), None))
             self._found.states[self._at(one)] = None

@@ -42,7 +42,7 @@ from filepact.workspace.run_context import RunContext
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from filepact.fs.inside import LayerMount
+    from filepact.fs.overlay import LayerMount
     from filepact.fs.watch import Stamp
     from filepact.workspace.layer import LayerResult, RunMode
     from filepact.workspace.receipt import Receipt

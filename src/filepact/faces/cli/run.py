@@ -192,7 +192,7 @@ def _tell(result: LayerResult, folder: RunFolder, screen: Terminal) -> None:
         name = folder.record.id
         remark(f"filepact: not committed, and kept as {name}:\n")
         for path, why in list(result.left.items())[:_SHOWN]:
-            remark(f"  {path}: {why}\n")
+            remark(f"  {path}: {why.removeprefix(f'{path}: ')}\n")
         if len(result.left) > _SHOWN:
             remark(f"  and {len(result.left) - _SHOWN:,} more\n")
         remark(f"filepact: `filepact runs --commit {name}` tries again\n")
