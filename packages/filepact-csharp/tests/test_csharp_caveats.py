@@ -74,13 +74,6 @@ class Uses { object o = Context.Default.Words; int n = "text"; }
     "Later/New.cs": "class New { int N { get => field; set => field = value; } int M() => System.Math.Newest(1); }\n",
     "Fine/Fine.csproj": sdk(),
     "Fine/Right.cs": "namespace F;\nclass Right { }\n",
-    # Severities that settings change, and others that are about form alone.
-    "Strict/Strict.csproj": sdk(),
-    "Strict/.editorconfig": "root = true\n[*.cs]\nindent_size = 4\ndotnet_diagnostic.CS0168.severity = error\n",
-    "Strict/Mild.cs": "namespace X;\nclass Mild { void M() { int n; } }\n",
-    "Global/Global.csproj": sdk(),
-    "Global/.globalconfig": "is_global = true\ndotnet_diagnostic.CS0168.severity = none\n",
-    "Global/Mild.cs": "namespace G;\nclass Mild { void M() { int n; } }\n",
     "Fine/.editorconfig": "[*.cs]\nindent_size = 4\ndotnet_diagnostic.CA1822.severity = error\n",
     "Nowhere/Loose.cs": _WRONG.format("Loose"),
 }
@@ -120,17 +113,6 @@ def test_a_file_of_no_project_is_not_known(talk: Talk, name: str) -> None:
     assert found == {}
     # The project that cannot be read is named with the reason.
     assert any(one.startswith("Broken: ") for one in caveats["notes"])
-
-
-@pytest.mark.parametrize("name", ["Strict/Mild.cs", "Global/Mild.cs"])
-def test_severities_that_settings_change_are_said_not_to_be_known(talk: Talk, name: str) -> None:
-    caveats, found = answer(talk, name)
-    assert caveats["known"]
-    assert caveats["approximate"]
-    assert [one for one in caveats["notes"] if "severities" in one]
-    assert found == {"CS0168": 2}
-    fine, _found = answer(talk, "Fine/Right.cs")
-    assert not [one for one in fine["notes"] if "severities" in one]
 
 
 def test_packages_that_were_not_restored_are_told_with_each_file(talk: Talk) -> None:

@@ -22,6 +22,7 @@ from filepact_csharp.diagnostics import (
 )
 from filepact_csharp.doubts import GLOBAL_USING, DiagnosticsFilter
 from filepact_csharp.roslyn import parse_options, project_options
+from filepact_csharp.severities import with_configs
 from filepact_csharp.strong_names import read_key
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class DiagnosticsLimits:
 
 
 _CHANGING: Final = (
-    *("compilation", "current", "doubts", "entry", "main", "surface"),
+    *("compilation", "configured", "current", "doubts", "entry", "main", "surface"),
     *("needs", "lacking", "unnamed"),
 )
 _FILLED: Final = ("trees", "speaking", "seen", "texts", "faces")
@@ -81,6 +82,8 @@ class _Unit:
         self.own: Any = None
         self.libraries: list[Any] = []
         self.compilation: Any = None
+        self.configured: Any = None
+        """The compilation that has the severities of configuration files."""
         self.current = -1
         """The state in which `compilation` is known to be the present one."""
         self.needs: tuple[str, ...] = ()
@@ -494,8 +497,23 @@ class Compiler:
                 new = compilation.ToMetadataReference()
                 unit.compilation = unit.compilation.ReplaceReference(reference, new)
                 unit.seen[path] = (compilation, new)
+        if unit.project.severities.configs and unit.configured is not unit.compilation:
+            self._configure(unit)
         unit.current = self.state
         return unit.compilation
+
+    def _configure(self, unit: _Unit) -> None:
+        """Give the present sources of a project their severities."""
+        try:
+            options = with_configs(
+                self._roslyn, unit.options, unit.project.severities.configs, unit.trees
+            )
+        except (AttributeError, TypeError, ValueError, self._roslyn.system.Exception):
+            note = "severities in .editorconfig and .globalconfig are not known to this compiler"
+            unit.notes += [] if note in unit.notes else [note]
+        else:
+            unit.compilation = unit.compilation.WithOptions(options)
+        unit.configured = unit.compilation
 
     def _create(self, unit: _Unit) -> Any:
         trees = [*unit.trees.values(), *([unit.own] if unit.own is not None else [])]

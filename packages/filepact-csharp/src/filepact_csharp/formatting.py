@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-
-from filepact.errors import FilepactError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from filepact_csharp.projects import FileTree
     from filepact_csharp.roslyn import Roslyn
 
-__all__ = ["SourceFormat", "begin", "configs_above"]
+__all__ = ["SourceFormat", "begin"]
 
 _ASSEMBLIES: Final = (
     "Microsoft.CodeAnalysis.Workspaces",
@@ -26,9 +21,6 @@ _ASSEMBLIES: Final = (
 _IN_SDK: Final = "../../DotnetTools/dotnet-format"
 """Where an SDK has them, from the folder of its compiler."""
 
-_SETTINGS: Final = ".editorconfig"
-_SEVERITY: Final = re.compile(r"(?mi)^[ \t]*dotnet_diagnostic\.CS\d+\.severity[ \t]*[=:]")
-_LARGEST: Final = 1_000_000
 _LANGUAGE: Final = "C#"
 _TAB: Final = 4
 
@@ -115,28 +107,6 @@ class SourceFormat:
             crossed = text.count("\r\n") * 2 > text.count("\n")
             put(names.NewLine, system.String("\r\n" if crossed else "\n"))
         return options
-
-
-def configs_above(path: str, root: str, files: FileTree, name: str = _SETTINGS) -> dict[str, str]:
-    """The `.editorconfig` files above a file, by path, the outermost first; those that are not read are left out."""
-    found: dict[str, str] = {}
-    folder = path.rpartition("/")[0]
-    while f"{folder}/".startswith(f"{root.rstrip('/')}/"):
-        place = f"{folder}/{name}"
-        with suppress(FilepactError):
-            text = files.text(place, _LARGEST)
-            found = found if text is None else {place: text, **found}
-        folder = folder.rpartition("/")[0]
-    return found
-
-
-def unheeded(path: str, root: str, files: FileTree) -> list[str]:
-    """Sentences about settings above a file that would make other severities of the compiler's messages."""
-    return [
-        f"severities of compiler messages in {name} are not taken into account"
-        for name in (_SETTINGS, ".globalconfig")
-        if any(map(_SEVERITY.search, configs_above(path, root, files, name).values()))
-    ]
 
 
 def begin(roslyn: Roslyn) -> SourceFormat | None:

@@ -29,6 +29,7 @@ from filepact_csharp.projects import (
     unescape,
 )
 from filepact_csharp.safe_xml import XmlElement, parse
+from filepact_csharp.severities import codes, features, read_severities
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -49,10 +50,17 @@ _KINDS: Final = frozenset(
         "frameworkreference",
         "internalsvisibleto",
         "protobuf",
+        "editorconfigfiles",
+        "globalanalyzerconfigfiles",
+        "addmodules",
     }
 )
 _MAX_SOURCES: Final = 50_000
 _MAX_COMPARED: Final = 10_000_000
+_UNSEEN: Final = {
+    "protobuf": "code from .proto files is not seen",
+    "addmodules": "added modules are not seen",
+}
 _NULLABLE: Final = ("disable", "enable", "warnings", "annotations")
 _COMPONENTS: Final = frozenset(
     {"microsoft.net.sdk.web", "microsoft.net.sdk.razor", "microsoft.net.sdk.blazorwebassembly"}
@@ -101,6 +109,15 @@ class _Found:
     dlls: list[str] = field(default_factory=list)
     frameworks: dict[str, None] = field(default_factory=dict)
     friends: dict[str, None] = field(default_factory=dict)
+    configs: list[str] = field(default_factory=list)
+
+    def use(self, item: ItemElement) -> None:
+        """Take an item of usings."""
+        static = item.metadata.get("static", "").lower() == "true"
+        for name in (*item.removes, *item.includes):
+            self.usings.pop(name, None)
+            if name in item.includes:
+                self.usings[name] = GlobalUsing(name, item.metadata.get("alias", ""), static)
 
 
 class _ProjectReader:
@@ -195,6 +212,10 @@ class _ProjectReader:
     def _project(self, evaluation: ProjectReader, framework: Framework) -> Project:
         value = evaluation.value
         by_sdk = bool(self.sdk)
+
+        def true(name: str) -> bool:
+            return value(name).lower() == "true"
+
         implicit = by_sdk and value("ImplicitUsings").lower() in ("enable", "true")
         found = self._items(evaluation, framework, implicit=implicit)
         membership = ProjectFiles(tuple(found.steps))
@@ -208,7 +229,7 @@ class _ProjectReader:
             path=self.path,
             name=posixpath.splitext(posixpath.basename(self.path))[0],
             assembly=value("AssemblyName"),
-            sources=self._sources(evaluation, membership),
+            sources=(sources := self._sources(evaluation, membership)),
             membership=membership,
             defines=symbols(evaluation, framework, by_sdk=by_sdk),
             lang_version=value("LangVersion", framework.lang_version).lower(),
@@ -226,12 +247,15 @@ class _ProjectReader:
             frameworks=tuple(dict.fromkeys([*shared_frameworks(self.sdk), *found.frameworks])),
             target_framework=framework.moniker,
             output=_output(value("OutputType"), found.packages),
-            unsafe=value("AllowUnsafeBlocks").lower() == "true",
-            checked=value("CheckForOverflowUnderflow").lower() == "true",
-            no_warn=_codes(value("NoWarn")),
+            unsafe=true("AllowUnsafeBlocks"),
+            checked=true("CheckForOverflowUnderflow"),
+            no_warn=codes(value("NoWarn")),
             warnings_as_errors=("*",)
-            if value("TreatWarningsAsErrors").lower() == "true"
-            else _codes(value("WarningsAsErrors")),
+            if true("TreatWarningsAsErrors")
+            else codes(value("WarningsAsErrors")),
+            severities=read_severities(evaluation, sources, found.configs, self.files),
+            documented=bool(value("DocumentationFile")) or true("GenerateDocumentationFile"),
+            features=features(value("Features")),
             friends=tuple(found.friends),
             key_file=self._key_file(evaluation),
         )
@@ -245,13 +269,9 @@ class _ProjectReader:
                 case "compile":
                     self._compile(evaluation, item, found)
                 case "using":
-                    for name in item.removes:
-                        found.usings.pop(name, None)
-                    for name in item.includes:
-                        static = item.metadata.get("static", "").lower() == "true"
-                        found.usings[name] = GlobalUsing(
-                            name, item.metadata.get("alias", ""), static
-                        )
+                    found.use(item)
+                case "editorconfigfiles" | "globalanalyzerconfigfiles":
+                    found.configs += item.includes
                 case "projectreference":
                     self._reference(evaluation, item, found)
                 case "packagereference":
@@ -268,8 +288,8 @@ class _ProjectReader:
                     found.friends |= {
                         f"{name}, PublicKey={key}" if key else name: None for name in item.includes
                     }
-                case "protobuf":
-                    evaluation.say("code from .proto files is not seen", item.path, item.line)
+                case _ if item.kind in _UNSEEN:
+                    evaluation.say(_UNSEEN[item.kind], item.path, item.line)
                 case _:
                     pass
         return found
@@ -378,13 +398,6 @@ def _output(kind: str, packages: Mapping[str, str]) -> Output:
     if _ENTRY_POINTS & packages.keys():
         return "library"
     return {"exe": "exe", "winexe": "winexe"}.get(kind.lower(), "library")  # type: ignore[return-value]  # its keys are such
-
-
-def _codes(text: str) -> tuple[str, ...]:
-    """Codes of warnings, as the compiler names them: a number alone is one of its own."""
-    names = text.replace(",", ";").replace(" ", ";").split(";")
-    codes = [one.strip().upper() for one in names if one.strip()]
-    return tuple(dict.fromkeys(f"CS{int(one):04}" if one.isdigit() else one for one in codes))
 
 
 # -- items, when all properties are known ----------------------------------------------------------

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_PATTERN",
+    "DiagnosticOptions",
     "FilePattern",
     "FileTree",
     "GlobalUsing",
@@ -302,6 +303,23 @@ class GlobalUsing:
 
 
 @dataclass(frozen=True, slots=True)
+class DiagnosticOptions:
+    """What decides about the compiler's messages, besides a list of those that are not told or are errors.
+
+    Attributes:
+        not_errors: Codes of warnings that are no errors, where all are.
+        level: Up to which level warnings are told; None for that of the framework.
+        rules: What a rule set makes of codes: pairs of a code, or ``*``, and an action in lower case.
+        configs: Paths and texts of configuration files in which severities of codes stand.
+    """
+
+    not_errors: tuple[str, ...] = ()
+    level: int | None = None
+    rules: tuple[tuple[str, str], ...] = ()
+    configs: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Project:
     """One C# project for one target framework.
 
@@ -333,6 +351,9 @@ class Project:
         checked: Whether arithmetic is checked for overflow.
         no_warn: Codes of warnings that are not told.
         warnings_as_errors: Codes of warnings that count as errors; ``*`` for all.
+        severities: What else decides about the compiler's messages.
+        documented: Whether comments that document are looked into.
+        features: Of the compiler that are switched on, each with its value.
         friends: Assemblies that see what is internal here, each with its public key if one is named.
         key_file: The file of keys with which the assembly is signed; empty if it is not, or if the file is
             not there.
@@ -365,6 +386,9 @@ class Project:
     checked: bool = False
     no_warn: tuple[str, ...] = ()
     warnings_as_errors: tuple[str, ...] = ()
+    severities: DiagnosticOptions = DiagnosticOptions()
+    documented: bool = False
+    features: tuple[tuple[str, str], ...] = ()
     friends: tuple[str, ...] = ()
     key_file: str = ""
     approximate: bool = False

@@ -190,7 +190,15 @@ def parse_options(roslyn: Roslyn, project: Project, notes: list[str]) -> Any:
         )
         wanted = version.Preview
     symbols = roslyn.array(roslyn.system.String, project.defines)
-    return csharp.CSharpParseOptions(wanted).WithPreprocessorSymbols(symbols)
+    options = csharp.CSharpParseOptions(wanted).WithPreprocessorSymbols(symbols)
+    if project.documented:
+        options = options.WithDocumentationMode(roslyn.core.DocumentationMode.Diagnose)
+    if project.features:
+        features = roslyn.table(roslyn.system.String, roslyn.system.String)
+        for name, value in project.features:
+            features[name] = value
+        options = options.WithFeatures(features)
+    return options
 
 
 def project_options(roslyn: Roslyn, project: Project) -> Any:
@@ -205,13 +213,26 @@ def project_options(roslyn: Roslyn, project: Project) -> Any:
         options.WithNullableContextOptions(nullable)
         .WithAllowUnsafe(project.unsafe)
         .WithOverflowChecks(project.checked)
-        .WithWarningLevel(_level(project.target_framework))
+        .WithWarningLevel(
+            _level(project.target_framework)
+            if project.severities.level is None
+            else project.severities.level
+        )
         .WithAssemblyIdentityComparer(core.DesktopAssemblyIdentityComparer.Default)
     )
     options = _signed(roslyn, project, options)
+    actions = {"warning": report.Warn, "info": report.Info, "none": report.Suppress}
+    actions |= {"error": report.Error, "hidden": report.Hidden, "default": report.Default}
+    kinds = {code: actions[action] for code, action in project.severities.rules}
     if "*" in project.warnings_as_errors:
         options = options.WithGeneralDiagnosticOption(report.Error)
-    kinds = dict.fromkeys(_codes(roslyn, project.warnings_as_errors), report.Error)
+        kinds |= {code: report.Error for code, kind in kinds.items() if kind == report.Warn}
+    elif "*" in kinds:
+        options = options.WithGeneralDiagnosticOption(kinds["*"])
+    kinds.pop("*", None)
+    kinds |= dict.fromkeys(_codes(roslyn, project.warnings_as_errors), report.Error)
+    for code in _codes(roslyn, project.severities.not_errors):
+        kinds[code] = actions[dict(project.severities.rules).get(code, "default")]
     kinds |= dict.fromkeys(_codes(roslyn, (*project.no_warn, *_ALWAYS_QUIET)), report.Suppress)
     table = roslyn.table(roslyn.system.String, report)
     for code, kind in kinds.items():

@@ -280,6 +280,9 @@ _KINDS: Final = {
     "FrameworkReference": ("IsImplicitlyDefined",),
     "Reference": ("HintPath",),
     "Protobuf": (),
+    "EditorConfigFiles": (),
+    "GlobalAnalyzerConfigFiles": (),
+    "AddModules": (),
 }
 """Items that count, with what is asked of each."""
 
@@ -289,7 +292,10 @@ _PROPERTIES: Final = (
     *("AssemblyName", "OutputType", "StartupObject", "LangVersion", "Nullable", "ImplicitUsings"),
     *("DefineConstants", "DisableImplicitFrameworkDefines", "DisableImplicitConfigurationDefines"),
     *("AllowUnsafeBlocks", "CheckForOverflowUnderflow", "NoWarn", "TreatWarningsAsErrors"),
-    *("WarningsAsErrors", "SignAssembly", "AssemblyOriginatorKeyFile", "PublicKey"),
+    *("WarningsAsErrors", "WarningsNotAsErrors", "WarningLevel", "CodeAnalysisRuleSet"),
+    *("DiscoverEditorConfigFiles", "GenerateDocumentationFile", "DocumentationFile", "Features"),
+    *("CompilerResponseFile", "CodePage", "KeyContainerName", "ModuleAssemblyName"),
+    *("SignAssembly", "AssemblyOriginatorKeyFile", "PublicKey"),
     *("MSBuildProjectExtensionsPath", "BaseIntermediateOutputPath", "UseWPF", "UseMaui"),
 )
 """Properties that count."""

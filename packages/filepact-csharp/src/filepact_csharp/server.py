@@ -18,9 +18,9 @@ from filepact_csharp import code_actions, formatting, sdk_projects
 from filepact_csharp.compiler import Compiler
 from filepact_csharp.diagnostics import WARNING, CompilerDiagnostic, TextPlaces, published
 from filepact_csharp.files import SourceTree, document_path, folders_above
-from filepact_csharp.formatting import configs_above
 from filepact_csharp.roslyn import Libraries
 from filepact_csharp.rpc import LanguageServer, RequestError
+from filepact_csharp.severities import configs_above
 from filepact_csharp.solution import read_solution
 from filepact_csharp.symbols import SymbolSearch
 
@@ -47,6 +47,8 @@ WATCHED: Final = (
     "**/*.{csproj,sln,slnx,props,targets,projitems}",
     "**/global.json",
     "**/obj/project.assets.json",
+    "**/{.editorconfig,.globalconfig}",
+    "**/*.ruleset",
 )
 _PROJECT_FILES: Final = (".csproj", ".sln", ".slnx", ".props", ".targets", ".projitems")
 _MAX_PROJECT_FILE: Final = 4_000_000
@@ -404,11 +406,10 @@ class CompilerServer(ProjectServer):
                 for each in one.messages[:1]
             ]
         notes += [f"{posixpath.basename(one.path)[:80]}: {one.text}" for one in solution.messages]
-        unheeded = formatting.unheeded(path, self.root, self._sources)
         return {
             "known": caveats.known,
-            "approximate": approximate or bool(unheeded) or not caveats.known,
-            "notes": list(dict.fromkeys([*unheeded, *notes]))[:_MOST_NOTES],
+            "approximate": approximate or not caveats.known,
+            "notes": list(dict.fromkeys(notes))[:_MOST_NOTES],
         }
 
     def _execute(self, params: Any, context: RequestContext) -> Any:
