@@ -29,6 +29,7 @@ PARTS = {
     "schemas from npm": lambda: install("acp"),
     "language servers from npm": lambda: install("servers"),
     "a language server for PHP": lambda: install("php"),
+    "a language server for Svelte": lambda: install("svelte"),
     "the protocol's own suite from npm": lambda: install("conformance"),
     "the compiler for C#": toolchain,
     "other versions of the package for editors": fetch_all,

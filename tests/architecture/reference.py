@@ -337,8 +337,13 @@ The last column says what filepact's own tests hold a server to, with the real p
   behind the text. Before `php` has read the project it knows nothing, and nothing counts. A file of 600 lines takes it two seconds, so its
   errors mostly come with a later answer.
 - `typescript-language-server` publishes errors of the text before while it checks the new one. So TypeScript's own server is asked through it.
-- Where `gopls` or `jdtls` publish without a version, nothing shows which text that is about, and it is told as not fresh. With one it is
-  fresh and never complete, since they publish in several steps.
+- `gopls` is asked by `gopls/diagnoseFiles`, the request behind its own command `gopls check`: it publishes all errors of a source before it
+  answers. Debian 12's knows it. Lists of a `gopls` that does not, of `go.mod` and of `jdtls` are proven by versions alone. Where
+  they come without a version, nothing shows which text they are about, and they are told as not fresh. With one they are
+  fresh and never complete, since they are published in several steps.
+- `lua` answers before it has read the project, and finds nothing then: no answer counts before it has said that it has.
+- For Vue, Ruby, Kotlin, Dart and Elixir no server is known here, and none was tried but Vue's, which answers nothing unless the editor asks TypeScript's
+  own server for it. One that your settings add with `quiet` alone is told as the quiet window that it is: never fresh.
 - `typescript-language-server` sees that files come and go only after seconds of its own; it is started anew for each. `typescript`, the
   compiler's own server from version 7 on, needs none of this and goes first.
 - `roslyn` looks for projects by itself until a solution is opened in it (`filepact mcp --toolset solution`). Only that tells it of new
@@ -390,11 +395,14 @@ def _proof(server: Any) -> str:
         return "none needed: it finds no errors"
     if server.asking == "tsserver":
         return "pull, of TypeScript's own server"
-    if server.asking == "pull" or server.probe:
-        return "pull" if server.asking == "pull" else "probe"
+    if server.asking == "pull":
+        return "pull"
+    steps = "version, never complete; not fresh without one"
+    if server.probe:
+        return f"probe; where it knows none, {steps}" if server.quiet else "probe"
     if server.ordered:
         return "order"
-    return "version, never complete; not fresh without one" if server.quiet else "version"
+    return steps if server.quiet else "version"
 
 
 def _held_to(server: str) -> str:

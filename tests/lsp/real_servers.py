@@ -79,7 +79,9 @@ def locate(name: str) -> str | None:
         folders.append(server_folder())
     if name == "intelephense":
         folders.append(server_folder("php"))
-    if name == "gopls":
+    if name == "svelteserver":
+        folders.append(server_folder("svelte"))
+    if name in ("gopls", "emmylua_ls"):
         folders.append("/usr/bin")  # of no registry that tests install from
     return shutil.which(name, path=os.pathsep.join(folders))
 

@@ -37,6 +37,8 @@ def test_the_built_in_tables_are_fine_and_say_how_to_get_each() -> None:
         ("ci.yml", {"yaml"}),
         ("run.sh", {"bash"}),
         ("a.php", {"php"}),
+        ("a.svelte", {"svelte"}),
+        ("a.lua", {"lua"}),
         ("a.hpp", {"clangd"}),
         ("go.mod", {"gopls"}),
         ("A.cs", {"roslyn", "csharp-ls", "filepact-csharp", "csharp-syntax", "csharp-projects"}),
@@ -170,7 +172,7 @@ def test_what_reads_or_runs_what_an_agent_names_is_not_used_unasked() -> None:
     waiting = {one.name for one in builtin_servers() if not one.serves_agents}
     assert waiting == {
         *("typescript", "typescript-language-server", "clangd", "gopls"),
-        *("roslyn", "csharp-ls", "rust-analyzer", "jdtls"),
+        *("roslyn", "csharp-ls", "rust-analyzer", "jdtls", "svelte", "lua"),
     }
     (trusted,) = (
         one

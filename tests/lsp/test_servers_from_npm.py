@@ -1,4 +1,4 @@
-"""Each server from npm, as it is: found, right at first, right after an edit, clean after a preview."""
+"""Each server from npm, and one from elsewhere, as it is: found, right at first, right after an edit, clean after a preview."""
 
 from __future__ import annotations
 
@@ -46,6 +46,13 @@ CASES = {
         *("a.php", "<?php\necho gone(1);\n", "<?php\necho strlen('a');\n"),
         {(1, "P1010")},
     ),
+    "svelte": (
+        "a.svelte",
+        '<script lang="ts">\nlet n: number = "x";\n</script>\n<p>{n}</p>\n',
+        '<script lang="ts">\nlet n: number = 1;\n</script>\n<p>{n}</p>\n',
+        {(1, "2322")},
+    ),
+    "lua": (*("a.lua", "print(gone)\n", "print(1)\n"), {(0, "undefined-global")}),
     "bash": (
         *("a.sh", "#!/bin/bash\necho $1\n", '#!/bin/bash\necho "$1"\n'),
         {(1, "SC2086")},
@@ -108,6 +115,10 @@ BODIES = {
         f"function h{n}(int $x): int {{ $a = [$x]; foreach ($a as $i => $v) {{ "
         f"if ($v > {n}) {{ return $i + count($a); }} }} return h{max(n - 1, 0)}($x); }}\n"
         for n in range(200)
+    ),
+    "svelte": "".join(f"<p class='a{n}'>{n}</p>\n" for n in range(1_000)),
+    "lua": "".join(
+        f"local function h{n}(x) return x + {n} end\nprint(h{n}(1))\n" for n in range(180)
     ),
     "bash": "".join(f'a{n}="$(printf %s {n})"; export a{n}\n' for n in range(400)),
 }

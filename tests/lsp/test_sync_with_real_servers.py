@@ -197,11 +197,9 @@ def test_a_server_kept_in_step_says_what_a_new_one_says(
     assert {name: one.diagnostics for name, one in warm.items()} == {
         name: one.diagnostics for name, one in cold.items()
     }
-    # What publishes in several steps may always have more to say.
-    steps = bool(tree.server.quiet)
     for name, one in [*warm.items(), *cold.items()]:
-        assert one.complete != steps
-        assert one.fresh or (steps and name not in (project.user, project.dependency)), one
+        # It proves what it says of sources, and of no file of settings.
+        assert (one.fresh and one.complete) or name == "go.mod", one
 
 
 def test_the_steps_make_a_difference_that_servers_see(tree: Tree, project: Project) -> None:

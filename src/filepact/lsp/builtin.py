@@ -193,6 +193,24 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "first": 20,
         "settings": {"intelephense": {"telemetry": {"enabled": False}}},
     },
+    "svelte": {
+        "command": ["svelteserver", "--stdio"],
+        "files": {"*.svelte": "svelte"},
+        # It loads the project's svelte.config.js, and its compiler.
+        "risk": "runs",
+        "install": "npm install -g svelte-language-server",
+        "first": 20,
+    },
+    "lua": {
+        "command": ["emmylua_ls"],
+        "files": {"*.lua": "lua"},
+        # It reads settings that are themselves programs in Lua.
+        "risk": "runs",
+        "install": "cargo install emmylua_ls",
+        # Until then it answers, and finds nothing.
+        "reading": "Load workspace",
+        "first": 10,
+    },
     "clangd": {
         # The background index would be waited for, and no diagnostic needs it.
         "command": ["clangd", "--background-index=false", "--use-dirty-headers"],
@@ -224,6 +242,8 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         ],
         "install": "go install golang.org/x/tools/gopls@latest",
         "diagnostics": "push",
+        # What its own command for checks asks for; where it is not known, versions are all there is.
+        "probe": "gopls/diagnoseFiles files",
         "quiet": 1.0,
         "first": 30,
         # The go command would fetch modules, and other versions of itself.

@@ -211,19 +211,18 @@ class LanguageClient:
         seconds = self._loop.time() - began
         if reason:
             return FileDiagnostics(spec.name, document.path, reason=reason, seconds=seconds)
-        found, whole = read_diagnostics(
-            document.path, document.text, items, self.capabilities.unit, spec.name, spec.endings
-        )
+        path, unit = document.path, self.capabilities.unit
+        found, whole = read_diagnostics(path, document.text, items, unit, spec.name, spec.endings)
         reason = "" if is_proof(confirmed_by) else _UNPROVEN
-        whole = whole and not reason and not (spec.quiet and confirmed_by == "version")
-        told = FileDiagnostics(
-            spec.name, document.path, found, confirmed_by, reason, whole, seconds
-        )
-        return told.limited(self._limits.get(document.path))
+        whole &= not (reason or (spec.quiet and confirmed_by == "version"))
+        told = FileDiagnostics(spec.name, path, found, confirmed_by, reason, whole, seconds)
+        return told.limited(self._limits.get(path))
 
     async def items(self, document: OpenDocument, deadline: float) -> _Items:
         """The same, as the server says it; a ServerError if it cannot be proven."""
         if self._spec.asking == "pull":
+            while self._busy:
+                await self._heard_before(deadline)
             while not self.capabilities.pull_identifiers and not self._over:
                 # Some servers register it only seconds after their start.
                 rest = min(deadline, self._began + _NO_PULL_AFTER) - self._loop.time()
@@ -279,23 +278,28 @@ class LanguageClient:
             self._pulled[key] = (number, answer.get("items"))
         return answer.get("items")
 
-    async def catch_up(self, deadline: float) -> bool:
-        """Wait until the server has worked up all that was sent; False if it knows no such request."""
+    async def catch_up(self, deadline: float, *files: str) -> bool:
+        """Wait until a server has worked up all, and told of files by address; False if it cannot say."""
+        method, _, taken = self._spec.probe.partition(" ")
         try:
             if self._probing:
-                await self._request(self._spec.probe, None, deadline)
+                await self._request(method, {taken: files} if taken else None, deadline)
         except RequestFailedError as error:
-            if error.code != METHOD_NOT_FOUND:
+            self._probing = error.code != METHOD_NOT_FOUND
+            if self._probing and not taken:
                 raise
-            self._probing = False
         return self._probing
 
     async def _probe(self, document: OpenDocument, deadline: float) -> _Items | None:
-        if not await self.catch_up(deadline):
+        asked = self._published.count if " " in self._spec.probe else -1
+        if not await self.catch_up(deadline, document.uri):
             return None
-        if (last := self._published.get(document.path)) is None:
+        last = self._published.get(document.path)
+        if last is None or last.number <= asked:
+            if asked >= 0:
+                return None  # it publishes nothing about such a file when asked
             raise ServerError("the server has published nothing about the file")
-        return last.items, "version" if last.version == document.version else "probe"
+        return last.items, "version" if asked < 0 and last.version == document.version else "probe"
 
     async def _next_in_order(self, document: OpenDocument, deadline: float) -> Any:
         """Wait for a list that cannot be about an earlier text.
@@ -371,12 +375,7 @@ class LanguageClient:
             await self._heard_before(deadline, rest if rest > 0 else _FOREVER)
 
     async def _heard_before(self, deadline: float, most: float = _FOREVER) -> None:
-        """Wait until the server says anything, at most so long.
-
-        Raises:
-            RequestTimeoutError: There is no time left.
-            ServerError: The server has ended.
-        """
+        """Wait until the server says anything; a ServerError if it has ended, or no time is left."""
         if self._over:
             raise ServerError(self._over)
         if (rest := deadline - self._loop.time()) <= 0:

@@ -119,12 +119,13 @@ class ServerSpec:
             end with status 0; what it prints may be a JSON object with facts for the doctor.
         asking: Whether it is asked for diagnostics.
         probe: A request that is answered only when all that was sent before has been worked up;
-            empty where there is none.
+            empty where there is none.  With a blank and the name of a parameter behind it, it takes the
+            addresses of files there, and publishes about each before it answers.
         ordered: Whether it publishes without saying about which version, but checks one text after
             the other and only the last that it has, each time that it is sent one: so a list that
             comes once it has read a text is about that text.
         reading: What stands in the title of the progress that it tells of while it reads the project,
-            as it does after its start; what it publishes before the end counts for nothing.
+            as it does after its start; what it says before the end counts for nothing.
         quiet: Seconds without a further publication after which a list is told, for servers that
             prove nothing; such a list does not count as fresh.  Of one that names versions, how
             long it is given for more; the list counts as incomplete then.
