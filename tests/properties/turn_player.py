@@ -247,14 +247,13 @@ class _Behind:
         self.lines = list(call.behind)
         self.since = since
         names = {line.rpartition(">> ")[2] for line in call.behind}
-        # What the call has changed before is not its own any more.
+        # What the call has changed before, or made anew as it was, is not its own any more.
         self.names = {one for one in names if not self.has_changed(one, truth)}
         self.since = truth.counts
 
     def has_changed(self, name: str, truth: Truth) -> bool:
-        """Whether a file is another one than when the call went to the background."""
-        changes = truth.changes.get(name, [])[self.since.get(name, 0) :]
-        return any(one[0] != "touch" for one in changes)
+        """Whether a file was written since the call began."""
+        return len(truth.changes.get(name, [])) > self.since.get(name, 0)
 
     def blend(self, truth: Truth) -> None:
         """What somebody else changed of what it names, nobody can tell from its own."""

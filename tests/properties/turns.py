@@ -9,12 +9,13 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,10 +121,12 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
                 process.stdin.write(b"\n")
                 process.stdin.flush()
                 until()
+                if layers:
+                    place.shell(step.line, model)
+            elif layers:
+                _beside_layers(place, step.line, model)
             else:
                 place.shell(step.line)
-            if layers:
-                place.shell(step.line, model)
             who = step.who if layers or step.who == "agent" else "either"
             truth.look(seen, who, "while it ran")
         said = process.communicate(b"\n")[0].decode(errors="replace")
@@ -139,6 +142,9 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
                 states += [start.get(name), *(state for one in seen for state in one[1:3])]
             # Modes of folders that stay are not committed, and that is said.
             kinds = {one[0] for one in (found.get(name), truth.now.get(name)) if one}
+            # What belongs to Git is read-only there, and stays with its folder.
+            if kinds == {"folder"} and (place.root / name / ".git").exists():
+                return True
             told = kinds == {"folder"} or _is_limit(truth, name) or name in truth.linked
             return found.get(name) in states or (told and name in said)
 
@@ -150,6 +156,19 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
         truth.now = found
     _persons(place, after, truth, "after")
     return place.session("run-")
+
+
+def _beside_layers(place: Place, line: str, model: Path) -> None:
+    """Have a person do something in the root, and the same in what is to come of it and the layers."""
+    before = tree(place.root)
+    place.shell(line)
+    changed = dict(tree(place.root).items() - before.items())
+    # They do not see what is in the layers: where nothing comes of it in the root, nothing does at all.
+    if changed or tree(place.root) != before:
+        for at in sorted({at for name in changed for at in above(name)}):
+            with suppress(OSError):  # It is there, or something else is.
+                shutil.copytree(place.root / at, model / at, ignore=lambda _, names: names)
+        place.shell(line, model)
 
 
 def _play_guard(place: Place, one: History, truth: Truth) -> str:
@@ -180,6 +199,9 @@ DOORS: dict[Door, Callable[[Place, History, Truth], str]] = {
 
 USUAL: tuple[Door, ...] = (*["hook"] * 13, "off", "guard", "layers")  # type: ignore[assignment]
 """Hooks mostly: the others take longer."""
+
+
+_PROTECTED = ": the file is write-protected for everybody"
 
 
 class Found(Exception):  # noqa: N818 - what is wrong, on its way to whoever asked
@@ -244,7 +266,7 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         or name in truth.linked
         or any(change[0] == "either" for change in truth.really(name))
     }
-    if code and found == truth.now and contested and "--partly" in said:
+    if code and found == truth.now and (contested or _PROTECTED in said) and "--partly" in said:
         code, said = place.undo(*words, "--partly")
         partly = True
         found = tree(place.root)
@@ -268,7 +290,7 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         ):
             continue
         # What was written through a protection stays under it, until a person lifts that.
-        protected = f"{_shown(name)}: the file is write-protected for everybody" in said
+        protected = f"{_shown(name)}{_PROTECTED}" in said
         limit = told and (protected or _is_limit(truth, name))
         if (code == 1 or partly) and (limit or stays):
             continue
