@@ -378,3 +378,19 @@ def test_the_newest_turn_is_the_one_that_began_last_though_an_earlier_one_goes_o
     assert [workspace.operation(one.id).undone_by is None for one in workspace.log()[1:]] == [
         *(True, False, True)
     ]
+
+
+def test_the_newest_turn_is_the_one_that_began_last_though_nothing_was_recorded_of_an_earlier_one_by_then(
+    workspace: Workspace,
+) -> None:
+    for session in (ROBOT, OTHER):
+        workspace.asked.turn(session)
+    write(workspace, OTHER, "b", "2\n")
+    write(workspace, ROBOT, "in the background", "1\n")
+    assert [(number, len(found)) for number, found in workspace.turns()] == [(1, 1), (2, 1)]
+    assert workspace.turns()[0][1][0].session.turn == OTHER.turn
+    workspace.undo_selected(ADA, Selection(turn=NEWEST))
+    assert [one.undone_by is None for one in workspace.log()[1:]] == [True, False]
+    # What a later one did late is not that of the one that began last, of which nothing is recorded.
+    workspace.asked.turn(replace(ROBOT, turn="nothing recorded"))
+    refused(lambda: workspace.undo_selected(ADA, Selection(turn=NEWEST, agent=ROBOT.agent)))

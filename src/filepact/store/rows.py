@@ -512,11 +512,14 @@ def finished(
 def turns(tx: Transaction, roots: Sequence[RootId], begins: str, limit: int) -> tuple[str, ...]:
     """The names of turns in which some roots were changed; arguments as in the journal's protocol."""
     known = [tx.one("SELECT number FROM root WHERE path = ?", (to_path(one),)) for one in roots]
+    # A turn that began before another is the older one, though all that is recorded of it came later.
     rows = tx.among(
-        "SELECT o.turn FROM operation o WHERE o.turn <> '' AND o.turn >= ?2"
-        " AND o.turn < ?2 || char(1114111) AND o.state <> 'intended' AND EXISTS (SELECT 1"
-        " FROM operation_change c WHERE c.owner = o.seq AND c.root IN {wanted})"
-        " GROUP BY o.turn ORDER BY min(o.seq) DESC LIMIT ?3",
+        "SELECT k.turn FROM (SELECT o.turn, min(o.seq) AS seq FROM operation o WHERE o.turn <> '' AND o.turn >= ?2"
+        " AND o.turn < ?2 || char(1114111) AND o.state <> 'intended' AND EXISTS (SELECT 1 FROM operation_change c"
+        " WHERE c.owner = o.seq AND c.root IN {wanted}) GROUP BY o.turn) k LEFT JOIN (SELECT q.title, min(q.number)"
+        " AS number FROM question q WHERE q.verdict = 'told' AND q.how = 'turn' GROUP BY q.title) b"
+        " ON b.title = k.turn ORDER BY CASE WHEN b.number IS NULL THEN k.seq ELSE min(k.seq)"
+        " OVER (PARTITION BY b.number IS NULL ORDER BY b.number DESC) END DESC, b.number DESC LIMIT ?3",
         [row[0] for row in known if row is not None],
         *(to_text(begins), limit),
     )

@@ -231,7 +231,7 @@ class JournalStore(Protocol):
     def turns(
         self, roots: Sequence[RootId], *, begins: str = "", limit: int | None = None
     ) -> tuple[str, ...]:
-        """The names of the turns in which files were changed, the one first whose first change is the newest.
+        """The names of the turns in which files were changed, the one first that began last, or changed its first.
 
         Args:
             roots: Only turns that changed a file in one of these.

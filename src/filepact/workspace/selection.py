@@ -166,7 +166,6 @@ def turns_on(
     Returns:
         The turn's number, as a `Selection` has it, and its operations, oldest first.
     """
-    numbers = {name: number for number, name in enumerate(store.turns(roots), start=1)}
     inside = frozenset(roots)
     groups: dict[tuple[str, str], list[Operation]] = {}
     for operation in newest_first(store, inside):
@@ -176,17 +175,18 @@ def turns_on(
             continue
         if len(groups) == limit or (since is not None and operation.created < since):
             break
-        of = store.operations(
-            turn=session.turn, session=None if session.turn else session, limit=None
-        )
+        alone = None if session.turn else session
+        of = store.operations(turn=session.turn, session=alone, limit=None)
         groups[key] = [
             one
             for one in reversed(of)
             if one.was_done and any(path.root in inside for path in one.changes.paths)
         ]
+    numbers = {name: number for number, name in enumerate(store.turns(roots), start=1)}
     # What goes on in the background may change something after a later turn has begun.
     began = sorted(groups.items(), key=lambda one: -one[1][0].seq)
-    return [(numbers.get(turn), operations) for (turn, _), operations in began]
+    numbered = iter(sorted((numbers[turn], of) for (turn, _), of in began if turn))
+    return [next(numbered) if turn else (None, of) for (turn, _), of in began]
 
 
 def whose(operation: Operation) -> Whose:
@@ -395,9 +395,10 @@ def _newest_turn(store: JournalStore, roots: Sequence[RootId], selection: Select
         if matches and effective(store, done):
             _check_newest(store, roots, selection, done)
             return name
-    said, last = "every such turn is undone already", _last_begun(store, roots, selection)
+    said, begun = "every such turn is undone already", _begun(store, roots, selection)
     hint = "`filepact log --turns` shows turns and sessions; --session and --since need no turn."
-    if not known and last is not None:
+    if not known and begun:
+        last = begun[-1]
         said = f"of the last turn of {last.session.agent}, nothing was recorded"
         found = takewhile(
             lambda one: one.created >= last.when, newest_first(store, frozenset(roots))
@@ -420,43 +421,40 @@ def _check_newest(
     Raises:
         NoChangeError: There is such a turn.
     """
-    last = _last_begun(store, roots, selection)
-    if last is None or _began(store, done[0].session.turn) >= last.when:
+    begun, turn = _begun(store, roots, selection), done[0].session.turn
+    at = {one.title: one.when for one in reversed(begun)}
+
+    def began(name: str) -> float:
+        return at.get(name) or min(one.created for one in store.operations(turn=name, limit=None))
+
+    if not begun or began(turn) >= begun[-1].when:
         return
-    mine, agent = last.session.id, last.session.agent
+    last, mine, agent = begun[-1], begun[-1].session.id, begun[-1].session.agent
     for one in newest_first(store, frozenset(roots)):
         if one.created < last.when:
             break
         name = one.session.turn
         # A host may name a turn only with its first call, and its calls of our tools come under other names.
         its = one.session.id == mine or one.session.agent.startswith(agent)
-        if name and (name == last.title or (its and _began(store, name) >= last.when)):
+        if name and (name == last.title or (its and began(name) >= last.when)):
             return
-    name, count = done[0].session.turn, len({path for one in done for path in one.changes.paths})
+    count = len({path for one in done for path in one.changes.paths})
     raise NoChangeError(
         f"of the last turn of {agent}, nothing was recorded: it changed nothing that can be taken back",
-        hint=f"Before it was turn {name} ({count:,} {'file' if count == 1 else 'files'}): "
-        f"`filepact undo --turn {quote(name)}` takes it back.",
+        hint=f"Before it was turn {turn} ({count:,} {'file' if count == 1 else 'files'}): "
+        f"`filepact undo --turn {quote(turn)}` takes it back.",
     )
 
 
-def _last_begun(
+def _begun(
     store: JournalStore, roots: Sequence[RootId], selection: Selection
-) -> PermissionRecord | None:
-    """The newest begin of a turn of the session and agent that are meant."""
+) -> list[PermissionRecord]:
+    """The begins of turns of the session and agent that are meant, oldest first."""
     mates = None if selection.session is None else store.sessions(selection.session)
-    begun = [
-        one
-        for root in roots
-        for one in store.questions(root=root, limit=_FAR, kind="turns")
-        if (mates is None or one.session.id in mates)
-        and selection.agent in ("", one.session.actor.name)
-    ]
-    return max(begun, key=lambda one: one.when, default=None)
-
-
-def _began(store: JournalStore, turn: str) -> float:
-    return min(one.created for one in store.operations(turn=turn, limit=None))
+    every = (store.questions(root=root, limit=_FAR, kind="turns") for root in roots)
+    begun = sorted((one for some in every for one in some), key=lambda one: one.when)
+    begun = begun if mates is None else [one for one in begun if one.session.id in mates]
+    return [one for one in begun if selection.agent in ("", one.session.actor.name)]
 
 
 def left_beside(
