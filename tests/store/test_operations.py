@@ -14,10 +14,11 @@ import pytest
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Revision, RootId, WorkspacePath, content_id
 from filepact.domain.operation import Actor, ChangeId, Session
+from filepact.domain.permission_log import PermissionRecord
 from filepact.errors import FilepactError, NoChangeError, NotFoundError
 from filepact.store.content import ROW_LIMIT
 from filepact.store.sqlite import SqliteStore
-from tests.store.making import OTHER, ROOT, change, contents, do, new_id, operation
+from tests.store.making import OTHER, ROOT, SESSION, change, contents, do, new_id, operation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -343,6 +344,31 @@ def test_how_many_lines_an_operation_changed_is_kept_until_it_turns_out_to_be_le
     store.finish(begun.id, state="interrupted", changes=begun.changes)
     assert store.operation(begun.id).lines is None
     assert do(store, b"1\n", b"2\n").lines is None
+
+
+def test_turns_come_in_the_order_in_which_they_began_as_far_as_that_is_known(
+    store: JournalStore,
+) -> None:
+    def changes(turn: str) -> None:
+        done = operation(change("a", None, b"1"), session=replace(SESSION, turn=turn))
+        store.adopt(done, contents(b"1"))
+
+    def begins(turn: str) -> None:
+        store.note(PermissionRecord(1.0, SESSION, ROOT, turn, "run", (), "told", how="turn"))
+
+    begins("first")
+    changes("unknown")
+    begins("second")
+    changes("second")
+    begins("third")
+    changes("third")
+    changes("first")
+    begins("third")
+    assert store.turns([ROOT]) == ("third", "second", "first", "unknown")
+    changes("after all")
+    assert store.turns([ROOT], limit=2) == ("after all", "third")
+    assert store.turns([ROOT], begins="f") == ("first",)
+    assert store.turns([OTHER]) == ()
 
 
 def test_an_operation_on_one_file_is_written_down_as_any_other(

@@ -185,8 +185,8 @@ def turns_on(
     numbers = {name: number for number, name in enumerate(store.turns(roots), start=1)}
     # What goes on in the background may change something after a later turn has begun.
     began = sorted(groups.items(), key=lambda one: -one[1][0].seq)
-    numbered = iter(sorted((numbers[turn], of) for (turn, _), of in began if turn))
-    return [next(numbered) if turn else (None, of) for (turn, _), of in began]
+    numbered = iter(sorted((numbers[turn], of) for (turn, _), of in began if turn in numbers))
+    return [next(numbered) if turn in numbers else (None, of) for (turn, _), of in began]
 
 
 def whose(operation: Operation) -> Whose:
