@@ -297,7 +297,7 @@ def test_what_was_done_as_it_was_sent_is_told_in_one_line(
 @pytest.mark.parametrize(
     "sent",
     [
-        {"old_string": "  two\n", "new_string": "2\n"},
+        {"old_string": "  two\n  three\n", "new_string": "  2\n  3\n"},
         {"old_string": "one", "new_string": "1", "replace_all": True},
         {"old_string": "two\r\n", "new_string": "2\r\n"},
         {"old_string": "two", "new_string": "2", "dry_run": True},
@@ -309,7 +309,7 @@ def test_a_difference_is_shown_where_it_tells_something_new(
 ):
     root, call = place
     (root / "new.txt").write_bytes(
-        b"one\n\ttwo\none\n" if sent["old_string"][0] == " " else b"one\ntwo\none\n"
+        b"one\n    two\n    three\none\n" if sent["old_string"][0] == " " else b"one\ntwo\none\n"
     )
     answer = call("edit_file", path="new.txt", **sent)
     assert not answer.failed, answer.text
