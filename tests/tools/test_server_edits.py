@@ -16,6 +16,7 @@ from filepact.domain.operation import Actor, Approval, Session
 from filepact.faces.mcp.results import describe_tool
 from filepact.lsp.pool import ServerPool
 from filepact.tools.solution import SOLUTION_TOOLS
+from filepact.values import replace
 from filepact.wire.uris import uri_of
 from filepact.workspace.buffers import Typed
 from tests.lsp.fakes import fake, pool_of
@@ -375,6 +376,19 @@ BROKEN: dict[str, Any] = {
     "a file that is not there": {"changes": {"A": [NAMED], "C": [NAMED]}},
     "a name that is taken": {"documentChanges": [{"kind": "rename", "oldUri": "A", "newUri": "B"}]},
     "a file that is there": {"documentChanges": [{"kind": "create", "uri": "B"}]},
+    "a snippet": {
+        "documentChanges": [
+            {
+                "textDocument": {"uri": "A", "version": None},
+                "edits": [
+                    {"range": NAMED["range"], "snippet": {"kind": "snippet", "value": "x$0"}}
+                ],
+            }
+        ]
+    },
+    "a version that is none": {
+        "documentChanges": [{"textDocument": {"uri": "A", "version": "1"}, "edits": [NAMED]}]
+    },
     "an unknown step": {"documentChanges": [{"kind": "burn", "uri": "A"}]},
 }
 
@@ -383,26 +397,90 @@ def moved(old: str, new: str) -> dict[str, str]:
     return {"kind": "rename", "oldUri": old, "newUri": new}
 
 
-ANEW: dict[str, list[dict[str, Any]]] = {
-    "left and made anew": [
-        moved("A", "C"),
-        {"kind": "create", "uri": "A"},
+TEXTS = {name: text.encode() for name, text in TREE.items()}
+ANEW: dict[str, tuple[list[dict[str, Any]], dict[str, bytes | None]]] = {
+    "left and made anew": (
+        [
+            moved("A", "C"),
+            {"kind": "create", "uri": "A"},
+            {
+                "textDocument": {"uri": "A", "version": None},
+                "edits": [edit((0, 0), (0, 0), "see c\n")],
+            },
+        ],
+        {"a.x": b"see c\n", "c.x": TEXTS["a.x"]},
+    ),
+    "exchanged": (
+        [moved("A", "C"), moved("B", "A"), moved("C", "B")],
+        {"a.x": TEXTS["b.x"], "b.x": TEXTS["a.x"]},
+    ),
+    "exchanged and edited": (
+        [
+            moved("A", "C"),
+            moved("B", "A"),
+            moved("C", "B"),
+            *(
+                {
+                    "textDocument": {"uri": letter, "version": None},
+                    "edits": [edit((0, 0), (0, 0), f"now {letter}\n")],
+                }
+                for letter in "AB"
+            ),
+        ],
+        {"a.x": b"now A\n" + TEXTS["b.x"], "b.x": b"now B\n" + TEXTS["a.x"]},
+    ),
+    "moved onto a name that was just left": (
+        [moved("A", "C"), moved("B", "A")],
+        {"a.x": TEXTS["b.x"], "b.x": None, "c.x": TEXTS["a.x"]},
+    ),
+    "moved there and back": (
+        [moved("A", "C"), moved("C", "A"), moved("B", "D")],
         {
-            "textDocument": {"uri": "A", "version": None},
-            "edits": [edit((0, 0), (0, 0), "see c\n")],
+            "b.x": None,
+            "d.x": TEXTS["b.x"],
         },
-    ],
-    "exchanged": [moved("A", "C"), moved("B", "A"), moved("C", "B")],
-    "moved onto a name that was just left": [moved("A", "C"), moved("B", "A")],
+    ),
+    "deleted and made anew": (
+        [{"kind": "delete", "uri": "A"}, {"kind": "create", "uri": "A"}, moved("B", "D")],
+        {"a.x": b"", "b.x": None, "d.x": TEXTS["b.x"]},
+    ),
 }
 
 
 @pytest.mark.parametrize("what", ANEW)
-def test_a_name_that_is_left_and_taken_again_is_refused_and_loses_nothing(
+def test_a_name_that_is_left_and_taken_again_is_carried_out_and_undone(
     tmp_path: Path, what: str
 ) -> None:
-    answer, changed = rename_with(tmp_path, placed({"documentChanges": ANEW[what]}, tmp_path))
+    steps, wanted = ANEW[what]
+    reply = placed({"documentChanges": steps}, tmp_path)
+    with made_up(tmp_path, {"textDocument/rename": reply}, TREE) as it:
+        before = state(it.root)
+        done = it.data("rename_symbol", **SENT, applyChanges=True)
+        after = {**before, **wanted}
+        assert state(it.root) == {name: text for name, text in after.items() if text is not None}
+        it.workspace.undo(PERSON, done["operation"])
+        assert state(it.root) == before
+
+
+@pytest.mark.parametrize("version", [0, 7])
+def test_edits_for_another_version_of_a_text_are_refused(tmp_path: Path, version: int) -> None:
+    named = {"textDocument": {"uri": "A", "version": version}, "edits": [NAMED]}
+    answer, changed = rename_with(tmp_path, placed({"documentChanges": [named]}, tmp_path))
     assert answer["error"]["code"] == "SERVER_REFUSED", answer
+    assert changed == {}
+
+
+@pytest.mark.parametrize("step", [moved("A", "C"), {"kind": "delete", "uri": "A"}])
+def test_a_folder_is_neither_moved_nor_deleted_by_a_server(
+    tmp_path: Path, step: dict[str, str]
+) -> None:
+    inside = json.loads(
+        json.dumps(step).replace('"A"', json.dumps(uri_of(str(tmp_path / "root" / "in"))))
+    )
+    reply = placed({"documentChanges": [inside]}, tmp_path)
+    answer, changed = rename_with(tmp_path, reply, {**TREE, "in/one.x": "one\n"})
+    assert answer["error"]["code"] == "SERVER_REFUSED", answer
+    assert "folder" in json.dumps(answer)
     assert changed == {}
 
 
@@ -416,7 +494,7 @@ def test_a_file_that_takes_the_name_of_one_that_is_deleted_replaces_it(tmp_path:
 @pytest.mark.parametrize("what", BROKEN)
 def test_an_answer_that_cannot_be_carried_out_changes_nothing(tmp_path: Path, what: str) -> None:
     answer, changed = rename_with(tmp_path, placed(BROKEN[what], tmp_path))
-    assert answer["error"]["code"] in ("SERVER_REFUSED", "NO_SERVER"), answer
+    assert answer["error"]["code"] == "SERVER_REFUSED", answer
     assert changed == {}
 
 
@@ -521,6 +599,29 @@ def test_of_actions_with_one_title_each_can_be_chosen(
     with made_up(tmp_path, replies, TREE) as it:
         offered = it.data("code_action", filePath="a.x")["actions"]
         assert [one["title"] for one in offered] == ["Fix", "Fix (2)"]
+        it.data("code_action", filePath="a.x", title=title, applyChanges=True)
+        assert it.held("a.x") == f"{becomes} name\n"
+
+
+@pytest.mark.parametrize(("title", "becomes"), [("Fix", "first"), ("Fix (other)", "second")])
+def test_of_actions_of_two_servers_with_one_title_each_can_be_chosen(
+    tmp_path: Path, title: str, becomes: str
+) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "a.x").write_text(TREE["a.x"])
+    servers = []
+    for name, new in (("fake", "first"), ("other", "second")):
+        change = placed({"changes": {"A": [edit((0, 0), (0, 3), new)]}}, tmp_path)
+        replies = {"textDocument/codeAction": [{"title": "Fix", "edit": change}]}
+        orders = {"capabilities": OFFERS, "replies": replies}
+        role = "types" if name == "fake" else "lint"
+        servers.append(replace(fake(orders, role=role), name=name))
+    with served(tmp_path, pool_of(*servers)) as it:
+        offered = it.data("code_action", filePath="a.x")["actions"]
+        assert [one["title"] for one in offered if one["title"] != "Format document"] == [
+            "Fix",
+            "Fix (other)",
+        ]
         it.data("code_action", filePath="a.x", title=title, applyChanges=True)
         assert it.held("a.x") == f"{becomes} name\n"
 

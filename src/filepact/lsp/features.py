@@ -14,7 +14,7 @@ from filepact.lsp.documents import position_value
 from filepact.lsp.failures import RequestFailedError, RequestTimeoutError, ServerError
 from filepact.text.lines import LineIndex, Position
 from filepact.values import dataclass, replace
-from filepact.wire.messages import METHOD_NOT_FOUND
+from filepact.wire.messages import INVALID_PARAMS, METHOD_NOT_FOUND
 from filepact.wire.uris import path_of, uri_of
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ _ANSWERING: Final = 0.03
 _TITLE_LENGTH: Final = 200
 _NOT_OFFERED: Final = "does not offer it"
 _NO_EDITS: Final = "its edits are not as the protocol has them"
+_OLD_EDITS: Final = "its edits are for another version of a text than it was shown"
 
 
 # -- values ----------------------------------------------------------------------------------
@@ -73,10 +74,12 @@ class TextStep:
     Attributes:
         path: The file, absolute.
         edits: Starts, ends and new texts, in the order in which they came.
+        version: Of the text that they are for; None where the server does not say it.
     """
 
     path: str
     edits: tuple[tuple[Position, Position, str], ...]
+    version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +212,8 @@ class RenameQuery:
                 if not known:
                     return ()
         params = {**place, "newName": self.name}
-        steps = read_steps(await client.request("textDocument/rename", params, deadline))
+        answer = await client.request("textDocument/rename", params, deadline)
+        steps = read_steps(answer, documents)
         if not self.follow or not steps:
             return steps
         question = ReferencesQuery(self.path, self.offset)
@@ -371,7 +375,7 @@ class ActionsQuery:
             if wanted and self.title and "edit" not in one and options.get("resolveProvider"):
                 action = await client.request("codeAction/resolve", one, deadline)
             if wanted:
-                actions.append(replace(_action(action), title=title))
+                actions.append(replace(_action(action, documents), title=title))
         return tuple(actions)
 
 
@@ -403,7 +407,7 @@ class FormattingQuery:
         try:
             return (_text_step(self.path, answer),)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ServerError(_NO_EDITS) from error
+            raise RequestFailedError(INVALID_PARAMS, _NO_EDITS) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,11 +468,11 @@ def _place(
 # -- reading answers -------------------------------------------------------------------------
 
 
-def read_steps(value: Any) -> tuple[Step, ...]:
+def read_steps(value: Any, documents: OpenDocuments) -> tuple[Step, ...]:
     """The steps of a server's ``WorkspaceEdit``; none where it is null or empty.
 
     Raises:
-        ServerError: A part of it is not as the protocol has it.
+        RequestFailedError: A part of it is not as the protocol has it, or is for another text than the server has.
     """
     if value is None:
         return ()
@@ -481,7 +485,11 @@ def read_steps(value: Any) -> tuple[Step, ...]:
             changes = value.get("changes") or {}
             steps = [_text_step(_path(uri), edits) for uri, edits in changes.items()]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ServerError(_NO_EDITS) from error
+        raise RequestFailedError(INVALID_PARAMS, _NO_EDITS) from error
+    for one in steps:
+        known, said = documents.get(one.path), getattr(one, "version", None)
+        if known is not None and said not in (None, known.version):
+            raise RequestFailedError(INVALID_PARAMS, _OLD_EDITS)
     return tuple(one for one in steps if isinstance(one, FileStep) or one.edits)
 
 
@@ -490,7 +498,11 @@ def _step(one: Mapping[str, Any]) -> Step:
     over, kind = bool(options.get("overwrite")), one.get("kind")
     match kind:
         case None:
-            return _text_step(_path(one["textDocument"]["uri"]), one["edits"])
+            named = one["textDocument"]
+            version = named.get("version")
+            if not isinstance(version, int | None):
+                raise TypeError("a version is a number")
+            return replace(_text_step(_path(named["uri"]), one["edits"]), version=version)
         case "create":
             lenient = bool(options.get("ignoreIfExists")) and not over
             return FileStep("create", _path(one["uri"]), "", over, lenient)
@@ -561,7 +573,7 @@ def _touches(diagnostic: Any, start: Position, end: Position) -> bool:
         return False
 
 
-def _action(value: Any) -> CodeAction:
+def _action(value: Any, documents: OpenDocuments) -> CodeAction:
     """A code action; of a bare command there is only the title."""
     if not isinstance(value, dict) or not isinstance(value.get("title"), str):
         raise ServerError("its code actions do not follow the protocol")
@@ -569,7 +581,9 @@ def _action(value: Any) -> CodeAction:
     return CodeAction(
         value["title"][:_TITLE_LENGTH],
         str(value.get("kind") or "")[:_TITLE_LENGTH],
-        read_steps(value["edit"]) if value.get("edit") and not value.get("command") else None,
+        read_steps(value["edit"], documents)
+        if value.get("edit") and not value.get("command")
+        else None,
         str(disabled.get("reason", "disabled"))[:_TITLE_LENGTH]
         if isinstance(disabled, dict)
         else "",

@@ -17,7 +17,7 @@ from filepact.text.lines import LineIndex, Position, adopt_line_ends
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from filepact.lsp.features import Step
     from filepact.text.lines import Unit
@@ -92,7 +92,7 @@ class FileEdits:
         self._texts = texts
         self._unit = unit
         self._now: dict[str, str | None] = {}
-        self._from: dict[str, str] = {}
+        self._from = {path: path for path in texts}
         self._over: set[str] = set()
         self._edits: dict[str, list[tuple[Position, Position, str]]] = {}
         self._wrong = ""
@@ -109,10 +109,11 @@ class FileEdits:
                 self._wrong = self._wrong or ("" if step.lenient else "a file to be made is there")
                 return
             self._over |= {step.path} if there else set()
+            self._from[step.path] = ""
             self._now[step.path] = ""
             return
         if not there:
-            missing = "a file to be moved or deleted is not there, or is no text"
+            missing = "what is to be moved or deleted is not there, is a folder, or is no text"
             self._wrong = self._wrong or ("" if step.lenient and step.kind == "delete" else missing)
             return
         if step.kind == "rename":
@@ -120,8 +121,9 @@ class FileEdits:
                 self._wrong = self._wrong or ("" if step.lenient else "a name is taken")
                 return
             self._over |= {step.new} if step.overwrite else set()
-            self._from[step.new] = self._from.pop(step.path, step.path)
+            self._from[step.new] = self._from.pop(step.path, "")
             self._now[step.new] = self._text(step.path)
+        self._from.pop(step.path, None)
         self._now[step.path] = None
 
     def results(self) -> tuple[FileResult, ...]:
@@ -140,18 +142,28 @@ class FileEdits:
                 if path in self._texts and path not in moved:
                     found.append(FileResult(path, path, self._texts[path], None))
                 continue
-            if path in moved and self._from.get(path) != path:
-                raise ServerRefusedError(
-                    "the file of one name gets another, and its name goes to another file",
-                    hint="Move the files one after the other.",
-                )
-            old = self._from.get(path, path if path in self._texts else "")
+            # What is made under a name that was there is another text of it.
+            old = self._from.get(path) or (path if path in self._texts else "")
             before = self._texts.get(old, "")
             # What was deleted first, and is then moved over, is replaced.
             over = path in self._over or (old != path and path in self._texts)
             if old != path or before != after:
                 found.append(FileResult(path, old, before, after, over))
+        self._prove(found)
         return tuple(found)
+
+    def _prove(self, found: Sequence[FileResult]) -> None:
+        """Make sure that the results, done at once, leave what the steps leave that are done one by one.
+
+        Raises:
+            ServerRefusedError: They do not.
+        """
+        wanted = {**self._texts, **self._now}
+        left: dict[str, str | None] = {**self._texts}
+        left |= {one.old: None for one in found if one.old and one.old != one.path}
+        left |= {one.path: one.after for one in found}
+        if any(left.get(path) != text for path, text in wanted.items()):
+            raise ServerRefusedError("its steps cannot be done as one change")
 
     def _text(self, path: str) -> str | None:
         return self._now[path] if path in self._now else self._texts.get(path)
@@ -259,6 +271,7 @@ def carry_out(draft: Draft, edits: ServerEdits) -> dict[str, Target]:
     away = {one.old for one in edits.files if one.after is None or one.old not in ("", one.path)}
     opened = draft.open_all(names, there=before, itself=away)
     targets = dict(zip(names, opened, strict=True))
+    taken = away & {one.path for one in edits.files if one.after is not None}
     for one in edits.files:
         source = targets[one.old or one.path]
         held = None if source.document is None else source.document.text
@@ -268,7 +281,7 @@ def carry_out(draft: Draft, edits: ServerEdits) -> dict[str, Target]:
                 hint="Send it again, and the server is asked again.",
                 path=source.location.shown,
             )
-        _put(draft, one, source, targets[one.path])
+        _put(draft, one, source, targets[one.path], taken)
     return targets
 
 
@@ -277,7 +290,10 @@ def count_places(one: FileResult) -> int:
     return max(len(EditList.between(one.before, one.after or "").edits), 1)
 
 
-def _put(draft: Draft, one: FileResult, source: Target, target: Target) -> None:
+def _put(
+    draft: Draft, one: FileResult, source: Target, target: Target, taken: Collection[str]
+) -> None:
+    """Put what becomes of one file into a draft; ``taken`` are names that files leave and others get."""
     after = one.after
 
     def make(text: str) -> EditList:
@@ -293,4 +309,6 @@ def _put(draft: Draft, one: FileResult, source: Target, target: Target) -> None:
     elif one.old == one.path:
         draft.edit(source, make)
     else:
-        draft.move(source, target, make if after != one.before else None, over=one.over)
+        edited = make if after != one.before else None
+        over = one.over or one.path in taken
+        draft.move(source, target, edited, over=over, taken=one.old in taken)

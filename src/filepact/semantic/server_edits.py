@@ -45,7 +45,7 @@ from filepact.semantic.edited_files import (
 )
 from filepact.semantic.updates import Reference, ReferenceList, ServerAction
 from filepact.text.lines import LineIndex, Position
-from filepact.values import dataclass, late_regex
+from filepact.values import dataclass, late_regex, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -162,9 +162,8 @@ class ServerQueries:
             raise NoChangeError(
                 f"{self._shown(path)}: {name} has this name already", hint="Send another newName."
             )
-        question = RenameQuery(
-            path.absolute, offset, new, name, follow=path.path.endswith((".py", ".pyi"))
-        )
+        follow = path.path.endswith((".py", ".pyi"))
+        question = RenameQuery(path.absolute, offset, new, name, follow=follow)
         asked = self._ask(question, "rename", path, self._candidates(path, name), start=start)
         if not asked.answer.value:
             raise ServerRefusedError(
@@ -179,12 +178,8 @@ class ServerQueries:
                 f"{self._shown(path)}: {asked.answer.server} does not rename {name!r} there{other}",
                 hint="Send line and column of the name itself.",
             )
-        return ServerEdits(
-            asked.answer.server,
-            f"rename {name} to {new}",
-            files,
-            tuple(self._left_out(name, files)),
-        )
+        notes = tuple(self._left_out(name, files))
+        return ServerEdits(asked.answer.server, f"rename {name} to {new}", files, notes)
 
     def references(self, path: WorkspacePath, place: NamePosition) -> ReferenceList:
         """Where what stands at a place is used and declared; arguments and errors as for `rename`."""
@@ -249,7 +244,11 @@ class ServerQueries:
             errors.append(error)
         if not found and errors:
             raise errors[0]
-        return tuple(dict.fromkeys(found))
+        titles: dict[str, ServerAction] = {}
+        for one in found:
+            title = one.title if one.title not in titles else f"{one.title} ({one.server})"
+            titles.setdefault(title, replace(one, title=title))
+        return tuple(titles.values())
 
     def action(self, path: WorkspacePath, first: int, last: int, title: str) -> ServerEdits:
         """The change of one of the `actions`, by its title; other arguments are the same.
@@ -260,8 +259,10 @@ class ServerQueries:
         """
         question, start = self._about_lines(path, first, last, title)
         for server in self._servers.servers(path.absolute):
+            # Of a title that several servers have, each but the first adds its name.
+            named = replace(question, title=title.removesuffix(f" ({server})"))
             try:
-                asked = self._ask(question, "code actions", path, start=start, only=server)
+                asked = self._ask(named, "code actions", path, start=start, only=server)
             except (NoServerError, ServerRefusedError):
                 continue
             found: Sequence[CodeAction] = asked.answer.value
