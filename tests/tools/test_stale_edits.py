@@ -375,6 +375,26 @@ def test_a_text_that_has_what_a_formatter_brought_in_was_made_from_that(world: W
     assert "most of what was changed" in answer
 
 
+def test_lines_that_came_last_stay_beside_a_text_that_has_the_others(world: World):
+    lines = [f"line {n}" for n in range(1, 31)]
+    others = [
+        line + " //nolint" if at in (4, 14, 20, 24, 26) else line for at, line in enumerate(lines)
+    ]
+    mine = [*others[:24], "line 25 by the agent", *others[25:]]
+    now = [*others[:8], "a person's, come last", *others[8:]]
+    right = [*mine[:8], "a person's, come last", *mine[8:]]
+    before, there, sent, wanted = ("\n".join(one) + "\n" for one in (lines, now, mine, right))
+    case = Stale("", "go", before, there, "write_file", {"content": sent}, wanted)
+    outcome, answer = world.run(case)
+    assert outcome == "refused", answer
+    others += ["more 1 //nolint", "more 2 //nolint", "more 3 //nolint"]
+    mine, now, right = ([*one, *others[-3:]] for one in (mine, now, right))
+    before, there, sent, wanted = ("\n".join(one) + "\n" for one in (lines, now, mine, right))
+    case = Stale("", "go", before, there, "write_file", {"content": sent}, wanted)
+    outcome, answer = world.run(case)
+    assert outcome == "right", answer
+
+
 # -- hunks without numbers, and hunks that differ in blanks ------------------------------------------
 
 ANCHORED = (

@@ -16,6 +16,7 @@ from filepact.errors import (
     StaleFileError,
     StringNotFoundError,
 )
+from filepact.text.compare import compare_lines
 from filepact.text.edit import EditList, merge
 from filepact.text.landmarks import ChangeConflict, is_same_run, lost_place
 from filepact.text.lines import (
@@ -350,20 +351,33 @@ def carried_whole(target: Target, seen: KnownText, mine: str) -> RebasedFile[Edi
     try:
         return _carried(target, seen, mine)
     except StaleFileError:
-        now = existing(target).text
-        known, present, wanted = (
-            Counter(line for one in split_lines(text) if (line := one.strip()))
-            for text in (seen.text, now, mine)
-        )
-        came, went = present - known, known - present
-        if (
-            4 * (came & (wanted - known)).total() < 3 * came.total()
-            or not came
-            or (wanted - present) & went
-        ):
+        edits = _of_present(target, seen.text, mine)
+        if edits is None:
             raise
-    note = f"The new text has most of what was changed since you read the file, and was taken as it is; that was:\n{since(target, DIFF_IN_NOTE)}"
-    return RebasedFile(EditList.between(now, mine), KnownText(mine, seen.revision), (note,))
+    note = "The new text has most of what was changed since you read the file, and was taken for one of what it holds now. That was:\n"
+    return RebasedFile(edits, KnownText(mine, seen.revision), (note + since(target, DIFF_IN_NOTE),))
+
+
+def _of_present(target: Target, base: str, mine: str) -> EditList | None:
+    """The edits of a text that was made from most of what others have made of ``base``; None where it was not.
+
+    Lines that they only put in, and that it lacks, stay: they may have come last.
+    """
+    texts = (base, existing(target).text, mine)
+    known, present, wanted = (
+        Counter(line for one in split_lines(text) if (line := one.strip())) for text in texts
+    )
+    came, went = present - known, known - present
+    seen = came & (wanted - known)
+    if not came or 4 * seen.total() < 3 * came.total() or (wanted - present) & went:
+        return None
+    lines, now = (split_lines(text) for text in texts[:2])
+    for one in reversed(compare_lines(lines, now)):
+        if one.old_start == one.old_end:
+            put_in = [line.strip() for line in now[one.new_start : one.new_end]]
+            if not any(line in wanted for line in put_in if line):
+                del now[one.new_start : one.new_end]
+    return _joined(target, "".join(now), mine)[0]
 
 
 def kept_typed(target: Target, saved: str, mine: str) -> RebasedFile[EditResult]:
