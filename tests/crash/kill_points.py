@@ -21,6 +21,7 @@ from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError
 from filepact.tools.edit import manage_files
+from filepact.workspace import folders
 from tests.workspace.acting import delete, edit, write
 
 if TYPE_CHECKING:
@@ -53,6 +54,12 @@ def several_moves(workspace: Workspace) -> None:
         draft.move(two, there, None)
         draft.write(third, "C\n")
         workspace.submit(draft, "several moves")
+
+
+def move_whole(workspace: Workspace) -> None:
+    """Move a folder as one change, as if it held many files."""
+    folders.MOST_APART = 0
+    manage(workspace, action="move", path="sub", to="x/y")
 
 
 def remove_link(workspace: Workspace) -> None:
@@ -118,6 +125,8 @@ SCENARIOS: dict[str, tuple[Callable[[Workspace], object] | None, Callable[[Works
     "undo-link": (remove_link, undo),
     "move-folder": (None, lambda w: manage(w, action="move", path="sub", to="x/y")),
     "undo-move-folder": (lambda w: manage(w, action="move", path="sub", to="x/y"), undo),
+    "move-whole": (None, move_whole),
+    "undo-move-whole": (move_whole, undo),
     "moves": (None, several_moves),
     "undo-moves": (several_moves, undo),
     "delete-folder": (None, lambda w: manage(w, action="delete", path="sub")),

@@ -38,6 +38,8 @@ def test_a_change_that_is_killed_at_a_few_steps_is_whole_or_not_there_after_reco
         "delete-link",
         "undo-link",
         "move-folder",
+        "move-whole",
+        "undo-move-whole",
         "undo-move-folder",
         "moves",
         "undo-moves",

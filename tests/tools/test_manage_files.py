@@ -9,7 +9,7 @@ import pytest
 from filepact.app import open_toolbox
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.tools.registry import CallContext
-from filepact.workspace.folders import MOST, MOST_MOVED
+from filepact.workspace.folders import MOST
 from tests.unprivileged import unprivileged
 
 SESSION = Session("s1", Actor("agent", "tester"))
@@ -241,7 +241,7 @@ def test_what_is_refused_changes_nothing(manage, root, sent, code):
         with (root / "large" / "big.bin").open("wb") as stream:
             stream.truncate(70_000_000)
     if path == "many":
-        for number in range(MOST_MOVED + 1):
+        for number in range(MOST + 1):
             (root / "many" / str(number)).touch()
     before = picture(root)
     outcome = manage(action, path, **({"to": to[0]} if to else {}))

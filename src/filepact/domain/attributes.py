@@ -55,7 +55,7 @@ class Attributes:
         modified: When its bytes were written last, nanoseconds since the epoch; a later time alone is no other
             state.  None where nobody knows.
         linked: Which file it is that has several names (hard links), so that those that go together come back as
-            one; empty for a file of one name.
+            one; empty for a file of one name.  Which folder it is, where that is moved with all that is in it.
     """
 
     owner: int

@@ -10,7 +10,7 @@ from filepact.text.detect_encoding import UNIT
 from filepact.text.lines import LineCounts
 from filepact.text.raw_bytes import describe_raw_bytes
 from filepact.text.secrets import holds_private_key, mentions_private_key
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -170,6 +170,17 @@ class Revision:
     def is_folder(self) -> bool:
         """Whether it is that of a folder, which holds no bytes; what lies in it has its own."""
         return self.mode & _KIND == _FOLDER_MODE
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is that of a folder which is moved with all that lies in it, whatever that is."""
+        return self.is_folder and self.attributes is not None and bool(self.attributes.linked)
+
+    def as_whole(self, folder: Revision | str) -> Revision:
+        """The same, where the folder is moved with all that lies in it: which one, or a state that says so."""
+        if isinstance(folder, Revision):
+            folder = "" if folder.attributes is None else folder.attributes.linked
+        return replace(self, attributes=self.attributes and replace(self.attributes, linked=folder))
 
     @property
     def was_read(self) -> bool:

@@ -171,7 +171,7 @@ class Policy:
         if any(rule.layer != "built-in" for rule in (*self.rules, *self.fallbacks)):
             _ = self._tables  # What is wrong with a rule of a person's is said now.
         self._decided: dict[AccessRequest, Decision] = {}
-        self._suspicious: dict[Action, NameFilter] = {}
+        self._suspicious: dict[tuple[Action, str], NameFilter] = {}
 
     def decide(self, request: AccessRequest) -> Decision:
         """The decision, with the rule that made it; remembered, for one call asks several times."""
@@ -213,19 +213,22 @@ class Policy:
         first = min(found, key=lambda rule: _PRECEDENCE[rule.verdict])
         return Decision(first.verdict, first)
 
-    def suspicion(self, action: Action) -> NameFilter:
+    def suspicion(self, action: Action, root: str = "") -> NameFilter:
         """A quick question about one part of a path: could a path that ends in it be refused?
 
         Nearly every name in a tree is told to be harmless by it in a fraction of a microsecond;
-        only for the others the rules have to be asked.
+        only for the others the rules have to be asked.  In a root those about folders elsewhere do not count.
         """
-        known = self._suspicious.get(action)
+        known = self._suspicious.get((action, root))
         if known is None:
-            known = self._suspicious[action] = _suspicion(
+            here = _parts(root)
+            known = self._suspicious[action, root] = _suspicion(
                 tuple(
                     rule
                     for rule in (*self.rules, *self.fallbacks)
                     if action in rule.actions and rule.verdict != "allow"
+                    if not root
+                    or all(a == b for a, b in zip(_parts(rule.root or ""), here, strict=False))
                 )
             )
         return known

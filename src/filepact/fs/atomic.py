@@ -510,23 +510,13 @@ def move_entry(parent: int, name: str, to: int, new: str, shown: tuple[str, str]
         rename_free(parent, name, new, to)
     except FileExistsError:
         if inode_of(to, new) == was:
-            return _respell(parent, name, to, new)
+            return False  # Both are one name here.
         raise made_meanwhile(shown[1]) from None
     except FileNotFoundError:
         raise moved(shown[0]) from None
     except OSError:
         return False  # If a copy can be made nowhere either, that says why.
     return True
-
-
-def _respell(parent: int, name: str, to: int, new: str) -> bool:
-    """Give an entry another spelling of its name, where the file system takes both for one; false for two names of a file."""
-    with suppress(OSError):
-        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        if stat.S_ISDIR(status.st_mode) or status.st_nlink == 1:
-            os.rename(name, new, src_dir_fd=parent, dst_dir_fd=to)
-            return True
-    return False
 
 
 def move_out(parent: int, name: str, temp: str, shown: str, to: int = -1) -> None:

@@ -280,8 +280,9 @@ def _delete(draft: Draft, path: str, inside: FolderContents | None, expected: st
         draft.delete(target, emptied_by=None)
         return f"delete {target.location.shown}"
     location, _ = draft.folders.find(path)
+    draft.folders.check_opened(location, inside)
     names = [draft.folders.named(location, one) for one in inside.files]
-    for target in draft.open_all(names, there=names, itself=names):
+    for target in draft.open_all(names, there={*names}, itself={*names}):
         draft.delete(target, emptied_by=None)
     for folder in reversed(inside.folders):
         draft.folders.remove(draft.folders.named(location, folder))
@@ -311,11 +312,13 @@ def _move(
             hint="Send a whole new path that is free.",
             path=to,
         )
+    if draft.move_folder(old, new, inside):
+        return f"move the folder {old.shown} with {_count_files(inside)} to {new.shown}"
     sources = [draft.folders.named(old, one) for one in inside.files]
     renamed = [f"{new.place.path}{one[len(base) :]}" for one in inside.files]
     targets = [draft.folders.named(new, one) for one in renamed]
     names = [*sources, *targets]
-    opened = draft.open_all(names, there=sources, itself=names)
+    opened = draft.open_all(names, there={*sources}, itself={*names})
     for folder in inside.folders:
         name = draft.folders.named(new, f"{new.place.path}{folder[len(base) :]}")
         draft.folders.make(name, draft.folders.state(old, folder))

@@ -139,6 +139,11 @@ class Buffers:
         """The buffer of a file, by its canonical name."""
         return self._open.get(path.absolute) if self._open else None
 
+    def shows_below(self, folder: WorkspacePath) -> bool:
+        """Whether an editor shows a file in a folder."""
+        names = (*self._open, *self._doubtful)
+        return any(name.startswith(f"{folder.absolute}/") for name in names)
+
     @property
     def unsaved(self) -> tuple[Buffer, ...]:
         """The buffers that hold what the disk never had."""

@@ -380,16 +380,16 @@ class Documents:
 
     def newer_texts(self, root: RootId) -> dict[WorkspacePath, str]:
         """The texts of all files of a root that the disk need not have, as `newer_text` has each."""
-        paths = [one.path for one in self._buffers.unsaved if one.path.root == root]
-        if self.proposed is not None:
-            paths += [layer.path for layer in self.proposed.below(root, ".")]
         found: dict[WorkspacePath, str] = {}
-        for path in paths:
+        for path in (WorkspacePath(root, one) for one in self.held_in(root)):
             with suppress(BinaryFileError):
-                text = self.newer_text(path)
-                if text is not None:
+                if (text := self.newer_text(path)) is not None:
                     found[path] = text
         return found
+
+    def holds_below(self, top: WorkspacePath) -> bool:
+        """Whether an editor shows a file in a folder, or the session has proposed something for one."""
+        return bool(self.proposed and self.proposed.below(*top)) or self._buffers.shows_below(top)
 
     def held_in(self, root: RootId) -> frozenset[str]:
         """The files of a root that a buffer or a proposal may hold a text of, by path beneath it."""

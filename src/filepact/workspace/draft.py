@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from filepact.fs.locks import FileLocks
     from filepact.workspace.authorizer import SessionPermissions
     from filepact.workspace.documents import Documents
+    from filepact.workspace.folders import FolderContents
     from filepact.workspace.guard import Guard
     from filepact.workspace.location import Location, Name
     from filepact.workspace.pending import ProposalFile
@@ -153,7 +154,9 @@ class Draft:
         self._layers: dict[WorkspacePath, ProposalFile] = {}
         self._result: DraftChanges | None = None
         self.versions = DocumentCache(self._content, documents.given)
-        self.folders = ProposalFolders(self._judge, documents, self._layers, self._put_folder)
+        self.folders = ProposalFolders(
+            guard, session.agent, self._judge, documents, self._layers, self._put_folder
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -237,9 +240,7 @@ class Draft:
             or opener.find(path, there=path in there, follow=path not in itself)
             for path in paths
         }
-        keys = {location.lock_key for location in locations.values()}
-        patience = min(PATIENCE, self.deadline.left)
-        self._held.enter_context(self._locks.hold(keys, timeout=patience))
+        self._lock(location.lock_key for location in locations.values())
         if self._documents.proposed is not None:
             self._documents.proposed.look_again()
         keep = self._held if len(paths) <= _FEW else None
@@ -272,6 +273,10 @@ class Draft:
             one.location.path: one.proposal for one in targets.values() if one.proposal is not None
         }
         return [targets[path] for path in paths]
+
+    def _lock(self, keys: Iterable[str]) -> None:
+        patience = min(PATIENCE, self.deadline.left)
+        self._held.enter_context(self._locks.hold(set(keys), timeout=patience))
 
     # -- changing -------------------------------------------------------------------------
 
@@ -453,6 +458,14 @@ class Draft:
         if not taken:
             self._remove(source)
         return None if found is None else found.made
+
+    def move_folder(self, old: Location, new: Location, inside: FolderContents) -> bool:
+        """Move a folder as `ProposalFolders.move` does; false, and nothing is recorded, where each file has to be opened."""
+        if not self.folders.moves_as_one(old, new, inside):
+            return False
+        self._lock((old.lock_key, new.lock_key))
+        self.folders.move(old, new)
+        return True
 
     def _remove(self, target: Target) -> None:
         document = existing(target)

@@ -30,9 +30,10 @@ from filepact.workspace.file_states import (
     SnapshotStatus,
     unread,
 )
-from filepact.workspace.folder_steps import folders_alone, made_folders, with_folders
+from filepact.workspace.folder_steps import folders_alone, made_folders, turning_above, with_folders
 from filepact.workspace.journal import new_operation
 from filepact.workspace.kept_files import KnownFiles
+from filepact.workspace.moves import carry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
@@ -401,7 +402,8 @@ class ExternalChanges:
         seen.alone = [] if busy else [*alone]  # Those of what is being done are told of later.
         for path, state in list(seen.states.items()):
             now, stamp = self._files.present(path), state and state.stamp
-            if path in busy or not (stamp.is_of_same(now) if stamp else now is None):
+            under_way = path in busy or turning_above(path, busy) is not None
+            if under_way or not (stamp.is_of_same(now) if stamp else now is None):
                 del seen.states[path]
             else:
                 self._compare(path, state, seen, session.agent)
@@ -506,7 +508,7 @@ class ExternalChanges:
 
     def _take_in(self, operation: Operation) -> None:
         inside = [one for one in operation.changes.changes if one.path.root in self._roots]
-        self._files.note_folders(inside)
+        self._files.note_folders(carry(self._files, inside))
         for change in filter(None, (one.of_file for one in inside)):
             old = self._files.get(change.path)
             if operation.state == "applied":

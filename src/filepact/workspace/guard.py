@@ -62,6 +62,7 @@ class Guard:
 
     Attributes:
         by_path: The roots by their true paths.
+        moves_whole: Whether a folder may be moved as one change; a shared workspace has files only.
 
     Args:
         roots: The folders that may be used, the working folder first.
@@ -94,6 +95,7 @@ class Guard:
         self._spellings.sort(key=lambda known: -len(known[0]))
         self._narrowed: tuple[tuple[RootId, str], ...] = ()
         self._shared: tuple[str, ...] = ()
+        self.moves_whole = True
         self._start: tuple[Root, str] = (self.roots[0], ".")
         self._secrets = SecretSearch()
         self._plain: dict[tuple[Name, str], tuple[Location, WorkspacePath]] = {}

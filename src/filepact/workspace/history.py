@@ -22,6 +22,7 @@ from filepact.errors import (
 )
 from filepact.values import replace
 from filepact.workspace.file_states import KeptFiles, left_files
+from filepact.workspace.folders import check_moved
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.pending import check_free
 from filepact.workspace.rebase import not_kept, nothing_to_do, together
@@ -129,6 +130,7 @@ class UndoExecutor:
         if not rules and preview:
             rules = ["preview mode"]
         check_free(self._waiting.of(session), plan.changes.paths, self._writer.show)
+        check_moved(self._guard, session.agent, plan.changes)
         rule = ", ".join(dict.fromkeys(rules))
         return self.carry_out(plan, session, deadline, dry_run=dry_run, rule=rule, partly=partly)
 

@@ -200,7 +200,7 @@ class RuleFilter(EntryFilter):
     ) -> None:
         self._policy = policy
         self._asked = asked
-        self._suspicion = policy.suspicion(asked.action)
+        self._suspicion = policy.suspicion(asked.action, asked.root)
         self._narrowed = narrowed
         self.narrow = narrowed is not None
 

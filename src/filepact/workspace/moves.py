@@ -11,23 +11,33 @@ from contextlib import suppress
 from posixpath import commonprefix
 from typing import TYPE_CHECKING, Final
 
+from filepact.domain.change import FileChange
 from filepact.domain.document import WorkspacePath
-from filepact.errors import FilepactError
+from filepact.errors import FilepactError, StaleFileError, WriteFailedError
 from filepact.fs.walk import TreeReader
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from filepact.domain.change import ChangeSet, FileChange
-    from filepact.domain.document import Revision, RootId
+    from filepact.domain.change import ChangeSet
+    from filepact.domain.document import Document, Revision, RootId
     from filepact.fs.root import Root
     from filepact.fs.staged import WriteResult
     from filepact.workspace.folder_steps import FolderSteps
+    from filepact.workspace.kept_files import KnownFiles
 
     Pair = tuple[FileChange, FileChange]
 
-__all__ = ["MoveSteps", "make_again", "moves_of", "same_entries"]
+__all__ = [
+    "MoveSteps",
+    "carry",
+    "fit_whole",
+    "make_again",
+    "moves_of",
+    "same_entries",
+    "whole_moves",
+]
 
 _COMPARED: Final = 64
 """Entries in the very same state of which the names are compared."""
@@ -46,6 +56,12 @@ class Move:
     source: WorkspacePath
     target: WorkspacePath
     changes: tuple[FileChange, ...]
+
+    @property
+    def folder(self) -> str:
+        """Which folder it is that is moved with all that is in it, as `Attributes.linked` has it; else empty."""
+        state = self.changes[0].before
+        return state.attributes.linked if state and state.is_whole and state.attributes else ""
 
     @property
     def apart(self) -> tuple[Move, ...]:
@@ -75,7 +91,10 @@ def moves_of(changes: ChangeSet) -> tuple[Move, ...]:
         for pair in same_entries(changes.changes)
         if not any(_is_below(side.path, turning) for side in pair)
     ]
-    folders = _folders(changes.changes, pairs)
+    whole = [(old, new, (old, new)) for old, new in whole_moves(changes.changes)]
+    ends = {one.path for *_, both in whole for one in both}
+    folders = _folders([one for one in changes.changes if one.path not in ends], pairs)
+    folders = [*whole, *folders]
     tops = {old.path: new.path for old, new, _ in folders}
     alone = [
         Move(old.path, new.path, (old, new)) for old, new in pairs if not _is_below(old.path, tops)
@@ -165,13 +184,77 @@ def rename(root: Root, one: Move, *, back: bool = False) -> bool:
 
     Raises:
         StaleFileError: What is there is something else than what the change starts from, or the new name is taken.
-        WriteFailedError: The system refused; nothing was changed.
+        WriteFailedError: The system refused; nothing was changed.  Of a folder with all that is in it no copy is made.
     """
     old, new = (one.target, one.source) if back else (one.source, one.target)
     states = one.states
+    if one.folder:
+        _move_whole(root, old.path, new.path, one)
+        return True
     if len(states) > 1 and not _holds_only(root, old.path, {name for name, _ in states if name}):
         return False
     return root.rename(old.path, new.path, states)
+
+
+def _move_whole(root: Root, path: str, to: str, one: Move) -> None:
+    place = root.place(path, follow=False, known=True)
+    if place.kind != "directory" or f"{place.inode:x}" != one.folder:
+        raise StaleFileError(
+            f"{path}: is not the folder that was moved",
+            hint="Nothing was changed. Look for the folder, and move it by hand if that is wanted.",
+            path=path,
+        )
+    if not root.rename(path, to, one.states):
+        raise WriteFailedError(
+            f"{path}: the system does not rename this folder to {to} in one step",
+            hint="Nothing was changed. Another file system may be mounted in it, or begin there.",
+            path=path,
+        )
+
+
+def whole_moves(changes: Iterable[FileChange]) -> list[Pair]:
+    """Folders that go with all that lies in them, each with the change by which it comes."""
+    changes = [*changes]
+    going = {
+        (one.path.root, one.before.attributes.linked): one
+        for one in changes
+        if one.before and not one.after and one.before.is_whole and one.before.attributes
+    }
+    return [
+        (going[key], one)
+        for one in (changes if going else ())
+        if one.after and not one.before and one.after.is_whole and one.after.attributes
+        if (key := (one.path.root, one.after.attributes.linked)) in going
+    ]
+
+
+def fit_whole(
+    changes: ChangeSet, current: Callable[[WorkspacePath], Document | None]
+) -> Iterator[FileChange]:
+    """The changes of folders that move with all that is in them, fitted to the rights that they have by now."""
+    for old, new in whole_moves(changes.changes):
+        folder = current(old.path)
+        if folder is not None and old.before is not None and current(new.path) is None:
+            state = folder.revision.as_whole(old.before)
+            if state.is_whole:
+                yield from (FileChange(old.path, state, None), FileChange(new.path, None, state))
+
+
+def carry(files: KnownFiles, changes: list[FileChange]) -> list[FileChange]:
+    """Have what is known of files go with the folder that was moved; the changes with those of the folders in it."""
+    inner: list[FileChange] = []
+    for old, new in whole_moves(changes):
+        root, base, at = old.path.root, new.path.path, len(old.path.path)
+        for path, state in [*files]:
+            if path.root == root and _lies_in(path, old.path):
+                files.drop(path)
+                files.doubt(path)
+                files.put(WorkspacePath(root, base + path.path[at:]), state)
+        for name, folder in files.folders[root].items():
+            if _lies_in(path := WorkspacePath(root, name), old.path):
+                inner.append(FileChange(path, folder, None))
+                inner.append(FileChange(WorkspacePath(root, base + name[at:]), None, folder))
+    return [*changes, *inner]
 
 
 def make_again(

@@ -43,7 +43,7 @@ from filepact.text.landmarks import lost_place
 from filepact.values import dataclass, replace
 from filepact.workspace.documents import DocumentCache
 from filepact.workspace.folder_steps import turning_above
-from filepact.workspace.moves import same_entries
+from filepact.workspace.moves import fit_whole, same_entries
 from filepact.workspace.receipt import renames, states
 
 if TYPE_CHECKING:
@@ -327,6 +327,11 @@ def fit(
             continue
         deadline.check()
         try:
+            if any(side and side.is_whole for side in (change.before, change.after)):
+                raise _stale(
+                    show(change.path),
+                    "the folder that was moved is gone, or its other name is taken",
+                )
             now = current(change.path)
             held = () if now is None else (now,)
             hidden = hides(change.path, chain(held, states(change, versions)))
@@ -371,7 +376,7 @@ def _carried(
     Returns:
         For each end its change with the bytes that it is about, and what is to be said.
     """
-    found: dict[WorkspacePath, tuple[FileChange, bytes, str]] = {}
+    found = {one.path: (one, b"", "") for one in fit_whole(changes, current)}
     made = {one.path: one.after for one in changes.changes if one.before is None}
     gone = [one for one in changes.changes if made and one.before and one.after is None]
     changed: dict[WorkspacePath, Document] = {}

@@ -265,6 +265,8 @@ def _folder_line(change: FileChange, shown: str) -> str:
     if folder is None or not folder.is_folder or change.of_folder:
         return ""
     verb, mode = "Folder" if folder == change.after else "Removed folder", folder.mode & 0o777
+    if folder.is_whole:
+        verb = "Moved here with all that it holds:" if change.after else "Moved away:"
     rights = f" ({mode:o})" if mode not in (0, 0o755, 0o775) else ""
     return f"{verb} {shown.rstrip('/')}/{rights}\n"
 

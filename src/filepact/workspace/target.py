@@ -232,13 +232,20 @@ def check_link_moves(source: Target, target: Target, *, edited: bool) -> None:
     if root == target.location.path.root and dirname(old) == dirname(new):
         return
     leads = existing(source).data.decode("utf-8", "replace")
-    above = dirname(f"{root}/{new}")
-    if not leads.startswith("/") and not f"{normpath(f'{above}/{leads}')}/".startswith(f"{root}/"):
+    if leads_out(root, new, leads):
         raise PathBlockedError(
             f"{target.location.shown}: the link would lead out of the root from there, to {leads}",
             hint="Leave the link in its folder.",
             path=target.location.shown,
         )
+
+
+def leads_out(root: str, path: str, leads: str) -> bool:
+    """Whether a link of this name would lead out of the root by the folder that it is in."""
+    above = dirname(f"{root}/{path}")
+    return not leads.startswith("/") and not f"{normpath(f'{above}/{leads}')}/".startswith(
+        f"{root}/"
+    )
 
 
 DIFF_IN_ERROR: Final = 700

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import WorkspacePath, same_state
 from filepact.domain.operation import BY_SEVERAL, PARTLY, Checkpoint, who
-from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
+from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError, StaleFileError
 from filepact.values import dataclass, field, replace
+from filepact.workspace.moves import whole_moves
 from filepact.workspace.rebase import not_kept
 from filepact.workspace.receipt import renames
 from filepact.workspace.selection import (
@@ -379,6 +380,7 @@ def _plan(
     store: JournalStore,
 ) -> UndoChange:
     """The plan that takes operations back, which are given oldest first."""
+    _check_moved_folders(taken)
     gone = _gone(store, chosen)
     runs = _Runs()
     unable: dict[WorkspacePath, FilepactError] = {}
@@ -415,6 +417,27 @@ def _plan(
     )
 
 
+def _check_moved_folders(taken: Sequence[Operation]) -> None:
+    """Refuse to take back at once that a folder was moved as a whole and what was done to files in it, by either name.
+
+    Raises:
+        StaleFileError: The operations are named that go back one after the other.
+    """
+    for one in taken:
+        ends = [f"{end.path.path}/" for pair in whole_moves(one.changes.changes) for end in pair]
+        inside = [
+            other
+            for other in (taken if ends else ())
+            if any(path.path.startswith(end) for path in other.changes.paths for end in ends)
+        ]
+        if inside:
+            ids = [f"`filepact undo {each.id}`" for each in taken[::-1] if each in (one, *inside)]
+            raise StaleFileError(
+                f"{one.id} moved a folder with all that was in it ({one.summary}), and files in it were changed as well",
+                hint=f"Nothing was changed. Take them back one after the other: {', '.join(ids)}.",
+            )
+
+
 def _in_words(operations: Sequence[Operation]) -> list[str]:
     """Whose files are left: a line for each, with some names."""
     said: list[str] = []
@@ -438,6 +461,9 @@ def _with_other_ends(
 ) -> list[FileChange]:
     """The changes that are meant with the other ends of renames: a file goes back to one name from the other."""
     paths = {one.path for one in meant}
+    for pair in whole_moves(left):
+        ends = {one.path for one in pair}
+        paths |= set() if paths.isdisjoint(ends) else ends
     with suppress(NotFoundError):
         for new, old in renames(left, store.content).items():
             if not paths.isdisjoint((new, old.path)):

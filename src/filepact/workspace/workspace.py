@@ -140,7 +140,7 @@ class Workspace:
         self.recovery = Recovery(store, state, guard.root_of, self.show, self.approving.renew)
         self._mend = partial(self.recovery.mend, self._committer)
         if shared is not None:
-            parts = self._committer, self.recovery
+            parts, guard.moves_whole = (self._committer, self.recovery), False
             shared.bind(*parts, fitting=self._fitting, writer=self._writer)
             self._mend = partial(self._mend, shared.refresh)
         self.recovered = self.recovery.run()
