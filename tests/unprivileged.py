@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from filepact.fs.kernel import capset
@@ -11,7 +13,7 @@ from filepact.fs.kernel import capset
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["unprivileged"]
+__all__ = ["kept_so", "unprivileged"]
 
 T = TypeVar("T")
 
@@ -39,3 +41,12 @@ def unprivileged(action: Callable[[], T]) -> T:
     if failed:
         raise failed[0]
     return done[0]
+
+
+def kept_so() -> tuple[str, ...]:
+    """The words before a command that keep it without capabilities where this thread is, which root would get back."""
+    if sys.platform != "linux" or os.geteuid():
+        return ()
+    status = Path(f"/proc/self/task/{threading.get_native_id()}/status").read_text()
+    held = next(line for line in status.splitlines() if line.startswith("CapEff:"))
+    return () if int(held.split()[1], 16) else ("setpriv", "--bounding-set=-all", "--no-new-privs")

@@ -59,6 +59,8 @@ def test_what_is_killed_on_the_way_is_as_it_was_or_as_it_is_to_be(tmp_path: Path
     cells = [
         cell
         for number, entry in enumerate(some(12, 21))
-        for cell in crashed(entry, tmp_path / "w", first=400 + 400 * number, step=often(1_500, 40))
+        for cell in crashed(
+            entry, tmp_path / "w", first=often(60 + 45 * number, 1), step=often(110, 1)
+        )
     ]
     check(cells)
