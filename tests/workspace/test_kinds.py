@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
+from functools import partial
 from itertools import permutations
 from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.document import Revision, WorkspacePath
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError
+from filepact.workspace.folder_steps import FolderSteps
+from filepact.workspace.journal import new_operation
 from filepact.workspace.selection import Selection
+from tests.entries import facts
 from tests.kinds import SEEN, make, name_of, put, seen, tree
+from tests.unprivileged import unprivileged
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -257,3 +264,54 @@ def test_empty_folders_that_come_within_others_go_back_with_them(
         assert tree(root) == was
         workspace.redo(PERSON)
         assert tree(root) == now
+
+
+def test_folders_of_ordinary_rights_that_get_another_name_keep_their_times(
+    root: Path, workspace: Workspace
+) -> None:
+    (root / "old/in").mkdir(parents=True)
+    (root / "old/in/k").write_text("in it\n")
+    os.utime(root / "old/in", (1, 1))
+    workspace.external.resnapshot()
+    was = facts(root / "old")
+    (root / "old").rename(root / "new")
+    workspace.external.detect(AGENT, tool="bash")
+    for _ in range(2):
+        workspace.undo(PERSON)
+        assert facts(root / "old") == was
+        workspace.redo(PERSON)
+        assert facts(root / "new") == was
+
+
+def test_a_folder_that_nobody_may_look_into_is_not_made_anew_by_undo(
+    root: Path, workspace: Workspace
+) -> None:
+    (root / "old").mkdir()
+    (root / "old/k").write_text("in it\n")
+    (root / "old").chmod(0)
+    unprivileged(workspace.external.resnapshot)
+    (root / "old").rename(root / "new")
+    unprivileged(partial(workspace.external.detect, AGENT, tool="bash"))
+    with pytest.raises(FilepactError) as refused:
+        unprivileged(partial(workspace.undo, PERSON))
+    assert refused.value.code == "NOT_FOUND"
+    assert os.listdir(root) == ["new"]
+    assert not (root / "new").stat().st_mode & 0o777
+
+
+def test_a_removal_that_is_taken_back_leaves_the_folders_their_times(
+    root: Path, workspace: Workspace
+) -> None:
+    (root / "a").mkdir()
+    (root / "a/k").write_text("in it\n")
+    os.utime(root / "a", (1, 1))
+    was, (held,) = facts(root), workspace.guard.roots
+    folder = FileChange(WorkspacePath(held.path, "a"), held.folder_state("a"), None)
+    file = FileChange(WorkspacePath(held.path, "a/k"), Revision.of(b"in it\n", 0o644), None)
+    removal = new_operation(AGENT, "manage_files", "delete a", ChangeSet((folder, file)))
+    steps = FolderSteps(removal, workspace.guard.root_of)
+    (root / "a/k").rename(root / "a/aside")
+    (root / "a/aside").rename(root / "a/k")
+    assert facts(root) != was
+    steps.take_back()
+    assert facts(root) == was

@@ -180,6 +180,10 @@ class FolderSteps:
         for path, (before, _) in self._staying.items():
             if _bits(before) is not None:
                 self._give(path, before)
+        for path, state in self._going.items():
+            # What went out of it and came back has left a time.
+            if state.attributes and self._root_of(path.root).folder_state(path.path) == state:
+                self._give(path, state)
 
     def settle(self) -> tuple[WorkspacePath, ...]:
         """Remove the folders that go and make no way, and give the others what they are to have.
@@ -376,8 +380,8 @@ def with_folders(
 ) -> list[FileChange]:
     """Changes of files with the folders that went with them, and that took or left the name of one.
 
-    Of the folders that came with them only those with permission bits of their own are among these: others are made
-    where they are needed.
+    Of the folders that came with them only those with permission bits of their own are among these, and those that
+    were there by another name: others are made where they are needed.
 
     Args:
         guard: The roots.
@@ -408,18 +412,24 @@ def with_folders(
             if above not in there or not is_gone(WorkspacePath(root, above)):
                 after = folder_at(guard, change.path)
         found[change.path] = FileChange(change.path, before, after)
-    for root, path in made_folders(found.values(), known, was_free):
-        where = WorkspacePath(root, path)
-        state = folder_at(guard, where)
-        if state and not guard.root_of(root).makes(path, state):
-            found.setdefault(where, FileChange(where, None, state))
-    found |= {
+    gone = {
         path: FileChange(path, state, None)
         for root, there in (known.items() if tops else ())
         for path, state in ((WorkspacePath(root, name), state) for name, state in there.items())
         if path not in found and (path in tops or turning_above(path, tops))
     }
-    return [*found.values()]
+    stamps = {(one.before.mode, _written(one.before)) for one in gone.values() if one.before}
+    for root, path in made_folders(found.values(), known, was_free):
+        where = WorkspacePath(root, path)
+        state = folder_at(guard, where)
+        moved = state and (state.mode, _written(state) or 0) in stamps
+        if state and (moved or not guard.root_of(root).makes(path, state)):
+            found.setdefault(where, FileChange(where, None, state))
+    return [*(found | gone).values()]
+
+
+def _written(folder: Revision) -> int | None:
+    return None if folder.attributes is None else folder.attributes.modified
 
 
 def same_rights(was: Revision, now: Revision) -> bool:
@@ -462,7 +472,11 @@ def folders_alone(
     for path, was, now, made in differing:
         if path in told or (was is None and path in around):
             continue
-        if made:
+        # What this user may not look into holds what nobody knows.
+        one = was or now
+        if made or (
+            one and None in (was, now) and not one.attributes and one.mode & 0o500 != 0o500
+        ):
             lost.append(
                 FileChange(path, *(one and replace(one, content=_NOT_HELD) for one in (was, now)))
             )

@@ -461,6 +461,9 @@ def not_kept(shown: str, change: FileChange | None = None) -> NotFoundError:
     elif lost and lost.is_folder and not lost.was_read:
         said = "what lay in a folder that programs make for themselves was not kept"
         hint = "What has made it makes it again."
+        if lost.mode & 0o500 != 0o500:
+            said = "nobody could look into this folder, so what lay in it was not kept"
+            hint = "Move it back yourself."
     hint = f"Nothing was changed. {hint}"
     return NotFoundError(f"{sized}: {said}", hint=hint, path=shown, bytes=taken)
 

@@ -264,7 +264,7 @@ def _folder_line(change: FileChange, shown: str) -> str:
     folder = change.after if change.after and change.after.is_folder else change.before
     if folder is None or not folder.is_folder or change.of_folder:
         return ""
-    verb, mode = "Folder" if folder == change.after else "Removed folder", folder.mode & 0o777
+    verb, mode = "Folder" if folder == change.after else "Removed folder", folder.mode & 0o7777
     if folder.is_whole:
         verb = "Moved here with all that it holds:" if change.after else "Moved away:"
     rights = f" ({mode:o})" if mode not in (0, 0o755, 0o775) else ""
