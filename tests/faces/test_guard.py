@@ -363,3 +363,13 @@ def test_programs_are_taken_back_and_what_a_person_did_meanwhile_stays(
     folder: Folder, seed: int
 ) -> None:
     run_programs(folder, seed, steps=10)
+
+
+def test_a_guard_says_at_its_start_that_what_is_ignored_is_not_recorded(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    process = folder.start()
+    assert b"ignores is not recorded" in process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert "ignores is not recorded" in folder.run_here("guard", str(folder.root), "--detach")
+    folder.run_here("guard", str(folder.root), "--stop")

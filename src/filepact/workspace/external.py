@@ -273,7 +273,7 @@ class ExternalChanges:
             finally:
                 with self._lock:
                     now = self._files.get(path)
-                    if state is not None and now is not None and now.stamp == state.stamp:
+                    if state and now and now.stamp == state.stamp and not now.size:
                         self._files.put(path, state)
                     self._in_hand.remove(path)
                     self._has_read.notify_all()

@@ -38,6 +38,7 @@ _PATIENCE: Final = 60.0  # seconds for a guard to look around before it is said 
 _END: Final = 120.0  # seconds for one to record what is left
 _NAP: Final = 0.02
 _SCANNED: Final = "changes are found by scans, every few seconds or, in a large folder, minutes"
+_NOT_GUARDED: Final = "What Git ignores is not recorded.\n"
 _READING: Final = (
     "What they hold is still being read: a file that is changed before its turn\n"
     "cannot be taken back.\n"
@@ -152,6 +153,7 @@ def _run(
 
 def _begun(state: dict[str, Any]) -> str:
     said = f"Guarding {state['root']}: {count(state['files'], 'file')} known. Ctrl-C ends it.\n"
+    said += _NOT_GUARDED
     if not state["read"]:
         said += _READING
     if state["unwatched"]:
@@ -210,7 +212,7 @@ def _detach(arguments: Namespace, context: CommandContext, lock: GuardLock) -> C
         process.stdout.close()
     process.returncode = 0  # It is not waited for: it outlives this process.
     more = "" if known["ready"] else " It still looks around."
-    said = f"Guarding {root}, as process {known['pid']}.{more}\n"
+    said = f"Guarding {root}, as process {known['pid']}.{more}\n{_NOT_GUARDED}"
     if known["ready"] and not known.get("read", True):
         said += _READING
     return CommandAnswer(

@@ -1,8 +1,11 @@
 """What an agent writes past all doors is in the journal, and can be undone."""
 
 import json
+import shutil
 import subprocess
 import time
+
+import pytest
 
 from tests.faces.acp.proxy.rig import Rig
 
@@ -110,3 +113,37 @@ def test_what_steers_git_is_seen_in_a_turn_and_is_noted(tmp_path):
         assert ".git/hooks/pre-push" in newest["note"]
         rig.command("undo", "--unattended")
         assert not hook.exists()
+
+
+@pytest.mark.parametrize("asked", [True, False], ids=["asked", "only told"])
+def test_what_a_command_names_is_kept_before_it_runs_though_it_is_ignored_or_large(tmp_path, asked):
+    """Git ignores the one, and the other is too large to be known from the beginning."""
+    with Rig(tmp_path) as rig:
+        subprocess.run(["git", "init", "-q", rig.work], check=True)
+        large = bytes(range(256)) * 8_000
+        for name, held in ((".gitignore", b"data/\n"), ("data/mine", b"mine\n"), ("big", large)):
+            (rig.work / name).parent.mkdir(exist_ok=True)
+            (rig.work / name).write_bytes(held)
+        rig.introduce()
+        rig.open()
+        prompt = rig.prompt()
+        call = {"toolCallId": "t", "title": "rm", "kind": "execute", "status": "pending"}
+        call |= {"rawInput": {"command": "rm -r data big"}}
+        if not asked:
+            update = {"sessionUpdate": "tool_call", **call}
+            told = {"method": "session/update", "params": {"sessionId": "s1", "update": update}}
+            rig.agent.send(told)
+            rig.editor.next()
+            # When this is asked about, the other has been looked at.
+            call |= {"toolCallId": "t2", "rawInput": {"command": "true"}}
+        options = [{"optionId": "y", "name": "Yes", "kind": "allow_once"}]
+        given = {"sessionId": "s1", "toolCall": call, "options": options}
+        rig.agent.ask("session/request_permission", given)
+        rig.editor.request("session/request_permission")
+        shutil.rmtree(rig.work / "data")
+        (rig.work / "big").unlink()
+        end(rig, prompt)
+        wait_for(rig, 1)
+        rig.command("undo", "--turn", "--unattended")
+        assert (rig.work / "data/mine").read_bytes() == b"mine\n"
+        assert (rig.work / "big").read_bytes() == large

@@ -8,12 +8,15 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from filepact.config.person import home_folder
 from filepact.domain.operation import Actor
+from filepact.domain.tool_call import named_commands, read_tool_call
 from filepact.errors import FilepactError
 from filepact.faces.acp.client_buffers import PATIENCE
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse
 from filepact.faces.acp.permissions import (
     PermissionDecision,
+    call_of,
     choose,
     own_reading,
 )
@@ -42,6 +45,7 @@ from filepact.faces.acp.record import PermissionLogWriter
 from filepact.values import replace
 from filepact.wire.keyed_executor import KeyedExecutor
 from filepact.wire.messages import response
+from filepact.workspace.call_files import files_of
 from filepact.workspace.file_snapshot import unwatched_said
 
 if TYPE_CHECKING:
@@ -59,7 +63,7 @@ __all__ = ["ExternalWatcher", "ProxyExecutor"]
 
 _log = logging.getLogger(__name__)
 
-Task = Literal["learn", "refresh", "look", "read", "end"]
+Task = Literal["learn", "refresh", "look", "read", "end", "attend"]
 
 
 class ExternalWatcher:
@@ -89,6 +93,7 @@ class ExternalWatcher:
         self._tasks: deque[tuple[Task, AcpSession, str]] = deque()
         self._unread: deque[AcpSession] = deque()
         self._working: list[AcpSession] = []
+        self._attended: set[tuple[int, str]] = set()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="acp-watch", daemon=True)
         self._thread.start()
@@ -125,6 +130,23 @@ class ExternalWatcher:
         if not waiting:
             self._put("look", bound)
 
+    def attend(self, bound: AcpSession, call: Message, *, wait: bool) -> None:
+        """Keep what the commands of a call may change, as it is before they run.
+
+        Args:
+            bound: Whose call.
+            call: As the agent shows it.
+            wait: Whether they do not run before this has returned; for a moment at most.
+        """
+        for command in named_commands(call.get("rawInput")):
+            self._put("attend", bound, command)
+        if wait:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._waits("attend", bound), _PATIENCE)
+
+    def _waits(self, task: Task, bound: AcpSession) -> bool:
+        return any(one[:2] == (task, bound) for one in self._tasks)
+
     def end(self, bound: AcpSession) -> None:
         """Look for the last time, and let go of the session."""
         if bound in self._working:
@@ -138,10 +160,10 @@ class ExternalWatcher:
             self._changed.notify_all()
         self._thread.join()
 
-    def _put(self, task: Task, bound: AcpSession) -> None:
+    def _put(self, task: Task, bound: AcpSession, command: str = "") -> None:
         with self._changed:
             # By the time that it is done another turn may have begun.
-            self._tasks.append((task, bound, bound.turn_name))
+            self._tasks.append((task, bound, command or bound.turn_name))
             self._changed.notify_all()
 
     def _run(self) -> None:
@@ -160,6 +182,7 @@ class ExternalWatcher:
             if task != "read":
                 with self._changed:
                     self._tasks.popleft()
+                    self._changed.notify_all()
 
     def _do(self, task: Task, bound: AcpSession, turn: str) -> None:
         outside = bound.workspace.external
@@ -174,7 +197,16 @@ class ExternalWatcher:
                 )
             if looked.unkept:
                 _log.warning("changed past the doors, and not kept: %s", ", ".join(looked.unkept))
+            if bound not in self._working:
+                self._attended = {one for one in self._attended if one[0] != id(bound)}
+                outside.let_go(self._attended)
             self._looked(bound)
+        elif task == "attend":
+            does = read_tool_call("bash", {"command": turn})
+            may = files_of(does, bound.workspace.guard, bound.roots[0], home_folder() or "")
+            self._attended.add((id(bound), turn))
+            if unkept := outside.attend((id(bound), turn), may, self._attended):
+                _log.warning("if that command changes them, no undo brings these back: %s", unkept)
         elif task == "refresh":
             outside.resnapshot(contents=False)
             self._unread.append(bound)
@@ -199,6 +231,7 @@ class ExternalWatcher:
 _log = logging.getLogger(__name__)
 
 _WORKERS: Final = 32
+_PATIENCE: Final = 2.0  # seconds that a question waits at most until what it is about is kept
 
 
 class ProxyExecutor:
@@ -452,6 +485,8 @@ class ProxyExecutor:
         if session is None:
             return
         session.calls.learn(call, session.roots[0])
+        if self._watch is not None and call.get("status") in (None, "pending", "in_progress"):
+            self._watch.attend(session, call, wait=False)
         with self._lock:
             again = any(
                 one.opening and one.requested_id == session_id for one in self._by_token.values()
@@ -518,6 +553,8 @@ class ProxyExecutor:
                     self._to_agent(response(request.id, answer))
                     return
             self._record.record_question(request.id, session, request.params, asked)
+            if self._watch is not None:
+                self._watch.attend(session, call_of(request.params), wait=True)
         self._links.to_editor(without_overrides(request.line).encoded)
 
     def _serve_tools(self, token: str, descriptor: int) -> None:
