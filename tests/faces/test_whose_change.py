@@ -19,6 +19,7 @@ from filepact.domain.operation import BY_NOBODY, BY_SEVERAL, Actor, Session
 from filepact.errors import NoChangeError, StaleFileError
 from filepact.faces.hooks.service import HookDaemon
 from filepact.opening import descendants, ticks_now
+from filepact.values import replace
 from filepact.workspace.selection import NEWEST, Selection
 
 if TYPE_CHECKING:
@@ -718,3 +719,44 @@ def test_what_a_sub_agent_does_is_of_the_turn_of_the_agent_that_has_started_it(a
         assert {one.session.turn for one in workspace.log()} == {"turn of s1"}
         workspace.undo_selected(PERSON, Selection(turn=NEWEST))
     assert [one.name for one in agents.root.iterdir()] == ["a.txt"]
+
+
+# -- an end that nobody tells of -----------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@pytest.mark.parametrize("then", ["Stop", "UserPromptSubmit", "SessionEnd", "another call"])
+def test_what_a_person_saves_after_a_command_whose_end_was_never_told_is_theirs(agents, then):
+    """The hook that comes after it was killed; it was seen to run, and then not any more."""
+    agents.tell("UserPromptSubmit", above=((6, "6"), *chain(os.getpid())))
+    above = {"above": ((7, "7"), *chain(os.getpid()))}
+    agents.tell("PreToolUse", "Bash", **above, command="make > named.txt")
+    later_tick()
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as command:
+        until(lambda: (command.pid, ("cat",)) in running(os.getpid()))
+        agents.daemon.poll()
+        agents.write("named.txt", "by the command\n")
+        agents.now = agents.write("made.txt", "by the command\n")
+    agents.daemon.poll()
+    agents.now -= TICK  # so that a second has passed since, by the times of files
+    agents.daemon.poll()
+    before = agents.daemon._calls["s1", "t1"]
+    agents.daemon._calls["s1", "t1"] = replace(before, gone=agents.now + TICK)
+    agents.write("mine.txt", "an hour of work\n")
+    if then == "another call":
+        agents.tell("PreToolUse", "Read", "t2", **above, file_path="a.txt")
+    else:
+        agents.tell(then, **above)
+    whose = {name: tool for tool, names in agents.log() for name in names}
+    assert whose == {"named.txt": "Bash", "made.txt": "Bash", "mine.txt": BY_NOBODY}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_a_command_of_which_nothing_is_seen_has_all_when_its_end_is_told(agents):
+    agents.tell("UserPromptSubmit", above=((6, "6"), *chain(os.getpid())))
+    above = {"above": ((7, "7"), *chain(os.getpid()))}
+    agents.tell("PreToolUse", "Bash", **above, command="make")
+    agents.daemon.poll()
+    agents.write("made.txt", "by the command\n")
+    agents.tell("PostToolUse", "Bash", **above, command="make")
+    assert agents.log() == [("Bash", {"made.txt"})]

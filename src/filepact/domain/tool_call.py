@@ -484,10 +484,12 @@ class OpenCall:
         starts: Whether it starts an agent, whose calls are those of the same turn.
         own: Whether it is one of a tool of ours.
         command: Whether it is a command, which is a process of its own.
-        asked_at: When the person was asked, in the count of the system; what its host had started by then is not it.
+        asked_at: When it or the question began, in the count of the system; what its host had started by then is not it.
         since: When it was known last that it does not run, since they were asked; 0 where nobody can tell.
         seen: When something new of its host's was seen to run, since then; 0 for never.
         untimed: Whether the clock was set meanwhile, so that the times of files tell nothing.
+        gone: Until when what changes may be its own, if its host does not tell that it is over: nothing of it ran then;
+            0 where that is not known.
     """
 
     session: Session
@@ -510,6 +512,22 @@ class OpenCall:
     since: int = 0
     seen: int = 0
     untimed: bool = False
+    gone: int = 0
+
+    @property
+    def watched(self) -> bool:
+        """Whether it is a command, and can be seen to run."""
+        known = self.since if self.asked else self.asked_at
+        going = self.command and self.host is not None and not self.late
+        return going and known > 0 and not self.untimed
+
+    def looked_at(self, now: int, slack: int, *, runs: bool) -> OpenCall:
+        """It once it was looked whether something of it runs: of a question that it does not yet, else not any more."""
+        if runs:
+            return replace(self, seen=now, gone=0)
+        if not self.asked:
+            return replace(self, gone=self.gone or now + slack)
+        return replace(self, since=now) if now - self.seen > slack else self
 
     @property
     def runs(self) -> bool:

@@ -43,6 +43,7 @@ _PATIENCE: Final = 10.0  # seconds for a client to say what it wants
 _LOOK: Final = 60.0  # seconds after which it looks whether anybody can still reach it
 _AGAIN: Final = 1.0  # seconds, where it should have ended and something is under way
 _POLL: Final = 0.2  # seconds, while a person is asked about a command
+_COMMANDS: Final = 2.0  # seconds, while a command may run
 _NOTE: Final = 60.0  # seconds between two notes of when an agent was heard of
 _HEAD: Final = 65_536
 _BLOCK: Final = 1 << 16
@@ -120,7 +121,8 @@ class _Listener:
             try:
                 wait = max(0.0, min(left, _LOOK)) or _AGAIN
                 watches = self._service.poll() or any(one.is_alive() for one in self._threads)
-                connection = self._next(min(wait, _POLL) if watches else wait)
+                often = _POLL if watches else _COMMANDS if self._service.busy else wait
+                connection = self._next(min(wait, often))
             except TimeoutError:
                 self._threads = [one for one in self._threads if one.is_alive()]
                 over = left <= _LOOK and not self._service.busy

@@ -253,8 +253,6 @@ class HookDaemon:
         for known in (self._turns, self._within, self._above):
             known.pop(name, None)
 
-    # -- before and after -----------------------------------------------------------------
-
     def _before(
         self,
         desk: _Desk,
@@ -294,6 +292,7 @@ class HookDaemon:
             starts=does.starts_agent,
             own=does.deed == "own",
             command=does.deed == "run",
+            asked_at=ticks_now() * hasattr(time, "CLOCK_BOOTTIME"),
         )
         return unkept
 
@@ -308,9 +307,8 @@ class HookDaemon:
             self._wait_for(key, heard)
 
     def _wait_for(self, key: tuple[str, str], heard: int, *, told: bool = True) -> None:
-        """Have a call run from when its host starts something; if a person may be asked, but where that is known alone."""
+        """Have a call run from when its host starts something; if no question is told of, only where that can be seen."""
         call = self._calls[key]
-        # There is the hook itself at least, where the system tells.
         tells = call.command and call.host is not None and descendants(call.host[0])
         if told or tells:
             since, self._touched = heard if tells else 0, 0
@@ -320,15 +318,14 @@ class HookDaemon:
         """Look whether commands run about which a person was asked; whether there are any."""
         with self._lock:
             self._watch_clock()
-            asked = [(key, one) for key, one in self._calls.items() if one.asked and one.since]
-            for key, call in asked:
+            for key, call in [one for one in self._calls.items() if one[1].watched]:
                 now, host = self._now(), ancestors(call.host[0] if call.host else 0)[0]
-                if has_started(host, descendants(host[0].process, call.asked_at) if host else ()):
-                    self._calls[key] = replace(call, seen=now)
-                elif now - call.seen > _BEFORE_IT_RAN:
-                    self._calls[key] = replace(call, since=now)
+                below = descendants(host[0].process, call.asked_at) if host else ()
+                runs = has_started(host, below)
+                self._calls[key] = found = call.looked_at(now, _BEFORE_IT_RAN, runs=runs)
+                if found.since == now:
                     self._look_meanwhile(now)
-            return bool(asked)
+            return any(one.asked and one.since for one in self._calls.values())
 
     def _look_meanwhile(self, now: int) -> None:
         """Write down what a person saved a while ago, lest a command removes it before anybody has looked."""
@@ -345,7 +342,7 @@ class HookDaemon:
         before, self._drifted = self._drifted, self._drift()
         if abs(self._drifted - before) > _BEFORE_IT_RAN // 2:
             calls = self._calls.items()
-            self._calls = {key: replace(one, since=0, untimed=True) for key, one in calls}
+            self._calls = {key: replace(one, since=0, gone=0, untimed=True) for key, one in calls}
 
     def _look_before(self, desk: _Desk, session: Session) -> None:
         """Write down what has changed until now, before a call changes something."""
@@ -437,8 +434,9 @@ class HookDaemon:
         for call in [one for one in self._calls.values() if one.late]:
             self._settle(desk, call)
         if running := next((one for one in self._calls.values() if one.runs), None):
-            self._settle(desk, running, since=max(running.since - _BEFORE_IT_RAN, 0))
-        else:
+            since = max(running.since - _BEFORE_IT_RAN, 0)
+            self._settle(desk, running, since=since, until=running.gone)
+        if not running or running.gone:
             calls = [*self._calls.values()]
             nobody = Session(f"{NOBODY} {beside.id}" if beside else NOBODY, _UNKNOWN)
             desk.look(nobody, BY_NOBODY, lambda path: not any(one.named(path) for one in calls))
@@ -452,14 +450,14 @@ class HookDaemon:
             # What a person was asked about and never ran has changed nothing.
             if not call.asked or (call.command and (call.seen or not call.since)):
                 # Nobody told that its turn is over, so a person has broken it off at some moment.
-                self._settle(desk, call if moment == "stop" else replace(call, asked=True))
+                known = moment == "stop" or call.gone
+                one, since = replace(call, asked=True, seen=0), max(call.since - _BEFORE_IT_RAN, 0)
+                self._settle(desk, call if known else one, since=since, until=call.gone)
             del self._calls[key]
 
     def _forget_old(self) -> None:
         begun = self._clock() - _LONGEST
         self._calls = {key: call for key, call in self._calls.items() if call.begun >= begun}
-
-    # -- the workspace --------------------------------------------------------------------
 
     def _opened(self, settings: Settings | None) -> _Desk:
         """The workspace by the rules that are in force now, over the folders that are there now.
