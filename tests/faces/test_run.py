@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -473,6 +474,18 @@ def test_without_layers_what_changes_is_recorded_afterwards(place: Place) -> Non
     place.file("a.txt")
     assert place.run("echo x > a.txt; exit 4", "--layers", "off").returncode == 4
     place.undo()
+    assert place.state() == {"a.txt": TEXT}
+
+
+def test_without_layers_only_what_goes_back_is_said_to(place: Place) -> None:
+    place.file("a.txt")
+    with (place.root / "large").open("wb") as sparse:
+        sparse.truncate(65 << 20)
+    done = place.run("echo x > a.txt; rm large", "--layers", "off")
+    assert "not kept: large\n" in done.stderr
+    (advised,) = re.findall("`filepact undo ([^`]+)` takes that back", done.stderr)
+    # It ends with 1, as something of the same call is left as it is.
+    assert "large" in place.command("undo", "--unattended", advised).stdout
     assert place.state() == {"a.txt": TEXT}
 
 

@@ -14,7 +14,7 @@ from filepact.errors import FilepactError, InvalidParamsError, StateFailedError
 from filepact.faces.cli.context import CommandContext, find_context, opened
 from filepact.faces.cli.render import age, count
 from filepact.faces.cli.screen import FAILED, NOTHING, CommandAnswer, plain, remark
-from filepact.workspace.file_snapshot import unwatched_said
+from filepact.workspace.file_snapshot import some_names, unwatched_said
 from filepact.workspace.runs import (
     ProgramFailed,
     Run,
@@ -183,11 +183,11 @@ def _tell(result: LayerResult, folder: RunFolder, screen: Terminal) -> None:
         remark(f"filepact: {note}\n")
     if result.moved:
         remark(
-            f"filepact: in place without a record, so no undo changes it: {_named(result.moved)}\n"
+            f"filepact: in place without a record, so no undo changes it: {some_names(result.moved)}\n"
         )
         remark('filepact: (`builds = "record"` under `[run]` in the settings has it recorded)\n')
     if result.dropped:
-        remark(f"filepact: not kept, as programs fill it: {_named(result.dropped)}\n")
+        remark(f"filepact: not kept, as programs fill it: {some_names(result.dropped)}\n")
     if result.left:
         name = folder.record.id
         remark(f"filepact: not committed, and kept as {name}:\n")
@@ -197,11 +197,6 @@ def _tell(result: LayerResult, folder: RunFolder, screen: Terminal) -> None:
             remark(f"  and {len(result.left) - _SHOWN:,} more\n")
         remark(f"filepact: `filepact runs --commit {name}` tries again\n")
         remark(f"filepact: `filepact runs --discard {name}` drops it\n")
-
-
-def _named(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _LISTED:,} more" if len(paths) > _LISTED else ""
-    return f"{', '.join(paths[:_LISTED])}{more}"
 
 
 def _facts(result: LayerResult, folder: RunFolder) -> dict[str, object]:
@@ -247,6 +242,10 @@ def _observe(workspace: Workspace, words: list[str]) -> CommandAnswer:
         )
         if operation.was_unasked:
             remark(f"filepact: {operation.note.partition(';')[0]}\n")
+        if operation is found.lost:
+            lost = some_names(found.unkept)
+            remark(f"filepact: no undo brings these back, as they were not kept: {lost}\n")
+            continue
         remark(f"filepact: `filepact undo {operation.id}` takes that back\n")
     if workspace.external.unwatched > unwatched:
         _tell_unwatched(workspace.external.unwatched)
