@@ -46,6 +46,18 @@ def checks(cli: CommandLine, *words: str, code: int = 0) -> dict[str, dict[str, 
     return {one["name"]: one for one in cli.json("doctor", *words, code=code)["checks"]}
 
 
+@pytest.mark.parametrize(("ends", "said"), [(0, "waits"), (1, "not installed")])
+def test_a_stand_in_for_a_server_that_is_not_there_is_not_called_installed(
+    cli: CommandLine, settings: Path, tmp_path: Path, ends: int, said: str
+) -> None:
+    program = tmp_path / "bin" / "rust-analyzer"
+    program.write_text(f"#!/bin/sh\nexit {ends}\n")
+    program.chmod(0o755)
+    settings.write_text(UNCONFINED)
+    found = checks(cli)["rust-analyzer"]
+    assert said in json.dumps(found)
+
+
 def test_every_known_server_is_told_with_how_to_install_it(
     cli: CommandLine, settings: Path
 ) -> None:

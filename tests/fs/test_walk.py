@@ -13,6 +13,7 @@ from filepact.fs import walk as walking
 from filepact.fs.read import read_regular
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
+from filepact.workspace.find import find_files
 from tests.unprivileged import unprivileged
 
 
@@ -248,6 +249,22 @@ def test_ignore_files_and_default_names_leave_entries_out(top):
 def test_the_exclude_file_of_a_repository_counts(top):
     make(top, {".git/info/exclude": "*.tmp\n", "a.tmp": "", "b": ""})
     assert paths(top) == ["b"]
+
+
+@pytest.mark.parametrize("mark", [".git/HEAD", ".git"])
+def test_that_rules_above_the_root_are_not_read_is_told(top, mark):
+    make(top, {mark: "x", ".gitignore": "*.log\n", "in/deep/a.log": "a\n"})
+    root = Root.open(str(top / "in" / "deep"))
+    found = find_files(root, ".", "**/*", allow=yes)
+    assert found.paths == ("a.log",)
+    assert found.unsearched.more_rules
+    # From here on Git reads no rules above.
+    make(top, {"in/deep/.git/HEAD": "x"})
+    assert not find_files(root, ".", "**/*", allow=yes).unsearched.more_rules
+    root.close()
+    root = Root.open(str(top))
+    assert not find_files(root, ".", "**/*", allow=yes).unsearched.more_rules
+    root.close()
 
 
 def test_rules_of_a_repository_reach_a_base_through_folders_that_are_none(top):

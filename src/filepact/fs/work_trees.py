@@ -75,9 +75,17 @@ class WorkTrees:
         glance: Callable[[str], tuple[int, ...] | None],
     ) -> None:
         self._root = root
+        folders = root.rstrip("/").split("/")[:-1]
+        tops = ("/".join((*folders[:count], ".git")) for count in range(1, len(folders) + 1))
+        self._above = any(map(os.path.lexists, tops))
         self._bytes = read
         self._glance = glance
         self._known: dict[str, tuple[tuple[int, ...] | None, WorkTreeIndex | None]] = {}
+
+    @property
+    def begin_above(self) -> bool:
+        """Whether the root lies within a work tree of which the top, and so some of the rules, is not read."""
+        return self._above and self._glance(".git") is None
 
     def at(self, top: str) -> WorkTreeIndex | None:
         """What the tree with this top folder tracks; None where that cannot be told.

@@ -318,6 +318,8 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
     },
     "rust-analyzer": {
         "command": ["rust-analyzer"],
+        # Where the component is not installed, a stand-in has its name.
+        "needs": ["rust-analyzer --version"],
         "files": {"*.rs": "rust"},
         # A project says which compiler is run, and what runs within it.
         "risk": "runs",

@@ -577,6 +577,8 @@ def _unsearched(left_out: SkippedFiles, parameter: str, show: Callable[[str], st
         words = [f"not searched: {', '.join(folders)}{advice}"]
     if left_out.mounted:
         words.append(f"{_count(left_out.mounted, 'mounted folder')} not entered")
+    if left_out.more_rules:
+        words.append("ignore files above the shared folder are not read")
     if left_out.protected:
         words.append(f"{_count(left_out.protected, 'protected name')} left out")
     return words

@@ -53,12 +53,14 @@ class SkippedFiles:
         protected: How many names the rules keep from being seen, whatever was looked for: a count
             by name would tell the names.
         mounted: How many folders lie on other file systems.
+        more_rules: Whether ignore files above the root might name more to leave out.
     """
 
     folders: tuple[SkippedFolder, ...] = ()
     files: int = 0
     protected: int = 0
     mounted: int = 0
+    more_rules: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +250,8 @@ def unsearched(
         if files or not inside.complete:
             folders.append(SkippedFolder(path, why, files, floor=not inside.complete))
     files = sum(accepts(path[skip:]) for path in walked.ignored)
-    return SkippedFiles(tuple(folders), files, protected, walked.beyond)
+    more = root.trees.begin_above
+    return SkippedFiles(tuple(folders), files, protected, walked.beyond, more_rules=more)
 
 
 _SUFFIX: dict[Kind, str] = {"folder": "/", "file": "", "link": " -> (link)", "other": " (no file)"}

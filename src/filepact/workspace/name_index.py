@@ -12,7 +12,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from functools import cached_property, partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from filepact.errors import FilepactError
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from filepact.workspace.name_views import FileList
 
 T = TypeVar("T")
+_TreeStamp = tuple[tuple[int, ...] | None, ...]
 
 __all__ = ["IndexChanges", "NameIndex"]
 
@@ -71,21 +72,6 @@ class _LostError(Exception):
     """Too much happens at once, nothing was built, or the caller gave up; another time it may go well."""
 
 
-class _WorkTree:
-    """What Git tracks in a work tree at one stamp.
-
-    The stamp is older than what is read for it: what changed in between differs from it once more.
-    """
-
-    def __init__(self, root: Root, top: str, stamp: tuple[tuple[int, ...] | None, ...]) -> None:
-        self.stamp = stamp
-        self._at = partial(root.trees.at, top)
-
-    @cached_property
-    def tracked(self) -> WorkTreeIndex | None:
-        return self._at()
-
-
 class NameIndex:
     """The names beneath one root; for all threads.
 
@@ -110,7 +96,8 @@ class NameIndex:
         self._built = False
         self._listings: dict[str, FolderEntries | Unlisted] = {}
         self._names = 0
-        self._trees: dict[str, _WorkTree] = {}
+        # What Git tracks in each work tree at one stamp, which is older than what is read for it.
+        self._trees: dict[str, tuple[_TreeStamp, Callable[[], WorkTreeIndex | None]]] = {}
         self._views: OrderedDict[Hashable, NameSelection] = OrderedDict()
         self._answers: OrderedDict[Hashable, tuple[int, Any, EntryFilter]] = OrderedDict()
         self.changed = 0
@@ -354,12 +341,12 @@ class NameIndex:
     def _git_moved(self, folders: set[str]) -> bool:
         """Whether what Git tracks or excludes has changed; the names that depend on it are listed anew."""
         moved = False
-        for top, known in list(self._trees.items()):
+        for top, (known, _) in list(self._trees.items()):
             stamp = self._root.trees.stamp(top)
-            if stamp != known.stamp:
+            if stamp != known:
                 moved = True
-                self._trees[top] = _WorkTree(self._root, top, stamp)
-                if known.stamp[1:] == stamp[1:]:
+                self._trees[top] = stamp, cache(partial(self._root.trees.at, top))
+                if known[1:] == stamp[1:]:
                     self._relist(self._asking(top), folders)
                 else:
                     self._relist_all(top, folders)
@@ -472,12 +459,13 @@ class NameIndex:
         with it all names that depend on it.
         """
         if top not in self._trees:
-            self._trees[top] = _WorkTree(self._root, top, self._root.trees.stamp(top))
+            stamp = self._root.trees.stamp(top)
+            self._trees[top] = stamp, cache(partial(self._root.trees.at, top))
         return partial(self._tracked_at, top)
 
     def _tracked_at(self, top: str) -> WorkTreeIndex | None:
         known = self._trees.get(top)  # gone where a walk goes on in a folder that is
-        return self._root.trees.at(top) if known is None else known.tracked
+        return self._root.trees.at(top) if known is None else known[1]()
 
     def _put(self, path: str, listing: FolderEntries | Unlisted) -> None:
         self._names += _size(listing) - _size(self._listings.get(path))

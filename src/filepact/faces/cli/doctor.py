@@ -451,6 +451,13 @@ def check_folders(workspace: Workspace) -> Iterator[CheckResult]:
         )
         yield from _check_file_system(root.path)
         yield _check_attributes(root.path, root.not_kept())
+        if root.trees.begin_above:
+            yield CheckResult(
+                "ignore rules",
+                "ok",
+                f"{root.path} lies within a repository; the ignore files above it are not read",
+                "What they name is searched too. To leave it out, share the top of the repository.",
+            )
         yield from _check_remains(root.path)
 
 

@@ -175,7 +175,8 @@ def _missing(server: ServerSpec, programs: Programs) -> CheckResult:
             f"Install it outside: {server.install}" if server.install else "",
         )
     missing = [name for name in wanted if programs(name) is None]
-    said = programs.facts(server.needs).get("said") or f"{', '.join(missing)} is not there"
+    fault = "fails" if any(" " in name for name in missing) else "is not there"
+    said = programs.facts(server.needs).get("said") or f"{', '.join(missing)} {fault}"
     also = f" ({said})" if missing != [wanted[0]] else ""
     how = f"To install: {server.install}" if server.install else ""
     return CheckResult(server.name, "none", f"not installed{also}", how)
