@@ -158,31 +158,23 @@ class MountWatcher:
         self._descriptor = -1
         with suppress(OSError):
             self._descriptor = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+            self._poll = select.poll()
+            self._poll.register(self._descriptor, select.POLLPRI)
 
     def close(self) -> None:
         """Notice nothing any more."""
-        with self._lock:
-            if self._descriptor >= 0:
-                os.close(self._descriptor)
-                self._descriptor = -1
+        with self._lock, suppress(OSError):
+            os.close(self._descriptor)
+            self._descriptor = -1
 
     def changed(self) -> int:
         """A number that rises with every such change, from the first time that it is asked for."""
         with self._lock:
-            if self._descriptor >= 0 and (self._moved() or self._there is None):
-                before, self._there = self._there, self._listed()
+            if self._descriptor >= 0 and (self._there is None or self._poll.poll(0)):
+                with open(self._descriptor, "rb", closefd=False) as listed:
+                    listed.seek(0)
+                    places = [line.split(b" ", 5)[4] for line in listed]
+                before = self._there
+                self._there = [one for one in places if one.startswith(self._inside)]
                 self._changed += before is not None and bool(before or self._there)
             return self._changed
-
-    def _moved(self) -> bool:
-        """Whether anything was mounted anywhere, or is no longer, since the last time."""
-        poll = select.poll()
-        poll.register(self._descriptor, select.POLLPRI)
-        return bool(poll.poll(0))
-
-    def _listed(self) -> list[bytes]:
-        """Where something is mounted beneath the folder."""
-        with open(self._descriptor, "rb", closefd=False) as listed:
-            listed.seek(0)
-            places = [line.split(b" ", 5)[4] for line in listed]
-        return [one for one in places if one.startswith(self._inside)]

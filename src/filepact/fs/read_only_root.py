@@ -114,8 +114,7 @@ class RootReader:
         """
         if sys.platform == "win32":
             raise PathBlockedError(
-                "Windows is not supported yet",
-                hint="Run filepact on Linux or macOS, or in WSL.",
+                "Windows is not supported yet", hint="Run filepact on Linux or macOS, or in WSL."
             )
         if not os.fspath(path):
             # The system would take the working folder, which nobody has named.
@@ -269,9 +268,7 @@ class RootReader:
                     return FileContents(held, LINK, attributes=attributes_of_link(status))
             except OSError:
                 raise StaleFileError(
-                    f"{path}: is no longer a link",
-                    hint="Look at the tree again.",
-                    path=path,
+                    f"{path}: is no longer a link", hint="Look at the tree again.", path=path
                 ) from None
 
     def glance(self, path: str) -> tuple[int, ...] | None:

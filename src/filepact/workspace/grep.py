@@ -15,13 +15,7 @@ from filepact.text.query import searchable
 from filepact.text.secrets import KEY_WORDS, holds_private_key
 from filepact.values import dataclass, field
 from filepact.workspace.find import ALL_SEARCHED, SkippedFiles, unsearched
-from filepact.workspace.match_lines import (
-    MatchLine,
-    guarded_line,
-    lines_of,
-    matches_at,
-    spans_in,
-)
+from filepact.workspace.match_lines import MatchLine, guarded_line, lines_of, matches_at, spans_in
 from filepact.workspace.read_ahead import GroupReader
 from filepact.workspace.search_index import FILE_LIMIT, NO_INDEX
 

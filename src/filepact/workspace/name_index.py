@@ -396,12 +396,7 @@ class NameIndex:
         return None if above is None or isinstance(above, str) else above.below(_name(path))
 
     def _list(
-        self,
-        path: str,
-        stack: IgnoreRuleSet | None,
-        *,
-        deep: bool,
-        folders: set[str] | None = None,
+        self, path: str, stack: IgnoreRuleSet | None, *, deep: bool, folders: set[str] | None = None
     ) -> None:
         """List a folder, and those below it that are new.
 
