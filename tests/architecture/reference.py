@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from acp_conformance import GROUPS
 from tests.architecture.project import REFERENCE, present
 from tests.lsp.random_edits import LANGUAGES
+from tests.lsp.situations import CASES
 from tests.lsp.sync_trees import PROJECTS
-from tests.lsp.test_servers_from_npm import CASES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
