@@ -124,7 +124,7 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
                 if layers:
                     place.shell(step.line, model)
             elif layers:
-                _beside_layers(place, step.line, model)
+                _beside_layers(place, step.line, model, truth)
             else:
                 place.shell(step.line)
             who = step.who if layers or step.who == "agent" else "either"
@@ -158,17 +158,23 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
     return place.session("run-")
 
 
-def _beside_layers(place: Place, line: str, model: Path) -> None:
+def _beside_layers(place: Place, line: str, model: Path, truth: Truth) -> None:
     """Have a person do something in the root, and the same in what is to come of it and the layers."""
     before = tree(place.root)
     place.shell(line)
-    changed = dict(tree(place.root).items() - before.items())
+    after = tree(place.root)
+    changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
     # They do not see what is in the layers: where nothing comes of it in the root, nothing does at all.
-    if changed or tree(place.root) != before:
-        for at in sorted({at for name in changed for at in above(name)}):
-            with suppress(OSError):  # It is there, or something else is.
-                shutil.copytree(place.root / at, model / at, ignore=lambda _, names: names)
-        place.shell(line, model)
+    if not changed:
+        return
+    for name in changed:
+        if truth.now.get(name) == after.get(name):
+            # What the layers hold is there by then, and is not committed.
+            truth.changes[name] = [("person", before.get(name), after.get(name), "while it ran")]
+    for at in sorted({at for name in changed & after.keys() for at in above(name)}):
+        with suppress(OSError):  # It is there, or something else is.
+            shutil.copytree(place.root / at, model / at, ignore=lambda _, names: names)
+    place.shell(line, model)
 
 
 def _play_guard(place: Place, one: History, truth: Truth) -> str:
