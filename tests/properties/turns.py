@@ -295,6 +295,12 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
             entry == truth.now.get(name) and _was_persons(truth, entry)
         ):
             continue
+        # What a person did to a file that goes back to its former name goes with it.
+        with_it = re.search(
+            f"{re.escape(_shown(name))} keeps what was changed in (.+?) meanwhile", said
+        )
+        if with_it and entry == truth.now.get(with_it[1]) and _was_persons(truth, entry):
+            continue
         # What was written through a protection stays under it, until a person lifts that.
         protected = f"{_shown(name)}{_PROTECTED}" in said
         limit = told and (protected or _is_limit(truth, name))
