@@ -499,7 +499,12 @@ def bodies_swapped(rng: random.Random) -> Iterator[Stale]:
     (_, first, end), (_, other, stop) = rng.choice(pairs)
     changed = touched(rng, read, first, end)
     call = None if changed is None else sent(rng, read, changed)
-    if changed is None or call is None or joined(read[first:end]) == joined(read[other:stop]):
+    # A line that both have is changed below the name that was meant, whichever body it came from.
+    if (
+        changed is None
+        or call is None
+        or {one.text for one in changed} & {one.text for one in read[other:stop]}
+    ):
         return
     now = [*read[:first], *read[other:stop], *read[end:other], *read[first:end], *read[stop:]]
     yield Stale("", "py", joined(read), joined(now), *call, None)

@@ -336,6 +336,20 @@ def test_a_change_that_git_took_away_is_made_again(world: World):
     assert "again as you knew it before" in answer
 
 
+@pytest.mark.parametrize("listed", [False, True])
+def test_what_stands_in_the_file_word_for_word_is_not_looked_for_by_its_lines_in_what_was_known(
+    world: World, listed: bool
+):
+    text = "def a():\n    one = 1\n    return one\n\n\nclass B:\n    def b():\n        one = 1\n"
+    sent: dict[str, Any] = {"old_string": "\n    one = 1\n", "new_string": "\n    one = 2\n"}
+    right = text.replace("    one = 1\n    return", "    one = 2\n    return")
+    if listed:
+        sent = {"edits": [sent]}
+    case = Stale("", "py", text, text, "edit_file", sent, right, first=sent)
+    outcome, answer = world.run(case)
+    assert outcome == "right", answer
+
+
 BLOCKS = [
     [
         f"func Test{n}(t *testing.T) {{",

@@ -46,12 +46,14 @@ class EditSet:
         edits: What all of them do together, in places of the text before the first.
         placements: Each one's own, in places of the text before it.
         every: Which of them replace every place.
+        exact: Whether each was found character by character.
         sent: Where the one old text stands, word for word; empty for several.
     """
 
     edits: EditList
     placements: tuple[MatchResult, ...]
     every: Literal["none", "some", "all"] = "none"
+    exact: bool = True
     sent: tuple[tuple[int, int], ...] = ()
 
 
@@ -83,7 +85,7 @@ def place_all(
         (one,) = wanted
         only = place(text, one.old, one.new, replace_all=one.replace_all, name=name)
         sent = only.spans if only.exact and not one.replace_all else ()
-        return EditSet(only.edits, (only,), "all" if one.replace_all else "none", sent)
+        return EditSet(only.edits, (only,), "all" if one.replace_all else "none", only.exact, sent)
     marks = _Marks(text, name or "the file")
     now = text
     placements = []
@@ -105,7 +107,8 @@ def place_all(
     every: Literal["none", "some", "all"] = (
         "some" if len(kinds) == 2 else "all" if kinds.pop() else "none"
     )
-    return EditSet(_all_joined([one.edits for one in placements]), tuple(placements), every)
+    exact = all(one.exact for one in placements)
+    return EditSet(_all_joined([one.edits for one in placements]), tuple(placements), every, exact)
 
 
 def _numbered(error: FilepactError, number: int, count: int) -> FilepactError:

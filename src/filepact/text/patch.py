@@ -58,6 +58,7 @@ class PatchResult:
         far: Hunks that stand far from their stated lines, with nothing else that says they belong
             there: number of the hunk, its stated line and its line, all from 1.
         sent: Where the lines of the hunks stand, as offsets in the text.
+        exact: Whether all of them stand there as the patch has them.
     """
 
     edits: EditList
@@ -66,6 +67,7 @@ class PatchResult:
     twins: tuple[str, ...] = ()
     far: tuple[tuple[int, int, int], ...] = ()
     sent: tuple[tuple[int, int], ...] = ()
+    exact: bool = True
 
 
 def apply(
@@ -161,7 +163,7 @@ def _placed_alike(text: str, target: _Target, patch: FilePatch, name: str) -> Pa
         hunks.append(replace(hunk, lines=tuple(_signed(there, moved.apply(there)))))
         notes.append(f"Hunk {number} was placed by: {found.words}.")
     made = _placed(target, replace(patch, hunks=tuple(hunks)), name)
-    return replace(made, notes=(*notes, *made.notes))
+    return replace(made, notes=(*notes, *made.notes), sent=(), exact=not notes)
 
 
 def _signed(old: str, new: str) -> Iterator[str]:

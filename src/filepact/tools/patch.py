@@ -247,6 +247,7 @@ class _Edits:
     notes: tuple[str, ...]
     sent: tuple[tuple[int, int], ...] = ()
     every: Literal["none"] = "none"
+    exact: bool = True
 
 
 def _apply_one(
@@ -281,6 +282,7 @@ def _apply_one(
     def make(text: str) -> _Edits:
         notes: list[str] = []
         sent: tuple[tuple[int, int], ...] = ()
+        exact = True
         edits, whole = EditList(()), text
         for one in patches:
             applied = apply(whole, one, name=source.location.shown, check=draft.deadline.check)
@@ -294,9 +296,10 @@ def _apply_one(
             told = applied.notes if source.seen else (*applied.notes, *applied.twins)
             notes.extend(f"{source.location.shown}: {note}" for note in told)
             edits, whole, sent = applied.edits, applied.edits.apply(whole), applied.sent
+            exact &= applied.exact
         if len(patches) == 1:
-            return _Edits(edits, tuple(notes), sent)
-        return _Edits(EditList.between(text, whole), tuple(notes))
+            return _Edits(edits, tuple(notes), sent, exact=exact)
+        return _Edits(EditList.between(text, whole), tuple(notes), exact=exact)
 
     if new is None:
         _check_kind(patch, source)

@@ -52,7 +52,7 @@ MOST_MOVED: Final = 100_000
 MOST_OPENED: Final = 2_000
 """Most of these that are opened for it, where the names alone do not tell that it may be done."""
 
-MOST_APART: Final = 500
+MOST_APART: Final = 2_000
 """Files and folders up to which each is a change of its own, which goes back alone as well."""
 
 _ENDS: Final[tuple[Action, Action]] = ("delete", "create")

@@ -181,6 +181,10 @@ class EditResult(Protocol):
     def edits(self) -> EditList: ...
 
     @property
+    def exact(self) -> bool:
+        """Whether all that was sent as the text before stands there word for word."""
+
+    @property
     def every(self) -> Literal["none", "some", "all"]:
         """Which of the edits are meant for every place of what they replace."""
 
@@ -257,7 +261,7 @@ def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
         made = make(document.text)
         return RebasedFile(edits_of(made), made=made)
     then, now = _tried(make, seen.text), _tried(make, document.text)
-    if isinstance(then, FilepactError):
+    if isinstance(then, FilepactError) or (_is_exact(now) and not _is_exact(then)):
         if isinstance(now, FilepactError):
             raise now
         if isinstance(then, AmbiguousMatchError | PatchAmbiguousError):
@@ -292,6 +296,10 @@ def _tried(make: Callable[[str], Made], text: str) -> Made | FilepactError:
         return make(text)
     except FilepactError as error:
         return error
+
+
+def _is_exact(made: EditList | EditResult | FilepactError) -> bool:
+    return isinstance(made, EditList) or (not isinstance(made, FilepactError) and made.exact)
 
 
 def _said(made: EditList | EditResult) -> tuple[str, Sequence[Span]]:
