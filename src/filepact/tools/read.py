@@ -58,10 +58,7 @@ def read_file(
     path: Annotated[
         str | None, about(description="File, relative to the root or absolute.")
     ] = None,
-    paths: Annotated[
-        list[str] | None,
-        about(description="Several files, instead of path."),
-    ] = None,
+    paths: Annotated[list[str] | None, about(description="Several files, instead of path.")] = None,
     encoding: Annotated[
         Literal["utf-8", "base64"],
         about(description="base64: raw bytes, counted by lines and offset."),

@@ -50,8 +50,7 @@ class SkippedFiles:
     Attributes:
         folders: Ignored folders that hold something, those first that are more often meant.
         files: How many ignored files there are beside them that would have been looked at.
-        protected: How many names the rules keep from being seen, whatever was looked for: a count
-            by name would tell the names.
+        protected: How many names the rules keep from being seen, whatever was looked for: else it would tell names.
         mounted: How many folders lie on other file systems.
         more_rules: Whether ignore files above the root might name more to leave out.
     """
@@ -234,8 +233,7 @@ def unsearched(
         accepts: Whether the search is about a file, by its path below the base.
     """
     skip = 0 if base == "." else len(base) + 1
-    protected = walked.refused
-    left = _MOST_LOOKED_AT
+    protected, left = walked.refused, _MOST_LOOKED_AT
     folders: list[SkippedFolder] = []
     # What programs fill comes last: people hardly ever mean it.
     for path, why in sorted(walked.left_out, key=lambda one: (not one.why, one.path.count("/"))):
@@ -249,8 +247,7 @@ def unsearched(
         left -= inside.looked_at
         if files or not inside.complete:
             folders.append(SkippedFolder(path, why, files, floor=not inside.complete))
-    files = sum(accepts(path[skip:]) for path in walked.ignored)
-    more = root.trees.begin_above
+    files, more = sum(accepts(path[skip:]) for path in walked.ignored), root.trees.begin_above
     return SkippedFiles(tuple(folders), files, protected, walked.beyond, more_rules=more)
 
 
