@@ -375,9 +375,10 @@ def check_taken_back(target: Target, seen: KnownText, text: str) -> list[str]:
     diff = cut_diff(diff, DIFF_IN_NOTE if told else DIFF_IN_ERROR)
     if told:
         return [f"This takes back what somebody changed before you read {name}:\n{diff}"]
+    by = "you or another agent of your session changed" if changed_by == "own" else "was changed"
     raise StaleFileError(
         f"{name}: the new text was made from what the file held before, and would take "
-        f"back what was changed here since:\n{diff}",
+        f"back what {by} here since:\n{diff}",
         hint="Read the file again and make the change for what it holds now. If all of "
         f"this is to go, send expected_revision {revision}.",
         path=name,
