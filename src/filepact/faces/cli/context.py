@@ -106,9 +106,7 @@ def moved_here(context: CommandContext, config: str | None) -> tuple[str, str] |
     if found is None:
         return None
     old, operations = found
-    said = (
-        f"{operations:,} operation{'' if operations == 1 else 's'} belong to {old}, which is gone"
-    )
+    said = f"{operations:,} operation{' belongs' if operations == 1 else 's belong'} to {old}, which is gone"
     return said, f"If this folder is it, moved here: `filepact state move {quote(old)}`."
 
 
