@@ -11,7 +11,7 @@ from collections import defaultdict
 from tests.architecture.project import MODULES, dotted, syntax
 
 MOST_MODULES = 343
-MOST_LINES = 122_500
+MOST_LINES = 123_400
 MOST_CHAPTERS = 12
 """Modules under ``CHAPTER`` lines that one module alone imports, in its own folder."""
 CHAPTER = 200

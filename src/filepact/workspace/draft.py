@@ -26,10 +26,11 @@ from filepact.text.codec import encode_new, rewrite, rewrite_whole
 from filepact.text.diff import shown_by_diff
 from filepact.text.edit import Edit, EditList
 from filepact.text.raw_bytes import restore
-from filepact.values import dataclass, replace
+from filepact.values import replace
 from filepact.workspace.authorizer import ChangePolicy
 from filepact.workspace.documents import EDIT_LIMIT, DocumentCache
 from filepact.workspace.folders import ProposalFolders
+from filepact.workspace.pending import DraftChanges
 from filepact.workspace.read_tracker import KnownText
 from filepact.workspace.sent_text import (
     EditResult,
@@ -75,30 +76,13 @@ if TYPE_CHECKING:
     from filepact.workspace.pending import ProposalFile
     from filepact.workspace.read_tracker import KnownTextCache
 
-__all__ = ["MOST_FILES", "Draft", "DraftChanges"]
+__all__ = ["MOST_FILES", "Draft"]
 
 MOST_FILES: Final = 5_000
 """Most files of one change: once it is begun, it is finished, however long that takes."""
 
 _FEW: Final = 64
 """Most files of a change that are kept open from when they are read until they are written."""
-
-
-@dataclass(frozen=True, slots=True)
-class DraftChanges:
-    """The result of a draft.
-
-    Attributes:
-        step: The changes of this call.
-        extends: The session's own proposals that wait and that this call goes on with, oldest first.
-        changes: The changes of this call combined with the proposals that it extends.
-        contents: The bytes of every revision that the changes name, by content id.
-    """
-
-    step: ChangeSet
-    extends: tuple[Proposal, ...]
-    changes: ChangeSet
-    contents: dict[str, bytes]
 
 
 class Draft:

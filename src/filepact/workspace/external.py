@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from itertools import count
+from itertools import chain, count, repeat
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -284,8 +284,7 @@ class ExternalChanges:
         with self._lock:
             self._unread.sort(key=lambda one: one[0] in paths)
             ahead = sum(path in paths for path, _ in self._unread)
-        some = count()
-        self.read_contents(cancelled=lambda: next(some) >= ahead)
+        self.read_contents(cancelled=chain(repeat(False, ahead), repeat(True)).__next__)
         with self._has_read:
             self._has_read.wait_for(lambda: not any(one in paths for one in self._in_hand))
 
@@ -424,9 +423,8 @@ class ExternalChanges:
             return
         if old is not None and now is not None:
             # What only the journal tells of, and may not be read, is what the journal says.
-            if None in (old.revision, now.revision) and (
-                old.stamp is None or old.stamp.is_of_same(now.stamp)
-            ):
+            same = old.stamp is None or old.stamp.is_of_same(now.stamp)
+            if same and None in (old.revision, now.revision):
                 return
             if old.revision == now.revision and now.revision is not None:
                 return

@@ -21,7 +21,6 @@ from filepact.errors import (
     PathBlockedError,
 )
 from filepact.values import replace
-from filepact.workspace.file_states import KeptFiles, left_files
 from filepact.workspace.folders import check_moved
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.pending import check_free
@@ -30,6 +29,7 @@ from filepact.workspace.receipt import Receipt, done_receipt
 from filepact.workspace.refusals import refused_files
 from filepact.workspace.selection import Selection
 from filepact.workspace.undo_plan import plan_redo, plan_selection, plan_undo
+from filepact.workspace.writer import ChangeWriter, KeptFiles, left_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from filepact.workspace.pending import PendingProposals
     from filepact.workspace.rebase import Conflicts, Rebase, RebaseResult
     from filepact.workspace.undo_plan import UndoChange
-    from filepact.workspace.writer import ChangeWriter
 
     Agrees = Callable[[UndoChange], bool]
     """Asks a person whether a plan that is in doubt is what they mean."""

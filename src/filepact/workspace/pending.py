@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
-    from filepact.domain.change import FileChange
+    from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import Revision, RootId
     from filepact.domain.operation import Proposal, Session
     from filepact.errors import FilepactError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "DraftChanges",
     "PendingProposals",
     "ProposalFile",
     "ProposalFiles",
@@ -43,6 +44,23 @@ __all__ = [
 _MOST = 200
 _TAKEN_BACK = "taken back by its author"
 _DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class DraftChanges:
+    """The result of a draft.
+
+    Attributes:
+        step: The changes of this call.
+        extends: The session's own proposals that wait and that this call goes on with, oldest first.
+        changes: The changes of this call combined with the proposals that it extends.
+        contents: The bytes of every revision that the changes name, by content id.
+    """
+
+    step: ChangeSet
+    extends: tuple[Proposal, ...]
+    changes: ChangeSet
+    contents: dict[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,30 @@
-"""Writes change sets: shows each to its reader, commits it, and tells editors and sessions of it."""
+"""Writes change sets: shows each to its reader, commits it, and tells editors and sessions of it.
+
+An undo also puts back large files that were set aside, and names what stays.
+"""
 
 from __future__ import annotations
 
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from filepact.domain.change import ChangeSet
 from filepact.domain.deadline import FOREVER, Deadline
+from filepact.domain.document import WorkspacePath
+from filepact.errors import FilepactError, StaleFileError
+from filepact.fs.watch import stamp_at
+from filepact.values import replace
 from filepact.workspace.documents import EDITORCONFIG, DocumentCache
-from filepact.workspace.journal import operation_of
-from filepact.workspace.receipt import show_changes
+from filepact.workspace.journal import new_id, new_proposal, operation_of
+from filepact.workspace.receipt import Receipt, SkippedFile, show_changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from filepact.domain.change import ChangeSet
-    from filepact.domain.document import Document, WorkspacePath
+    from filepact.domain.change import FileChange
+    from filepact.domain.document import Document
     from filepact.domain.operation import Approval, Operation, Proposal, Session
+    from filepact.fs.state import StateFolder
     from filepact.workspace.buffers import Buffers
     from filepact.workspace.commit import Committer
     from filepact.workspace.documents import Documents
@@ -23,10 +32,11 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.read_tracker import KnownTextCache
-    from filepact.workspace.rebase import RebaseResult
+    from filepact.workspace.rebase import Conflicts, Rebase, RebaseResult
     from filepact.workspace.receipt import ChangeDiff, Hides
+    from filepact.workspace.undo_plan import UndoChange
 
-__all__ = ["ChangeWriter"]
+__all__ = ["ChangeWriter", "KeptFiles", "left_files"]
 
 
 class ChangeWriter:
@@ -143,3 +153,137 @@ class ChangeWriter:
             if done.kind != "change" and not self._guard.hides(after.path, session.agent, held):
                 self._seen.shown_change(session, before, after)
         return done
+
+
+Places = dict[WorkspacePath, tuple[str, "WorkspacePath | None"]]
+"""Where each file is that was set aside, and the name that it has elsewhere by now; without a place it is back already."""
+
+
+class KeptFiles:
+    """What of an undo the journal does not have.
+
+    Args:
+        guard: The roots.
+        store: The journal.
+        state: In which they are.
+        fitting: Says what files are by now, and holds their locks.
+        writer: Shows changes.
+    """
+
+    def __init__(
+        self,
+        guard: Guard,
+        store: JournalStore,
+        state: StateFolder,
+        *,
+        fitting: Rebase,
+        writer: ChangeWriter,
+    ) -> None:
+        self._guard = guard
+        self._store = store
+        self._state = state
+        self._fitting = fitting
+        self._writer = writer
+
+    def find(self, lost: Mapping[WorkspacePath, FileChange], conflicts: Conflicts) -> Places:
+        """Where the files of an undo are that were set aside.
+
+        Args:
+            lost: What became of each file that the journal cannot bring back.
+            conflicts: Takes those of which something else is in the place.
+        """
+        from filepact.fs.kept_copies import find_aside  # noqa: PLC0415 - nearly never
+
+        found: Places = {}
+        for path, one in lost.items():
+            if one.before is None and self._guard.root_of(path.root).glance(path.path) is None:
+                found[path] = "", None  # It was made, and somebody has removed it.
+            now = stamp_at(self._guard.root_of(path.root), path.path) if one.returns else None
+            place, inode = find_aside(self._state.path, one.before) if one.returns else ("", 0)
+            if now and now.set_aside == one.before:
+                found[path] = "", None
+            elif place:
+                made = (at for at, other in lost.items() if other.before is None)
+                held = ((at, self._guard.root_of(at.root).glance(at.path)) for at in made)
+                found[path] = place, next((at for at, it in held if it and it[0] == inode), None)
+        going = [lost[path].inverse() for path, (place, _) in found.items() if place]
+        for path in self._fitting.moved(ChangeSet(tuple(going))):
+            shown = self._writer.show(path)
+            why = "somebody made or changed a file of this name meanwhile"
+            hint = "Nothing was changed. Move that file elsewhere first."
+            conflicts[path] = StaleFileError(f"{shown}: {why}", hint=hint, path=shown)
+            del found[path]
+        return found
+
+    def put_back(
+        self,
+        receipt: Receipt,
+        plan: UndoChange,
+        conflicts: Conflicts,
+        places: Places,
+        session: Session,
+        *,
+        dry_run: bool,
+    ) -> Receipt:
+        """Put them back after all else has gone back, with an entry of its own in the journal.
+
+        Args:
+            receipt: What is said of all else.
+            plan: What goes back in all.
+            conflicts: What does not.
+            places: As `find` has it.
+            session: Who wants it.
+            dry_run: Whether it is only shown.
+
+        Returns:
+            The receipt of both, with all that is left.
+        """
+        from filepact.fs.kept_copies import put_back  # noqa: PLC0415 - nearly never
+
+        failed: Conflicts = {}
+        done: list[FileChange] = []
+        for path, (place, other) in places.items():
+            if not place:
+                continue
+            ends = [path, *([other] if other else [])]
+            root, now = self._guard.root_of(path.root), plan.lost[path].after
+            try:
+                self._guard.permit(path, "write", back=True)
+                if not dry_run:
+                    with self._fitting.locked(ends):
+                        by, token = other.path if other else "", f"{new_id()}-0"
+                        put_back(place, root, path.path, now=now, other=by, token=token)
+            except FilepactError as error:
+                failed[path] = error
+            else:
+                done += [plan.lost[one].inverse() for one in ends]
+        left = left_files(self._writer.show, conflicts, {**plan.unable, **failed})
+        receipt = replace(receipt, left=left)
+        if not done:
+            return receipt
+        changes = ChangeSet(tuple(done))
+        shown = self._writer.shown(changes, self._writer.versions(), None)
+        files = (*receipt.files, *shown.files)
+        receipt = replace(receipt, files=files, diff=receipt.diff + shown.diff)
+        if dry_run:
+            return receipt
+        stays = {*plan.changes.paths, *plan.lost, *plan.unable}.difference(changes.paths)
+        made = new_proposal(session, plan.tool or plan.kind, plan.summary, changes)
+        made = replace(made, kind=plan.kind, target=plan.target_without(stays))
+        id_ = self._store.adopt(operation_of(made, changes), {}).id
+        return replace(receipt, operation=receipt.operation or id_, status="applied")
+
+
+def left_files(
+    show: Callable[[WorkspacePath], str],
+    conflicts: Conflicts,
+    lost: Mapping[WorkspacePath, FilepactError],
+) -> tuple[SkippedFile, ...]:
+    """The files that stay, each with the first line of the reason, whose other lines show what differs."""
+    left: list[SkippedFile] = []
+    for some in (conflicts, lost):
+        for path, why in some.items():
+            taken, said = why.details.get("bytes"), why.message.partition("\n")[0]
+            size = taken if isinstance(taken, int) else None
+            left.append(SkippedFile(show(path), said, size, lost=some is lost))
+    return tuple(left)
