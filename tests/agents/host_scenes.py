@@ -38,7 +38,7 @@ def _changed(lines: list[str], **by_number: str) -> str:
 
 
 def merged_change(host: Host, base: Path) -> None:
-    """Of a change that was merged with a person's, both are shown, and both are kept."""
+    """Of a change that was merged with a person's, the person's is shown, once, and both are kept."""
     root = _folder(base)
     files: list[str] = []
 
@@ -59,9 +59,10 @@ def merged_change(host: Host, base: Path) -> None:
         meanwhile={1: by_hand, 2: lambda: files.append((root / "a.txt").read_text())},
     )
     assert "3\u2502line 3\n" in read
-    assert "+line 15 by the agent" in first
+    assert "+line 3 by hand" in first
     assert "merged" in first
-    assert "+line 19 by the agent" in second
+    assert "which an earlier answer showed, was kept" in second
+    assert "line 3 by hand" not in second
     merged = _changed(TWENTY, line_3="line 3 by hand", line_15="line 15 by the agent")
     assert files == [merged]
     # The model goes on from its own text, in which the person's line is the old one.

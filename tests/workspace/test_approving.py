@@ -567,14 +567,15 @@ def test_a_refused_proposal_is_still_told_of_without_its_contents(
     assert refused(lambda: preview.patch(gone)).code == "NOT_FOUND"
 
 
-def test_only_so_many_wait_in_one_root_and_the_agent_is_told(
-    under: Callable[..., Workspace], session: Session, root: Path
+def test_only_so_many_of_a_session_wait_and_the_agent_is_told(
+    under: Callable[..., Workspace], session: Session, other: Session, root: Path
 ) -> None:
     agent = under("[proposals]\ncount = 2\n", "preview")
     write(agent, session, "one.txt", "1\n")
     write(agent, session, "two.txt", "2\n")
     assert refused(lambda: write(agent, session, "three.txt", "3\n")).code == "PENDING_FULL"
     assert [one.summary for one in agent.pending()] == ["write one.txt", "write two.txt"]
+    assert write(agent, other, "four.txt", "4\n").status == "pending"
     edit(agent, session, "two.txt", "2", "two")
     agent.reject(agent.pending()[0].id, PERSON)
     assert write(agent, session, "three.txt", "3\n").status == "pending"

@@ -336,8 +336,8 @@ class ProposalLimits:
 
     Attributes:
         days: After so many a proposal expires.
-        count: Proposals that may wait in one root.
-        megabytes: What they may give files to hold, in all.
+        count: Proposals of one session that may wait.
+        megabytes: What those in one root may give files to hold, in all.
     """
 
     days: int = 14

@@ -55,7 +55,7 @@ _MEGABYTE = 1_000_000
 
 # What proposals that wait give files to hold, in roots by number; what only moves is not counted.
 _WAITS = """
-SELECT count(DISTINCT p.number), coalesce(sum(a.size), 0)
+SELECT coalesce(sum(a.size), 0)
 FROM proposal p JOIN proposal_change c ON c.owner = p.number
 LEFT JOIN content a ON a.number = c.after AND NOT EXISTS
     (SELECT 1 FROM proposal_change b WHERE b.owner = c.owner AND b.before = c.after)
@@ -190,10 +190,15 @@ def check_room(
     """Refuse a proposal for which there is no room beside those that wait.
 
     Raises:
-        PendingFullError: There are too many in its roots, or they are too large.
+        PendingFullError: There are too many of its session, or those in its roots are too large.
     """
     roots = sorted({root_number(tx, path.root) for path in proposal.changes.paths})
-    count, size = tx.among(_WAITS, roots)[0]
+    ((size,),) = tx.among(_WAITS, roots)
+    ((count,),) = tx.all(
+        "SELECT count(*) FROM proposal p JOIN session s ON s.number = p.session"
+        " WHERE p.state = 'proposed' AND s.id = ?",
+        (to_text(proposal.session.id),),
+    )
     changes = proposal.changes.changes
     known = {one.before.content for one in changes if one.before is not None}
     fresh = {one.after.content for one in changes if one.after is not None} - known
@@ -201,9 +206,9 @@ def check_room(
     if count < limits.count and size + more <= limits.megabytes * _MEGABYTE:
         return
     raise PendingFullError(
-        f"no room for another proposal: {count:,} wait already, with {size / _MEGABYTE:,.1f} MB,"
-        f" and this one has {more / _MEGABYTE:,.1f} MB (at most {limits.count:,} and"
-        f" {limits.megabytes:,} MB may wait)",
+        f"no room for another proposal: {count:,} of this session wait already, and in this folder"
+        f" {size / _MEGABYTE:,.1f} MB; this one has {more / _MEGABYTE:,.1f} MB (at most"
+        f" {limits.count:,} and {limits.megabytes:,} MB may wait)",
         hint="Nothing was stored. A person has to decide about those that wait, or you take some back.",
         pending=count,
         bytes=size,
