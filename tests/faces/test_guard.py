@@ -332,12 +332,13 @@ def test_what_a_guard_does_not_look_at_is_said_at_its_start_and_by_every_command
     for number in range(1_003):
         (folder.root / f"{number:04}").write_text("one\n")
     with folder.guard() as process:
-        said = [process.stdout.readline() for _ in range(1)]
+        said = [process.stdout.readline() for _ in range(2)]
         (folder.root / "0001").write_text("two\n")
         (folder.root / "1002").write_text("two\n")
         (made,) = folder.wait_for(1)
         status = folder.run_here("guard", str(folder.root), "--status")
-    assert said[0].startswith(b"3 files are not watched here")
+    assert said[0] == b"What Git ignores is not recorded.\n"
+    assert said[1].startswith(b"3 files are not watched here")
     assert [one["path"] for one in made["files"]] == ["0001"]
     assert "3 files are not watched" in status
     for words in (("doctor",), ("log",), ("undo", "--unattended", made["id"])):
