@@ -51,7 +51,7 @@ def test_every_tool_works_from_the_clients_folder_without_naming_it(root: Path) 
         assert re.findall(r"^(.+):\d+:", found, flags=re.MULTILINE) == ["a.txt", "inner/b.txt"]
         assert "needle" in client.text("read_file", path="a.txt")
         edit = {"path": "a.txt", "old_string": "one", "new_string": "1"}
-        assert "+++ b/a.txt" in client.text("edit_file", **edit)
+        assert "edit a.txt, line 1" in client.text("edit_file", **edit)
         patch = "--- a/inner/b.txt\n+++ b/inner/b.txt\n@@ -1 +1 @@\n-needle\n+pin\n"
         assert not client.call("patch_apply", patch=patch)["isError"]
         assert not client.call("write_file", path="new.txt", content="new\n")["isError"]

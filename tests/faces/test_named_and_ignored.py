@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ import pytest
 from filepact.app import open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import BY_NOBODY, Actor, Session
+from filepact.errors import FilepactError
 from filepact.faces.hooks.service import HookDaemon
 from filepact.text.shell_command import read_command
 from filepact.workspace import external, file_states
@@ -617,3 +618,21 @@ def test_what_was_made_and_a_person_has_removed_since_is_not_named_by_an_undo(
     (root / "pipe").unlink()
     assert left_by_undo(root, agent) == {}
     assert not (root / "new").exists()
+
+
+@pytest.mark.parametrize("name", [".venv", "node_modules"])
+def test_what_lay_in_a_folder_that_nobody_looks_into_is_not_lost_with_its_new_name(
+    root, tmp_path, name
+):
+    (root / name / "deep").mkdir(parents=True)
+    (root / name / "deep/only").write_text("the only copy\n")
+    with closing((agent := Agent(root, tmp_path / "state")).daemon):
+        agent.bash("true")
+        time.sleep(0.05)  # Times of files may be behind the clock.
+        agent.bash(f"mv {name} saved; echo new > made")
+        with open_workspace(str(root), state_dir=agent.state, settings=Settings()) as workspace:
+            for operation in agent.log()[::-1]:
+                with suppress(FilepactError):
+                    workspace.undo(PERSON, operation.id)
+    assert (root / "saved/deep/only").read_text() == "the only copy\n"
+    assert not (root / "made").exists()

@@ -600,7 +600,7 @@ def test_what_a_person_makes_where_a_background_command_has_moved_a_folder_from_
             agents.write("d/mine.txt", "by hand\n")
             agents.tell("Stop")
     bash, mine = agents.log()[1:]
-    assert bash == ("Bash", {"d", "d/b.txt", "e/b.txt"})
+    assert bash == ("Bash", {"d", "d/b.txt", "e", "e/b.txt"})
     assert mine == (BY_NOBODY, {"d/mine.txt"})
 
 

@@ -58,10 +58,10 @@ __all__ = [
 _RACY: Final = 2 * 10**9
 """Nanoseconds in which a file may change twice under one stamp, on some file systems."""
 
+_COARSE: Final = 20 * 10**6  # nanoseconds by which times of files may be behind the clock
 _MOST_HIDDEN: Final = 1_000  # files of a folder that is ignored from now on, if all are looked for
 _MOST_NAMED: Final = 20_000  # files below the folders that a call may remove
-MOST_COUNTED: Final = 1_000_000
-"""Up to so many files are counted that nobody looks at."""
+MOST_COUNTED: Final = 1_000_000  # files that nobody looks at
 _UNWATCHED: Final = "not watched here: what changes in them is recorded"
 _UNKNOWN: Final = Stamp(0, 0, 0, 0, 0)
 
@@ -174,6 +174,7 @@ class FileSnapshot:
         self.hidden: frozenset[str] = frozenset()
         self._passed: frozenset[str] | None = None
         self.end: str | None = None
+        self._looked = 0
 
     @property
     def watcher(self) -> RootWatcher:
@@ -364,17 +365,18 @@ class FileSnapshot:
     @property
     def was_free(self) -> Callable[[str], bool]:
         """Tells of a file or folder whether there was none at the last look by now, for certain."""
-        return partial(
-            _is_free, {*self._attended, *self._trees}, self._trees, self.hidden, self.end
-        )
+        attended = {*self._attended, *self._trees}
+        return partial(_is_free, attended, self._trees, self.hidden, self.end)
 
     def _newly_seen(self, stamps: dict[str, Stamp | None]) -> frozenset[str]:
-        was_free = self.was_free
-        return frozenset(
-            name
-            for name, stamp in stamps.items()
-            if stamp is not None and name not in self.stamps and not was_free(name)
-        )
+        """Those that were there before: under names that were not looked at, or in a folder that was not."""
+        looked, self._looked, was_free = self._looked, time.time_ns() - _COARSE, self.was_free
+        new = {name: one for name, one in stamps.items() if one and name not in self.stamps}
+        came = {name for name, one in new.items() if one.changed < looked}
+        moves = came and any(self._root.glance(one) is None for one in {*self.hidden, *self.made})
+        known = {one.inode for one in self.stamps.values()} if moves else set()
+        came = {name for name in came if moves and new[name].inode not in known}
+        return frozenset(name for name in new if name in came or not was_free(name))
 
     def _expected(self) -> set[str]:
         """The files that are looked at every time, with those of folders that came."""

@@ -31,12 +31,15 @@ def test_all_seven_tools_start_from_unsaved_text(tmp_path):
 
     steps = {
         "read_file": ({"path": "a.txt"}, "typed"),
-        "write_file": ({"path": "a.txt", "content": "more\n", "append": True}, "+more"),
-        "edit_file": (edit("a.txt", "one", "ONE"), "+ONE"),
+        "write_file": (
+            {"path": "a.txt", "content": "more\n", "append": True},
+            "append 1 line to a.txt",
+        ),
+        "edit_file": (edit("a.txt", "one", "ONE"), "edit a.txt, line 1"),
         "search_files": ({"pattern": "*.txt"}, "a.txt"),
         "grep": ({"pattern": "typed"}, "a.txt"),
         "directory_tree": ({}, "a.txt"),
-        "patch_apply": ({"patch": patch}, "+patched"),
+        "patch_apply": ({"patch": patch}, "apply a patch of 1 hunk to a.txt"),
     }
     text, writes = run(scene, tmp_path)
     assert text == "ONE\npatched\nmore\n"
