@@ -45,7 +45,7 @@ TEXTS = {
 def call(workspace: Workspace, tool: str, **arguments: object) -> str:
     outcome = open_toolbox(workspace).call(tool, arguments, CallContext(AGENT))
     assert not outcome.failed, outcome.text
-    return outcome.text
+    return outcome.text + str((outcome.receipt or {}).get("diff", ""))
 
 
 def refusal(workspace: Workspace, tool: str, **arguments: object) -> str:

@@ -23,7 +23,7 @@ AGENT = Session("s", Actor("agent", "tester"))
 def call(workspace: Workspace, tool: str, **arguments: object) -> str:
     outcome = open_toolbox(workspace).call(tool, arguments, CallContext(AGENT))
     assert not outcome.failed, outcome.text
-    return outcome.text
+    return outcome.text + str((outcome.receipt or {}).get("diff", ""))
 
 
 def refused(workspace: Workspace, tool: str, **arguments: Any) -> str:

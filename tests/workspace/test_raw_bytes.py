@@ -38,7 +38,7 @@ class Tools:
     def __call__(self, tool: str, **arguments: Any) -> str:
         outcome = self.result(tool, **arguments)
         assert not outcome.failed, outcome.text
-        return outcome.text
+        return outcome.text + str((outcome.receipt or {}).get("diff", ""))
 
 
 @pytest.fixture

@@ -250,7 +250,7 @@ def test_what_is_searched_and_read_afterwards_is_there_by_its_new_name(
     assert ("x/much/inner/8.txt" in found, "many/" in found) == (True, False)
     assert "NOT_FOUND" in asked("read_file", path="many/inner/8.txt")
     wrote = asked("write_file", path="x/much/inner/8.txt", content="eight\n")
-    assert "-8\n+eight\n" in wrote
+    assert "8.txt, 1 line (+1 -1)" in wrote
     workspace.undo(PERSON)
     workspace.undo(PERSON)
     assert "many/inner/8.txt" in asked("grep", pattern="8")

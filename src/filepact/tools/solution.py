@@ -264,7 +264,7 @@ def sync(
     solution: SolutionCall,
     force_sync: Annotated[
         bool,
-        about(description="Of every file, changed or not, also of ignored sources."),
+        about(description="Of every file, changed or ignored too."),
         ParameterName("forceSync"),
     ] = False,
     skip: Skip = 0,
