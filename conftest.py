@@ -67,7 +67,10 @@ MEASURED = (
     *(f"tests/{floor}/" for floor in ("text", "domain", "fs", "store", "workspace")),
     *(f"tests/{place}/" for place in ("tools", "config", "objects", "crash", "hostile")),
     *(f"tests/{place}/" for place in ("properties", "suites")),
-    *(f"tests/faces/test_{what}" for what in ("hook", "named", "never", "own", "un", "whose")),
+    *(
+        f"tests/faces/test_{what}"
+        for what in ("hook", "named", "never", "own", "set_aside", "un", "whose")
+    ),
     *(f"tests/faces/test_{what}" for what in ("audit", "heads", "two", "person", "kinds")),
     *(f"tests/faces/test_cli_{what}" for what in ("audit", "policy", "state", "store", "turns")),
     *("tests/faces/test_every_door.py", "tests/faces/test_library.py", "tests/faces/acp/test_"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 import time
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.errors import StaleFileError, WriteFailedError
 from filepact.fs import kept_copies
 from filepact.fs.atomic import LARGEST
-from filepact.fs.kept_copies import KeptCopies
+from filepact.fs.kept_copies import KeptCopies, find_aside, put_back
 from filepact.fs.watch import stamp_at
 
 if TYPE_CHECKING:
@@ -142,4 +144,98 @@ def test_blocks_are_shared_where_the_file_system_can(
     assert asked
     overwrite(file)
     assert copies.read("big", stamp) is not None
+    copies.release()
+
+
+# -- files that are too large for the journal --------------------------------------------------------
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_copies, "LARGEST", 1_000)
+
+
+def set_aside(copies: KeptCopies, root: Root, file: Path) -> str:
+    """Keep a large file, and lose it; where it is then."""
+    stamp = stamp_at(root, "big")
+    assert stamp is not None
+    assert keep(copies, root, in_place=False) in ("open", "copy")
+    file.unlink()
+    assert copies.is_aside(stamp)
+    copies.release()
+    place, inode = find_aside(os.path.dirname(copies._folder), stamp.set_aside)
+    assert inode
+    return place
+
+
+@pytest.mark.usefixtures("large")
+def test_a_large_file_that_is_lost_is_put_back(root: Root, tmp_path: Path, file: Path) -> None:
+    (tmp_path / "contents").mkdir()
+    copies = KeptCopies(str(tmp_path / "contents"), "mine")
+    held, inode = file.read_bytes(), file.stat().st_ino
+    place = set_aside(copies, root, file)
+    put_back(place, root, "deep/big", now=None, other="", token="t")
+    made = Path(root.path) / "deep/big"
+    assert (made.read_bytes(), made.stat().st_nlink) == (held, 1)
+    assert made.stat().st_ino == inode or not os.path.exists(place)
+    assert find_aside(str(tmp_path), None) == ("", 0)
+
+
+@pytest.mark.usefixtures("large")
+def test_a_large_file_is_not_put_in_the_place_of_another(
+    root: Root, tmp_path: Path, file: Path
+) -> None:
+    (tmp_path / "contents").mkdir()
+    copies = KeptCopies(str(tmp_path / "contents"), "mine")
+    place = set_aside(copies, root, file)
+    file.write_text("a person's\n")
+    with pytest.raises(StaleFileError):
+        put_back(place, root, "big", now=None, other="", token="t")
+    assert file.read_text() == "a person's\n"
+    assert os.path.exists(place)
+    with pytest.raises(WriteFailedError):
+        put_back(place, root, "x" * 300, now=None, other="", token="t")
+    assert os.path.exists(place)
+
+
+@pytest.mark.usefixtures("large")
+def test_what_a_process_that_was_killed_has_left_is_given_up_while_its_file_is_there(
+    root: Root, tmp_path: Path, file: Path
+) -> None:
+    (tmp_path / "contents").mkdir()
+    aside = tmp_path / "kept" / "mine"
+    aside.mkdir(parents=True)
+    other = Path(root.path) / "other"
+    other.write_text("x" * 2_000)
+    (aside / "left").hardlink_to(other)
+    (aside / f"gone{kept_copies._LOST}").write_text("the only copy")
+    copies = KeptCopies(str(tmp_path / "contents"), "mine")
+    assert keep(copies, root, in_place=False)
+    assert not (aside / "left").exists()
+    assert (aside / f"gone{kept_copies._LOST}").exists()
+    copies.release()
+    stamp = stamp_at(root, "big")
+    assert stamp is not None
+    assert not copies.is_aside(stamp)
+    assert not KeptCopies(str(tmp_path / "contents")).is_aside(stamp)
+
+
+def test_without_files_that_have_no_name_a_copy_is_made_all_the_same(
+    root: Root, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.open
+
+    def refused(path: str | bytes | int, flags: int, *more: int, **others: int) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.EOPNOTSUPP, "no files without a name here")
+        return real(path, flags, *more, **others)
+
+    monkeypatch.setattr(os, "open", refused)
+    copies = KeptCopies(str(tmp_path), free=0)
+    held, stamp = file.read_bytes(), stamp_at(root, "big")
+    assert stamp is not None
+    assert keep(copies, root) == "copy"
+    found = copies.read("big", stamp)
+    assert found is not None
+    assert found.data == held
     copies.release()

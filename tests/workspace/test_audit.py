@@ -276,7 +276,7 @@ def test_what_was_not_begun_or_not_proposed_is_told(
     (root / "b.txt").write_text("one\n")
     edit(workspace, session, "a.txt", "one", "two")
     with pytest.raises(FilepactError):
-        edit(workspace, Session("s9", Actor("agent", "z")), "b.txt", "one", "two")
+        edit(workspace, session, "b.txt", "one", "two")
     (outcome,) = records("outcome")
     assert outcome["state"] == "not proposed"
 
