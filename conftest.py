@@ -62,26 +62,38 @@ def leave_agents() -> None:
 
 
 leave_agents()
+# A shell has what it starts in the background pass by Ctrl-C, and all that this starts; programs are ended by it here.
+for number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(
+            number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        )
 
 MEASURED = (
     *(f"tests/{floor}/" for floor in ("text", "domain", "fs", "store", "workspace")),
-    *(f"tests/{place}/" for place in ("tools", "config", "objects", "crash", "hostile")),
+    *(f"tests/{place}/" for place in ("tools", "config", "crash", "hostile")),
     *(f"tests/{place}/" for place in ("properties", "suites")),
     *(
         f"tests/faces/test_{what}"
         for what in ("hook", "named", "never", "own", "set_aside", "un", "whose")
     ),
     *(f"tests/faces/test_{what}" for what in ("audit", "heads", "two", "person", "kinds")),
-    *(f"tests/faces/test_cli_{what}" for what in ("audit", "policy", "state", "store", "turns")),
-    *("tests/faces/test_every_door.py", "tests/faces/test_library.py", "tests/faces/acp/test_"),
+    *(f"tests/faces/test_cli_{what}" for what in ("audit", "policy", "state", "turns")),
+    *("packages/filepact-fleet/tests/", "packages/filepact-run/tests/"),
+    *(
+        "tests/faces/test_every_door.py",
+        "tests/faces/test_library.py",
+        "packages/filepact-acp/tests/test_",
+    ),
 )
 """Places of the tests whose way through the core is measured: with its branches counted, a test takes half as
 long again, and the others take few ways that these do not."""
 
 ON_DISK = (
     *(f"tests/{place}/" for place in ("fs", "store", "crash", "hostile", "properties", "agents")),
-    *(f"tests/faces/test_{what}" for what in ("every_door", "run", "audit_lines", "kinds", "tour")),
+    *(f"tests/faces/test_{what}" for what in ("every_door", "audit_lines", "kinds", "tour")),
     *("tests/architecture/", "tests/workspace/test_external.py"),
+    *("packages/filepact-fleet/tests/", "packages/filepact-run/tests/"),
 )
 """Places of the tests whose folders lie on a disk, also where those of the others lie in memory: a run has no
 layers below ``/dev``, and what a crash leaves is for a disk to show."""

@@ -21,9 +21,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from filepact.faces.mcp.results import VERSION_KEY
-from tests.faces.envelopes import CLIENT, modern
-from tests.faces.gateway.running import BOTH, RunningGateway
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "packages" / "filepact-gateway" / "tests")]
+
+from filepact.faces.mcp.results import VERSION_KEY  # noqa: E402
+from gateway_running import BOTH, RunningGateway  # noqa: E402
+from tests.faces.envelopes import CLIENT, modern  # noqa: E402
 
 ROUNDS = 15
 CALLS = 60

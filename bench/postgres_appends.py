@@ -16,9 +16,9 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1])]
 
-from filepact.store import postgres_connection  # noqa: E402
-from filepact.store.postgres import PostgresStore  # noqa: E402
-from filepact.store.postgres_connection import migrate_database  # noqa: E402
+from filepact_fleet import postgres_connection  # noqa: E402
+from filepact_fleet.postgres import PostgresStore  # noqa: E402
+from filepact_fleet.postgres_connection import migrate_database  # noqa: E402
 from tests.postgres import Server, binaries  # noqa: E402
 from tests.store.making import change, contents, operation  # noqa: E402
 

@@ -16,10 +16,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stdio_client import StdioServer
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from bench.stdio_client import StdioServer
 from filepact.fs.root import Root
-from filepact.fs.sandbox import abi, confine
+from filepact.fs.sandbox import confine, landlock_abi
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,7 +119,9 @@ def main(rounds: int) -> None:
             process, took = worker("required", base)
             process.communicate()
             set_up.append(took / 1e6)
-        print(f"Landlock ABI {abi()}, {rounds} pairs, set-up {statistics.median(set_up):.2f} ms\n")
+        print(
+            f"Landlock ABI {landlock_abi()}, {rounds} pairs, set-up {statistics.median(set_up):.2f} ms\n"
+        )
         print("| | without | behind it | difference |\n| --- | --- | --- | --- |")
         sides = {wall: worker(wall, base)[0] for wall in ("off", "required")}
         for act in ("open", "open deep", "read", "read deep"):

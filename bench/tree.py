@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["SEED", "plant"]
+__all__ = ["SEED", "plant", "source_lines"]
 
 SEED = 20_261_124
 
@@ -42,7 +42,7 @@ def plant(folder: Path, *, files: int, seed: int = SEED) -> int:
     There are three files in a folder and a hundred lines in a file, in the middle.
     """
     dice = random.Random(seed)
-    lines = _lines(dice)
+    lines = source_lines(dice)
     folders = _folders(folder, dice, files // 3)
     size = 0
     for number in range(files):
@@ -59,7 +59,7 @@ def plant(folder: Path, *, files: int, seed: int = SEED) -> int:
     return size
 
 
-def _lines(dice: random.Random) -> list[str]:
+def source_lines(dice: random.Random) -> list[str]:
     names = [f"{dice.choice(_WORDS)}_{dice.choice(_WORDS)}{n}" for n in range(6_000)]
     weights = list(accumulate(1 / rank for rank in range(1, len(names) + len(_WORDS) + 1)))
     picked = iter(dice.choices([*_WORDS, *names], cum_weights=weights, k=_LINES * 4))

@@ -76,8 +76,14 @@ def prepare(name: str, *groups: str) -> Path:
 
 
 def distributions(project: Path) -> list[Path]:
-    """The folders of what is installed from the tree: the project, then each of its packages."""
-    return [project, *sorted(one.parent for one in project.glob("packages/*/pyproject.toml"))]
+    """The folders of what is installed from the tree: the project, then each package that its own wheel does not carry."""
+    import tomllib  # noqa: PLC0415  # not there before Python 3.11
+
+    declared = tomllib.loads((project / "pyproject.toml").read_text())
+    wheel = declared.get("tool", {}).get("hatch", {}).get("build", {}).get("targets", {})
+    carried = {Path(one).parts[:2] for one in wheel.get("wheel", {}).get("packages", ())}
+    packages = sorted(one.parent for one in project.glob("packages/*/pyproject.toml"))
+    return [project, *(one for one in packages if one.parts[-2:] not in carried)]
 
 
 def _wanted() -> dict[str, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import socket
 import stat
 import struct
@@ -14,6 +15,8 @@ import subprocess
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from filepact.fs.kernel import getxattr, listxattr
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +75,7 @@ def facts(place: Path) -> dict[str, object]:
         attributes: dict[str, bytes] = {}
         if not stat.S_ISLNK(kind):
             with suppress(OSError):
-                attributes = {one: os.getxattr(path, one) for one in os.listxattr(path)}
+                attributes = {one: getxattr(str(path), one) for one in listxattr(str(path))}
         inode = status.st_dev, status.st_ino
         one = first.setdefault(inode, name)
         found[name] = {
@@ -116,6 +119,8 @@ def made(entry: Entry, place: Path) -> bool:
             errno.EPERM,
             errno.EACCES,
             errno.ENOTSUP,
+            errno.ENOSYS,
+            errno.EIO,
             errno.EINVAL,
             errno.EILSEQ,
         ):
@@ -210,12 +215,14 @@ def _device(place: Path) -> None:
     os.mknod(place, stat.S_IFCHR | 0o600, os.makedev(1, 3))
 
 
-def _unchangeable(place: Path) -> None:
-    _file()(place)
-    done = subprocess.run(["chattr", "+i", place], capture_output=True, check=False)
-    if done.returncode:
-        place.unlink()
-        raise OSError(errno.EPERM, "no file can be made immutable here")
+def _sealed(how: str) -> Callable[[Path], None]:
+    def seal(place: Path) -> None:
+        done = subprocess.run(["chattr", how, place], capture_output=True, check=False)
+        if done.returncode:
+            shutil.rmtree(place) if place.is_dir() else place.unlink()
+            raise OSError(errno.EPERM, "nothing can be made immutable here")
+
+    return seal
 
 
 def _odd(place: Path) -> None:
@@ -272,5 +279,8 @@ ENTRIES = (
     Entry("pipe", os.mkfifo, tags=SPECIAL),
     Entry("socket", _socket, tags=SPECIAL),
     Entry("device", _device, root=True, tags=SPECIAL),
-    Entry("immutable file", _unchangeable, root=True),
+    Entry("immutable file", _then(_file(), _sealed("+i")), root=True),
+    Entry("immutable folder", _then(_folder(), _sealed("+i")), root=True),
+    Entry("immutable, as it is only added to: file", _then(_file(), _sealed("+a")), root=True),
+    Entry("immutable, as it is only added to: folder", _then(_folder(), _sealed("+a")), root=True),
 )

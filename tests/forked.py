@@ -243,7 +243,8 @@ def main() -> NoReturn:
     from filepact.faces.cli import perform  # noqa: PLC0415
 
     for module in pkgutil.walk_packages(filepact.__path__, "filepact."):
-        if not module.name.endswith("__main__"):
+        # What fits it to frameworks takes longer than all else, and no command knows it.
+        if not module.name.endswith("__main__") and ".integrations" not in module.name:
             import_module(module.name)
     _ = RuleSet().policy  # which is kept, and is most of what is left of a start
     sys.argv[:] = [str(Path(filepact.__file__).with_name("__main__.py"))]

@@ -10,8 +10,18 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import filepact
+import filepact_acp
+import filepact_fleet
+import filepact_gateway
+import filepact_run
+import filepact_windows
 
 SOURCE = Path(filepact.__file__).parent
+WINGS = tuple(
+    Path(one.__file__).parent
+    for one in (filepact_acp, filepact_fleet, filepact_gateway, filepact_run, filepact_windows)
+)
+"""The packages that come in the same wheel."""
 _OURS = "filepact"
 _COMPILED = (".pyc", ".pyo")
 
@@ -35,7 +45,7 @@ def needed_to_run() -> list[Distribution]:
 def installed_size(one: Distribution) -> int:
     """The bytes of its files as a wheel brings them; ours are counted where they are."""
     if one.name == _OURS:
-        files = [path for path in SOURCE.rglob("*") if path.is_file()]
+        files = [path for place in (SOURCE, *WINGS) for path in place.rglob("*") if path.is_file()]
     else:
         files = [Path(str(one.locate_file(file))) for file in one.files or ()]
     return sum(
@@ -48,9 +58,15 @@ def copy_into(folder: Path) -> None:
 
     Links would not do: a server that confines itself keeps the folders that modules are looked for in.
     """
-    shutil.copytree(SOURCE, folder / SOURCE.name)
+    for place in (SOURCE, *WINGS):
+        shutil.copytree(place, folder / place.name)
     for one in needed_to_run():
         if one.name == _OURS:
+            # What it says of itself: wings are found by it.
+            told = Path(str(one.locate_file(""))) / f"filepact-{one.version}.dist-info"
+            (folder / told.name).mkdir()
+            for file in ("METADATA", "entry_points.txt"):
+                shutil.copy2(told / file, folder / told.name)
             continue
         for file in one.files or ():
             found, made = Path(str(one.locate_file(file))), folder / file

@@ -114,7 +114,7 @@ def server() -> Server:
     place = binaries()
     if place is None or shutil.which("setpriv") is None:
         pytest.skip("no PostgreSQL server is here")
-    from filepact.store.postgres_connection import migrate_database
+    from filepact_fleet.postgres_connection import migrate_database
 
     one = Server(place)
     atexit.register(one.remove)

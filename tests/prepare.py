@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from tests.faces.acp.sdk_versions import SdkError, fetch_all
 from tests.lsp.csharp_toolchain import ToolchainError, toolchain
 from tests.node_programs import NodeError, install
+from tests.suites.packages import UnavailableError, codex_scenarios, gnu_patch_tests
 
 
 def compile_all() -> None:
@@ -33,6 +34,8 @@ PARTS = {
     "the protocol's own suite from npm": lambda: install("conformance"),
     "the compiler for C#": toolchain,
     "other versions of the package for editors": fetch_all,
+    "the tests of GNU patch": gnu_patch_tests,
+    "the scenarios of codex": codex_scenarios,
 }
 
 
@@ -43,7 +46,7 @@ def main() -> int:
         for name, part in fetched.items():
             try:
                 part.result()
-            except (NodeError, SdkError, ToolchainError) as error:
+            except (NodeError, SdkError, ToolchainError, UnavailableError) as error:
                 print(f"filepact: {name} cannot be had: {error}", file=sys.stderr, flush=True)
                 wrong = 1
     return wrong

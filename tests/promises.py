@@ -59,15 +59,15 @@ PLANTED = "hostile/test_planted.py"
 REPOSITORIES = "workspace/test_repositories.py"
 SEARCH = "workspace/test_search.py"
 TRACKED = "agreement/test_git_tracked.py"
-SHARED = "workspace/test_shared.py"
+SHARED = "../packages/filepact-fleet/tests/test_shared.py"
 WALK = "fs/test_walk.py"
 RESOLVE = "fs/test_resolve.py"
 FAULTS = "fs/test_faults.py"
 HOOK_FAULTS = "faces/test_hook_faults.py"
 AGREEMENT = "agreement/test_resolvers.py"
 COMMIT = "workspace/test_commit.py"
-EDITORS_TEXT = "faces/acp/test_editors_text.py"
-PROXY = "faces/acp/proxy/test_proxy"
+EDITORS_TEXT = "../packages/filepact-acp/tests/test_editors_text.py"
+PROXY = "../packages/filepact-acp/tests/proxy/test_proxy"
 SERVICE = "lsp/test_sessions_and_faults.py"
 ORPHANS = "lsp/test_no_orphans.py"
 FORK_SERVER = "lsp/test_forkserver.py"
@@ -415,7 +415,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             ),
             attacked=(
                 "agents",
-                "faces/acp/test_editors_text.py",
+                EDITORS_TEXT,
             ),
         ),
         Promise(
@@ -430,7 +430,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                     "test_a_person_may_take_longer_over_a_change_than_an_editor_to_answer",
                 ),
             ),
-            attacked=("faces/acp/test_editors_text.py",),
+            attacked=(EDITORS_TEXT,),
         ),
         Promise(
             "What was taken back does not come again from an editor that still shows it.",
@@ -441,7 +441,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                     "test_what_another_program_wrote_under_a_buffer_that_nobody_typed_in_counts",
                 ),
             ),
-            attacked=("faces/acp/test_editors_text.py",),
+            attacked=(EDITORS_TEXT,),
         ),
         Promise(
             "What is not about files passes byte for byte and in order.",
@@ -752,7 +752,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (SHARED, "test_an_older_state_that_was_put_back_is_not_taken_for_the_newest"),
                 (SHARED, "test_a_folder_that_was_wiped_is_neither_shown_as_empty_nor_sent"),
                 (
-                    "objects/test_gone.py",
+                    "../packages/filepact-fleet/tests/test_gone_buckets.py",
                     "test_a_bucket_that_goes_under_a_gateway_loses_nothing_and_is_not_taken_for_empty",
                 ),
             ),
@@ -761,7 +761,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             "A session that its client has ended is ended at every gateway that shares it.",
             (
                 (
-                    "store/test_gateway.py",
+                    "../packages/filepact-gateway/tests/test_store.py",
                     "test_a_session_that_was_ended_is_known_everywhere_until_nobody_takes_it_anyway",
                 ),
             ),

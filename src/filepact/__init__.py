@@ -35,6 +35,18 @@ if TYPE_CHECKING:
 VERSION = "0.1.0"
 """The one place where it stands: what packs a distribution reads it here."""
 
+
+def unsupported() -> str:
+    """Why nothing works on this system, and what does; empty where filepact runs."""
+    import sys  # noqa: PLC0415 - its name is not ours to give away
+
+    if sys.platform != "win32":
+        return ""
+    from filepact.errors import NOT_ON_WINDOWS  # noqa: PLC0415 - a hook has no time for it
+
+    return NOT_ON_WINDOWS
+
+
 __all__ = [
     "CODES",
     "Actor",

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from filepact.config.person import read_settings, state_folder
 from filepact.config.settings import Settings
-from filepact.faces.acp.agent import AgentFiles
-from filepact.faces.acp.client import ClientFileSystem
-from filepact.faces.acp.files import Change, Question
 from filepact.text.lines import Position
 from filepact.workspace.buffers import Delivery, Typed
+from filepact_acp.agent import AgentFiles
+from filepact_acp.client import ClientFileSystem
+from filepact_acp.files import Change, Question
 
 if TYPE_CHECKING:
     from acp_conformance import Report, Verdict, check_client

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from filepact.lsp.pool import ServerPool
     from filepact.lsp.spec import ServerSpec
     from filepact.semantic.service import SemanticWorkspace
-    from filepact.store.postgres_upkeep import StoreDatabase
     from filepact.tools.registry import Level, Tier, Toolset
     from filepact.workspace.buffers import Buffers
     from filepact.workspace.guard import Guard
@@ -78,7 +77,6 @@ __all__ = [
     "open_semantic_workspace",
     "open_solution",
     "open_toolbox",
-    "open_upkeep",
     "open_workspace",
     "project_files",
     "read_answers",
@@ -176,14 +174,6 @@ def journal_roots(state_dir: str, store: StoreOptions | None = None) -> tuple[st
     """
     with journal_there(state_dir, store) as journal:
         return () if journal is None else journal.roots()
-
-
-def open_upkeep(store: StoreOptions, state_dir: str) -> StoreDatabase:
-    """What can be done to a database that holds journals, whatever state it is in."""
-    from filepact.store.postgres_upkeep import StoreDatabase  # noqa: PLC0415 - rarely needed
-
-    state = open_state(state_dir)
-    return StoreDatabase(store, state.name, state.database)
 
 
 def open_workspace(
@@ -332,9 +322,9 @@ def check_audit(
 
 
 def _journal_account(state_dir: str, settings: Settings) -> JournalSummary | None:
-    """What the journal tells of operations; of a file that is not there, that it has none."""
+    """The journal's account of its operations; of a missing file, an empty one."""
     if settings.store is not None:
-        from filepact.store.databases import open_database  # noqa: PLC0415 - few have one
+        from filepact.extension import open_database  # noqa: PLC0415 - few have one
 
         name = read_note(state_dir, NAME).decode("ascii", "replace")
         if not name:
@@ -405,7 +395,7 @@ def state_user(state_dir: str) -> str:
 def start_fork_server(
     diagnosing: LanguageServerSettings, servers: Iterable[ServerSpec], locate: Locate
 ) -> ForkServer | None:
-    """What starts language servers for a process that is about to confine itself.
+    """The fork server that starts language servers for a process about to confine itself.
 
     Call it before the process confines itself, and end it when the servers have ended.
 
@@ -461,7 +451,7 @@ def open_pool(
 def open_semantic_workspace(
     workspace: Workspace, pool: ServerPool | None, diagnosing: LanguageServerSettings
 ) -> SemanticWorkspace | None:
-    """What language servers make of a workspace, if there are any; close it before the workspace."""
+    """The language servers of a workspace, if there are any; close them before the workspace."""
     if pool is None:
         return None
     from filepact.semantic.service import SemanticWorkspace  # noqa: PLC0415 - takes its time
@@ -554,7 +544,7 @@ def project_files(roots: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def try_sandbox(workspace: Workspace, *, state_dir: str) -> tuple[int, Trial]:
-    """What Landlock can do here, and whether it really keeps a confined child process inside."""
+    """The abilities of Landlock here, and whether a confined child process really stays inside."""
     from filepact.fs import sandbox  # noqa: PLC0415 - only the doctor needs it
 
     return sandbox.landlock_abi(), sandbox.try_sandbox(workspace.guard.roots, state_dir)

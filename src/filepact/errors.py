@@ -11,6 +11,7 @@ from typing import ClassVar
 
 __all__ = [
     "CODES",
+    "NOT_ON_WINDOWS",
     "AccessDeniedError",
     "AmbiguousMatchError",
     "ApprovalRequiredError",
@@ -19,8 +20,10 @@ __all__ = [
     "CallCancelledError",
     "EncodingUnsafeError",
     "FilepactError",
+    "FoldersUnknownError",
     "GatewayBusyError",
     "InvalidParamsError",
+    "LocaleError",
     "NewErrorsError",
     "NoChangeError",
     "NoServerError",
@@ -68,6 +71,14 @@ __all__ = [
     "no_threads",
     "without_threads",
 ]
+
+NOT_ON_WINDOWS = """\
+filepact does not run on Windows yet. It runs there in WSL, as on Linux. To install it, in a terminal, in the folder of filepact:
+  wsl --install
+  wsl sudo apt install -y pipx
+  wsl pipx install .
+Start your agents in WSL as well."""
+"""Why nothing works there, and what does."""
 
 Detail = str | int | float | bool | None | tuple["Detail", ...]
 
@@ -143,6 +154,10 @@ class StaleFileError(FilepactError, code="STALE_FILE"):
     """The file is no longer what the request was made for."""
 
 
+class UnprovenError(FilepactError, code="RESULT_UNPROVEN"):
+    """The text to be written is not what was asked: a mistake in placing it, found before anything is done."""
+
+
 class PatchMalformedError(FilepactError, code="PATCH_MALFORMED"):
     """The patch cannot be understood."""
 
@@ -184,7 +199,7 @@ class ProposalExpiredError(FilepactError, code="PROPOSAL_EXPIRED"):
 
 
 class PendingFullError(FilepactError, code="PENDING_FULL"):
-    """As much waits for a person as may; it has to be decided first."""
+    """The limit of waiting proposals is reached: a person has to decide first."""
 
 
 class NewErrorsError(FilepactError, code="NEW_ERRORS"):
@@ -199,8 +214,16 @@ class ServerRefusedError(FilepactError, code="SERVER_REFUSED"):
     """The language server does not do this here, or its answer cannot be carried out."""
 
 
+class NamesLeftError(FilepactError, code="NAMES_LEFT"):
+    """A rename would leave uses of the old name behind, and nobody has said that they are to stay."""
+
+
 class InvalidParamsError(FilepactError, code="INVALID_PARAMS"):
     """A parameter is missing, unknown, of the wrong type or out of range."""
+
+
+class LocaleError(FilepactError, code="LOCALE_NOT_UTF8"):
+    """Names of files have another encoding than UTF-8 in this process."""
 
 
 class TimedOutError(FilepactError, code="TIMEOUT"):
@@ -209,6 +232,10 @@ class TimedOutError(FilepactError, code="TIMEOUT"):
 
 class CallCancelledError(FilepactError, code="CANCELLED"):
     """The caller gave up before anything was done."""
+
+
+class FoldersUnknownError(FilepactError, code="FOLDERS_UNKNOWN"):
+    """A client shares folders and has not said which, so that nobody knows what may be used."""
 
 
 class ReadFailedError(FilepactError, code="READ_ERROR"):
@@ -280,7 +307,7 @@ class SharedGoneError(FilepactError, code="SHARED_GONE"):
 
 
 class SharedDamagedError(FilepactError, code="SHARED_DAMAGED"):
-    """What lies in the shared workspace is not what filepact wrote there."""
+    """The shared workspace holds other bytes than filepact wrote there."""
 
 
 class StoreUnreachableError(StateFailedError, code="STORE_UNREACHABLE"):

@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from functools import cache
 from itertools import islice
 from threading import Lock
+from time import strftime
 from typing import TYPE_CHECKING, Final
 
 from filepact.config.layers import RuleSet
@@ -19,7 +20,7 @@ from filepact.domain.operation import AuditOptions
 from filepact.domain.policy import AccessRequest, decide
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.fs.home_secrets import SecretIndex
-from filepact.fs.kernel import FileSync, most_watches
+from filepact.fs.kernel import FileSync, most_watches, place_of, same_places
 from filepact.fs.locks import locked_by
 from filepact.fs.root import Root
 from filepact.fs.state import (
@@ -33,6 +34,7 @@ from filepact.fs.state import (
     ticks_now,
     turn_noted,
     whoami,
+    write_note,
 )
 from filepact.store.sqlite import SqliteStore
 from filepact.workspace.audit import audit_log
@@ -44,15 +46,16 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from filepact.config.settings import Settings
+    from filepact.domain.document import SnapshotRecord
     from filepact.domain.operation import StoreOptions
     from filepact.domain.policy import Policy
     from filepact.fs.audit_pipes import AuditPipes
     from filepact.fs.sandbox import SandboxMode
     from filepact.fs.state import StateFolder
-    from filepact.store.postgres import PostgresStore
     from filepact.workspace.audit import AuditLog
     from filepact.workspace.buffers import Buffers
-    from filepact.workspace.shared import SharedRoot
+    from filepact.workspace.journal import JournalDatabase
+    from filepact.workspace.publishing import ChangePublisher
     from filepact.workspace.workspace import Mode, Workspace
 
 __all__ = [
@@ -69,6 +72,8 @@ __all__ = [
     "turn_noted",
 ]
 
+_UNTIL: Final = " (until "
+"""Stands between the name of a folder in whose place another one lies, and the time of that, in the name of its history."""
 _LAST: Final = 50  # operations of which a folder that was moved is known by
 
 
@@ -86,7 +91,7 @@ class OpenFolders:
     def __init__(
         self,
         guard: Guard,
-        store: SqliteStore | PostgresStore,
+        store: SqliteStore | JournalDatabase,
         audit: AuditLog | None,
         mode: Mode,
         make: Callable[[], Workspace],
@@ -144,7 +149,7 @@ def open_folders(
     settings = read_settings() if settings is None else settings
     home = home or home_folder()
     opened: list[Root] = []
-    store: SqliteStore | PostgresStore | None = None
+    store: SqliteStore | JournalDatabase | None = None
     secrets = None if home is None else _secrets_in(home)
     try:
         for path in roots:
@@ -160,31 +165,36 @@ def open_folders(
         # What is outside is not within reach once this process has confined itself.
         user, outside = whoami(), _audit_pipes(auditing, paths, confined=landlock != "off")
         if settings.store is not None:
-            from filepact.store.databases import open_database  # noqa: PLC0415 - few have one
+            from filepact.extension import open_database  # noqa: PLC0415 - few have one
 
             store = open_database(settings.store, state.name)
-        shared: SharedRoot | None = None
+        publisher: ChangePublisher | None = None
         if checkouts := [root for root in opened if state.is_checkout(root.path)]:
-            from filepact.sharing import open_checkout  # noqa: PLC0415 - few folders are
+            from filepact.extension import open_publisher  # noqa: PLC0415 - few folders are
 
-            shared = open_checkout(state, checkouts)
+            publisher = open_publisher(state, checkouts)
         if landlock != "off":  # before the journal and the roots are looked into
             if secrets is not None:
                 secrets.learn()
             from filepact.fs.sandbox import confine  # noqa: PLC0415 - only servers need it
 
             most_watches()  # what the system says of it is not within reach later
-            confine(landlock, opened, state.path, network=store is None and shared is None)
+            confine(landlock, opened, state.path, network=store is None and publisher is None)
         in_force = own_places(state.path) + settings.rules
         for root in opened:
             in_force = in_force.narrowed(_project_rules(root))
         policy = in_force.about(paths).policy
         guard = Guard(
-            opened, given=[str(path) for path in roots], policy=policy, net=settings.guard.content
+            opened,
+            policy=policy,
+            net=settings.guard.content,
+            bumps=settings.guard.dependency_versions,
         )
         encodings = EncodingSettings(guard, settings.encodings)
         store = journal = store or SqliteStore(state.database, locked_by=locked_by, disk=FileSync())
         audit = audit_log(auditing, state.audit, policy, user, outside, journal)
+        _part(journal, state, paths, audit)
+        _note_places(journal, state, paths, audit)
         _follow(journal, state, paths[0], audit)
 
         def make() -> Workspace:
@@ -200,11 +210,11 @@ def open_folders(
                 lasting=KnownTextWriter(SqliteKnownTexts(state.known), state.locks),
                 limits=settings.limits,
                 audit=audit,
-                shared=shared,
+                publisher=publisher,
             )
 
         folders = OpenFolders(guard, journal, audit, mode, make)
-        if shared is not None or journal.unfinished():
+        if publisher is not None or journal.unfinished():
             folders.workspace()
     except BaseException:
         for root in opened:
@@ -241,7 +251,12 @@ def open_guard(roots: Sequence[str], settings: Settings, state: str) -> tuple[Gu
             rules = rules.narrowed(_project_rules(root))
         except FilepactError as error:
             wrong = wrong or error.report()
-    guard = Guard(opened, given=roots, policy=rules.policy, net=settings.guard.content)
+    guard = Guard(
+        opened,
+        policy=rules.policy,
+        net=settings.guard.content,
+        bumps=settings.guard.dependency_versions,
+    )
     return guard, wrong
 
 
@@ -285,13 +300,13 @@ def _secrets_in(home: str) -> SecretIndex:
 @contextmanager
 def journal_there(
     state_dir: str, store: StoreOptions | None
-) -> Iterator[SqliteStore | PostgresStore | None]:
+) -> Iterator[SqliteStore | JournalDatabase | None]:
     """The journal itself, without a workspace; None if there is none yet, and nothing is made."""
     path = journal_in(state_dir)
     if store is not None and read_note(state_dir, NAME):
-        from filepact.store.databases import open_database  # noqa: PLC0415 - few have one
+        from filepact.extension import open_database  # noqa: PLC0415 - few have one
 
-        opened: SqliteStore | PostgresStore = open_database(store, open_state(state_dir).name)
+        opened: SqliteStore | JournalDatabase = open_database(store, open_state(state_dir).name)
     elif store is not None or path is None:
         yield None
         return
@@ -313,25 +328,114 @@ def moved_from(state_dir: str, store: StoreOptions | None, folder: str) -> tuple
         if journal is None:
             return None
         for root in _gone(journal, folder):
-            last: dict[str, bool] = {}
-            for operation in journal.operations(root=root, limit=_LAST):
-                for change in operation.changes.changes:
-                    if change.path.root == root:
-                        last.setdefault(change.path.path, change.after is not None)
-            left = [path for path, there in last.items() if there]
-            if left and 2 * len(stamps_in(folder, left)) > len(left):
+            if _UNTIL in root or _lies_in(journal, root, folder):
                 return root, len(journal.operations(root=root, limit=None))
     return None
 
 
-def _gone(journal: SqliteStore | PostgresStore, folder: str) -> list[RootId]:
-    """Folders with a history that are not there any more, the newest first; none if this one has a history."""
+def _lies_in(journal: SqliteStore | JournalDatabase, root: RootId, folder: str) -> bool:
+    """Whether most files of the last operations of a history lie in a folder, by their names."""
+    last: dict[str, bool] = {}
+    for operation in journal.operations(root=root, limit=_LAST):
+        for change in operation.changes.changes:
+            if change.path.root == root:
+                last.setdefault(change.path.path, change.after is not None)
+    left = [path for path, there in last.items() if there]
+    return bool(left) and 2 * len(stamps_in(folder, left)) > len(left)
+
+
+def _gone(journal: SqliteStore | JournalDatabase, folder: str) -> list[RootId]:
+    """Folders with a history that are not there any more, the newest first.
+
+    If this one has a history, only those that lay here before it.
+    """
     roots = journal.roots()
-    return [] if folder in roots else [one for one in roots[::-1] if not stamps_in(one, ["."])]
+    own, before = folder in roots, f"{folder}{_UNTIL}"
+    some = (one for one in roots[::-1] if not own or one.startswith(before))
+    return [one for one in some if not stamps_in(one, ["."])]
+
+
+def _part(
+    journal: SqliteStore | JournalDatabase,
+    state: StateFolder,
+    roots: Sequence[RootId],
+    audit: AuditLog | None,
+) -> None:
+    """Have what was done in a folder no longer belong to the one that lies in its place by now.
+
+    It was moved, or removed, and another one was made: what is undone there would be written into a wrong folder.
+    """
+    for besides in ((), (RootId("guard"),)):
+        if not state.has_snapshot([*roots, *besides]):
+            continue
+        from filepact.store.snapshots import SqliteSnapshots  # noqa: PLC0415 - few folders have one
+
+        with closing(SqliteSnapshots(state.snapshot([*roots, *besides]))) as snapshots:
+            inodes = snapshots.inodes()
+            known_here = ((one, inodes.get(one, 0)) for one in roots)
+            others = [
+                one
+                for one, was in known_here
+                if was and not same_places({one: was}, {one: place_of(one)})
+            ]
+            known = snapshots.load() if others else None
+            left = [one for one in others if known and not _holds_same(one, known)]
+            if not left:
+                continue
+            places = [_set_apart(journal, root, audit) for root in left]
+            # By this it is known again where it lies now.
+            if len(roots) > 1 or not snapshots.rename(state.snapshot([*places, *besides])):
+                snapshots.clear()
+
+
+def _set_apart(
+    journal: SqliteStore | JournalDatabase, root: RootId, audit: AuditLog | None
+) -> RootId:
+    """The name that the history of a folder has from now on, which is not the one that lies there."""
+    place = RootId(f"{root}{_UNTIL}{strftime('%Y-%m-%d %H:%M:%S')})")
+    with suppress(FilepactError):  # Nothing was done there, or it is said by whatever writes next.
+        _move(journal, root, place, audit)
+    return place
+
+
+def _note_places(
+    journal: SqliteStore | JournalDatabase,
+    state: StateFolder,
+    roots: Sequence[RootId],
+    audit: AuditLog | None,
+) -> None:
+    """As `_part`, of folders that nobody has a snapshot of: by what they were when they were opened last.
+
+    One in which most of the files lie that were known is the same project, restored or cloned once more.
+    """
+    for root in roots:
+        # Others whose paths end so have the same note; what it says of them is lost, and nothing is made of that.
+        name, now = f"place-{root[-60:].replace('/', '_')}", place_of(root)
+        note = f"{now} {root}".encode("utf-8", "surrogateescape")
+        told, _, of = read_note(state.path, name).partition(b" ")
+        was = int(told) if note.endswith(b" " + of) and told.isdigit() else now
+        if b" ".join((told, of)) == note or state.is_checkout(root):
+            continue
+        other = not same_places({root: was}, {root: now}) and root in journal.roots()
+        if other and not _lies_in(journal, root, root):
+            _set_apart(journal, root, audit)
+        with suppress(FilepactError):  # The next time will do.
+            write_note(state.path, name, note)
+
+
+def _holds_same(root: RootId, known: SnapshotRecord) -> bool:
+    """Whether a folder holds the files that were known, though their inodes are others, as after a mount."""
+    some = ((path.path, file.stamp) for path, file in known.files if path.root == root)
+    stamps = {path: stamp[1:4] for path, stamp in islice(some, _LAST) if stamp}
+    now = stamps_in(root, stamps)
+    return 2 * sum(now.get(path, ())[1:4] == was for path, was in stamps.items()) >= len(stamps)
 
 
 def _follow(
-    journal: SqliteStore | PostgresStore, state: StateFolder, folder: RootId, audit: AuditLog | None
+    journal: SqliteStore | JournalDatabase,
+    state: StateFolder,
+    folder: RootId,
+    audit: AuditLog | None,
 ) -> None:
     """Have a history belong to this folder if it is certain that the one it was of was moved here.
 
@@ -344,8 +448,10 @@ def _follow(
         for names in ([root], [root, RootId("guard")]):
             with closing(SqliteSnapshots(state.snapshot(names))) as snapshots:
                 known = snapshots.load()
-            here = stamps_in(folder, ["."]).get(".")
-            if known is None or here is None or known.inodes.get(root) != here[0]:
+            here = {"": place_of(folder)}
+            if known is None or not any(
+                one and same_places({"": one}, here) for one in known.inodes.values()
+            ):
                 continue
             stamps = {
                 path.path: file.stamp for path, file in islice(known.files, _LAST) if file.stamp
@@ -360,7 +466,7 @@ def _follow(
 
 
 def _move(
-    journal: SqliteStore | PostgresStore, old: RootId, new: RootId, audit: AuditLog | None
+    journal: SqliteStore | JournalDatabase, old: RootId, new: RootId, audit: AuditLog | None
 ) -> int:
     facts = {"from": old, "to": new}
     if audit is not None:

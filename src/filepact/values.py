@@ -101,7 +101,7 @@ def late_logger(name: str) -> logging.Logger:
 
 
 def json_writer(*, ascii_only: bool) -> Callable[[Any], str]:
-    """What writes values as JSON without blanks.
+    """A writer of values as JSON without blanks.
 
     It keeps the standard library's encoder in C, where there is one: to make it takes as long as to write a record.
 
@@ -228,7 +228,7 @@ def _compared(space: dict[str, Any], *, frozen: bool, order: bool) -> None:
 
 
 def _getter(names: list[str]) -> Callable[[Any], Any]:
-    """What gets a tuple of some attributes."""
+    """A function that gets a tuple of attributes."""
     if len(names) > 1:
         return attrgetter(*names)
 

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["DIALECTS", "Answer", "Dialect", "Heard", "Reply", "dialect_of"]
+__all__ = ["DIALECTS", "Answer", "Call", "Dialect", "Heard", "Reply", "dialect_of"]
+
+Call = tuple[str, dict[str, object]]
+"""A tool's name and its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +38,16 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the model says: a tool call, or a sentence.
+    """What the model says: calls of tools, several to be made at once, or a sentence.
 
     Attributes:
         number: How much was said before.  It makes the ids, which no two answers of a conversation
             may share: agents take those that do for parts of one.
-        tool: None for a sentence.
+        calls: Empty for a sentence.
     """
 
     number: int
-    tool: str | None = None
-    arguments: dict[str, object] | None = None
+    calls: tuple[Call, ...] = ()
     text: str = ""
 
 
@@ -103,9 +105,16 @@ def _hear_chat(request: dict[str, Any]) -> Heard:
     return Heard(tuple(tools), tuple(turns))
 
 
-def _chat_call(reply: Reply) -> dict[str, Any]:
-    function = {"name": reply.tool, "arguments": json.dumps(reply.arguments)}
-    return {"index": 0, "id": f"call_{reply.number}", "type": "function", "function": function}
+def _chat_calls(reply: Reply) -> list[dict[str, Any]]:
+    return [
+        {
+            "index": index,
+            "id": f"call_{reply.number + index}",
+            "type": "function",
+            "function": {"name": tool, "arguments": json.dumps(arguments)},
+        }
+        for index, (tool, arguments) in enumerate(reply.calls)
+    ]
 
 
 _CHAT_USAGE = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
@@ -113,9 +122,9 @@ _CHAT_USAGE = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
 
 def _say_chat(reply: Reply) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
-    if reply.tool:
-        message["tool_calls"] = [_chat_call(reply)]
-    reason = "tool_calls" if reply.tool else "stop"
+    if reply.calls:
+        message["tool_calls"] = _chat_calls(reply)
+    reason = "tool_calls" if reply.calls else "stop"
     choice = {"index": 0, "message": message, "finish_reason": reason}
     return {**_chat_head(reply, "chat.completion"), "choices": [choice], "usage": _CHAT_USAGE}
 
@@ -126,9 +135,9 @@ def _chat_head(reply: Reply, kind: str) -> dict[str, Any]:
 
 def _stream_chat(reply: Reply) -> Iterator[tuple[str, str]]:
     delta: dict[str, Any] = {"role": "assistant", "content": reply.text}
-    if reply.tool:
-        delta = {"role": "assistant", "content": None, "tool_calls": [_chat_call(reply)]}
-    reason = "tool_calls" if reply.tool else "stop"
+    if reply.calls:
+        delta = {"role": "assistant", "content": None, "tool_calls": _chat_calls(reply)}
+    reason = "tool_calls" if reply.calls else "stop"
     head = _chat_head(reply, "chat.completion.chunk")
     first = {"index": 0, "delta": delta, "finish_reason": None}
     last = {"index": 0, "delta": {}, "finish_reason": reason}
@@ -160,11 +169,11 @@ def _hear_messages(request: dict[str, Any]) -> Heard:
 _MESSAGE_USAGE = {"input_tokens": 1, "output_tokens": 1}
 
 
-def _message_block(reply: Reply) -> dict[str, Any]:
-    if reply.tool is None:
-        return {"type": "text", "text": reply.text}
-    called = {"name": reply.tool, "input": reply.arguments}
-    return {"type": "tool_use", "id": f"toolu_{reply.number}", **called}
+def _message_blocks(reply: Reply) -> list[dict[str, Any]]:
+    return [
+        {"type": "tool_use", "id": f"toolu_{reply.number + index}", "name": tool, "input": given}
+        for index, (tool, given) in enumerate(reply.calls)
+    ] or [{"type": "text", "text": reply.text}]
 
 
 def _message_head(
@@ -183,24 +192,24 @@ def _message_head(
 
 
 def _say_messages(reply: Reply) -> dict[str, Any]:
-    return _message_head(reply, [_message_block(reply)], "tool_use" if reply.tool else "end_turn")
+    return _message_head(reply, _message_blocks(reply), "tool_use" if reply.calls else "end_turn")
 
 
 def _stream_messages(reply: Reply) -> Iterator[tuple[str, str]]:
     def event(kind: str, **more: object) -> tuple[str, str]:
         return kind, json.dumps({"type": kind, **more})
 
-    block = _message_block(reply)
-    if reply.tool:
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(reply.arguments)}
-        empty = {**block, "input": {}}
-    else:
-        delta, empty = {"type": "text_delta", "text": reply.text}, {**block, "text": ""}
-    reason = "tool_use" if reply.tool else "end_turn"
     yield event("message_start", message=_message_head(reply, [], None))
-    yield event("content_block_start", index=0, content_block=empty)
-    yield event("content_block_delta", index=0, delta=delta)
-    yield event("content_block_stop", index=0)
+    for index, block in enumerate(_message_blocks(reply)):
+        if reply.calls:
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+            empty = {**block, "input": {}}
+        else:
+            delta, empty = {"type": "text_delta", "text": reply.text}, {**block, "text": ""}
+        yield event("content_block_start", index=index, content_block=empty)
+        yield event("content_block_delta", index=index, delta=delta)
+        yield event("content_block_stop", index=index)
+    reason = "tool_use" if reply.calls else "end_turn"
     stopped = {"stop_reason": reason, "stop_sequence": None}
     yield event("message_delta", delta=stopped, usage=_MESSAGE_USAGE)
     yield event("message_stop")
@@ -228,10 +237,10 @@ def _hear_contents(request: dict[str, Any]) -> Heard:
 
 
 def _say_contents(reply: Reply) -> dict[str, Any]:
-    part: dict[str, Any] = {"text": reply.text}
-    if reply.tool:
-        part = {"functionCall": {"name": reply.tool, "args": reply.arguments}}
-    content = {"role": "model", "parts": [part]}
+    parts: list[dict[str, Any]] = [
+        {"functionCall": {"name": tool, "args": arguments}} for tool, arguments in reply.calls
+    ]
+    content = {"role": "model", "parts": parts or [{"text": reply.text}]}
     usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
     candidate = {"content": content, "finishReason": "STOP", "index": 0}
     return {"candidates": [candidate], "usageMetadata": usage}
@@ -267,22 +276,26 @@ def _in_space(namespace: str | None, name: str) -> str:
     return f"{namespace}.{name}" if namespace else name
 
 
-def _response_item(reply: Reply) -> dict[str, Any]:
-    if reply.tool is None:
+def _response_items(reply: Reply) -> list[dict[str, Any]]:
+    if not reply.calls:
         text = {"type": "output_text", "text": reply.text, "annotations": []}
         head = {"type": "message", "id": f"msg_{reply.number}", "role": "assistant"}
-        return {**head, "content": [text]}
-    if reply.arguments is not None and [*reply.arguments] == ["input"]:
+        return [{**head, "content": [text]}]
+    return [_response_call(reply.number + index, *one) for index, one in enumerate(reply.calls)]
+
+
+def _response_call(number: int, tool: str, arguments: dict[str, object]) -> dict[str, Any]:
+    if [*arguments] == ["input"]:
         # A tool of free form: its input is no object.
-        head = {"type": "custom_tool_call", "id": f"ctc_{reply.number}", "name": reply.tool}
-        return {**head, "call_id": f"call_{reply.number}", **reply.arguments}
-    namespace, dot, name = reply.tool.rpartition(".")
+        head = {"type": "custom_tool_call", "id": f"ctc_{number}", "name": tool}
+        return {**head, "call_id": f"call_{number}", **arguments}
+    namespace, dot, name = tool.rpartition(".")
     return {
         "type": "function_call",
-        "id": f"fc_{reply.number}",
-        "call_id": f"call_{reply.number}",
+        "id": f"fc_{number}",
+        "call_id": f"call_{number}",
         "name": name,
-        "arguments": json.dumps(reply.arguments),
+        "arguments": json.dumps(arguments),
         **({"namespace": namespace} if dot else {}),
     }
 
@@ -290,7 +303,7 @@ def _response_item(reply: Reply) -> dict[str, Any]:
 def _say_responses(reply: Reply) -> dict[str, Any]:
     usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
     head = {"id": f"resp_{reply.number}", "object": "response", "status": "completed"}
-    return {**head, "output": [_response_item(reply)], "usage": usage}
+    return {**head, "output": _response_items(reply), "usage": usage}
 
 
 def _stream_responses(reply: Reply) -> Iterator[tuple[str, str]]:
@@ -298,7 +311,8 @@ def _stream_responses(reply: Reply) -> Iterator[tuple[str, str]]:
         return kind, json.dumps({"type": kind, **more})
 
     yield event("response.created", response={"id": f"resp_{reply.number}"})
-    yield event("response.output_item.done", output_index=0, item=_response_item(reply))
+    for index, item in enumerate(_response_items(reply)):
+        yield event("response.output_item.done", output_index=index, item=item)
     yield event("response.completed", response=_say_responses(reply))
 
 

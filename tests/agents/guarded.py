@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tests.agents.machines import SetUp
     from tests.agents.model import Call
 
-__all__ = ["SCENES", "seen"]
+__all__ = ["SCENES", "SUB_AGENTS", "able", "seen"]
 
 _SECRET: Final = "SECRETSECRET"  # noqa: S105 - what nobody is to read
 _HARMLESS: Final = "TOKEN is set elsewhere"
@@ -66,10 +66,15 @@ _BACKGROUND: Final[Mapping[str, dict[str, object]]] = {
 
 
 _SUB: Final = "SUBSCRIPT"
-_SUB_AGENTS: Final[Mapping[str, Call]] = {
+SUB_AGENTS: Final[Mapping[str, Call]] = {
     "claude": (
         "Agent",
-        {"description": "Look", "prompt": _SUB, "subagent_type": "general-purpose"},
+        {
+            "description": "Look",
+            "prompt": _SUB,
+            "subagent_type": "general-purpose",
+            "run_in_background": False,
+        },
     ),
     "codex": ("multi_agent_v1.spawn_agent", {"message": _SUB}),
     "gemini": ("invoke_agent", {"agent_name": "generalist", "prompt": _SUB}),
@@ -177,7 +182,7 @@ _SCENES: Final = (
         "reads one by a line that it types into a running program",
         lambda own, _: own.typed("cat .env"),
     ),
-    _Scene("has a sub-agent read a file with secrets", lambda own, _: [_SUB_AGENTS[own.name]]),
+    _Scene("has a sub-agent read a file with secrets", lambda own, _: [SUB_AGENTS[own.name]]),
     _Scene(
         "names a control file in a command that writes it",
         lambda own, _: [own.run("echo x > CLAUDE.md")],
@@ -237,7 +242,7 @@ class _Stage:
     """
 
     def __init__(self, name: str, folder: Path, beside: _Stage | None = None) -> None:
-        agent = _able(next(one for one in AGENTS if one.name == name))
+        agent = able(next(one for one in AGENTS if one.name == name))
         self.own = _Own(name)
         self.machine = copy.copy(beside.machine) if beside else Machine(agent, folder)
         self.machine.agent = agent
@@ -296,11 +301,12 @@ class _Stage:
         return found
 
 
-def _able(agent: SetUp) -> SetUp:
-    """The agent with all of its own tools."""
+def able(agent: SetUp) -> SetUp:
+    """The agent with all of its own tools, and a model that is given those for patches."""
     if agent.name == "claude":
         *words, _ = agent.words
-        return replace(agent, words=(*words, CLAUDE_TOOLS, "--tools", CLAUDE_TOOLS))
+        allowed = f"{CLAUDE_TOOLS},mcp__filepact"
+        return replace(agent, words=(*words, allowed, "--tools", CLAUDE_TOOLS))
     if agent.name == "codex":
         (name, text), *_ = agent.settings.items()
         return replace(agent, settings={name: text.replace('model = "scripted"', _PATCHES)})
@@ -349,7 +355,7 @@ def _of_one_session(stage: _Stage, other: _Stage) -> dict[str, str]:
         stage.let_go("last")
         shown = iter(one.result())
     texts = ["".join(next(shown) for _ in some) for some in calls]
-    sub = [*calls].index([_SUB_AGENTS[stage.own.name]])
+    sub = [*calls].index([SUB_AGENTS[stage.own.name]])
     texts[sub] = "".join(stage.aside) or _SECRET
     stage.let_go("go-on")
     stage.wait_for("gone-on")

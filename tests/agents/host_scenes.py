@@ -8,8 +8,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from page_client import PageClient
 from tests.agents.hosts import drive
-from tests.faces.web.page_client import PageClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -200,6 +200,7 @@ class Machine:
         *,
         answer: str = "",
         cwd: Path | None = None,
+        patience: float = _PATIENCE,
     ) -> subprocess.CompletedProcess[str]:
         values = {"ADDRESS": url, "HOME": str(self.home), "ROOT": str(self.root)}
         return subprocess.run(
@@ -217,7 +218,7 @@ class Machine:
             capture_output=True,
             text=True,
             check=False,
-            timeout=_PATIENCE,
+            timeout=patience,
         )
 
     def setup(self, *words: str) -> None:

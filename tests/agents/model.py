@@ -15,7 +15,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
-from tests.agents.dialects import Answer, Heard, Reply, dialect_of
+from tests.agents.dialects import Answer, Call, Heard, Reply, dialect_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,15 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Call", "ScriptedModel"]
 
-Call = tuple[str, dict[str, object]]
-"""A tool's name and its arguments; a pattern stands for the number that the last answer has there."""
-
 
 class ScriptedModel:
     """Answers with the calls of a script, one a request, and with a sentence when it is over.
 
     Args:
         scripts: The calls by the word in the prompt that chooses them; or one list, for any prompt.
+            A pattern in an argument stands for the number that the last answer has there.
         meanwhile: What somebody else does, once, before a call is sent, by script and its place.
 
     Attributes:
@@ -81,9 +79,12 @@ class ScriptedModel:
         self._server.server_close()
         self._thread.join()
 
+    def weigh(self, request: dict[str, Any]) -> None:
+        """Look at a request as it came; nothing is looked for here."""
+
     def reply(self, heard: Heard) -> Reply:
         """The next answer, given everything said so far."""
-        chosen, answers = self._place(heard)
+        chosen, answers = self.place(heard)
         if chosen is None:
             return Reply(len(heard.turns), text="Nothing to do.")
         script = self._scripts[chosen]
@@ -103,9 +104,9 @@ class ScriptedModel:
             key: int(value.findall(answers[-1].text)[0]) if isinstance(value, re.Pattern) else value
             for key, value in given.items()
         }
-        return Reply(len(heard.turns), tool=name, arguments=arguments)
+        return Reply(len(heard.turns), calls=((name, arguments),))
 
-    def _place(self, heard: Heard) -> tuple[str | None, list[Answer]]:
+    def place(self, heard: Heard) -> tuple[str | None, list[Answer]]:
         """The script that the conversation is in, and the answers to its calls so far."""
         chosen = "" if "" in self._scripts else None
         answers: list[Answer] = []
@@ -130,6 +131,7 @@ class ScriptedModel:
                     # Counting tokens, in either of two dialects; everything else is not needed.
                     self._send({"totalTokens": 1, "input_tokens": 1})
                     return
+                model.weigh(request)
                 reply = model.reply(dialect.hear(request))
                 if request.get("stream") or "stream" in self.path:
                     self._send_events(list(dialect.stream(reply)))

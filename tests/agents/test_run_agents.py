@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from run_shell import Shell
 from tests.agents.hooked import HOOKED, Hooked, drive, named, settle
 from tests.agents.installed import MissingError, skip_slow_starter
-from tests.faces.test_run_terminal import Shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

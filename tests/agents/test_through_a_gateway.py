@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gateway_logins import PATIENCE, GuardedGateway, commands, follow, settings
 from tests.agents.hosts import HOSTS, Host
 from tests.agents.installed import MissingError
 from tests.agents.model import ScriptedModel
-from tests.faces.gateway.logins import PATIENCE, GuardedGateway, commands, follow, settings
 
 if TYPE_CHECKING:
     from pathlib import Path

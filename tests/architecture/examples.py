@@ -49,8 +49,8 @@ TREE = Path(__file__).parent / "tree"
 CHECKED = ("python", "py", "toml", "json")
 _IDS = (
     ("c4k2m", ["log", "-n", "1"], "operations"),
-    ("c4k2m", ["pending"], "pending"),
-    ("g4k2m", ["grants"], "grants"),
+    ("c4k2m", ["review", "--list"], "pending"),
+    ("g4k2m", ["policy", "grants"], "grants"),
 )
 """Ids as they are written, and what lists those that they stand for."""
 _FOR_A_SHELL = re.compile(r"[|<>&;`$~*()\\]|^\w+=")

@@ -25,8 +25,8 @@ COMPLETIONS = PACKAGE / "faces" / "cli" / "completions"
 _FOLDERS = ("DIR", "ROOT", "FOLDER")
 _FILES = ("PATH", "FILE")
 _IDS = ("OP", "ID")
-_NEWEST = "{ filepact log -n 50; filepact pending; } 2>/dev/null | cut -d' ' -f1 | grep '^c'"
-_NAMED = "filepact checkpoints 2>/dev/null | cut -d' ' -f1"
+_NEWEST = "{ filepact log -n 50; filepact review --list; } 2>/dev/null | cut -d' ' -f1 | grep '^c'"
+_NAMED = "filepact checkpoint 2>/dev/null | cut -d' ' -f1"
 _PREAMBLE = {
     "bash": f"""_filepact_ids() {{ compgen -W "$({_NEWEST})" -- "$1"; }}
 _filepact_checkpoints() {{ compgen -W "$({_NAMED})" -- "$1"; }}""",

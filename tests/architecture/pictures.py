@@ -1,6 +1,6 @@
-"""Draws what a terminal shows while commands run: the picture of the README, from a real run.
+"""Draws what a terminal shows while commands run, from real runs: the picture of the README, and one of each width.
 
-`scripts/pictures` writes it; a test runs the commands again and compares the words.
+`scripts/pictures` writes them; a test runs the commands again and compares the words.
 """
 
 from __future__ import annotations
@@ -9,29 +9,38 @@ import html
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import filepact
 from filepact.faces.cli.render import width
 
-__all__ = ["PICTURE", "masked", "run", "svg", "text_of"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-PICTURE = Path(__file__).resolve().parents[2] / "docs" / "images" / "undo.svg"
-COLUMNS = 78
+__all__ = ["IMAGES", "PICTURES", "masked", "run", "svg", "text_of"]
 
-SCENES = (
-    (
-        "An agent changed the cart, and deleted its tests. Meanwhile you typed a note.",
-        None,
-    ),
-    ("filepact log", ["log"]),
-    ("filepact undo --turn   # all that it did, and nothing of yours", ["undo", "--turn"]),
-    ("cat shop/cart.py", ["cat", "shop/cart.py"]),
-    ("filepact read .env     # as an agent is answered", None),
+IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
+FIRST = (
+    "filepact log",
+    "filepact undo --turn   # all that it did, and nothing of yours",
+    "cat shop/cart.py",
 )
+EVERY = (
+    "filepact log --turns",
+    "filepact review --list",
+    "filepact undo --turn --dry-run",
+    "filepact undo nosuch",
+)
+PICTURES = {
+    "undo": (78, FIRST),
+    **{f"commands-{columns}": (columns, EVERY) for columns in (60, 80, 120)},
+}
+"""By name: how wide the terminal is, and what is typed."""
 
 CART = "def total(items):\n    return sum(items)\n"
 
@@ -52,8 +61,8 @@ _FONT = 'font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" 
 _CODES = re.compile(r"\x1b\[([0-9;]*)m")
 
 
-def run() -> str:
-    """What a terminal of 78 columns shows, with the control sequences of colours."""
+def run(columns: int, typed: Sequence[str]) -> str:
+    """What a terminal shows, with the control sequences of colours."""
     with tempfile.TemporaryDirectory() as folder:
         root, home = Path(folder, "project"), Path(folder, "home")
         (root / "shop").mkdir(parents=True)
@@ -67,27 +76,32 @@ def run() -> str:
             "PATH": os.environ["PATH"],
             "TERM": "xterm-256color",
             "LANG": "C.UTF-8",
-            "COLUMNS": str(COLUMNS),
+            "COLUMNS": str(columns),
             "LINES": "50",
         }
         state = home / ".local" / "state" / "filepact"
-        shown = [f"\x1b[2m# {SCENES[0][0]}\x1b[0m\n"]
+        shown = []
+        if typed == FIRST:
+            said = "An agent changed the cart, and deleted its tests. Meanwhile you typed a note."
+            shown.append(f"\x1b[2m# {said}\x1b[0m\n")
         with filepact.open(root, agent="shop-helper", rules="built-in", state_dir=state) as files:
-            with files.turn("discounts"):
+            with files.turn("Give every customer a discount of ten per cent"):
                 files.edit("shop/cart.py", "return sum(items)", "return sum(items) * 0.9")
                 files.delete("tests/test_cart.py")
                 files.write("shop/discount.py", "RATE = 0.9\n")
             cart = root / "shop" / "cart.py"
             cart.write_text(cart.read_text() + "\n# note to self: ask Mia about taxes\n")
-        for said, words in SCENES[1:4]:
-            assert words is not None
-            ours = [sys.executable, "-m", "filepact"] if words[0] != "cat" else []
+            if typed == EVERY:
+                files.write("AGENTS.md", "# Discounts\n\nAsk before you change a rate.\n")
+        for said in typed:
+            program, *words = shlex.split(said, comments=True)
+            ours = [sys.executable, "-m", "filepact"] if program == "filepact" else [program]
             shown.append(f"\x1b[1m$ {said}\x1b[0m\n")
-            shown.append(_on_a_terminal([*ours, *words], root, environment, said))
+            shown.append(_on_a_terminal([*ours, *words], root, environment))
         return "".join(shown)
 
 
-def _on_a_terminal(command: list[str], folder: Path, environment: dict[str, str], said: str) -> str:
+def _on_a_terminal(command: list[str], folder: Path, environment: dict[str, str]) -> str:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
@@ -103,7 +117,7 @@ def _on_a_terminal(command: list[str], folder: Path, environment: dict[str, str]
             break
         parts.append(part)
     os.close(ours)
-    assert process.wait() == 0, (said, b"".join(parts))
+    assert process.wait() in (0, 1), (command, b"".join(parts))
     return b"".join(parts).decode().replace("\r\n", "\n")
 
 
@@ -116,13 +130,14 @@ def masked(text: str) -> str:
     """The same without what is another in each run: ids, ages, hashes."""
     text = re.sub(r"\bc[0-9a-z]{10}\b", "cID", text)
     text = re.sub(r"\b\d+s\b", "0s", text)
+    text = re.sub(r"\b\d\d:\d\d\b", "00:00", text)
     return re.sub(r" +", " ", text)
 
 
-def svg(shown: str) -> str:
+def svg(shown: str, columns: int) -> str:
     """The picture: one line of text an element, so that it can be read and searched."""
     lines = shown.rstrip("\n").split("\n")
-    high, wide, unit, step = 20 * len(lines) + 56, COLUMNS * 8.43 + 40, 8.43, 20
+    high, wide, unit, step = 20 * len(lines) + 56, columns * 8.43 + 40, 8.43, 20
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high}" role="img" {_FONT}>',
         "<title>filepact on a terminal: the log, and an undo that keeps a person's note</title>",
@@ -151,5 +166,5 @@ def svg(shown: str) -> str:
 
 
 if __name__ == "__main__":
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    PICTURE.write_text(svg(run()), encoding="utf-8")
+    for name, (wide, commands) in PICTURES.items():
+        (IMAGES / f"{name}.svg").write_text(svg(run(wide, commands), wide), encoding="utf-8")

@@ -6,6 +6,7 @@ import ast
 import gc
 import importlib
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,16 +17,24 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "filepact"
 REFERENCE = ROOT / "docs" / "reference"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+WHEEL: list[str] = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
 
-MODULES = tuple(sorted(PACKAGE.rglob("*.py")))
+WINGS = tuple(sorted((ROOT / one).resolve() for one in WHEEL if one != "src/filepact"))
+"""The packages that the wheel has besides: each stands in a folder of its own, and the core finds it by an entry point."""
+
+HOUSE = tuple(sorted(PACKAGE.rglob("*.py")))
+MODULES = (*HOUSE, *(path for wing in WINGS for path in sorted(wing.rglob("*.py"))))
+"""Those of the core and of the wings."""
 DOCUMENTS = tuple(
     sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("packages/*/*.md")]),
 )
 
 
 def dotted(path: Path) -> str:
-    """The module's name below the package: ``fs.root``; a package's own name is its folder's."""
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    """The module's name below the package: ``fs.root``; that of a wing's is whole, a package's own is its folder's."""
+    wing = next((wing.parent for wing in WINGS if path.is_relative_to(wing)), None)
+    parts = path.relative_to(wing or PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 

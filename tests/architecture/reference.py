@@ -60,7 +60,7 @@ Every answer, a refusal too, is one object; the text of the answer is the same o
 | `meta.timedOut` | whether the call ended because its time was over |
 | `meta.timeoutMs` | the time that one call is allowed, 20 minutes |
 | `meta.news` | only if there is any: what a person said meanwhile to changes that waited, and what became of calls whose answers nobody wanted |
-| `error` | null, or `{code, message, hint}`; the codes are those of [Errors](errors.md) |
+| `error` | null, or `{code, message, hint}`, both texts together in at most 1,200 characters; the codes are those of [Errors](errors.md) |
 
 Paths in an answer are absolute, or with `pathStyle: "relative"` count from the root; what lies in a further folder is always absolute.
 Lists come in pages, `paging: {skip, take, returned, total}`. Lines and columns begin at 1, columns count characters, and the end of a
@@ -91,14 +91,18 @@ that cannot be done the answer is `STALE_FILE`.
 or not at all, and undone under one id. The server is shown every file that it names, with what editors have not saved and what the session
 has proposed; a file that is another by the time of the change is `STALE_FILE`. Nothing is changed where one of the files lies outside or may
 not be read or written (`PATH_BLOCKED`), where the server has nothing to do or its edits fit nothing (`SERVER_REFUSED`), or where none offers it
-(`NO_SERVER`).
+(`NO_SERVER`). A folder to which the server gives another name goes with all that is in it, ignored files, pictures and empty folders too; it is
+refused where the name is taken, where its steps, tried one after the other on a model, come to something else than the one change, and
+where there are more than 5,000 files and folders in it (`FILE_TOO_LARGE`). A folder that the server would delete stays (`SERVER_REFUSED`).
 
 A name is found by `line` and `column`, by `line` and `name`, or by `name` alone where the file declares it once; else `AMBIGUOUS_MATCH` lists
 the places. Paths in these answers count from the root. A server has 60 seconds, its start included.
 
 - `rename_symbol` answers as `write_file` does. Of a change of several files `unifiedDiff` holds all, and `diff` of each is null. A note names the
   files that hold the old name as a word and stay as they are: texts, comments, and what the server takes for another name, such as one that
-  TypeScript exports once more.
+  TypeScript exports once more. Uses in code that seem to be meant all the same are listed, and refused with `NAMES_LEFT` where the change is to be
+  written, unless `leaveUses` is true: the server says that they lead to what gets another name, or, in a typed language, knows no meaning of them (code for
+  another system, what the compiler skips).
 - `find_references` answers with `name`, `references` (each with `filePath`, `line`, `column`, `endColumn`, and `text`, the line), `paging`, `files` (how
   many), `hidden` (uses in files that may not be read), `outside` (uses outside of all roots), and `server`.
 - `code_action` answers with `actions`, each with `title`, `kind`, `server` and `disabled` (why it cannot be done, or null); or, where a `title` was sent,
@@ -319,8 +323,8 @@ The last column says what filepact's own tests hold a server to, with the real p
   what it says once it is quiet is true after two agents and another program wrote, foresaw and removed files at the same moments
   (not tried with `ruff`, which looks at one file at a time).
 - **an edit, a proposal**: the first list is right, an edit is seen, a proposed text is judged, and leaves no trace. While a long file is
-  edited faster than it is checked, at the start, after the server was killed, and while it gets time for half of each moment only, no
-  list is told as fresh that is about another text.
+  edited faster than it is checked, at the start, after the server was killed, after questions that were given up, after one check that
+  took five seconds, and while it gets time for a quarter of each moment only, no list is told as fresh that is about another text.
 - **form alone**: errors of form, and only what differs.
 - **its documentation**: it could not be started where these tests run. What it is told follows what its authors say; that this is
   enough is not shown.
@@ -340,10 +344,11 @@ The last column says what filepact's own tests hold a server to, with the real p
 - `gopls` is asked by `gopls/diagnoseFiles`, the request behind its own command `gopls check`: it publishes all errors of a source before it
   answers. Debian 12's knows it. Lists of a `gopls` that does not, of `go.mod` and of `jdtls` are proven by versions alone. Where
   they come without a version, nothing shows which text they are about, and they are told as not fresh. With one they are
-  fresh and never complete, since they are published in several steps.
+  fresh and never complete, since they are published in several steps. The `jdtls` that was tried (Java 25) names no version: in none of these
+  situations were its lists told as fresh.
 - `lua` answers before it has read the project, and finds nothing then: no answer counts before it has said that it has.
 - For Vue, Ruby, Kotlin, Dart and Elixir no server is known here, and none was tried but Vue's, which answers nothing unless the editor asks TypeScript's
-  own server for it. One that your settings add with `quiet` alone is told as the quiet window that it is: never fresh.
+  own server for it. Nor are `phpactor` and `lua-language-server`: neither could be had where these tests run. One that your settings add with `quiet` alone is told as the quiet window that it is: never fresh.
 - `typescript-language-server` sees that files come and go only after seconds of its own; it is started anew for each. `typescript`, the
   compiler's own server from version 7 on, needs none of this and goes first.
 - `roslyn` looks for projects by itself until a solution is opened in it (`filepact mcp --toolset solution`). Only that tells it of new

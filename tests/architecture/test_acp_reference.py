@@ -10,9 +10,9 @@ from pathlib import Path
 
 import filepact.acp
 from filepact.errors import CODES
-from filepact.faces.acp import errors
-from filepact.faces.acp.agents import QUIRKS, AgentProfile
-from filepact.faces.acp.client import ClientFileSystem
+from filepact_acp import errors
+from filepact_acp.agents import QUIRKS, AgentProfile
+from filepact_acp.client import ClientFileSystem
 from tests.architecture.project import REFERENCE
 
 _PARTS = re.split(r"^## (.+)$", (REFERENCE / "acp.md").read_text(), flags=re.MULTILINE)

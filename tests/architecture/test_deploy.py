@@ -11,7 +11,7 @@ import yaml
 
 from filepact.config.settings import parse_settings
 from filepact.faces.cli.main import parse
-from filepact.faces.gateway import metrics
+from filepact_gateway import metrics
 from tests.architecture.project import ROOT
 
 if TYPE_CHECKING:
@@ -82,8 +82,7 @@ def test_every_setting_is_one_of_ours() -> None:
     texts += [one["data"]["filepact.toml"] for one in objects() if one["kind"] == "ConfigMap"]
     assert len(texts) == 2
     for text in texts:
-        gateway = parse_settings(text, name="deploy").gateway
-        assert gateway is not None
+        gateway = parse_settings(text, name="deploy").extensions["gateway"]
         assert gateway.knows_users  # an address that others can reach
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Folder or module, and for what it may be spelt out.
 ALLOWED = {
     "domain.permission_log": "what a record of an agent's question shows",
-    "faces.acp": "messages to editors and agents",
+    "filepact_acp": "messages to editors and agents",
     "faces.cli.servers": "what language servers are asked about",
     "semantic": "URIs of language servers",
     "tools.solution_engine": "what language servers are asked about",

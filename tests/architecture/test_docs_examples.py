@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 NETWORK = "fetches packages; tests/faces/test_light_install.py installs what is built here"
 SUITE = "is the tests themselves, or takes minutes to hours"
-BUCKET = "wants a bucket; tests/objects/test_server.py runs it on a real server"
-DATABASE = "wants a database; tests/store/test_postgres.py and test_copy.py have a real one"
+BUCKET = (
+    "wants a bucket; packages/filepact-fleet/tests/test_bucket_server.py runs it on a real server"
+)
+DATABASE = "wants a database; packages/filepact-fleet/tests/test_postgres.py and test_copy.py have a real one"
 CHILD = "wants an agent's program; tests/agents runs the real ones"
 LOGIN = "wants a gateway; tests/agents/test_through_a_gateway.py and tests/faces/test_inspector_login.py run it"
 
@@ -45,17 +47,16 @@ ELSEWHERE = {
     "gemini -i": CHILD,
     "cp /path/to/the/clone/plugins/opencode": CHILD,
     "filepact acp -- gemini": CHILD,
-    "filepact run": "wants an agent's program, whose runs are tests/agents/test_run_agents.py; tests/faces/test_run.py",
+    "filepact run": "wants an agent's program, whose runs are tests/agents/test_run_agents.py; packages/filepact-run/tests/test_run.py",
     "export AWS": BUCKET,
     "mkdir ~/work": BUCKET,
     "filepact mcp ~/work": BUCKET,
     "filepact workspace": BUCKET,
     "filepact store": DATABASE,
-    "filepact state move": "wants a folder that was moved; tests/faces/test_cli_state.py",
     "acp-conformance": "wants a client; tests of packages/acp-conformance run it",
     "filepact tour": "takes seconds; tests/faces/test_tour.py",
-    "filepact review": "draws a window; tests/faces/test_review_window.py, and tests/faces/web for --web",
-    "filepact serve": "serves on a fixed port; tests/faces/gateway",
+    "filepact review": "draws a window; packages/filepact-windows/tests",
+    "filepact serve": "serves on a fixed port; packages/filepact-gateway/tests",
     "filepact diagnostics": "wants language servers; tests/faces/test_cli_diagnostics.py",
     "filepact audit sign": "wants a backup's disk; tests/faces/test_cli_audit.py",
     "filepact audit verify": "the same",
@@ -118,13 +119,12 @@ BEFORE: dict[str, Callable[[Shell], None]] = {
     "filepact restore": changed,
     "filepact approve": wants,
     "filepact reject": wants,
-    "filepact pending": wants,
-    "filepact grants": granted,
+    "filepact policy grants": granted,
     "git diff": repository,
 }
 """What is done before commands that begin so."""
 
-STOPPED = {"filepact pending --watch": "greeting-", "filepact mcp": ""}
+STOPPED = {"filepact mcp": ""}
 """What goes on until it is stopped, and what it prints before."""
 
 TYPED = {
@@ -137,7 +137,7 @@ ANSWERED = "[y/N] y"
 """How a question ends that is answered in a document."""
 
 LEFT_OVER = {"filepact guard": "filepact guard ~/project --stop"}
-NOTHING_TO_DO = ("filepact state repair", "filepact trust", "filepact policy test")
+NOTHING_TO_DO = ("filepact doctor --repair", "filepact trust", "filepact policy test")
 """What ends with 3 here, as it may."""
 
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.architecture.project import MODULES, ROOT, syntax
+from tests.architecture.project import HOUSE, ROOT, syntax
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-ALL = (*MODULES, *sorted(ROOT.glob("packages/*/src/**/*.py")))
+ALL = (*HOUSE, *sorted(ROOT.glob("packages/*/src/**/*.py")))
 CLOSED = {"-I", "-P"}
 
 

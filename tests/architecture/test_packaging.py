@@ -12,10 +12,8 @@ import pytest
 
 from filepact import VERSION
 from tests.architecture.manual import PACKAGING, files
-from tests.architecture.project import ROOT
+from tests.architecture.project import PROJECT, ROOT, WINGS
 from tests.installed import installed_size, needed_to_run
-
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def test_the_manual_page_and_the_completions_are_those_of_the_command() -> None:
@@ -69,6 +67,21 @@ def test_what_is_needed_to_run_has_a_licence_that_we_accept() -> None:
         assert name in names, f"run ./scripts/licences: {name}"
     accepted = ("MIT", "BSD", "Apache", "PSF", "ISC", "0BSD", "any-OSI", "Zlib", "CNRI", "MPL-2.0")
     assert not [row for row in rows if not any(word in row[1] for word in accepted)]
+
+
+def test_a_wing_is_declared_in_its_folder_as_the_wheel_has_it() -> None:
+    points: dict[str, str] = {}
+    for wing in WINGS:
+        folder = wing.parents[1]
+        declared = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        assert declared["name"] == folder.name
+        assert declared["version"] == VERSION
+        assert declared["requires-python"] == PROJECT["project"]["requires-python"]
+        points |= declared["entry-points"]["filepact.extensions"]
+        extras = PROJECT["project"]["optional-dependencies"]
+        brought = {one: extra for extra, found in extras.items() for one in found}
+        assert set(declared["dependencies"]) <= brought.keys(), folder.name
+    assert points == PROJECT["project"]["entry-points"]["filepact.extensions"]
 
 
 MOST_PACKAGES = 15

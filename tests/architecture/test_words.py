@@ -1,4 +1,4 @@
-"""The names of classes are made of words that the glossary or the field has."""
+"""Classes are named by words that the glossary or the field has, and docstrings have a subject or a verb."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from tests.architecture.project import MODULES, ROOT, syntax
+from tests.architecture.project import HOUSE, ROOT, dotted, syntax
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SOURCES = (*MODULES, *sorted((ROOT / "packages").glob("*/src/**/*.py")))
+SOURCES = (*HOUSE, *sorted((ROOT / "packages").glob("*/src/**/*.py")))
 PUBLIC = ("src/filepact/__init__.py", "src/filepact/acp.py", "packages/acp-conformance/src")
 """Where names are listed that other programs rely on; these stay as they are."""
 
@@ -31,11 +31,32 @@ NOUNS = {
         "end",
     ),
     # What does something.
-    *("reader", "writer", "parser", "handler", "watcher", "engine", "filter", "check", "update"),
+    *(
+        "reader",
+        "writer",
+        "publisher",
+        "parser",
+        "handler",
+        "watcher",
+        "engine",
+        "filter",
+        "check",
+        "update",
+    ),
     *("process", "thread", "program", "compiler", "lifecycle", "transaction", "sync"),
     # What holds something.
     *("index", "tree", "list", "group", "item", "entry", "record", "cache", "store", "database"),
-    *("pool", "content", "package", "library", "project", "solution", "history", "element"),
+    *(
+        "pool",
+        "content",
+        "package",
+        "extension",
+        "library",
+        "project",
+        "solution",
+        "history",
+        "element",
+    ),
     # What describes something.
     *("setting", "option", "status", "summary", "statistic", "count", "limit", "info", "spec"),
     # Of what a shell is given, and what is said of it.
@@ -154,3 +175,20 @@ def test_every_word_that_is_allowed_is_used_and_none_is_allowed_twice() -> None:
     assert len(set().union(*lists)) == sum(map(len, lists))
     assert not set().union(*lists) & terms()
     assert set(FORMS.values()) <= terms()
+
+
+SUBJECTS = re.compile(r"(What|Those|The same|That|It|Some) ")
+"""How a docstring begins whose subject is no noun."""
+
+
+def test_a_docstring_of_the_core_begins_with_a_noun_or_a_verb() -> None:
+    kinds = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    found = [
+        f"{dotted(path)}.{getattr(node, 'name', '')}: {said}"
+        for path in HOUSE
+        for node in ast.walk(syntax(path))
+        if isinstance(node, kinds)
+        and (said := ast.get_docstring(node)) is not None
+        and SUBJECTS.match(said)
+    ]
+    assert not found

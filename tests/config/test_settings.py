@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from filepact.config.settings import GuardSettings, RunSettings, Settings, parse_settings
+from filepact.config.settings import GuardSettings, Settings, parse_settings
 from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.errors import InvalidParamsError
 
@@ -62,13 +62,6 @@ def test_what_is_no_toml_is_refused(text: str) -> None:
         parse_settings(text, name="f.toml")
 
 
-def test_what_runs_may_do_is_set() -> None:
-    assert parse_settings("", name="f.toml").run == RunSettings()
-    text = '[run]\nbuilds = "discard"\nwritable = ["/srv/x", "~/y"]\ncommit = "end"\n'
-    wanted = RunSettings("discard", ("/srv/x", "~/y"), "end")
-    assert parse_settings(text, name="f.toml").run == wanted
-
-
 def test_how_far_the_guard_goes_is_set() -> None:
     assert parse_settings("", name="f.toml").guard == GuardSettings()
     text = '[guard]\nmounts = true\ncontent = false\nlandlock = "required"\n'
@@ -81,10 +74,6 @@ def test_how_far_the_guard_goes_is_set() -> None:
     ("text", "line", "key"),
     [
         ("guard = 1\n", 1, "guard"),
-        ('[run]\nbuilds = "keep"\n', 2, "run.builds"),
-        ('[run]\nwritable = ["x"]\n', 2, "run.writable"),
-        ('[run]\ncommit = "often"\n', 2, "run.commit"),
-        ("[run]\nmode = 1\n", 2, "run.mode"),
         ("\n[guard]\nmount = true\n", 3, "guard.mount"),
         ("[guard]\nmounts = 1\n", 2, "guard.mounts"),
         ('[guard]\ncontent = "no"\n', 2, "guard.content"),
@@ -109,8 +98,6 @@ def test_what_an_answer_may_take_is_set() -> None:
     assert parse_settings("[mcp]\ntimeout = 1.5\n", name="f.toml").server.timeout == 1.5
     assert parse_settings("[mcp]\napp = true\n", name="f.toml").server.shared_index
     assert not parse_settings("[mcp]\nshared_index = false\n", name="f.toml").server.shared_index
-    assert parse_settings("", name="f.toml").proxy.answer_own
-    assert not parse_settings("[acp]\nanswer_own = false\n", name="f.toml").proxy.answer_own
 
 
 @pytest.mark.parametrize(
@@ -118,9 +105,6 @@ def test_what_an_answer_may_take_is_set() -> None:
     [
         ("mcp = 1\n", 1, "mcp"),
         ("[mcp]\npages = 1\n", 2, "mcp.pages"),
-        ("acp = 1\n", 1, "acp"),
-        ("[acp]\nanswers = true\n", 2, "acp.answers"),
-        ("[acp]\nanswer_own = 1\n", 2, "acp.answer_own"),
         ("[mcp]\nshared_index = 1\n", 2, "mcp.shared_index"),
         ("[mcp]\npage = '9000'\n", 2, "mcp.page"),
         ("proposals = 3\n", 1, "proposals"),
@@ -141,38 +125,3 @@ def test_an_answer_of_no_size_is_refused_with_its_line(text: str, line: int, key
     with pytest.raises(InvalidParamsError) as refused:
         parse_settings(text, name="f.toml")
     assert (refused.value.details["line"], refused.value.details["key"]) == (line, key)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '[serve]\nissuer = "https://[x"\n',
-        '[serve]\nissuer = "https://a.example:99999"\n',
-        '[serve]\nissuer = "https://me:secret@a.example"\n',
-        '[serve]\nissuer = "http://a.example"\n',
-        '[serve]\nhosts = ["https://a.example"]\n',
-        '[serve]\nhosts = ["a.example/mcp"]\n',
-        '[realms.default]\nroots = ["/a"]\n',
-    ],
-)
-def test_what_a_gateway_could_not_be_reached_by_or_told_apart_is_refused(text: str) -> None:
-    with pytest.raises(InvalidParamsError):
-        parse_settings(text, name="f.toml")
-
-
-@pytest.mark.parametrize(
-    ("written", "spelt"),
-    [
-        ("https://Files.Example.com", "https://files.example.com"),
-        ("https://files.example.com:443", "https://files.example.com"),
-        ("https://files.example.com:80", "https://files.example.com:80"),
-        ("http://LOCALHOST:80", "http://localhost"),
-    ],
-)
-def test_addresses_of_a_gateway_are_spelt_as_clients_send_them_back(
-    written: str, spelt: str
-) -> None:
-    text = f'[serve]\nurl = "{written}"\norigins = ["{written}"]\n'
-    gateway = parse_settings(text, name="f.toml").gateway
-    assert gateway is not None
-    assert (gateway.url, gateway.origins) == (spelt, (spelt,))

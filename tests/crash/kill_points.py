@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError
+from filepact.fs.kernel import capset
 from filepact.tools.edit import manage_files
 from filepact.workspace import folders
 from tests.workspace.acting import delete, edit, write
@@ -94,6 +95,24 @@ def turn_back(workspace: Workspace) -> None:
     undo(workspace)
 
 
+def shut(workspace: Workspace) -> None:
+    """A program changes names in a folder that takes none, for whoever has no more rights than others."""
+    sub = Path(workspace.guard.roots[0].path) / "sub"
+    sub.chmod(0o555)
+    workspace.external.resnapshot()
+    sub.chmod(0o700)
+    (sub / "c.txt").rename(sub / "d.txt")
+    (sub / "empty").rmdir()
+    (sub / "empty").write_text("no folder\n")
+    sub.chmod(0o555)
+    workspace.external.detect(SESSION)
+
+
+def shut_back(workspace: Workspace) -> None:
+    shut(workspace)
+    undo(workspace)
+
+
 def propose(workspace: Workspace) -> None:
     workspace.mode = "preview"
     three_files(workspace)
@@ -133,6 +152,8 @@ SCENARIOS: dict[str, tuple[Callable[[Workspace], object] | None, Callable[[Works
     "undo-delete-folder": (lambda w: manage(w, action="delete", path="sub"), undo),
     "undo-turn": (turn, undo),
     "redo-turn": (turn_back, lambda w: w.redo(SESSION)),
+    "undo-shut": (shut, undo),
+    "redo-shut": (shut_back, lambda w: w.redo(SESSION)),
     "undo-create": (lambda w: write(w, SESSION, "x/y/new.txt", "new\n"), undo),
 }
 
@@ -153,6 +174,8 @@ def tree(folder: Path) -> dict[str, tuple[int, bytes | None]]:
 
 
 def fresh(base: Path) -> Path:
+    with contextlib.suppress(FileNotFoundError):
+        (base / "root/sub").chmod(0o700)
     shutil.rmtree(base, ignore_errors=True)
     for name, data in BEFORE.items():
         path = base / "root" / name
@@ -233,6 +256,8 @@ def check(
 
 def main(scenario: str, folder: str, step: int, first: int) -> None:
     prepare, act = SCENARIOS[scenario]
+    if scenario.endswith("-shut") and sys.platform == "linux":
+        capset(0)
     base = Path(folder)
     root = fresh(base)
     workspace = opened(base)

@@ -59,6 +59,27 @@ def small_disk(place: Path, size: str) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(place)], check=True)
 
 
+@contextmanager
+def loop_disk(place: Path, kind: str, size: int = 400 << 20) -> Iterator[Path]:
+    """A file system of a kind (``xfs``, ``btrfs``) in a file, at a new folder; the test is skipped where there is none."""
+    import pytest  # noqa: PLC0415 - the program does without
+
+    image = place.with_name(f"{place.name}.img")
+    image.touch()
+    os.truncate(image, size)
+    make = shutil.which(f"mkfs.{kind}")
+    if os.geteuid() != 0 or make is None:
+        pytest.skip(f"only an administrator who has mkfs.{kind} can make and mount one")
+    place.mkdir()
+    for words in ([make, "-q", str(image)], ["mount", "-o", "loop", str(image), str(place)]):
+        if subprocess.run(words, check=False, capture_output=True).returncode != 0:
+            pytest.skip(f"no {kind} can be mounted here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
 def change(workspace: Workspace, texts: list[str]) -> Receipt:
     with workspace.draft(AGENT, "patch_apply") as draft:
         for target, text in zip(draft.open_all(NAMES), texts, strict=True):

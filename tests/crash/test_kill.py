@@ -47,12 +47,16 @@ def test_a_change_that_is_killed_at_a_few_steps_is_whole_or_not_there_after_reco
         "undo-delete-folder",
         "undo-turn",
         "redo-turn",
+        "undo-shut",
+        "redo-shut",
     ],
 )
 def test_a_killed_change_is_whole_or_not_there_after_recovery(
     scenario: str, tmp_path: Path
 ) -> None:
-    long = scenario in ("approve", "undo-turn", "redo-turn", "moves", "undo-moves")
+    long = scenario.endswith("-shut") or scenario in (
+        *("approve", "undo-turn", "redo-turn", "moves", "undo-moves"),
+    )
     usual = "193" if long else "61"
     assert kill(scenario, os.environ.get("FILEPACT_KILL_STEP", usual), tmp_path) >= 4
 

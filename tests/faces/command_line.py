@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -32,7 +33,7 @@ def command(*words: str) -> Said:
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     with redirect_stdout(out), redirect_stderr(err):
         code = run(words)
-    return Said(code, *(one.buffer.getvalue().decode() for one in (out, err)))
+    return Said(code, *(os.fsdecode(one.buffer.getvalue()) for one in (out, err)))
 
 
 class CommandLine:

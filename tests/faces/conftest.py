@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -122,3 +123,21 @@ def programs() -> Programs:
         if os.environ.get("CI"):
             raise
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def latin(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder with a locale that is not UTF-8."""
+    folder = tmp_path_factory.mktemp("locales")
+    made = (
+        subprocess.run(
+            ["localedef", "-i", "en_US", "-f", "ISO-8859-1", str(folder / "en_US.ISO-8859-1")],
+            capture_output=True,
+            check=False,
+        )
+        if shutil.which("localedef")
+        else None
+    )
+    if made is None or made.returncode:
+        pytest.skip("no such locale can be made here")
+    return str(folder)

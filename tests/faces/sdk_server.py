@@ -18,13 +18,13 @@ from pydantic import ValidationError
 
 from filepact.faces.mcp.calls import (
     WORKERS,
-    ClientFolders,
     ClientQuestions,
     ElicitationConnection,
     ElicitationRequest,
     ToolExecutor,
     throttled,
 )
+from filepact.faces.mcp.clients import ClientFolders
 from filepact.faces.mcp.protocol import actor_named
 from filepact.faces.mcp.results import (
     MODERN_VERSION,

@@ -107,7 +107,7 @@ def who(files) -> str:
 
 def wait_for(question) -> bool:
     """Ask until the answer is yes, for a while."""
-    return any(question() or threading.Event().wait(0.01) for _ in range(3_000))
+    return any(question() or threading.Event().wait(0.01) for _ in range(9_000))
 
 
 class Files:
@@ -182,6 +182,7 @@ def start(
     *,
     pipes=None,
     narrow=lambda _folders: None,
+    patience=90.0,
     session_factory=None,
     page=None,
 ) -> None:
@@ -192,6 +193,7 @@ def start(
         instructions="Be gentle.",
         session_factory=session_factory or counted_sessions(),
         narrow=narrow,
+        patience=patience,
         page=page,
         pipes=pipes,
     )

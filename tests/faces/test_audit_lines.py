@@ -14,10 +14,10 @@ import pytest
 
 import filepact
 from filepact.faces.hooks.service import HookDaemon
+from run_place import Place
 from tests.faces.acp.proxy.rig import BOTH, Rig
 from tests.faces.command_line import command
 from tests.faces.line_client import serving
-from tests.faces.test_run import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable

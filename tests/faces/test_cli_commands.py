@@ -18,8 +18,8 @@ from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.domain.permission_log import LoggedFile, PermissionRecord
 from filepact.faces.cli import main, render
-from filepact.faces.cli.acp import editors
 from filepact.faces.cli.context import login_name
+from filepact.faces.cli.editor_lines import editors
 from filepact.faces.cli.screen import Terminal
 from filepact.store.sqlite import SqliteStore
 
@@ -485,7 +485,8 @@ def test_setup_prints_the_lines_for_editors_that_start_agents(cli: CommandLine) 
         (entry,) = json.loads(settings[host])["agent_servers"].values()
         assert [entry["command"], *entry["args"]] == known["command"]
         assert entry.get("type") == ("custom" if host == "zed" else None)
-    quoted = [f'"{word}"' for word in known["command"]]
+    without = [*command[: after + 3], "--no-editor-files", *command[after + 3 :]]
+    quoted = [f'"{word}"' for word in without]
     assert f"({' '.join(quoted)})" in settings["emacs"]
     assert f"{{ {', '.join(quoted)} }}" in settings["codecompanion"]
     assert f"{{ {', '.join(quoted[1:])} }}" in settings["avante"]
@@ -705,7 +706,7 @@ def test_a_list_says_what_was_done_to_which_files_and_names_what_is_gone(cli: Co
     assert cli("patch", stdin=patch.encode()).code == 0
     assert cli("mv", "new.txt", "old.txt").code == 0
     assert cli("rm", "old.txt").code == 0
-    kinds = [" ".join(line.split()[3:]) for line in cli("log").out.splitlines()]
+    kinds = [" ".join(line.partition(" you ")[2].split()) for line in cli("log").out.splitlines()]
     assert kinds == [
         "delete old.txt +0 -1",
         "move new.txt -> old.txt +0 -0",

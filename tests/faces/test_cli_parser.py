@@ -16,8 +16,9 @@ import pytest
 import filepact
 from filepact.faces.cli import isolated_command, main, run
 from filepact.faces.cli.main import build_parser, parse
-from filepact.faces.cli.parser import CommandError
+from filepact.faces.cli.parser import GROUPS, OLD_NAMES, CommandError
 from tests.architecture.manual import COMPLETIONS
+from tests.needs import DESCRIPTORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,10 @@ def commands(
 
 
 NAMES = [name for name, _ in commands()]
+EXTENDING = {"decide": "review", "run and watch programs": "run runs"}
+"""Commands of extensions that stand before the core's own of a group."""
+LAST = {"acp", "acp-check", "serve", "store", "workspace"}
+"""Those that stand behind all others."""
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -57,7 +62,27 @@ def test_each_command_teaches_itself(
 def test_each_command_has_a_function(name: str) -> None:
     does = dict(commands())[name].get_default("does")
     module, _, function = does.partition(":")
-    assert callable(getattr(import_module(f"filepact.faces.cli.{module}"), function))
+    place = module if "." in module else f"filepact.faces.cli.{module}"
+    assert callable(getattr(import_module(place), function))
+
+
+@pytest.mark.parametrize("columns", ["60", "80", "120"])
+def test_the_help_of_all_has_each_command_once_in_groups_of_ten(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    groups = {
+        title: f"{EXTENDING.get(title, '')} {names}".split() for title, names in GROUPS.items()
+    }
+    listed = [name for names in groups.values() for name in names]
+    listed += dict.fromkeys(one for name in NAMES if (one := name.partition(" ")[0]) in LAST)
+    assert sorted(listed) == sorted({name.partition(" ")[0] for name in NAMES})
+    assert max(map(len, groups.values())) <= 10
+    monkeypatch.setenv("COLUMNS", columns)
+    assert run(["--help"]) == 0
+    lines = capsysbinary.readouterr().out.decode().splitlines()
+    shown = [line.split()[0] for line in lines if line[:2] == "  " and line[2:3].isalpha()]
+    assert [one for one in shown if one in listed] == listed
+    assert max(map(len, lines)) <= int(columns)
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -66,7 +91,7 @@ def test_help_loads_nothing_heavy() -> None:
         f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "commands:" in done.stdout
+    assert "files by hand:" in done.stdout
     assert done.stderr.strip() == "[]"
 
 
@@ -143,7 +168,7 @@ def test_common_options_stand_before_or_after_the_command(words: list[str]) -> N
         ["--root", "log", "log"],
         ["--", "log"],
         ["policy", "log"],
-        ["state", "check"],
+        ["doctor", "--journal"],
         ["check"],
         ["--json"],
         [],
@@ -232,6 +257,22 @@ def test_help_and_version_are_words_too(
     assert capsysbinary.readouterr() == said
 
 
+@pytest.mark.parametrize(("before", "now"), OLD_NAMES.items())
+def test_what_a_command_was_called_before_is_understood_and_not_shown(
+    before: str, now: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    value = ["old"] if before == "state move" else []
+    for first in ([], ["--root", "pending", "--json"]):
+        old, new = ([*first, *name.split(), *value] for name in (before, now))
+        assert vars(parse(old)) == vars(parse(new))
+    assert run([*before.split(), *value, "--help"]) == 0
+    said = capsysbinary.readouterr()
+    assert run([*now.split(), *value, "--help"]) == 0
+    assert capsysbinary.readouterr() == said
+    assert run(["--help"]) == 0
+    assert f"\n  {before} " not in capsysbinary.readouterr().out.decode()
+
+
 def test_the_version_is_one_line(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     assert run(["--version"]) == 0
     text = capsysbinary.readouterr().out.decode()
@@ -256,6 +297,7 @@ def test_each_shell_gets_a_script_that_knows_the_commands(
         subprocess.run([program, "-n"], input=text, text=True, check=True)
 
 
+@DESCRIPTORS
 def test_the_bash_script_completes_commands_and_options() -> None:
     lines = [
         (COMPLETIONS / "bash").read_text(),
@@ -265,7 +307,7 @@ def test_the_bash_script_completes_commands_and_options() -> None:
     done = subprocess.run(
         ["bash", "--norc"], input="\n".join(lines), capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["checkpoint", "checkpoints", "--all", "--asked"]
+    assert done.stdout.split() == ["checkpoint", "--all", "--asked"]
 
 
 # -- hosts --------------------------------------------------------------------------------------
@@ -304,3 +346,39 @@ def test_a_plain_line_for_a_server_loads_no_parser() -> None:
     assert main._plain_server(["mcp", "/a", "--mode", "review", "--state", "/b"]) is not None
     for odd in (["mcp"], ["mcp", ".", "--help"], ["mcp", ".", "--json"], ["log"], []):
         assert main._plain_server(odd) is None
+
+
+@pytest.mark.parametrize(("word", "meant"), [("--session", ""), ("--trns", "--turns")])
+def test_the_dashes_of_an_option_do_not_make_it_like_another(word: str, meant: str) -> None:
+    with pytest.raises(CommandError) as misuse:
+        build_parser().parse_args(["log", word])
+    assert ("Did you mean" in misuse.value.hint) == bool(meant)
+    assert meant in misuse.value.hint
+
+
+@pytest.mark.parametrize("words", [["log"], ["doctor"], ["setup"], ["mcp", "."]])
+def test_a_folder_that_was_removed_under_a_person_is_named_as_that(
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert run(words) == 1
+    assert b"[NOT_FOUND]" in capfdbinary.readouterr().err
+
+
+def test_where_something_failed_is_shown_to_whoever_wants_to_see_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_given: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("filepact.faces.cli.main._perform", fails)
+    assert run(["log"]) == 1
+    monkeypatch.setenv("FILEPACT_DEBUG", "1")
+    with pytest.raises(PermissionError):
+        run(["log"])

@@ -300,6 +300,18 @@ def test_explain_answers_for_reading_and_for_writing_at_once(
     assert "reading" not in explained(cli, "a.sql", "--action", "read")
 
 
+def test_explain_names_what_is_not_asked_about_in_a_manifest(
+    cli: CommandLine, files: Files
+) -> None:
+    for name in ("package.json", "Makefile"):
+        (cli.root / name).write_text("{}")
+    assert "description" in explained(cli, "package.json", "--action", "write")["harmless"]
+    assert explained(cli, "Makefile")["harmless"] == []
+    files.person.write_text('[[ask]]\npaths = ["package.json"]\n')
+    assert explained(cli, "package.json")["rule"]["layer"] == "person"
+    assert explained(cli, "package.json")["harmless"] == []
+
+
 def test_what_explain_advises_frees_a_file_for_reading_and_writing(
     cli: CommandLine, files: Files
 ) -> None:

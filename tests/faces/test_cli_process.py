@@ -23,6 +23,7 @@ from filepact.faces.cli.main import build_parser
 from filepact.faces.cli.screen import Terminal
 from tests.forked import Command, run
 from tests.terminal import on_terminal
+from tests.unprivileged import kept_so, unprivileged
 
 if TYPE_CHECKING:
     from tests.faces.command_line import CommandLine
@@ -266,3 +267,17 @@ def test_a_server_can_be_narrowed(
 def test_a_server_needs_folders_that_exist(cli: CommandLine) -> None:
     assert cli("mcp", str(cli.root / "missing")).code == 1
     assert cli("mcp", str(cli.root / "windows.txt")).code == 1
+
+
+# -- a folder that is closed --------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="root's rights are given up as Linux has it")
+def test_in_a_folder_that_was_closed_a_command_says_so(tmp_path: Path) -> None:
+    here = tmp_path / "closed"
+    here.mkdir()
+    script = 'chmod 000 .; "$@"; code=$?; chmod 700 "$PWD"; exit $code'
+    words = [*unprivileged(kept_so), "sh", "-c", script, "sh", *COMMAND, "log", "--json"]
+    variables = environment(FILEPACT_STATE_DIR=str(tmp_path / "state"))
+    done = subprocess.run(words, cwd=here, env=variables, capture_output=True, check=False)
+    assert (done.returncode, json.loads(done.stdout)["error"]["code"]) == (1, "NOT_FOUND")

@@ -11,6 +11,7 @@ import pytest
 
 from filepact.app import confines_servers
 from filepact.config.settings import Settings
+from filepact.faces.cli.wording import with_install_line
 from filepact.lsp.builtin import builtin_servers
 from tests.lsp.fakes import PROGRAM
 
@@ -65,7 +66,9 @@ def test_every_known_server_is_told_with_how_to_install_it(
     for server in builtin_servers():
         assert found[server.name]["level"] in ("none", "ok")
         if found[server.name]["level"] == "none":
-            assert found[server.name]["next"] == f"To install: {server.install}"
+            assert found[server.name]["next"] == (
+                f"To install: {with_install_line(server.install)}"
+            )
     assert found["ruff"]["level"] == "none"
     said = cli("doctor").out
     assert "none ruff: not installed\n     To install: pip install ruff\n" in said  # app.py is here

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.needs import MOUNTS
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -36,6 +38,7 @@ def test_contents_are_looked_through_unless_a_person_says_no(
     assert cli("read", "notes.txt").code == 0
 
 
+@MOUNTS
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
 def test_what_is_mounted_is_used_if_a_person_says_so(cli: CommandLine, settings: Path) -> None:
     (cli.root / "in").mkdir()

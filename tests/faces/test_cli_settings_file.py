@@ -211,6 +211,7 @@ def test_a_project_s_file_that_cannot_be_opened_fails_the_doctor_once(
 
 def test_the_doctor_says_how_far_the_guard_goes(cli: CommandLine, folder: Path) -> None:
     usual = {"mounts": False, "content": True, "landlock": "auto", "hard_links": "keep"}
+    usual |= {"dependency_versions": False}
     assert cli.json("doctor")["guard"] == usual
     (folder / "filepact.toml").write_text("[guard]\nmounts = true\ncontent = false\n")
     found = cli.json("doctor")

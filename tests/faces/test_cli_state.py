@@ -113,7 +113,7 @@ def test_a_damaged_text_is_named_by_all_commands_and_the_rest_goes_on(cli: Comma
         for one in cli.json("doctor", code=1)["checks"]
         if one["name"] == "journal" and one["level"] == "fail"
     ]
-    assert "state repair" in journal["next"]
+    assert "--repair" in journal["next"]
     assert "All is well" not in cli("doctor").out
 
     assert cli.json("state", "repair")["operations"] == 4
@@ -133,7 +133,7 @@ def test_a_journal_that_cannot_be_read_is_told_with_the_way_on(
     said = cli(command, *(["--unattended"] if command == "undo" else []))
     assert said.code == 1
     assert "STATE_ERROR" in said.err or command == "doctor"
-    assert "state repair" in said.out + said.err
+    assert "--repair" in said.out + said.err
     assert cli("state", "repair").code == 0
     assert cli.json("log")["operations"] == []
 
@@ -303,7 +303,7 @@ def test_a_folder_that_was_moved_keeps_its_history(
     assert refusal["code"] == "INVALID_PARAMS"
     cli.root.rename(new)
     monkeypatch.chdir(new)
-    command = f"filepact state move {old}"
+    command = f"filepact doctor --moved {old}"
     assert command in cli("log").out
     assert command in cli.json("status")["moved"]
     checks = json.loads(cli("doctor", "--json").out)["checks"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.entries import ENTRIES
-from tests.every_door import DOORS, Cell, crashed, judged, table
+from tests.every_door import DOORS, OF_ROOT, Cell, Door, crashed, judged, root_judged, table
 from tests.hostile.sweeps import often
 from tests.unprivileged import unprivileged
 
@@ -46,6 +46,19 @@ def test_what_goes_through_a_door_comes_back_as_it_was(door: type, tmp_path: Pat
 @pytest.mark.parametrize("door", IN_THIS_PROCESS, ids=lambda door: door.name)
 def test_the_same_for_an_ordinary_user(door: type, tmp_path: Path) -> None:
     check(unprivileged(partial(judged, door, some(DOORS.index(door) + 4, 11), tmp_path)))
+
+
+SEEING = [door for door in DOORS if door.program is not Door.program]
+
+
+@pytest.mark.parametrize("door", SEEING, ids=lambda door: door.name.replace(" ", "-"))
+def test_what_a_program_makes_of_the_root_itself_goes_back(door: type, tmp_path: Path) -> None:
+    step = often(4, 1)
+    check([*root_judged(door, tmp_path, [*OF_ROOT][SEEING.index(door) % step :: step])])
+
+
+def test_the_same_of_the_root_for_an_ordinary_user(tmp_path: Path) -> None:
+    check(unprivileged(lambda: [*root_judged(SEEING[0], tmp_path, [*OF_ROOT][: often(1, 8)])]))
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="no file system in memory here")

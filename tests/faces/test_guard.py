@@ -21,6 +21,7 @@ from filepact.workspace import recorder
 from tests.crash.near_full import fill, small_disk
 from tests.faces.command_line import command
 from tests.faces.guarded import INSTALL, PATIENCE, Folder, run_kills, run_many, run_programs
+from tests.needs import MOUNTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,6 +134,45 @@ def test_one_guard_is_enough_for_a_folder_and_can_be_asked_and_stopped(folder: F
         ended = json.loads(command("guard", name, *folder.common, "--stop", "--json").out)
     assert (ended["pid"], ended["operations"]) == (started["pid"], 2)
     assert command("guard", name, *folder.common, "--stop", "--json").code == 3
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+@pytest.mark.parametrize("limit", ["watches", "instances"])
+def test_where_no_more_may_be_watched_a_guard_looks_by_itself_and_says_so(
+    folder: Folder, limit: str
+) -> None:
+    """The limit is that of a namespace of its own, which the system counts for itself."""
+    for number in range(40):
+        (folder.root / f"d{number}").mkdir()
+        (folder.root / f"d{number}/a.txt").write_text("before\n")
+    before, most = folder.files(), 20 if limit == "watches" else 0
+    script = f'echo {most} > /proc/sys/user/max_inotify_{limit} && exec "$@"'
+    words = [sys.executable, "-m", "filepact", "guard", str(folder.root), *folder.common]
+    with subprocess.Popen(
+        ["unshare", "-Ur", "sh", "-c", script, "-", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            said = process.stdout.readline()
+            if not said:
+                assert b"unshare" in (told := process.stderr.read()), told
+                pytest.skip("no namespaces may be made here")
+            told = json.loads(
+                command("guard", str(folder.root), *folder.common, "--status", "--json").out
+            )
+            assert told["watched"] is False
+            folder.shell("echo changed > d39/a.txt; rm d0/a.txt; echo new > d20/new.txt")
+            folder.wait_for(1)
+        finally:
+            process.terminate()
+            process.communicate(timeout=PATIENCE)
+    ids = [one["id"] for one in folder.log()]
+    assert folder.run("undo", "--unattended", *ids)["status"] == "applied"
+    assert folder.files() == before
 
 
 def test_a_folder_that_holds_the_state_or_is_not_there_is_refused(folder: Folder) -> None:
@@ -271,6 +311,7 @@ def test_a_guard_that_stands_still_for_a_while_records_all_that_happened_then(
     assert folder.files() == {"a.txt": b"one\n"}
 
 
+@MOUNTS
 @pytest.mark.slow(after=1)
 def test_on_a_full_state_disk_a_guard_says_so_loses_nothing_and_records_once_there_is_room(
     folder: Folder,

@@ -475,24 +475,6 @@ def test_a_filepact_below_the_project_is_not_taken_by_its_name(
 # -- names beyond ASCII ------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="session")
-def latin(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A folder with a locale that is not UTF-8."""
-    folder = tmp_path_factory.mktemp("locales")
-    made = (
-        subprocess.run(
-            ["localedef", "-i", "en_US", "-f", "ISO-8859-1", str(folder / "en_US.ISO-8859-1")],
-            capture_output=True,
-            check=False,
-        )
-        if shutil.which("localedef")
-        else None
-    )
-    if made is None or made.returncode:
-        pytest.skip("no such locale can be made here")
-    return str(folder)
-
-
 @pytest.mark.parametrize("locale", ["C", "en_US.ISO-8859-1"])
 @pytest.mark.parametrize("entry", ["written", "typed"])
 def test_rules_beyond_ascii_hold_in_every_locale(

@@ -23,6 +23,8 @@ from filepact.domain.operation import Actor, Session
 from filepact.faces.hooks import client
 from tests import forked
 from tests.crash.near_full import fill, small_disk
+from tests.faces.command_line import command
+from tests.lsp.fakes import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -295,6 +297,64 @@ def test_what_a_request_does_through_our_tools_and_the_agents_own_is_one_turn(ho
         ]
 
 
+TURNS = {
+    "claude": ("PreToolUse", "PostToolUse", "Stop", "systemMessage"),
+    "codex": ("PreToolUse", "PostToolUse", "Stop", "systemMessage"),
+    "gemini": ("BeforeTool", "AfterTool", "AfterAgent", "systemMessage"),
+    "opencode": ("tool.execute.before", "tool.execute.after", "session.idle", "message"),
+    "copilot": ("preToolUse", "postToolUse", "agentStop", ""),
+}
+"""Events of programs that call a tool and end a turn, and where the person is told something; nowhere in the last."""
+
+
+@pytest.mark.slow(after=1)
+@pytest.mark.parametrize("agent", TURNS)
+def test_errors_that_a_turn_has_left_are_told_when_it_ends(hooks: Hooks, agent: str) -> None:
+    outside, (before, after, stop, key) = hooks.root.parent, TURNS[agent]
+    (outside / agent).symlink_to("/bin/sh")
+    (hooks.root / "a.x").write_text("one\n")
+    settings = outside / ".config" / "filepact" / "filepact.toml"
+    settings.parent.mkdir(parents=True)
+    command = json.dumps([sys.executable, "-I", "-S", PROGRAM, "{}"])
+    settings.write_text(
+        '[diagnostics]\nmode = "always"\nbudget = 20\n'
+        f'[servers.fake]\nfiles = {{"*.x" = "x"}}\ncommand = {command}\n'
+    )
+    given = {"path": "a.x", "content": "wrong\nwrong\n"}
+    write = {"name": "write_file", "arguments": given}
+    messages = [("initialize", HELLO), ("notifications/initialized", {}), ("tools/call", write)]
+    (outside / "asked").write_text(
+        "".join(
+            json.dumps({"jsonrpc": "2.0", "method": name, "params": params})[:-1]
+            + ("" if name.startswith("not") else f', "id": {number}')
+            + "}\n"
+            for number, (name, params) in enumerate(messages)
+        )
+    )
+    facts = {"session_id": "s", "sessionId": "s", "prompt_id": "t", "turn_id": "t"}
+    call = {**facts, "tool_name": "mcp__filepact__write_file", "tool_use_id": "1", "args": given}
+    # OpenCode and Copilot CLI have the event's name on the command line.
+    words = f"{sys.executable} -P -m filepact hook {agent} --root root --event"
+    (outside / "call.json").write_text(json.dumps(call))
+    (outside / "stop.json").write_text(json.dumps(facts))
+    (outside / "host.sh").write_text(
+        f"mkfifo in; {sys.executable} -P -m filepact mcp root < in > out & exec 3> in\n"
+        f"{words} {before} < call.json; cat asked >&3\n"
+        """until grep -q '"id":2' out; do :; done\n"""
+        f"{words} {after} < call.json; {words} {stop} < stop.json > first\n"
+        f"echo fine > root/a.x; {words} {stop} < stop.json > repaired\n"
+        f"""echo '{{"session_id": "s", "turn_id": "other"}}' | {words} {stop} > other\n"""
+        "exec 3>&-; wait\n"
+    )
+    words_of_host = [f"./{agent}", "host.sh"]
+    subprocess.run(words_of_host, cwd=outside, env=hooks.environment, timeout=120, check=True)
+    said = json.loads((outside / "first").read_text() or "{}")
+    lines = said.get(key, "").split("\n")
+    assert [line.split()[0] for line in lines[1:]] == ["a.x:1:1", "a.x:2:1"] * bool(key)
+    assert [*said] == [key] * bool(key)
+    assert (outside / "repaired").read_text() == (outside / "other").read_text() == ""
+
+
 def test_a_daemon_ends_when_nobody_asks_and_the_next_one_goes_on(hooks, tmp_path):
     settings = tmp_path / "filepact.toml"
     settings.write_text("[hooks]\nidle = 1\n")
@@ -306,6 +366,38 @@ def test_a_daemon_ends_when_nobody_asks_and_the_next_one_goes_on(hooks, tmp_path
     (hooks.root / "a.txt").write_text("two\n")
     hooks.call("SessionStart")
     assert hooks.log() == [("unknown", {"a.txt"})]
+
+
+def test_a_turn_that_its_host_does_not_name_goes_on_with_the_next_daemon(hooks: Hooks) -> None:
+    def tell(name: str, **given: object) -> None:
+        facts = {"session_id": "s", "hook_event_name": name, **given}
+        words = ["hook", "gemini", "--root", "root"]
+        outside, environment = hooks.root.parent, hooks.environment
+        with forked.Command(words, cwd=outside, env=environment, stdin=-1, stdout=-1) as process:
+            process.communicate(json.dumps(facts).encode(), 90)
+        assert process.returncode == 0
+
+    tell("BeforeAgent", prompt="write it all")
+    for name in ("b.txt", "c.txt"):
+        hooks.kill()
+        call = {"tool_name": "write_file", "tool_input": {"file_path": name, "content": name}}
+        tell("BeforeTool", **call)
+        (hooks.root / name).write_text(name)
+        tell("AfterTool", **call)
+    tell("BeforeAgent", prompt="and that")
+    call = {"tool_name": "write_file", "tool_input": {"file_path": "d.txt", "content": "d"}}
+    tell("BeforeTool", **call)
+    (hooks.root / "d.txt").write_text("d")
+    tell("AfterTool", **call)
+    with open_workspace(
+        str(hooks.root), state_dir=str(hooks.state), settings=Settings()
+    ) as workspace:
+        newest, *others = [one.session.turn for one in workspace.log()]
+        requests = workspace.asked.requests()
+    assert [requests[newest], *(requests[one] for one in others)] == [
+        "and that",
+        *["write it all"] * 2,
+    ]
 
 
 def test_a_daemon_that_nobody_can_reach_any_more_ends(hooks, monkeypatch):
@@ -571,6 +663,55 @@ def test_hooks_of_the_person_and_of_the_project_record_a_call_once(hooks: Hooks)
         hooks.call("PostToolUse", *options)
     assert hooks.log() == [("Bash", {"a.txt"})]
     assert len(hooks.daemons()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", ["watches", "instances"])
+def test_where_the_system_watches_no_more_folders_all_is_recorded_and_undone(
+    hooks: Hooks, limit: str
+) -> None:
+    """The daemon lives in a namespace of its own, whose limit is that."""
+    for number in range(40):
+        (hooks.root / f"d{number}").mkdir()
+        (hooks.root / f"d{number}/a.txt").write_text("before\n")
+    most = 20 if limit == "watches" else 0
+    script = f'echo {most} > /proc/sys/user/max_inotify_{limit} && exec "$@"'
+    program = sys.executable, "-m", "filepact"
+    first = subprocess.run(
+        ["unshare", "-Ur", "sh", "-c", script, "-", *program, "hook", "claude"],
+        input=event("SessionStart"),
+        cwd=hooks.root,
+        env=hooks.environment,
+        capture_output=True,
+        check=False,
+    )
+    if b"unshare" in first.stderr:
+        pytest.skip("no namespaces may be made here")
+    assert (first.returncode, first.stderr) == (0, b"")
+    (daemon,) = hooks.daemons()
+    some = "/proc/{}/ns/user"
+    assert os.readlink(some.format(daemon)) != os.readlink(some.format("self"))
+    before = {one: one.read_bytes() for one in hooks.root.rglob("*.txt")}
+    for line in (
+        "rm d0/a.txt; mkdir e; echo x > e/f; echo x > d39/a.txt",
+        "echo y >> e/f; echo x > d20/a.txt",
+    ):
+        hooks.call("PreToolUse", command=line)
+        subprocess.run(["sh", "-c", line], cwd=hooks.root, check=True)
+        hooks.call("PostToolUse", command=line)
+        (hooks.root / "d7/mine.txt").write_text("mine\n")
+    hooks.call("Stop")
+    assert hooks.daemons() == [daemon]
+    names = {"Bash": {"d0/a.txt", "e/f", "d39/a.txt", "d20/a.txt"}, "unknown": {"d7/mine.txt"}}
+    told: dict[str, set[str]] = {}
+    for tool, files in hooks.log():
+        told[tool] = told.get(tool, set()) | {one for one in files if one != "e"}
+    assert told == names
+    places = ("--root", str(hooks.root), "--state", str(hooks.state))
+    assert command("undo", "--unattended", "--turn", *places).code == 0
+    mine = {hooks.root / "d7/mine.txt": b"mine\n"}
+    assert {one: one.read_bytes() for one in hooks.root.rglob("*.txt")} == before | mine
+    assert not (hooks.root / "e").exists()
 
 
 @pytest.mark.slow

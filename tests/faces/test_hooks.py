@@ -15,9 +15,11 @@ from filepact.config.settings import Settings
 from filepact.domain.operation import BY_NOBODY, Actor, Session
 from filepact.domain.tool_call import FileAccess
 from filepact.errors import FilepactError, StateFailedError
+from filepact.faces.cli import run
 from filepact.faces.hooks.agents import AGENTS, read_event
 from filepact.faces.hooks.service import HookDaemon
 from filepact.workspace.external import ExternalChanges
+from tests.domain.steering import PACKAGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -105,6 +107,24 @@ def kinds(operation: Operation) -> dict[str, str]:
     return {one.path.path: one.kind for one in operation.changes.changes}
 
 
+# -- calls' ids ---------------------------------------------------------------------------
+
+
+def test_a_call_whose_id_was_used_before_is_another_call(root, before, after, tmp_path):
+    path = root / "a.txt"
+    # Of the third the host never says that it was over: what it did is told with the next one.
+    for text, ended in (("1\n", True), ("2\n", True), ("3\n", False), ("4\n", True)):
+        before("Write", call="same", file_path=str(path), content=text)
+        path.write_text(text)
+        if ended:
+            after("Write", call="same", file_path=str(path), content=text)
+    done = log(root, tmp_path)
+    assert [kinds(one) for one in done] == [{"a.txt": "modify"}] * 3
+    assert {one.session.actor.kind for one in done} == {"agent"}
+    undo(root, tmp_path, *done[::-1])
+    assert path.read_text() == "one\ntwo\nthree\nfour\nfive\n"
+
+
 # -- before --------------------------------------------------------------------------------
 
 
@@ -145,6 +165,59 @@ def test_what_a_person_allows_by_a_rule_is_allowed(root, before, tmp_path):
     assert before("Write", file_path=path, content="x")[0] == "allow"
     settings.write_text('[[deny]]\nname = "mine"\npaths = [".env.*"]\nwhy = "mine"\n')
     assert before("Write", file_path=path, content="x")[0] == "deny"
+
+
+SAID, RUNS = ('"A shop"', '"A small shop"'), ('"test": "node', '"postinstall": "x", "test": "node')
+
+
+@pytest.mark.parametrize(
+    ("said", "tool", "given"),
+    [
+        ("", "Edit", {"old_string": SAID[0], "new_string": SAID[1]}),
+        (
+            "",
+            "Edit",
+            {"old_string": "example.org", "new_string": "example.com", "replace_all": True},
+        ),
+        ("", "Write", {"content": PACKAGE.replace(*SAID)}),
+        ("", "MultiEdit", {"edits": [{"old_string": SAID[0], "new_string": SAID[1]}]}),
+        ("ask", "Edit", {"old_string": RUNS[0], "new_string": RUNS[1]}),
+        ("ask", "Write", {"content": PACKAGE.replace(*RUNS)}),
+        ("ask", "Write", {"content": PACKAGE.replace(*SAID), "append": True}),
+        ("ask", "Write", {"content": PACKAGE.replace(*SAID), "file_text": "{}"}),
+        ("ask", "Write", {"content": '{"description": "\ud800"}'}),
+        ("ask", "Edit", {"old_string": "shop", "new_string": "store"}),
+        ("ask", "Edit", {"old_string": "nowhere", "new_string": "x"}),
+        ("ask", "Edit", {"old_string": "", "new_string": "x"}),
+        ("ask", "Edit", {"old_string": SAID[0], "new_string": ["x"]}),
+        ("ask", "Edit", {"old_string": SAID[0], "new_string": SAID[1], "at": 3}),
+        ("ask", "MultiEdit", {"edits": [dict.fromkeys(("old_string", "new_string"), SAID[0]), {}]}),
+        (
+            "ask",
+            "MultiEdit",
+            {
+                "edits": [
+                    {"old_string": SAID[0], "new_string": SAID[1]},
+                    {"old_string": RUNS[0], "new_string": RUNS[1]},
+                ]
+            },
+        ),
+        ("ask", "insert", {"new_str": SAID[1], "line": 3}),
+        ("ask", "Bash", {"command": "echo x > package.json"}),
+    ],
+)
+def test_of_a_manifest_only_what_steers_is_asked_about(root, before, said, tool, given):
+    (root / "package.json").write_text(PACKAGE)
+    named = {} if tool == "Bash" else {"file_path": str(root / "package.json")}
+    assert before(tool, **named, **given)[0] == said
+
+
+def test_a_manifest_that_is_made_or_a_link_is_asked_about(root, before):
+    path = str(root / "package.json")
+    assert before("Write", file_path=path, content='{"description": "x"}')[0] == "ask"
+    (root / "data.json").write_text(PACKAGE)
+    os.symlink("data.json", path)
+    assert before("Edit", file_path=path, old_string=SAID[0], new_string=SAID[1])[0] == "ask"
 
 
 def test_a_rule_of_the_root_itself_counts_from_the_next_event_on(root, before):
@@ -556,3 +629,61 @@ def test_who_only_records_asks_no_rules_and_knows_what_a_person_did_between(root
     person, agent = log(root, tmp_path)
     assert (person.tool, kinds(person)) == (BY_NOBODY, {"a.txt": "modify"})
     assert (agent.session.actor.kind, kinds(agent)) == ("agent", {"gone.txt": "delete"})
+
+
+# -- what the person asked for -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ("make the header blue", "make the header blue"),
+        ("  first line\n\nsecond\t\x1b[31mline", "first line second \x1b[31mline"),
+        ("x" * 500, "x" * 119 + "\u2026"),
+        (f"use ghp_{'a1B2' * 9} for it", ""),
+        ("", None),
+        ("<task-notification>\n<task-id>1</task-id>", None),
+        (7, None),
+    ],
+)
+def test_the_log_of_turns_has_the_persons_words_without_secrets(
+    daemon: HookDaemon,
+    before: Callable[..., tuple[str, str]],
+    after: Callable[..., None],
+    root: Path,
+    tmp_path: Path,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    words: object,
+    kept: str | None,
+) -> None:
+    facts = {"session_id": "s1", "prompt_id": "turn-1", "hook_event_name": "UserPromptSubmit"}
+    assert daemon.answer("claude", json.dumps({**facts, "prompt": words}).encode()) == ("", "")
+    assert before("Write", file_path="new.txt", content="new\n") == ("", "")
+    (root / "new.txt").write_text("new\n")
+    after("Write", file_path="new.txt", content="new\n")
+    at = ["--root", str(root), "--state", str(tmp_path / "state")]
+    assert run([*at, "log", "--turns", "--json"]) == 0
+    (turn,) = json.loads(capsysbinary.readouterr().out)["turns"]
+    assert turn["turn"] == "turn-1"
+    if kept:
+        assert turn["request"] == kept
+    else:
+        assert (turn["request"] == "") == (kept is None)
+    assert "ghp_" not in turn["request"]
+    assert run([*at, "log", "--turns"]) == 0
+    shown = capsysbinary.readouterr().out.decode()
+    assert "\x1b" not in shown
+    assert ("turn-1" in shown) == (kept is None)
+    assert "ghp_" not in shown
+    assert run([*at, "log"]) == 0
+    plain = capsysbinary.readouterr().out.decode()
+    assert len(plain.splitlines()) == 1 + (kept is not None)
+    assert "\x1b" not in plain
+    assert plain.splitlines()[-1].startswith("c")
+    assert "ghp_" not in plain
+    # Nor does anything that goes elsewhere.
+    logs = [one for one in (tmp_path / "state" / "audit").rglob("*") if one.is_file()]
+    assert logs
+    assert not any(b"header" in one.read_bytes() for one in logs)
+    with open_workspace(str(root), state_dir=str(tmp_path / "state")) as workspace:
+        assert [one for one in workspace.asked.questions() if one.how == "turn"] == []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faces.gateway.running import RunningGateway
+from gateway_running import RunningGateway
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from tests.faces.gateway.logins import PATIENCE, GuardedGateway, commands, follow
-from tests.faces.web.browser import CHROMIUM, Browser
+from gateway_logins import PATIENCE, GuardedGateway, commands, follow
+from tests.browser import CHROMIUM, Browser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

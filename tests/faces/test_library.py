@@ -98,6 +98,7 @@ def test_every_way_to_change_is_recorded_and_goes_back(files: Files, root: Path)
         *("patch_apply", "manage_files", "manage_files", "manage_files"),
     ]
     assert turn.id.startswith("tidy-up-")
+    assert files.workspace.asked.requests() == {turn.id: "tidy up"}
     taken_back = turn.undo()
     assert taken_back is not None
     assert taken_back.status == "applied"

@@ -13,7 +13,8 @@ import pytest
 
 from filepact.domain.operation import Actor, Session
 from filepact.errors import PathBlockedError
-from filepact.faces.mcp.calls import WORKERS, CallExecutor, ClientFolders, ToolExecutor
+from filepact.faces.mcp.calls import WORKERS, CallExecutor, ToolExecutor
+from filepact.faces.mcp.clients import ClientFolders
 from filepact.faces.mcp.protocol import (
     CancelCall,
     ClientMessage,
@@ -132,6 +133,7 @@ def test_folders_are_asked_for_once_and_after_each_change(conversation):
     assert isinstance(asked, FoldersRequest)
     assert asked.question["method"] == "roots/list"
     assert conversation.take(READY) == []
+    conversation.take(request(7, "tools/call", {"name": "look"}))
     (again,) = conversation.take(CHANGED)
     assert again.question["id"] != asked.question["id"]
     stale = {"jsonrpc": "2.0", "id": asked.question["id"], "result": {"roots": []}}
@@ -247,8 +249,10 @@ def test_folders_that_cannot_be_used_are_a_line_in_the_log(caplog):
 
     folders = ClientFolders(narrow)
     folders.hold_calls()
-    folders.receive({"result": {"roots": [{"uri": "file:///a"}]}})
-    folders.wait()
+    assert not folders.receive({"result": {"roots": [{"uri": "file:///a"}]}})
+    refusal = folders.wait()
+    assert refusal is not None
+    assert refusal.code == "FOLDERS_UNKNOWN"
     assert "could not be used" in caplog.text
 
 

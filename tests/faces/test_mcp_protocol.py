@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import from_json
 
+from filepact.errors import PathBlockedError
 from filepact.faces.mcp import INSTRUCTIONS_LIMIT, serve
 from filepact.faces.mcp.server import encode
 from filepact.tools.registry import Toolset
@@ -37,6 +38,8 @@ from tests.faces.envelopes import (
     modern,
 )
 
+VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
+
 # -- the two eras ---------------------------------------------------------------------------
 
 
@@ -56,8 +59,9 @@ def test_a_handshake_with_an_unknown_version_settles_on_the_newest(client):
 
 def test_a_client_without_a_handshake_is_served_call_by_call(client):
     discovered = client.ask("server/discover", modern())["result"]
-    assert discovered["supportedVersions"] == ["2026-07-28"]
+    assert discovered["supportedVersions"] == VERSIONS
     assert discovered["instructions"] == "Be gentle."
+    assert discovered["ttlMs"] > 0
     assert discovered["_meta"][SERVER_KEY]["name"] == "small"
     listed = client.ask("tools/list", modern())["result"]
     assert [one["name"] for one in listed["tools"]][:2] == ["read", "write"]
@@ -77,13 +81,86 @@ def test_a_probe_and_a_handshake_at_once_are_both_answered(client):
     probe = client.begin("server/discover", modern())
     greeting = client.begin("initialize", handshake())
     assert "result" in client.answer(probe)
-    assert client.answer(greeting)["error"]["code"] == -32022
+    assert "result" in client.answer(greeting)
+
+
+@pytest.mark.parametrize("version", ["2099-01-01", "2025-11-25"])
+@pytest.mark.parametrize("method", ["server/discover", "tools/list"])
+def test_a_probe_that_is_refused_names_all_versions_and_decides_nothing(client, method, version):
+    refused = client.ask(method, modern(_meta={VERSION_KEY: version}))["error"]
+    assert refused["code"] == -32022
+    assert refused["data"]["supported"] == VERSIONS
+    assert client.ask("tools/list")["error"]["code"] == INVALID_PARAMS
+    assert client.ask("server/discover", modern())["result"]["supportedVersions"] == VERSIONS
+    assert client.shake_hands("2025-11-25")["protocolVersion"] == "2025-11-25"
+    assert client.ask("tools/list", modern())["error"]["code"] == -32600
+
+
+def test_a_call_with_an_envelope_decides_against_handshakes(client):
+    assert "result" in client.ask("tools/list", modern())
+    refused = client.ask("initialize", handshake())["error"]
+    assert refused["code"] == -32022
+    assert refused["data"]["supported"] == ["2026-07-28"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "member"),
+    [
+        ({"capabilities": None}, "capabilities"),
+        ({"capabilities": {"roots": True}}, "capabilities.roots"),
+        ({"capabilities": {"experimental": {"x": True}}}, "capabilities.experimental.x"),
+        ({"clientInfo": {"name": "x"}}, "clientInfo.version"),
+        (
+            {"clientInfo": {"name": "x", "version": "1", "icons": [{"src": "x", "sizes": [5]}]}},
+            "clientInfo.icons[0].sizes[0]",
+        ),
+    ],
+)
+def test_what_is_malformed_is_named(client, changes, member):
+    refused = client.ask("initialize", handshake(**changes))["error"]
+    assert (refused["code"], refused["data"]) == (INVALID_PARAMS, member)
+    client.shake_hands()
+    refused = client.ask("tools/call", {"name": "read", "arguments": "{}"})["error"]
+    assert refused["data"] == "arguments"
+
+
+def test_in_the_version_that_has_them_several_messages_may_come_as_one(client):
+    client.shake_hands("2025-03-26")
+    asked = [
+        {"jsonrpc": "2.0", "id": "a", "method": "ping"},
+        {"jsonrpc": "2.0", "method": "x"},
+        {"jsonrpc": "2.0", "id": "b", "method": "tools/list"},
+        {"jsonrpc": "2.0", "id": "c"},
+    ]
+    client.send(asked)
+    assert client.answer("a")["result"] == {}
+    assert "tools" in client.answer("b")["result"]
+    assert client.answer("c")["error"]["code"] == INVALID_REQUEST
+
+
+def test_in_other_versions_several_messages_as_one_are_none(client):
+    client.shake_hands("2025-06-18")
+    client.send([{"jsonrpc": "2.0", "id": "a", "method": "ping"}])
+    assert client.answer(None)["error"]["code"] == INVALID_REQUEST
+
+
+def test_a_first_line_may_begin_with_the_mark_of_windows(client):
+    message = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": handshake()}
+    client.send(b"\xef\xbb\xbf" + json.dumps(message).encode() + b"\n")
+    assert "result" in client.answer(0)
+
+
+def test_no_character_of_an_answer_ends_a_line_for_any_reader(client):
+    client.shake_hands()
+    text = "a\u2028b\u2029c\x85d"
+    assert text in json.dumps(client.call("write", path=text, content="x"), ensure_ascii=False)
+    assert not any(one.decode().rstrip("\n").splitlines()[1:] for one in client.raw)
 
 
 def test_an_unknown_version_without_a_handshake_names_the_known_ones(client):
     refused = client.ask("tools/list", modern(_meta={VERSION_KEY: "2031-01-01"}))["error"]
     assert refused["code"] == -32022
-    assert refused["data"]["supported"] == ["2026-07-28"]
+    assert refused["data"]["supported"] == VERSIONS
 
 
 @pytest.mark.parametrize("method", ["resources/list", "prompts/list", "no/such/method"])
@@ -463,7 +540,7 @@ def test_folders_that_change_are_asked_for_again(rooted, narrowed):
 
 def test_no_folder_of_this_machine_narrows_nothing(rooted, narrowed):
     rooted.shake_hands(roots={})
-    tell_folders(rooted, "file://server/share", "file:///nul%00")
+    tell_folders(rooted, "file://server/share")
     rooted.text("who")
     assert narrowed == []
 
@@ -477,19 +554,101 @@ def test_a_client_that_refuses_to_tell_is_served(rooted, narrowed):
     assert narrowed == []
 
 
-def test_a_client_that_tells_nonsense_is_served(rooted, narrowed):
+def test_an_empty_list_leaves_in_force_what_is(rooted, narrowed):
+    rooted.shake_hands(roots={"listChanged": True})
+    tell_folders(rooted, "file:///a")
+    rooted.text("who")
+    rooted.notify("notifications/roots/list_changed")
+    tell_folders(rooted)
+    assert rooted.text("who") == "s0 tester 7"
+    assert narrowed == [["/a"]]
+
+
+def test_a_path_for_a_uri_is_taken_as_it_is(rooted, narrowed):
+    rooted.shake_hands(roots={})
+    tell_folders(rooted, "/a b/%41", "vscode-remote://x/y")
+    rooted.text("who")
+    assert narrowed == [["/a b/%41"]]
+
+
+NOT_TOLD = [
+    {"error": {"code": -32603, "message": "not yet"}},
+    {"error": {}},
+    {"result": {"roots": 5}},
+    {"result": {"roots": {}}},
+    {"result": {"roots": [{"uri": "file:///a%00"}]}},
+    {"result": {"roots": ["/a"]}},
+    {"result": {"roots": [{"uri": 5}]}},
+    {"result": {"roots": [{"uri": "a/b"}, {"uri": ""}]}},
+    {"result": {}},
+]
+
+
+@pytest.mark.parametrize("told", NOT_TOLD)
+def test_who_does_not_tell_is_refused_at_once_and_asked_again_with_the_next_call(
+    rooted, narrowed, told
+):
     rooted.shake_hands(roots={})
     question = rooted.asked.get(timeout=30)
-    rooted.send({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": 5}})
-    assert rooted.text("who") == "s0 tester 7"
+    rooted.send({"jsonrpc": "2.0", "id": question["id"], **told})
+    call = rooted.begin("tools/call", {"name": "who"})
+    question = rooted.asked.get(timeout=30)
+    rooted.send({"jsonrpc": "2.0", "id": question["id"], **told})
+    result = rooted.answer(call)["result"]
+    assert result["isError"]
+    assert result["content"][0]["text"].startswith("FOLDERS_UNKNOWN")
     assert narrowed == []
+    call = rooted.begin("tools/call", {"name": "who"})
+    tell_folders(rooted, "file:///a")
+    assert rooted.answer(call)["result"]["content"][0]["text"] == "s0 tester 7"
+    assert narrowed == [["/a"]]
 
 
-def test_a_client_that_never_tells_is_served_all_the_same(rooted, narrowed):
+def test_a_client_that_is_silent_may_use_nothing_until_it_tells(in_thread, small, engine, narrowed):
+    def narrow(folders):
+        narrowed.append(list(folders))
+
+    def start(pipes):
+        small.start(engine, pipes=pipes, narrow=narrow, patience=0.0)
+
+    client = in_thread(start)
+    client.shake_hands(roots={})
+    for _ in range(2):
+        assert client.call("who")["content"][0]["text"].startswith("FOLDERS_UNKNOWN")
+    tell_folders(client, "file:///a")
+    assert client.text("who") == "s0 tester 7"
+    assert narrowed == [["/a"]]
+
+
+def test_a_call_before_the_handshake_is_over_waits_as_well(rooted, narrowed):
+    capabilities = {"roots": {}}
+    rooted.ask("initialize", handshake() | {"capabilities": capabilities})
+    call = rooted.begin("tools/call", {"name": "who"})
+    tell_folders(rooted, "file:///a")
+    assert rooted.answer(call)["result"]["content"][0]["text"] == "s0 tester 7"
+    assert narrowed == [["/a"]]
+
+
+def test_folders_that_cannot_be_used_are_none(in_thread, small, engine):
+    def narrow(_folders):
+        raise PathBlockedError("no folder", hint="Share one.")
+
+    client = in_thread(lambda pipes: small.start(engine, pipes=pipes, narrow=narrow))
+    client.shake_hands(roots={})
+    tell_folders(client, "file:///a")
+    call = client.begin("tools/call", {"name": "who"})
+    tell_folders(client, "file:///a")
+    said = client.answer(call)["result"]["content"][0]["text"]
+    assert said.startswith("FOLDERS_UNKNOWN")
+    assert "Share one." in said
+
+
+def test_a_client_that_hangs_up_without_telling_ends_what_waits(rooted):
     rooted.shake_hands(roots={})
-    assert rooted.text("who") == "s0 tester 7"
-    assert rooted.text("who") == "s0 tester 7"
-    assert narrowed == []
+    call = rooted.begin("tools/call", {"name": "who"})
+    rooted.hang_up()
+    assert rooted.answer(call)["result"]["isError"]
+    rooted.wait_for_the_end()
 
 
 def test_a_client_without_folders_is_not_asked(rooted):
@@ -724,7 +883,7 @@ def test_a_signal_to_this_very_process_ends_only_the_server(small, engine):
         os.close(descriptor)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_the_server_cleanly_also_during_a_call(program, number):
     client, process = program
     client.shake_hands()

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.faces.cli.parser import WORDS
 from filepact.faces.cli.screen import Terminal
+from tests.faces.test_cli_parser import commands
+from tests.forked import Command, run
+from tests.terminal import on_terminal
 
 if TYPE_CHECKING:
     from tests.faces.command_line import CommandLine
@@ -32,6 +39,10 @@ TOOLS_WORDS = (
 # fmt: off
 MISTAKES = [
     ("lgo", 2, ""),
+    ("uninstall claude", 2, ""),
+    ("init", 2, ""),
+    ("troubleshoot", 2, ""),
+    ("install claude", 2, ""),
     ("statsu", 2, ""),
     ("undoo", 2, ""),
     ("manage", 2, ""),
@@ -85,7 +96,6 @@ MISTAKES = [
     ("restore", 2, "INVALID_PARAMS"),
     ("restore nosuch", 1, "NOT_FOUND"),
     ("restore --before zzz", 1, "NOT_FOUND"),
-    ("checkpoint", 2, ""),
     ("checkpoint bad/name", 2, "INVALID_PARAMS"),
     ("approve", 2, "INVALID_PARAMS"),
     ("approve zzz", 1, "NOT_FOUND"),
@@ -162,3 +172,159 @@ def test_a_mistake_is_named_with_what_to_type_next_and_fits_the_terminal(
     torn = [line for line in said.splitlines() if len(line) > WIDTH and " " in line.strip()]
     assert torn == []
     assert [word for word in TOOLS_WORDS if word in said] == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("uninstall claude", "filepact setup AGENT --remove"),
+        ("init", "filepact setup"),
+        ("install claude", "filepact setup AGENT"),
+        ("troubleshoot", "filepact doctor"),
+        ("history", "filepact log"),
+        ("rollback", "filepact undo"),
+        ("accept c4k2m", "filepact approve"),
+        ("cat notes.txt", "filepact read"),
+        ("statsu", "filepact status"),
+    ],
+)
+def test_a_word_of_other_programs_is_answered_with_ours(
+    terminal: CommandLine, typed: str, meant: str
+) -> None:
+    assert f"`{meant}`" in terminal(*shlex.split(typed)).err
+
+
+def test_every_word_that_is_answered_with_ours_leads_to_a_command_that_there_is() -> None:
+    names = {name for name, _ in commands()} | {"review", "setup"}
+    words = [word for each in WORDS.values() for word in each.split()]
+    assert len(words) == len(set(words))
+    assert not {word for word in words if word != "install"} & {one.split()[0] for one in names}
+    for ours in WORDS:
+        known = [name for name in names if f"{ours} ".startswith(f"{name} ")]
+        assert known, ours
+
+
+@pytest.mark.parametrize("word", ["policy", "config", "store", "audit", "workspace"])
+def test_a_word_that_needs_one_more_lists_them(terminal: CommandLine, word: str) -> None:
+    said = terminal(word)
+    assert said.code == 2
+    below = [name for name, _ in commands() if name.startswith(f"{word} ")]
+    assert below
+    assert [name for name in below if f"filepact {name} " not in said.err] == []
+
+
+def test_a_number_with_a_dash_is_how_many_the_log_shows(cli: CommandLine) -> None:
+    for name in ("a", "b", "c"):
+        assert cli("write", name, "--content", name).code == 0
+    assert len(cli.json("log", "-2")["operations"]) == 2
+    assert len(cli.json("log", "a", "-2")["operations"]) == 1
+
+
+# -- outputs that take nothing -------------------------------------------------------------------
+
+ASKS = {"acp", "acp-check", "doctor", "guard", "mcp", "serve", "tour"}
+"""What serves, or takes its time; it is asked for its help alone."""
+
+
+@pytest.mark.slow(after=3)
+@pytest.mark.parametrize("name", [name for name, _ in commands()])
+def test_an_output_that_is_full_or_closed_is_one_sentence_and_no_traceback(
+    cli: CommandLine, name: str
+) -> None:
+    for more in [["--help"], *([] if name in ASKS else [["--json"]])]:
+        with open("/dev/full", "wb") as full:
+            done = run(
+                [*name.split(), *more],
+                stdin=subprocess.DEVNULL,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                timeout=60,
+            )
+        said = done.stderr.decode()
+        assert "Traceback" not in said
+        assert "INTERNAL" not in said
+        assert done.returncode in (0, 1, 2, 3), said
+        ours, theirs = os.pipe()
+        os.close(ours)
+        with os.fdopen(theirs, "wb") as closed:
+            done = run(
+                [*name.split(), *more],
+                stdin=subprocess.DEVNULL,
+                stdout=closed,
+                stderr=subprocess.PIPE,
+                timeout=60,
+            )
+        assert b"Traceback" not in done.stderr
+        assert done.returncode in (0, 1, 2, 3)
+
+
+@pytest.mark.parametrize("words", [["log"], ["log", "--json"], ["nosuch"], ["status"]])
+def test_what_cannot_be_said_is_no_success(cli: CommandLine, words: list[str]) -> None:
+    assert cli("write", "a", "--content", "a").code == 0
+    with open("/dev/full", "wb") as full:
+        done = run(words, stdout=full, stderr=subprocess.PIPE, timeout=60)
+        assert done.returncode != 0
+        assert done.stderr.startswith(b"filepact: ")
+        assert run(words, stdout=full, stderr=full, timeout=60).returncode != 0
+
+
+def test_a_code_is_for_programs_and_logs_and_not_for_a_person(cli: CommandLine) -> None:
+    shown = on_terminal(["undo", "zzz"], start=Command)[1]
+    assert "there is no" in shown
+    assert "NOT_FOUND" not in shown
+    assert "[NOT_FOUND]" in cli("show", "zzz").err
+
+
+# -- Ctrl-C --------------------------------------------------------------------------------------
+
+INTERRUPTED = """
+import importlib.abc, os, signal, sys
+
+class Presses(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Presses())
+from filepact.faces.cli import run
+sys.exit(run(sys.argv[2:]))
+"""
+
+MODULES = {
+    (module if "." in module else f"filepact.faces.cli.{module}"): name
+    for name, one in commands()
+    for module in [str(one.get_default("does")).partition(":")[0]]
+    if name not in {"hook", "completion"}
+}
+"""The modules of commands, each with one of them."""
+
+EXAMPLES = {
+    name: shlex.split(
+        (one.epilog or "example:\n  filepact log")
+        .splitlines()[1]
+        .partition("|")[0]
+        .partition(">")[0]
+    )
+    for name, one in commands()
+}
+
+
+@pytest.mark.slow(after=4)
+@pytest.mark.parametrize("module", ["filepact.faces.cli.main", *MODULES])
+def test_a_command_that_is_interrupted_ends_without_a_traceback(
+    cli: CommandLine, module: str
+) -> None:
+    name = MODULES.get(module, "log")
+    words = EXAMPLES[name][1:] if EXAMPLES[name][:1] == ["filepact"] else name.split()
+    words = words if words[: len(name.split())] == name.split() else [*name.split(), "x"]
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", INTERRUPTED, module, *words],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == 130, done

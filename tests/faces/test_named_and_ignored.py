@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from contextlib import closing, suppress
 from functools import partial
@@ -187,6 +188,35 @@ def test_what_a_command_makes_that_no_undo_removes_is_named_by_it(root, agent, s
     assert "theirs" not in undone.out + undone.err
     assert not (root / "new").exists()
     assert (root / "app/.venv/lib").is_dir()
+
+
+@pytest.mark.parametrize(
+    "makes",
+    [
+        "mkfifo {}",
+        "python3 -c 'import socket; socket.socket(1).bind(\"{}\")'",
+        "head -c 10000001 /dev/zero > {}",
+    ],
+    ids=["pipe", "socket", "large"],
+)
+def test_what_stands_where_a_folder_was_is_named_and_all_else_goes_back(root, agent, makes):
+    before = tree(root)
+    agent.bash(f"echo x > a.txt; rm -r build c.local; {makes.format('build')}")
+    assert left_by_undo(root, agent).keys() == {"build", "build/notes.txt"}
+    stays = {"build/notes.txt", *(["build"] if (root / "build").is_file() else [])}
+    assert {k: v for k, v in tree(root).items() if k not in stays} == {
+        k: v for k, v in before.items() if k not in stays
+    }
+    assert not (root / "build").is_dir()
+
+
+def test_what_a_pipe_took_the_place_of_comes_back_once_a_person_has_removed_it(root, agent):
+    before = folders(root), tree(root)
+    agent.bash("rm -r build a.txt; mkfifo build a.txt")
+    (root / "build").unlink()
+    (root / "a.txt").unlink()
+    assert left_by_undo(root, agent) == {}
+    assert (folders(root), tree(root)) == before
 
 
 def test_a_pipe_that_a_command_removes_is_named_before_it_and_by_an_undo(root, agent):
@@ -620,19 +650,441 @@ def test_what_was_made_and_a_person_has_removed_since_is_not_named_by_an_undo(
     assert not (root / "new").exists()
 
 
-@pytest.mark.parametrize("name", [".venv", "node_modules"])
-def test_what_lay_in_a_folder_that_nobody_looks_into_is_not_lost_with_its_new_name(
-    root, tmp_path, name
-):
-    (root / name / "deep").mkdir(parents=True)
-    (root / name / "deep/only").write_text("the only copy\n")
-    with closing((agent := Agent(root, tmp_path / "state")).daemon):
+@pytest.mark.parametrize("name", [".cache", ".venv", "__pycache__", "d/__pycache__", "../outside"])
+@pytest.mark.parametrize("when", ["before", "in the session", "before a restart"])
+def test_what_lay_where_nobody_looks_is_not_lost_with_its_new_name(root, tmp_path, name, when):
+    def make() -> None:
+        (root / name / "deep").mkdir(parents=True)
+        (root / name / "deep/only").write_text("the only copy\n")
+
+    if when == "before":
+        make()
+    agent = Agent(root, tmp_path / "state")
+    agent.bash("true")
+    if when == "in the session":
+        make()
         agent.bash("true")
-        time.sleep(0.05)  # Times of files may be behind the clock.
-        agent.bash(f"mv {name} saved; echo new > made")
+    elif when == "before a restart":
+        make()
+        agent.bash("echo x > a.txt")
+        agent.daemon.close()
+        agent = Agent(root, tmp_path / "state")
+    time.sleep(0.05)  # Times of files may be behind the clock.
+    with closing(agent.daemon):
+        agent.bash(f"mv {name} saved; echo new > made; echo more > saved/deep/more")
         with open_workspace(str(root), state_dir=agent.state, settings=Settings()) as workspace:
             for operation in agent.log()[::-1]:
                 with suppress(FilepactError):
                     workspace.undo(PERSON, operation.id)
     assert (root / "saved/deep/only").read_text() == "the only copy\n"
     assert not (root / "made").exists()
+    assert not (root / "saved/deep/more").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not say when a file was made")
+@pytest.mark.parametrize("link", [False, True])
+def test_a_file_that_came_from_elsewhere_by_itself_is_not_removed_and_a_copy_is(
+    root, tmp_path, link
+):
+    outside, hidden = tmp_path / "outside", root / ".cache/hidden"
+    hidden.parent.mkdir()
+    for one in (outside, hidden, tmp_path / "kept"):
+        one.symlink_to("nowhere") if link else one.write_text("a person's\n")
+    time.sleep(0.05)  # Times of files may be behind the clock.
+    agent = Agent(root, tmp_path / "state")
+    with closing(agent.daemon):
+        agent.bash("true")
+        moved = "import os; os.rename('.ca' + 'che/hidden', 'found')"
+        agent.bash(
+            f"mv {outside} brought; cp -Pp {tmp_path}/kept copy; ln -P {tmp_path}/kept linked; "
+            f'python3 -c "{moved}"; echo new > new'
+        )
+        agent.undo()
+    left = {one.name for one in root.iterdir() if not one.name.startswith(".")}
+    assert left >= {"brought", "found"}
+    assert not left & {"copy", "linked", "new"}
+
+
+def given_again(root: Path, number: int, *, folder: bool) -> Path:
+    """What is made at a name that nobody looks at, and has the number of what was removed."""
+    for one in range(500):
+        made = root / f"{one}.local"
+        if folder:
+            made.mkdir()
+        else:
+            made.write_text("a person's\n")
+        if made.stat().st_ino == number:
+            return made
+    pytest.skip("this file system gives no number again")
+
+
+def test_a_folder_with_the_number_of_one_that_was_removed_is_another_one(root, agent):
+    number = (root / "node_modules").stat().st_ino
+    agent.calls += 1
+    given = {"command": "rm -r node_modules; mkdir found"}
+    agent.tell("PreToolUse", "Bash", given)
+    shutil.rmtree(root / "node_modules")
+    given_again(root, number, folder=True).rename(root / "found")
+    agent.tell("PostToolUse", "Bash", given)
+    assert left_by_undo(root, agent) == {"node_modules": None}
+    assert not (root / "node_modules").exists()
+    assert not (root / "found").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not say when a file was made")
+def test_a_file_with_the_number_of_one_that_was_removed_is_another_one(root, agent):
+    """A person's, made while nobody had to look for the other one, and brought in by an agent, is not removed."""
+    (root / "gone").write_text("gone\n")
+    agent.bash("true")
+    number = (root / "gone").stat().st_ino
+    (root / "gone").unlink()
+    made = given_again(root, number, folder=False)
+    time.sleep(0.05)  # Times of files may be behind the clock.
+    changes = agent.daemon._desk.workspace.external
+    changes.detect(PERSON, wanted=lambda path: path.path != "gone")
+    made.rename(root / "found")
+    changes.detect(Session("s1", Actor("agent", "claude-code")), tool="Bash")
+    agent.undo()
+    assert (root / "found").read_text() == "a person's\n"
+
+
+def test_what_came_while_the_clock_was_set_back_is_never_removed_and_that_is_said(root, tmp_path):
+    """Nobody can set the clock of the file system here, so it is the last look that lies an hour ahead of it."""
+    drift = 0
+    agent = Agent(root, tmp_path / "state")
+    agent.daemon = HookDaemon((str(root),), agent.state, drift=lambda: drift)
+    with closing(agent.daemon):
+        agent.bash("true")
+        agent.calls += 1
+        given = {"command": "sh script"}
+        agent.tell("PreToolUse", "Bash", given)
+        drift = -3_600 * 10**9
+        for snapshot in agent.files._snapshots.values():
+            snapshot.looked -= drift
+        (root / "brought").write_text("a person's, or the call's\n")
+        (root / "a.txt").write_text("by the call\n")
+        told = agent.tell("PostToolUse", "Bash", given)
+        assert "clock" in told
+        assert agent.bash("echo later > later") == ""
+        assert "clock" not in agent.told_after
+        agent.undo()
+    assert (root / "brought").exists()
+    assert not (root / "later").exists()
+    assert (root / "a.txt").read_text() == "a.txt of the person\n"
+
+
+def test_an_empty_folder_is_not_taken_for_one_that_held_others(root, tmp_path):
+    for name in ("one/deep", "two/deep"):
+        (root / name).mkdir(parents=True)
+    (root / "one/file").touch()
+    for name in ("one/deep", "two/deep", "two"):
+        os.utime(root / name, (1, 1))
+    agent = Agent(root, tmp_path / "state")
+    with closing(agent.daemon):
+        agent.bash("true")
+        agent.bash("mv one/deep new; mv two/deep one/deep; rmdir two")
+        agent.undo()
+    assert (root / "one/deep").is_dir()
+    assert (root / "two/deep").is_dir()
+    assert not (root / "new").exists()
+    with open_workspace(str(root), state_dir=agent.state, settings=Settings()) as workspace:
+        workspace.redo(PERSON)
+    assert [*(root / "new").iterdir()] == []
+    assert not (root / "two").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "back"),
+    [
+        ("mv .cache saved", True),
+        ("mv .cache saved #", False),
+        ("mv .cache twin; mv __pycache__ saved", False),
+        ("rmdir empty; mkdir saved", False),
+    ],
+)
+def test_an_ignored_folder_with_folders_in_it_goes_back_whole_or_stays(
+    root, tmp_path, command, back
+):
+    (root / "empty").mkdir()
+    for name in (".cache", "__pycache__"):
+        (root / name / "deep").mkdir(parents=True)
+        (root / name / "deep/only").write_text(f"{name}\n")
+        os.utime(root / name / "deep", (1, 1))
+        os.utime(root / name, (1, 1))  # as of an archive, or made at one moment
+    time.sleep(0.05)  # Times of files may be behind the clock.
+    agent = Agent(root, tmp_path / "state")
+    with closing(agent.daemon):
+        agent.bash("true")
+        agent.bash(command)
+        if not back:
+            (root / "saved/mine").write_text("a person's\n")
+        mine = (root / "saved").stat().st_ino
+        with open_workspace(str(root), state_dir=agent.state, settings=Settings()) as workspace:
+            workspace.undo(PERSON, agent.log()[-1].id)
+            assert ((root / ".cache").stat().st_ino == mine) == back
+            assert (root / "saved").exists() != back
+            if back:
+                assert (root / ".cache/deep/only").read_text() == ".cache\n"
+                workspace.redo(PERSON)
+                assert (root / "saved/deep/only").read_text() == ".cache\n"
+                assert not (root / ".cache").exists()
+
+
+def test_what_came_while_a_call_went_on_is_told_of_at_its_end_however_often_others_looked(
+    root, agent
+):
+    agent.tell("PreToolUse", "Bash", {"command": "sh make.sh"})
+    (root / "new").mkdir()
+    (root / "new/b.txt").write_text("of the command\n")
+    time.sleep(0.05)
+    agent.calls += 1
+    agent.write("a.txt", "by another call\n")
+    agent.calls -= 2
+    agent.tell("PostToolUse", "Bash", {"command": "sh make.sh"})
+    told = [str(path.path) for one in agent.log() for path in one.changes.paths]
+    assert "new/b.txt" in told
+
+
+def everywhere(root: Path) -> dict[str, tuple[int, bytes]]:
+    """Which file or folder each name is, whoever made it, and what it holds."""
+    return {
+        str(one.relative_to(root)): (one.stat().st_ino, one.read_bytes() if one.is_file() else b"")
+        for one in root.rglob("*")
+        if ".git" not in one.parts
+    }
+
+
+FILLED = ("node_modules", ".venv", "__pycache__", ".cache", "app/.venv", "app/in/node_modules")
+
+
+@pytest.mark.parametrize("scanned", [False, True], ids=["watched", "scanned"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(f"mv {name} other; echo x > a.txt" for name in FILLED[:4]),
+        "mv .venv app/in/",
+        "mv .venv venv",
+        "mv node_modules out2",
+        "mv node_modules app/node_modules",
+        "mv node_modules one; mv .venv two; mkdir made; mv .cache made/",
+        "mv app/.venv .; mv app/in/node_modules nm; mv app app2",
+        "mv app app2; rm a.txt",
+        "mkdir -p deep/er; mv app deep/er/",
+    ],
+)
+def test_a_folder_that_nobody_looks_into_gets_its_former_name_again(
+    root, tmp_path, command, scanned
+):
+    shutil.rmtree(root / "node_modules")
+    subprocess.run(
+        ["git", "rm", "-q", "--cached", "-r", "--ignore-unmatch", "."], cwd=root, check=True
+    )
+    for name in FILLED:
+        (root / name / "deep").mkdir(parents=True)
+        (root / name / "deep/only").write_text(f"{name}\n")
+    (root / "app/in/f.py").write_text("f\n")
+    time.sleep(0.05)  # Times of files may be behind the clock.
+    agent = Agent(root, tmp_path / "state")
+    with closing(agent.daemon):
+        agent.bash("true")
+        if scanned:
+            for snapshot in agent.files._snapshots.values():
+                snapshot.watcher.distrust()
+        before = everywhere(root)
+        agent.bash(command)
+        after = everywhere(root)
+        assert left_by_undo(root, agent) == {}
+        now = everywhere(root)
+        assert now.keys() == before.keys()
+        assert {name: now[name][1] for name in now} == {name: before[name][1] for name in now}
+        for name in FILLED:
+            assert now[name] == before[name]
+            assert now[f"{name}/deep/only"] == before[f"{name}/deep/only"]
+        with open_workspace(str(root), state_dir=agent.state, settings=Settings()) as workspace:
+            workspace.redo(PERSON)
+            assert everywhere(root).keys() == after.keys()
+            workspace.undo(PERSON)
+        assert everywhere(root).keys() == before.keys()
+        agent.bash("true")
+        # Nothing of it is taken for a change of somebody else's.
+        changes = [one.session.actor.kind for one in agent.log() if one.kind == "change"]
+        assert changes == ["agent"]
+
+
+@pytest.mark.parametrize(
+    ("then", "left"),
+    [
+        ("node_modules/mine", {"node_modules", "other"}),
+        ("other/mine", {"node_modules", "other"}),
+    ],
+)
+def test_a_folder_that_nobody_looks_into_stays_where_a_person_has_used_either_name_since(
+    root, agent, then, left
+):
+    agent.bash("mv node_modules other; echo x > a.txt")
+    (root / then).parent.mkdir(exist_ok=True)
+    (root / then).write_text("a person's\n")
+    given = ("--unattended", "--root", str(root), "--state", agent.state)
+    assert command_line.command("undo", "--turn", *given).code == 1
+    assert (root / "a.txt").read_text() == "x\n"
+    said = command_line.command("undo", "--turn", "--partly", *given, "--json")
+    assert {one for one in left if f"{one}:" in said.out} == left
+    assert (root / "a.txt").read_text() == "a.txt of the person\n"
+    assert (root / then).read_text() == "a person's\n"
+    assert (root / "other/x/index.js").read_text() == "made by a machine\n"
+
+
+def test_who_changes_what_was_moved_with_its_folder_gets_it_all_back_but_for_that(root, agent):
+    (root / "src/.venv").mkdir(parents=True)
+    (root / "src/.venv/only").write_text("only\n")
+    (root / "src/other.txt").write_text("other\n")
+    (root / "src/notes.txt").write_text("notes\n")
+    agent.bash("true")
+    agent.bash("mv src moved")
+    (root / "moved/notes.txt").write_text("notes of a person\n")
+    (root / "moved/mine").write_text("mine\n")
+    assert left_by_undo(root, agent) == {"moved/": None}
+    assert (root / "src/notes.txt").read_text() == "notes of a person\n"
+    assert (root / "src/other.txt").read_text() == "other\n"
+    assert (root / "src/.venv/only").read_text() == "only\n"
+    assert [one.name for one in (root / "moved").iterdir()] == ["mine"]
+
+
+def test_a_folder_that_nobody_looks_into_and_is_changed_by_the_same_command_is_told(root, agent):
+    agent.bash("mv node_modules other; echo more > other/x/more")
+    stay = {"other/": None, "other/x/": None}
+    assert left_by_undo(root, agent) == {"node_modules": None} | stay
+    assert (root / "other/x/index.js").exists()
+    assert not (root / "other/x/more").exists()
+
+
+@pytest.mark.parametrize(
+    ("then", "back"),
+    [
+        ("echo more >> other/x/index.js", True),
+        ("rm -r other/x", False),
+        ("mkdir -p node_modules/z; echo 1 > node_modules/z/i.js", False),
+    ],
+)
+def test_what_the_same_turn_does_in_such_a_folder_goes_back_first_and_the_folder_after_it(
+    root, agent, then, back
+):
+    agent.bash("mv node_modules other; echo x > a.txt")
+    first = agent.log()[-1].id
+    agent.bash(then)
+    given = ("--unattended", "--root", str(root), "--state", agent.state)
+    undone = command_line.command("undo", "--turn", *given)
+    assert undone.code == 1
+    assert f"filepact undo {first}" in undone.out
+    assert (root / "a.txt").read_text() == "a.txt of the person\n"
+    assert (root / "other/x/index.js").read_text() == "made by a machine\n"
+    if back:
+        assert command_line.command("undo", first, *given).code == 0
+        assert (root / "node_modules/x/index.js").read_text() == "made by a machine\n"
+
+
+def another(root: Path) -> None:
+    """Have another folder, with the same name and other files, lie where a root lay."""
+    root.rename(root.with_name("elsewhere"))
+    root.mkdir()
+    (root / "a.txt").write_text("of another project\n")
+
+
+@pytest.mark.parametrize("when", ["in a call", "between calls", "between two processes"])
+def test_a_folder_in_whose_place_another_one_comes_keeps_its_history_and_the_new_one_has_none(
+    root, tmp_path, when
+):
+    agent = Agent(root, tmp_path / "state")
+    agent.bash("true")
+    agent.bash("echo 1 >> a.txt")
+    (first,) = agent.log()
+    kept = (root / "a.txt").read_text()
+    agent.calls += 1
+    if when == "in a call":
+        agent.tell("PreToolUse", "Bash", {"command": "sh elsewhere.sh"})
+        another(root)
+        said = agent.tell("PostToolUse", "Bash", {"command": "sh elsewhere.sh"})
+    else:
+        another(root)
+        if when == "between two processes":
+            agent.daemon.close()
+            agent = Agent(root, tmp_path / "state")
+        agent.tell("PreToolUse", "Bash", {"command": "true"})
+        said = agent.tell("PostToolUse", "Bash", {"command": "true"})
+    assert (str(root) in said) == (when != "between two processes")
+    assert agent.log() == []
+    agent.bash("echo 2 >> a.txt")
+    agent.daemon.close()
+    second, *others = agent.log()
+    assert (second.tool, others) == ("Bash", [])
+    places = ("--root", str(root), "--state", agent.state)
+    for words in ((first.id,), (second.id,)):
+        done = command_line.command("undo", "--unattended", *words, *places)
+        assert done.code == (0 if words == (second.id,) else 1)
+    assert (root / "a.txt").read_text() == "of another project\n"
+    # Of what lies in its place nothing more can be taken back, and the next step is named.
+    said = command_line.command("undo", "--session", "s1", "--unattended", *places)
+    assert (said.code, str(root) in said.err) == (3, True)
+    places = ("--root", str(root.with_name("elsewhere")), "--state", agent.state)
+    assert (root.with_name("elsewhere") / "a.txt").read_text() == kept
+    assert command_line.command("undo", "--unattended", first.id, *places).code == 0
+    assert (root.with_name("elsewhere") / "a.txt").read_text() == "a.txt of the person\n"
+
+
+def test_a_folder_that_is_removed_and_made_again_can_be_given_the_history_of_the_one_before(
+    root, agent, monkeypatch
+):
+    agent.bash("echo 1 >> a.txt")
+    kept = root.with_name("kept")
+    shutil.copytree(root, kept)
+    shutil.rmtree(root)
+    shutil.copytree(kept, root)
+    agent.bash("true")
+    assert agent.log() == []
+    monkeypatch.chdir(root)
+    places = ("--root", str(root), "--state", agent.state)
+    moved = json.loads(command_line.command("status", "--json", *places).out)["moved"]
+    _, name = moved.split("doctor --moved ")
+    assert command_line.command("doctor", "--moved", name.strip("`.").strip("'"), *places).code == 0
+    assert command_line.command("undo", "--unattended", *places).code == 0
+    assert (root / "a.txt").read_text() == "a.txt of the person\n"
+
+
+def test_a_folder_that_stays_is_named_once_not_called_removed_and_the_undo_ends_with_1(root, agent):
+    agent.bash("mkdir -m 700 new; mkdir new/empty; echo x > new/x; mkdir other; echo x > other/y")
+    (root / "new/mine.txt").write_text("by hand\n")
+    places = ("--root", str(root), "--state", agent.state)
+    done = command_line.command("undo", "--unattended", "--json", "--session", "s1", *places)
+    facts = json.loads(done.out)
+    assert {one["path"] for one in facts["files"]} == {"new/x", "new/empty/", "other/y"}
+    assert "Removed folder new/\n" not in facts["diff"]
+    assert " ".join(facts["notes"]).count("new ") == 1
+    assert (done.code, [one["path"] for one in facts["left"]]) == (1, ["new/"])
+    assert (root / "new/mine.txt").read_text() == "by hand\n"
+    assert not (root / "other").exists()
+
+
+def test_a_name_with_a_line_feed_makes_no_line_of_its_own_in_the_answer_of_an_undo(root, agent):
+    agent.bash("mkdir 'new\nDone'; echo x > 'new\nDone/x'")
+    (root / "new\nDone/mine.txt").write_text("by hand\n")
+    places = ("--root", str(root), "--state", agent.state)
+    done = command_line.command("undo", "--unattended", *places)
+    assert done.code == 1
+    assert sum(line.startswith("Done") for line in done.out.splitlines()) == 1
+    assert [one.name for one in (root / "new\nDone").iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize("becomes", ["echo now > d", "ln -s a.txt d"])
+def test_a_known_folder_that_is_ignored_by_now_and_becomes_something_else_comes_back(
+    root, agent, becomes
+):
+    agent.bash("mkdir d; echo 1 > d/one; echo 2 > d/two")
+    agent.bash("echo 'd/' > .gitignore")
+    agent.bash(f"rm -r d; {becomes}")
+    with open_workspace(str(root), state_dir=agent.state, settings=Settings()) as workspace:
+        for operation in agent.log()[:0:-1]:
+            workspace.undo(PERSON, operation.id)
+    assert {one.name: one.read_text() for one in (root / "d").iterdir()} == {
+        "one": "1\n",
+        "two": "2\n",
+    }

@@ -573,11 +573,13 @@ filepact redo
 filepact restore abc
 filepact review
 filepact grants --revoke x
+filepact policy grants --revoke x
 filepact trust .
 filepact setup claude --remove
 filepact setup claude --remove --unattended
 filepact config edit
 filepact state repair
+filepact doctor --repair
 filepact --root . approve --all
 filepact --state=/tmp/x approve
 /usr/local/bin/filepact approve

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +14,10 @@ import pytest
 from filepact import VERSION
 from filepact.faces.cli.connections import connections
 from filepact.faces.cli.doctor import check_agents
+from filepact.faces.cli.hook_command import with_paths_emptied
 from filepact.faces.cli.hosts import HOSTS, hook_wants
 from filepact.values import replace
+from tests.faces.line_client import serving
 
 if TYPE_CHECKING:
     from tests.faces.command_line import CommandLine
@@ -39,13 +43,32 @@ def test_a_plugin_brings_the_server_and_the_hooks_of_setup(
     name: str, manifest: str, servers: str
 ) -> None:
     assert (read(manifest)["name"], read(manifest)["version"]) == ("filepact", VERSION)
-    entry = {"command": "filepact", "args": ["mcp", "."]}
+    entry = with_paths_emptied({"command": "filepact", "args": ["mcp", "."]})
+    assert set(entry["env"].values()) == {""}
     assert read(servers)["mcpServers"] == {"filepact": entry}
     hooks = BY_NAME[name].hooks
     assert hooks is not None
     file = replace(hooks.wanted()[0], path="the plugin filepact")
     wanted = hook_wants(hooks, file, ["filepact", "hook", name])
     assert read(f"{name}/hooks/hooks.json")["hooks"] == wanted["hooks"]
+
+
+@pytest.mark.parametrize("servers", ["claude/.mcp.json", "gemini/gemini-extension.json"])
+def test_the_server_of_a_plugin_imports_nothing_of_the_project(
+    tmp_path: Path, servers: str
+) -> None:
+    root, mark = tmp_path / "p", tmp_path / "mark"
+    (root / "src").mkdir(parents=True)
+    for name in ("re", "csv", "usercustomize", "sitecustomize"):
+        (root / "src" / f"{name}.py").write_text(f"open({str(mark)!r}, 'w')\nraise SystemExit\n")
+    entry = read(servers)["mcpServers"]["filepact"]
+    program = Path(sys.executable).with_name(entry["command"])
+    options = {"cwd": root, "env": {**os.environ, "PYTHONPATH": "src", **entry["env"]}}
+    words = (str(program), *entry["args"], "--state", str(tmp_path / "state"))
+    with serving(*words, start=subprocess.Popen, **options) as (_, client):
+        client.shake_hands()
+        assert "re.py" in client.text("directory_tree")
+    assert not mark.exists()
 
 
 def test_the_plugin_of_opencode_is_the_one_that_setup_writes() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import closing, contextmanager
@@ -153,6 +154,26 @@ def test_other_processes_approve_and_undo_while_a_server_runs_behind_it(base: Pa
         assert "two" in client.text("read_file", path="src/main.py")
         filepact(base, "undo", "--unattended")
         assert "one" in client.text("read_file", path="src/main.py")
+
+
+def test_links_that_a_confined_server_cannot_make_again_the_person_brings_back_as_it_said(
+    base: Path,
+) -> None:
+    folder = base / "root/linked"
+    folder.mkdir()
+    (folder / "a.txt").write_text("a\n")
+    (folder / "b").symlink_to("a.txt")
+    with served(base) as (_process, client):
+        done = client.call("manage_files", action="delete", path="linked")
+        operation = done["_meta"]["filepact/receipt"]["operation"]
+        refused = client.call("history", action="undo")
+        assert refused["isError"]
+        said = refused["content"][0]["text"]
+        (command,) = re.findall("`filepact (.+?)`", said)
+        assert command.split() == ["undo", operation]
+        filepact(base, *command.split(), "--unattended")
+        assert client.text("read_file", path="linked/b").startswith("1\u2502a\n")
+    assert os.readlink(folder / "b") == "a.txt"
 
 
 def test_the_doctor_has_a_child_prove_the_wall(base: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 from filepact.faces.cli import isolated_command
 from filepact.faces.cli import setup as command
 from filepact.faces.cli.connections import connections
+from filepact.faces.cli.hook_command import command_lines
 from filepact.faces.cli.hosts import HOSTS, host_place
 from filepact.faces.hooks.agents import AGENTS
 from filepact.text import json_edit
@@ -382,7 +383,9 @@ def test_folders_that_were_set_up_with_another_state_folder_keep_their_hooks(
 ) -> None:
     for name in ("claude", "opencode"):
         write(cli, name, "--write")
-        other = ("--root", str(tmp_path), "--state", str(tmp_path / "an other"))
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir(exist_ok=True)
+        other = ("--root", str(elsewhere), "--state", str(tmp_path / "an other"))
         assert refused(cli, name, *words, *other) == "INVALID_PARAMS"
         assert guards(cli, name, cli.root) == "own-tools"
 
@@ -454,9 +457,29 @@ def test_the_command_that_will_run_is_shown_once_and_whole(
     monkeypatch.setenv("COLUMNS", "60")
     line = f"{' '.join(isolated_command())} hook {name} --where-set-up --state {cli.state}"
     said = cli("setup", name).out
-    assert said.count(line) == 1
-    assert f"  {line}" in said.splitlines()
+    hooks = cli.json("setup", name)["files"][-1]["diff"]
+    if name == "opencode":
+        lines = {line}
+    else:
+        text = "".join(one[1:] for one in hooks.splitlines()[3:])
+        lines = {
+            re.sub("--event [A-Za-z]+", "--event EVENT", one)
+            for one in command_lines(json.loads(text))
+        }
+        assert len(lines) == 2  # before a call, and else
+    assert all(line in one for one in lines)
+    for one in lines:
+        assert f"  {one}" in said.splitlines()
+    assert said.count(line) == len(lines)
     assert len(said.splitlines()) < 60
+
+
+def test_a_folder_with_the_state_in_it_is_refused_before_anything_is_shown(
+    cli: CommandLine,
+) -> None:
+    words = ("--root", str(cli.state.parent), "setup", "claude")
+    assert cli.json(*words, code=1)["error"]["code"] == "STATE_ERROR"
+    assert cli.json(*words, "--remove", "--dry-run", code=3)["written"] is False
 
 
 def test_setup_ends_with_what_to_type_next_and_what_is_not_covered(cli: CommandLine) -> None:
@@ -606,7 +629,8 @@ def test_zed_is_told_of_an_agent_as_well(cli: CommandLine) -> None:
     file = host_place("~/.config/zed/settings.json", cli.root)
     value = json.loads(file.read_text())
     (agent,) = value["agent_servers"].values()
-    assert agent["args"][-3:] == ["--", "gemini", "--acp"]
+    started = [*isolated_command(), "acp", "--", "gemini", "--acp"]
+    assert [agent["command"], *agent["args"]] == started
     write(cli, "zed", "--remove")
     assert not file.exists()
 
@@ -643,6 +667,8 @@ def test_a_file_that_a_team_shares_names_no_path_of_this_machine_where_the_shell
     texts = [text.replace(str(cli.state), "STATE") for text in texts]
     paths = [text for text in texts if str(tmp_path) in text or isolated_command()[0] in text]
     assert paths == ([] if host.terminal else texts)
+    # Nor does it import what lies in the project.
+    assert ('"PYTHONPATH": ""' in "".join(texts)) == host.terminal
     assert shared[0].path in before
     assert "--state" in "\n".join(written["notes"]) or not host.terminal
 

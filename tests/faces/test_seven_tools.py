@@ -313,7 +313,7 @@ def test_a_preview_server_only_proposes_and_a_person_approves(root: Path) -> Non
         text, facts = await call(client, "write_file", path="p.txt", content="p\n")
         assert facts is not None
         assert facts["status"] == "pending"
-        assert "filepact pending" in text
+        assert "filepact review --list" in text
         ids.append(facts["operation"])
 
     drive(root, "auto", steps, "--mode", "preview")

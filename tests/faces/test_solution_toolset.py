@@ -408,6 +408,7 @@ def steady(answer: dict[str, Any]) -> dict[str, Any]:
         told = json.loads(block["text"])
         assert told == answer["result"]["structuredContent"]
         block["text"] = ""
+    answer.get("result", {}).pop("ttlMs", None)
     told = answer.get("result", {}).get("structuredContent")
     if told is not None:
         told["meta"]["durationMs"] = 0

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gateway_running import Client
 from tests.faces.envelopes import CLIENT
-from tests.faces.gateway.running import Client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,6 +19,7 @@ from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import AGENTS
 from filepact.faces.hooks.service import HookDaemon
 from filepact.workspace.selection import NEWEST, Selection
+from tests.domain.steering import PACKAGE
 from tests.faces.test_hooks import event, log, undo
 
 if TYPE_CHECKING:
@@ -286,6 +287,20 @@ def test_what_the_host_has_asked_its_person_about_is_approved(root, tmp_path, da
             file.write(tool)
         told = daemon.answer("claude", event("PostToolUse", tool, call, **given)).out
         assert bool(told) == (tool == "Bash")
+    assert [one.was_unasked for one in by_agent(root, tmp_path)] == [False, True]
+
+
+def test_what_the_host_was_not_asked_about_is_looked_at_as_it_was_made(root, tmp_path, daemon_of):
+    path, said = root / "package.json", {"old_string": '"A shop"', "new_string": '"Small"'}
+    path.write_text(PACKAGE)
+    daemon = daemon_of("claude")
+    for call, made in (("a", '"Small"'), ("b", '"x", "scripts2": {}')):
+        path.write_text(PACKAGE)
+        given = {"file_path": str(path), **said}
+        assert not daemon.answer("claude", event("PreToolUse", "Edit", call, **given)).out
+        path.write_text(PACKAGE.replace('"A shop"', made))
+        told = daemon.answer("claude", event("PostToolUse", "Edit", call, **given)).out
+        assert bool(told) == (call == "b")
     assert [one.was_unasked for one in by_agent(root, tmp_path)] == [False, True]
 
 

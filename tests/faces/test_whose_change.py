@@ -49,6 +49,7 @@ class Agents:
         agent: str = "claude",
         above: tuple[tuple[int, str], ...] = (),
         more: dict[str, Any] | None = None,
+        said: str = "",
         **given: Any,
     ) -> None:
         facts = {"session_id": session, "hook_event_name": name, "cwd": str(self.root)}
@@ -58,7 +59,9 @@ class Agents:
         if tool and name != "PermissionRequest":
             facts["tool_use_id"] = call
         data = json.dumps({**facts, **(more or {})}).encode()
-        assert self.daemon.answer(agent, data, above=above).out == ""
+        out = self.daemon.answer(agent, data, above=above).out
+        assert said in out
+        assert bool(said) == bool(out)
 
     def write(self, name: str, text: str) -> int:
         """Make a file, later by the clock of the disk than any other; when that was."""
@@ -384,6 +387,47 @@ def test_the_files_of_a_folder_that_a_command_moves_are_moved_by_it(agents, agai
     ]
 
 
+def test_folders_that_a_command_has_change_places_are_moved_by_it(agents):
+    """Not one file in them has another time then, and each name is there as before."""
+    for one in ("first", "second"):
+        (agents.root / one / "in").mkdir(parents=True)
+        for name in ("a.txt", "in/b.txt"):
+            (agents.root / one / name).write_text(f"of the {one}\n")
+    command = "mv first other; mv second first; mv other second"
+    agents.tell("PreToolUse", "Bash", command=command)
+    agents.now = agents.write("made.txt", "later than that\n") - 1 + TICK
+    for old, new in (("first", "other"), ("second", "first"), ("other", "second")):
+        (agents.root / old).rename(agents.root / new)
+    agents.tell("PostToolUse", "Bash", command=command, more={"duration_ms": 0})
+    ((tool, files),) = [one for one in agents.log() if "made.txt" in one[1]]
+    moved = {f"{one}/{name}" for one in ("first", "second") for name in ("a.txt", "in/b.txt")}
+    assert (tool, files >= moved) == ("Bash", True)
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert {name: (agents.root / name).read_text() for name in moved} == {
+        name: f"of the {name.partition('/')[0]}\n" for name in moved
+    }
+
+
+def test_what_lies_deep_in_a_folder_that_a_link_takes_the_place_of_is_moved_by_it(agents):
+    (agents.root / "old" / "in").mkdir(parents=True)
+    (agents.root / "old" / "in" / "deep.txt").write_text("deep\n")
+    agents.tell("PreToolUse", "Bash", command="mv old new; ln -s new old")
+    agents.now = agents.write("made.txt", "later than that\n") - 1 + TICK
+    while agents.write("made.txt", "later than that\n") <= agents.now:
+        pass  # What moves in the very tick of the beginning may have moved before.
+    (agents.root / "old").rename(agents.root / "new")
+    (agents.root / "old").symlink_to("new")
+    agents.tell("PostToolUse", "Bash", command="mv old new; ln -s new old", more={"duration_ms": 0})
+    moved = {"old", "old/in/deep.txt", "new/in/deep.txt"}
+    ((tool, files),) = [one for one in agents.log() if "old" in one[1]]
+    assert (tool, files >= moved) == ("Bash", True)
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert (agents.root / "old" / "in" / "deep.txt").read_text() == "deep\n"
+    assert sorted(one.name for one in agents.root.iterdir()) == ["a.txt", "old"]
+
+
 def test_what_a_person_renames_while_they_are_asked_is_renamed_by_them(agents):
     agents.tell("PreToolUse", "Bash", command="make")
     agents.tell("PermissionRequest", "Bash", command="make")
@@ -391,6 +435,55 @@ def test_what_a_person_renames_while_they_are_asked_is_renamed_by_them(agents):
     agents.now = agents.write("made.txt", "by the command\n") + TICK + 5_000_000 - 1
     agents.tell("PostToolUse", "Bash", command="make", more={"duration_ms": 5})
     assert agents.log() == [("Bash", {"made.txt"}), (BY_NOBODY, {"a.txt", "mine.txt"})]
+
+
+def test_a_folder_that_a_person_makes_in_place_of_a_file_while_they_are_asked_is_theirs(agents):
+    agents.tell("PreToolUse", "Bash", command="make")
+    agents.tell("PermissionRequest", "Bash", command="make")
+    (agents.root / "a.txt").unlink()
+    (agents.root / "a.txt").mkdir()
+    (agents.root / "a.txt" / "in").write_text("by hand\n")
+    agents.now = agents.write("made.txt", "by the command\n") + TICK + 5_000_000 - 1
+    (agents.root / "made.txt").rename(agents.root / "made")
+    agents.tell("PostToolUse", "Bash", command="make", more={"duration_ms": 5})
+    assert agents.log()[0] == ("Bash", {"made"})
+    assert {one[0] for one in agents.log()[1:]} == {BY_NOBODY}
+
+
+def test_where_nothing_else_can_go_back_a_refusal_names_all_and_offers_no_part(agents):
+    agents.tell("PreToolUse", "Bash", command="mkfifo pipe; echo two > a.txt")
+    os.mkfifo(agents.root / "pipe")
+    (agents.root / "a.txt").write_text("two\n")
+    agents.tell("PostToolUse", "Bash", command="mkfifo pipe; echo two > a.txt")
+    (agents.root / "a.txt").unlink()
+    agents.tell("Stop")
+    with agents.workspace() as workspace, pytest.raises(StaleFileError) as refused:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert "others" not in refused.value.details
+    assert {path for path, *_ in refused.value.details["conflicts"]} == {"a.txt", "pipe"}
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_folder_that_a_person_renames_while_they_are_asked_is_renamed_by_them(agents, again):
+    for name in ("d/a.txt", "d/in/b.txt"):
+        (agents.root / name).parent.mkdir(exist_ok=True)
+        (agents.root / name).write_text("by hand\n")
+    agents.tell("PreToolUse", "Bash", command="make")
+    agents.tell("PermissionRequest", "Bash", command="make")
+    (agents.root / "d").rename(agents.root / "mine")
+    agents.now = agents.write("made.txt", "by the command\n") + TICK + 5_000_000 - 1
+    (agents.root / "made.txt").rename(agents.root / "made")
+    if again:  # as `git checkout` does
+        (agents.root / "d").mkdir()
+        (agents.root / "d" / "a.txt").write_text("by hand\n")
+    agents.tell("PostToolUse", "Bash", command="make", more={"duration_ms": 5})
+    (_, *((tool, _), (by, renamed))) = agents.log()
+    named = {f"mine/{name}" for name in ("a.txt", "in/b.txt")}
+    assert (tool, by, renamed >= named) == ("Bash", BY_NOBODY, True)
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert {name: (agents.root / name).exists() for name in named} == dict.fromkeys(named, True)
+    assert (agents.root / "d").exists() == again
 
 
 def test_a_command_that_points_a_link_elsewhere_has_made_nothing_of_what_lies_there(tmp_path):
@@ -505,7 +598,8 @@ def test_if_the_clock_is_set_while_a_person_is_asked_what_they_save_stays_theirs
     agents.now, agents.drift = saved + hours * 3_600 * TICK, hours * 3_600 * TICK
     agents.daemon.poll()
     more = {"duration_ms": 5} if says else {}
-    agents.tell("PostToolUse", "Bash", **above, more=more, **given)
+    told = {"said": "clock"} if hours < 0 else {}
+    agents.tell("PostToolUse", "Bash", **above, **told, more=more, **given)
     assert agents.log() == [("Bash", {"made.txt"}), (BY_NOBODY, {"mine.txt"})]
 
 
@@ -602,6 +696,24 @@ def test_what_a_person_makes_where_a_background_command_has_moved_a_folder_from_
     bash, mine = agents.log()[1:]
     assert bash == ("Bash", {"d", "d/b.txt", "e", "e/b.txt"})
     assert mine == (BY_NOBODY, {"d/mine.txt"})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@pytest.mark.parametrize("words", ["mv d e", "rm -rf d", "chmod -R u+x d"])
+def test_what_a_person_makes_where_a_background_command_found_nothing_to_remove_is_theirs(
+    agents, words
+):
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
+        above = chain(hook.pid, os.getpid())
+        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
+        given = {"command": f"{words}; npm run dev &"}
+        agents.tell("PreToolUse", "Bash", above=above, **given)
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
+            agents.tell("PostToolUse", "Bash", above=above, **given)
+            (agents.root / "d").mkdir()
+            agents.write("d/mine.txt", "by hand\n")
+            agents.tell("Stop")
+    assert agents.log() == [(BY_NOBODY, {"d/mine.txt"})]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")

@@ -1,10 +1,12 @@
 """Sessions and writers on a fleet whose parts are killed and started again, judged in the end: prints what was found.
 
 python -m tests.fleet.deep [--operations N] [--sessions N] [--writers N] [--direct N] [--workers N] [--kills N]
-    [--often SECONDS]
+    [--often SECONDS] [--trouble] [--calm]
 
 Two gateways with several workers each and two direct machines, each on a checkout of one shared workspace, 64 sessions of MCP, 16 of which write to
 one file, with two writers on each direct machine.  Each adds its token; the file is changed for a new one now and then.
+With --trouble disks are slow and clocks step as well; with --calm nothing breaks.  What memory the gateways have of their own
+is told ten times.
 """
 
 from __future__ import annotations
@@ -12,9 +14,12 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import random
 import re
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -23,9 +28,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from tests.faces.gateway.running import Answer, Client
+from gateway_running import Answer, Client
 from tests.fleet.histories import Event, History, digest_of, violations
-from tests.fleet.running import GATEWAYS, Fleet, Worker, folder
+from tests.fleet.running import GATEWAYS, TROUBLE, Fleet, Worker, build_trouble, folder
 
 TOKENS: Final = 150  # lines of a file before the next one is begun
 _UNSURE: Final = frozenset({"OUTCOME_UNKNOWN", "STORE_UNSURE", "TIMED_OUT", "WRITE_ERROR", ""})
@@ -143,6 +148,7 @@ class Run:
         self.file = 0
         self.files = ["log-0"]
         self._guard = threading.Lock()
+        self.memory: list[int] = []
         self.ending = threading.Event()
         self.begun = time.monotonic()
 
@@ -356,6 +362,9 @@ class Run:
         try:
             while not self.enough():
                 time.sleep(0.2)
+                if len(self.history.events) >= self.operations * (len(self.memory) + 1) / 10:
+                    self.memory.append(round(self.fleet.memory()))
+                    print(f"memory of the gateways: {self.memory[-1]} MiB", flush=True)
                 if self.now() - said > 60:
                     said = self.now()
                     print(f"{len(self.history.events)} operations after {said:.0f} s", flush=True)
@@ -454,16 +463,24 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--kills", type=int, default=20, help="of gateways, at least")
     parser.add_argument("--often", type=float, default=8.0, help="seconds between kills")
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--trouble", action="store_true", help="slow disks and clocks that step")
+    parser.add_argument("--calm", action="store_true", help="break nothing")
     given = parser.parse_args(arguments)
+    if given.trouble and TROUBLE not in os.environ:
+        with tempfile.TemporaryDirectory() as place:
+            variables = os.environ | build_trouble(Path(place))
+            words = [sys.executable, "-m", "tests.fleet.deep", *arguments]
+            return subprocess.run(words, env=variables, check=False).returncode
     many = {"direct": given.direct, "workers": given.workers}
     with folder() as base, Fleet(Path(base).resolve(), given.seed, **many) as fleet:
         run = Run(
             *(fleet, given.operations, given.seed),
             sessions=given.sessions,
             writers=given.writers,
-            kills=given.kills,
+            kills=0 if given.calm else given.kills,
         )
-        fleet.begin_breaking(given.often)
+        if not given.calm:
+            fleet.begin_breaking(given.often)
         run.go()
         took = run.now()
         wrong = judge(run)
@@ -478,6 +495,7 @@ def told(run: Run, wrong: list[str], took: float, seed: int) -> int:
     print(f"refusals and such: {dict(run.codes.most_common())}")
     faults = ", ".join(f"{count} {what}" for what, count in sorted(run.fleet.faults.items()))
     print(f"seed {seed}; faults: {faults}")
+    print(f"memory of the gateways, in MiB: {run.memory}")
     print(
         f"{len(run.history.events)} operations in {took:.0f} s ({dict(kinds)}), {len(wrong)} wrong"
     )

@@ -8,28 +8,32 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from tests.faces.gateway.running import RunningGateway, children
+from gateway_running import RunningGateway, children
 from tests.forked import run
 from tests.object_server import ObjectServer
 from tests.postgres import Server, binaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
-__all__ = ["GATEWAYS", "Fleet", "Worker"]
+__all__ = ["GATEWAYS", "TROUBLE", "Fleet", "Worker", "build_trouble"]
 
 GATEWAYS = 2
 URL = "s3://tests/fleet"
+TROUBLE = "TROUBLE"
+"""Names the file that says how slow a program's disk is, and how wrong its clock: `trouble.c`."""
 _SETTINGS = """
 [store]
 url = "{url}"
@@ -152,13 +156,15 @@ class Fleet:
     def __init__(self, base: Path, seed: int, *, direct: int, workers: int = 1) -> None:
         place = binaries()
         assert place is not None
-        from filepact.store.postgres_connection import migrate_database  # noqa: PLC0415 - an extra
+        from filepact_fleet.postgres_connection import migrate_database  # noqa: PLC0415 - an extra
 
         self.random = random.Random(seed)
         self.base = base
         self.of_gateways = workers
         self.objects = ObjectServer()
-        self.database = Server(place, max_connections="200")
+        # With a disk that may be slow the database waits for it.
+        slow = TROUBLE in os.environ
+        self.database = Server(place, max_connections="200", fsync="on" if slow else "off")
         os.environ.update(self.objects.environment())
         migrate_database(self.database.url)
         settings = _SETTINGS.format(url=self.database.url)
@@ -179,6 +185,21 @@ class Fleet:
         self._breaking: list[threading.Thread] = []
         for number in range(GATEWAYS):
             self._start(number)
+
+    def memory(self) -> float:
+        """MiB that are the gateways' own, in all their processes."""
+        found = 0
+        for one in self.gateways:
+            if one is not None:
+                for process in (one.process.pid, *children(one.process.pid)):
+                    with suppress(OSError):
+                        text = Path(f"/proc/{process}/smaps_rollup").read_text()
+                        found += sum(
+                            int(line.split()[1])
+                            for line in text.splitlines()
+                            if line.startswith(("Private_Clean", "Private_Dirty"))
+                        )
+        return found / 1024
 
     def _start(self, number: int) -> None:
         place = self.places[number]
@@ -206,6 +227,8 @@ class Fleet:
                 (often / 3, self._kill_one_of_gateway),
                 (often / 2, self._hang_one_of_gateway),
             ]
+        if TROUBLE in os.environ:
+            kinds += [(often, self._slow_disk), (often, self._step_clock)]
         for mean, act in kinds:
             chance = random.Random(self.random.random())
             one = threading.Thread(target=self._break, args=(mean, act, chance))
@@ -290,6 +313,24 @@ class Fleet:
         self.objects.environment()
         self._note("object store killed")
 
+    def _slow_disk(self, chance: random.Random) -> None:
+        """Of all parts but the object store, for a while."""
+        self._trouble(0, int(chance.uniform(5_000, 300_000)))
+        self._note("slow disks")
+        self._ending.wait(chance.uniform(0.5, 4))
+        self._trouble(0, 0)
+
+    def _step_clock(self, chance: random.Random) -> None:
+        """All clocks at once, forward or back by as much as an object store lets pass."""
+        self._trouble(1, chance.randrange(-600, 601))
+        self._note("clock steps")
+
+    @staticmethod
+    def _trouble(place: int, value: int) -> None:
+        with Path(os.environ[TROUBLE]).open("r+b") as file:
+            file.seek(8 * place)
+            file.write(struct.pack("=q", value))
+
     # -- the end ------------------------------------------------------------------------------
 
     def end_processes(self) -> list[int]:
@@ -312,6 +353,23 @@ class Fleet:
             worker.kill()
         self.database.remove()
         self.objects.close()
+
+
+def build_trouble(folder: Path) -> dict[str, str]:
+    """The variables with which a program's disk can be slow, and its clock step.
+
+    Raises:
+        SystemExit: There is no compiler, or no such system.
+    """
+    compiler = shutil.which("cc")
+    if compiler is None or sys.platform != "linux":
+        raise SystemExit("skipped: no C compiler here, or not Linux")
+    made, told = folder / "trouble.so", folder / "trouble"
+    source = Path(__file__).with_name("trouble.c")
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", made, source, "-ldl"], check=True)
+    told.write_bytes(bytes(16))
+    folder.chmod(0o755)  # the database is another user
+    return {"LD_PRELOAD": str(made), TROUBLE: str(told)}
 
 
 def folder() -> tempfile.TemporaryDirectory[str]:

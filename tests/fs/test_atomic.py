@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -16,11 +17,12 @@ import pytest
 
 from filepact.domain.document import LINK, Revision, content_id
 from filepact.errors import FilepactError, StaleFileError, WriteFailedError
-from filepact.fs import atomic, staged
+from filepact.fs import atomic, attributes, staged
 from filepact.fs.atomic import DisplacedFile
 from filepact.fs.in_place import Staging, is_torn
-from filepact.fs.kernel import EXCHANGE, renameat2
+from filepact.fs.kernel import EXCHANGE, getxattr, renameat2, setxattr
 from filepact.fs.root import Root
+from tests.needs import LEASES, MOUNTS
 from tests.unprivileged import unprivileged
 
 if TYPE_CHECKING:
@@ -45,16 +47,25 @@ def root(grounds: Grounds) -> Iterator[Root]:
         assert len(os.listdir("/proc/self/fd")) <= before, "a descriptor was left open"
 
 
-@pytest.fixture(params=["exchange", "rename"])
+@pytest.fixture(params=["exchange", "rename", "rename without links"])
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """With the kernel's exchange, and as on a file system that has none."""
-    if request.param == "rename":
+    """With the kernel's exchange, and as on a file system that has none, such as those of memory cards by FUSE."""
+    if request.param == "rename without links":
+        refuse_second_names(monkeypatch)
+    if request.param != "exchange":
 
         def missing(*_: object) -> None:
             raise OSError(errno.ENOSYS, "no")
 
         monkeypatch.setattr(atomic, "renameat2", missing)
     return request.param
+
+
+def refuse_second_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, "no")
+
+    monkeypatch.setattr(os, "link", refused)
 
 
 def replace(root: Root, path: str = "README.md", expected: Revision | None = OLD, **more: int):
@@ -101,8 +112,10 @@ def save(grounds: Grounds, text: str, name: str = "README.md") -> None:
 def test_a_file_is_replaced_created_and_removed(grounds: Grounds, root: Root, either: str) -> None:
     written = replace(root)
     assert written.outcome == "applied"
-    assert bool(written.notes) == (either == "rename")
-    assert replace(root, "src/made.py", None, mode=0o755).outcome == "applied"
+    assert bool(written.notes) == (either != "exchange")
+    made_now = replace(root, "src/made.py", None, mode=0o755)
+    assert made_now.outcome == "applied"
+    assert bool(made_now.notes) == (either == "rename without links")
     made = grounds.root / "src/made.py"
     assert (made.read_text(), stat.S_IMODE(made.stat().st_mode)) == ("new", 0o755)
     assert grounds.left()["README.md"] == "new"
@@ -166,8 +179,8 @@ def test_what_cannot_be_kept_is_told(
     def refused(*_: object) -> None:
         raise PermissionError(errno.EPERM, "no")
 
-    os.setxattr(grounds.root / "README.md", "user.note", b"kept")
-    monkeypatch.setattr(os, "setxattr", refused)
+    setxattr(str(grounds.root / "README.md"), "user.note", b"kept")
+    monkeypatch.setattr(attributes, "setxattr", refused)
     assert "user.note" in " ".join(replace(root).notes)
 
 
@@ -179,7 +192,7 @@ def test_a_file_whose_owner_could_not_be_kept_is_written_in_place(
         raise PermissionError(errno.EPERM, "no")
 
     file = grounds.root / "README.md"
-    os.setxattr(file, "user.note", b"kept")
+    setxattr(str(file), "user.note", b"kept")
     os.chown(file, 1_234, 1_235)
     was = file.stat()
     monkeypatch.setattr(os, "fchown", refused)
@@ -187,7 +200,7 @@ def test_a_file_whose_owner_could_not_be_kept_is_written_in_place(
     now = file.stat()
     assert file.read_text() == "new"
     assert (now.st_ino, now.st_uid, now.st_gid) == (was.st_ino, was.st_uid, was.st_gid)
-    assert os.getxattr(file, "user.note") == b"kept"
+    assert getxattr(str(file), "user.note") == b"kept"
     assert names(grounds) == ["README.md", "docs", "src"]
 
 
@@ -216,17 +229,9 @@ def test_attributes_that_cannot_be_read_are_told_where_there_are_any(
     def refused(*_: object) -> list[str]:
         raise OSError(number, "no")
 
-    monkeypatch.setattr(os, "listxattr", refused)
+    monkeypatch.setattr(attributes, "listxattr", refused)
     written = replace(root)
     assert ("attributes" in " ".join(written.notes)) == told
-    assert (grounds.root / "README.md").read_text() == "new"
-
-
-def test_a_system_without_attributes_has_none_to_keep(
-    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(os, "listxattr")
-    assert replace(root).notes == ()
     assert (grounds.root / "README.md").read_text() == "new"
 
 
@@ -434,7 +439,7 @@ def test_a_save_into_our_text_before_it_goes_away_stays_in_place(
     assert (grounds.left()["README.md"], grounds.left()[KEPT]) == ("second", "first")
 
 
-@pytest.mark.parametrize("dropped", [False, True])
+@pytest.mark.parametrize("dropped", [False, pytest.param(True, marks=LEASES)])
 def test_a_save_into_our_text_after_it_was_looked_at_is_kept(
     grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch, dropped: bool
 ) -> None:
@@ -536,18 +541,19 @@ def test_a_replaced_file_that_cannot_be_read_any_more_says_nothing(
 @pytest.mark.parametrize(
     "number", [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS, errno.EPERM]
 )
-@pytest.mark.parametrize("call", ["open", "write", "fchmod", "fsync"])
+@pytest.mark.parametrize("call", ["open", "write", "fchmod", "full_sync"])
 def test_a_refusal_before_the_exchange_changes_nothing(
     grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch, call: str, number: int
 ) -> None:
-    real = getattr(os, call)
+    place = atomic if call == "full_sync" else os
+    real = getattr(place, call)
 
     def refused(*args: object, **more: object) -> object:
         if call == "open" and args[0] != TEMP:
             return real(*args, **more)
         raise OSError(number, "no", str(grounds.outer))
 
-    monkeypatch.setattr(os, call, refused)
+    monkeypatch.setattr(place, call, refused)
     acts = [replace, lambda r: replace(r, "new", None)]
     # The system gives a new file its rights.
     for act in acts[: 1 if call == "fchmod" else 2]:
@@ -610,11 +616,12 @@ def test_a_file_that_cannot_be_read_is_not_replaced(
     assert grounds.left()["README.md"] == "readme"
 
 
-@pytest.mark.parametrize("call", ["open", "fsync"])
+@pytest.mark.parametrize("call", ["open", "full_sync"])
 def test_a_folder_that_cannot_be_made_durable_is_told_and_no_failure(
     grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
-    real = getattr(os, call)
+    place = atomic if call == "full_sync" else os
+    real = getattr(place, call)
 
     def refused(*args, **more):
         folder = args[0] == "." if call == "open" else stat.S_ISDIR(os.fstat(args[0]).st_mode)
@@ -624,7 +631,7 @@ def test_a_folder_that_cannot_be_made_durable_is_told_and_no_failure(
 
     with monkeypatch.context() as patch:
         patch.setattr(root._resolver, "open_folder", lambda fd, _: os.dup(fd))
-        patch.setattr(os, call, refused)
+        patch.setattr(place, call, refused)
         assert replace(root).outcome == "applied_not_durable"
         assert remove(root, Revision(content_id(b"new"), 0o644)).outcome == "applied_not_durable"
         assert replace(root, "new", None).outcome == "applied_not_durable"
@@ -641,7 +648,7 @@ def test_an_old_text_that_cannot_be_removed_is_told_and_no_failure(
         patch.setattr(os, "unlink", refused)
         written = replace(root, "new", None)
         assert written.outcome == "applied"
-        assert bool(written.notes) == (either == "rename")
+        assert bool(written.notes) == (either != "exchange")
     (grounds.root / TEMP).unlink(missing_ok=True)
     with monkeypatch.context() as patch:
         patch.setattr(os, "unlink", refused)
@@ -703,7 +710,7 @@ def test_a_call_that_is_stopped_leaves_what_recovery_can_read(
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(os, "fsync", stopped)
+    monkeypatch.setattr(atomic, "full_sync", stopped)
     with pytest.raises(KeyboardInterrupt):
         replace(root)
     assert names(grounds) == ["README.md", "docs", "src"]
@@ -718,6 +725,7 @@ def test_a_call_that_is_stopped_leaves_what_recovery_can_read(
 # -- real pressure ------------------------------------------------------------------------------
 
 
+@MOUNTS
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
 def test_a_full_disk_changes_nothing(grounds: Grounds) -> None:
     folder = grounds.outer / "small"
@@ -1036,3 +1044,33 @@ def test_a_link_that_cannot_be_removed_is_told_as_such(
         "guide.md",
         *([] if movable else ["link"]),
     ]
+
+
+def only_added_to(folder: Path, on: bool) -> bool:
+    """Let names only be put into a folder, or taken out again; false where that cannot be."""
+    if sys.platform == "darwin":
+        change = getattr(os, "chflags", None)
+        return bool(change) and change(folder, stat.UF_APPEND if on else 0) is None
+    words = (shutil.which("chattr"), f"{'+' if on else '-'}a", folder)
+    return bool(words[0]) and not subprocess.run(words, check=False).returncode
+
+
+def test_in_a_folder_that_is_only_added_to_files_are_written_in_place_and_nothing_is_left(
+    grounds: Grounds, root: Root
+) -> None:
+    folder = grounds.root / "docs"
+    if not only_added_to(folder, True):
+        pytest.skip("no folder can be made append-only here")
+    state = Revision(content_id(b"guide"), 0o644)
+    try:
+        for act in (
+            lambda: replace(root, "docs/new", None),
+            lambda: root.remove("docs/guide.md", expected=state, token=MARK),
+        ):
+            with pytest.raises(WriteFailedError):
+                act()
+        assert replace(root, "docs/guide.md", state).outcome == "applied"
+        assert os.listdir(folder) == ["guide.md"]
+        assert (folder / "guide.md").read_text() == "new"
+    finally:
+        only_added_to(folder, False)

@@ -17,6 +17,8 @@ from filepact.fs import attributes, in_place
 from filepact.fs.atomic import StagedFile
 from filepact.fs.attributes import dress, file_id, folder_state, not_kept, read_attributes
 from filepact.fs.in_place import check_writable, is_torn, names_of, same_owner, write_over
+from filepact.fs.kernel import getxattr, setxattr
+from tests.needs import PROCESSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,7 +90,7 @@ def test_what_others_have_done_is_left_as_it_is(
 def test_without_room_the_old_text_stays(
     folder: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "posix_fallocate", fails(errno.ENOSPC))
+    monkeypatch.setattr(in_place, "reserve", fails(errno.ENOSPC))
     with pytest.raises(WriteFailedError) as caught:
         written(folder)
     assert not isinstance(caught.value, OutcomeUnknownError)
@@ -190,14 +192,14 @@ def test_lists_that_nobody_may_read_close_a_file_to_its_group(
     (tmp_path / "a").write_text("x")
     with opened(tmp_path / "a") as descriptor:
         with monkeypatch.context() as patch:
-            patch.setattr(attributes.os, "listxattr", fails(errno.EACCES))
+            patch.setattr(attributes, "listxattr", fails(errno.EACCES))
             found = read_attributes(descriptor, os.fstat(descriptor))
             assert ACCESS_LIST in found.omitted
             assert dress(descriptor, 0o664, found) != ()
         assert os.fstat(descriptor).st_mode & 0o777 == 0o644
         with monkeypatch.context() as patch:
-            patch.setattr(attributes.os, "listxattr", lambda _file: [ACCESS_LIST, "user.a"])
-            patch.setattr(attributes.os, "getxattr", fails(errno.EACCES))
+            patch.setattr(attributes, "listxattr", lambda _file: [ACCESS_LIST, "user.a"])
+            patch.setattr(attributes, "getxattr", fails(errno.EACCES))
             assert ACCESS_LIST in read_attributes(descriptor, os.fstat(descriptor)).omitted
 
 
@@ -205,11 +207,11 @@ def test_an_attribute_that_cannot_be_given_or_taken_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a").write_text("x")
-    os.setxattr(tmp_path / "a", "user.there", b"1")
+    setxattr(str(tmp_path / "a"), "user.there", b"1")
     mine = Attributes(os.geteuid(), os.getegid(), (("user.wanted", b"2"),))
     with opened(tmp_path / "a") as descriptor:
-        monkeypatch.setattr(attributes.os, "removexattr", fails(errno.EPERM))
-        monkeypatch.setattr(attributes.os, "setxattr", fails(errno.EPERM))
+        monkeypatch.setattr(attributes, "removexattr", fails(errno.EPERM))
+        monkeypatch.setattr(attributes, "setxattr", fails(errno.EPERM))
         told = dress(descriptor, 0o644, mine)
     assert len([one for one in told if "user.there" in one or "user.wanted" in one]) == 2
 
@@ -234,20 +236,30 @@ def test_a_file_in_another_state_is_stale(folder: int) -> None:
 
 def test_attributes_over_the_bound_are_named_and_those_that_are_there_stay(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x")
-    os.setxattr(tmp_path / "a", "user.big", b"12345")
+    setxattr(str(tmp_path / "a"), "user.big", b"12345")
     with opened(tmp_path / "a") as descriptor:
         status = os.fstat(descriptor)
         cut = read_attributes(descriptor, status, limit=2)
         assert (cut.extended, cut.omitted) == ((), ("user.big",))
         whole = read_attributes(descriptor, status)
         assert dress(descriptor, 0o644, whole) == ()
-    assert os.getxattr(tmp_path / "a", "user.big") == b"12345"
+    assert getxattr(str(tmp_path / "a"), "user.big") == b"12345"
 
 
 def test_what_a_file_system_does_not_keep_is_known_without_a_trial(tmp_path: Path) -> None:
     owner = ("the owner",) if os.geteuid() else ()
+    # Of macOS' lists nobody has a copy: they go from file to file.
+    lists = () if hasattr(os, "getxattr") else ("access lists",)
     with opened(tmp_path) as folder:
-        assert not_kept(folder) == owner
+        assert not_kept(folder) == (*lists, *owner)
+    assert not [*tmp_path.iterdir()]
+
+
+@PROCESSES
+def test_what_a_file_system_of_the_kernel_does_not_keep_is_known() -> None:
+    owner = ("the owner",) if os.geteuid() else ()
     with opened(Path("/proc/self")) as folder:
         assert not_kept(folder) == ("extended attributes", "access lists", *owner)
-    assert not [*tmp_path.iterdir()]
+        held = os.open(".", os.O_PATH, dir_fd=folder)  # as a root has it
+        assert not_kept(held) == ("extended attributes", "access lists", *owner)
+        os.close(held)

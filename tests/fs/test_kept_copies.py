@@ -16,6 +16,7 @@ from filepact.fs import kept_copies
 from filepact.fs.atomic import LARGEST
 from filepact.fs.kept_copies import KeptCopies, find_aside, put_back
 from filepact.fs.watch import stamp_at
+from tests.needs import UNNAMED_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -150,9 +151,13 @@ def test_blocks_are_shared_where_the_file_system_can(
 # -- files that are too large for the journal --------------------------------------------------------
 
 
-@pytest.fixture
-def large(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=["held", "by name"])
+def large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are large soon; they get their other name as on Linux, and as on macOS."""
     monkeypatch.setattr(kept_copies, "LARGEST", 1_000)
+    if request.param == "by name":
+        monkeypatch.setattr(kept_copies, "has_proc", lambda: False)
+        monkeypatch.setattr(kept_copies, "_cloned", lambda *_: False)
 
 
 def set_aside(copies: KeptCopies, root: Root, file: Path) -> str:
@@ -220,6 +225,27 @@ def test_what_a_process_that_was_killed_has_left_is_given_up_while_its_file_is_t
     assert not KeptCopies(str(tmp_path / "contents")).is_aside(stamp)
 
 
+@pytest.mark.usefixtures("large")
+def test_a_large_file_whose_name_leads_to_another_by_now_is_not_kept(
+    root: Root, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "contents").mkdir()
+    copies = KeptCopies(str(tmp_path / "contents"), "mine")
+    monkeypatch.setattr(kept_copies, "has_proc", lambda: False)
+    monkeypatch.setattr(kept_copies, "_cloned", lambda *_: False)
+    real = os.link
+
+    def late(*args: str, **more: int) -> None:
+        file.rename(file.with_name("older"))
+        file.write_text("another")
+        real(*args, **more)
+
+    monkeypatch.setattr(os, "link", late)
+    assert keep(copies, root, in_place=False) == ""
+    assert [*(tmp_path / "kept" / "mine").iterdir()] == []
+
+
+@UNNAMED_FILES
 def test_without_files_that_have_no_name_a_copy_is_made_all_the_same(
     root: Root, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from filepact.fs import kernel
 from filepact.fs.kernel import FileSync
+from tests.needs import CAPABILITIES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +62,7 @@ def test_an_end_that_cannot_be_asked_for_is_an_error(
     disk.close()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="there are no capabilities elsewhere")
+@CAPABILITIES
 def test_a_call_that_the_system_does_not_have_is_refused() -> None:
     with pytest.raises(OSError, match="no such call here"):
         kernel._done(None)

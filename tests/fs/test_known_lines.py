@@ -12,11 +12,19 @@ import pytest
 from filepact.errors import TimedOutError
 from filepact.fs import known_lines
 from filepact.fs.known_lines import KnownLines
+from filepact.fs.root import Root
+from filepact.text.detect_encoding import Encoding, NamedEncoding
+from tests.needs import HELD_FILES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from filepact.fs.read_only_root import OpenFile
+
 _OLD = 10 * 10**9
+_MARKED = Encoding("utf-8", b"\xef\xbb\xbf")
+_NAMED = NamedEncoding("utf-16-le", "given")
 
 
 @pytest.fixture(autouse=True)
@@ -126,3 +134,69 @@ def test_a_search_for_a_line_can_be_ended(tmp_path: Path) -> None:
 
     with file.open("rb") as stream, pytest.raises(TimedOutError):
         KnownLines().skip(stream, 90, ended)
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[OpenFile]:
+    """A file of 4,000 lines with a private key in the middle, kept open."""
+    lines = [b"%d %s\n" % (number, b"x" * (number % 37)) for number in range(4_000)]
+    lines[2_000] = b"-----BEGIN RSA PRIVATE KEY-----\n"
+    (tmp_path / "a.log").write_bytes(b"\xef\xbb\xbf" + b"".join(lines)[:-1])
+    with Root.open(tmp_path) as root:
+        opened = root.hold("a.log")
+        yield opened
+        opened.close()
+
+
+def _learned(opened: OpenFile, *, to: int = 0) -> KnownLines:
+    known = KnownLines()
+    with opened.stream() as (stream, _):
+        known.skip(stream, to, lambda: None)
+    known.learn(opened, time.time_ns() + _OLD, _MARKED, None)
+    return known
+
+
+@HELD_FILES
+@pytest.mark.parametrize("seed", range(10))
+def test_known_lines_are_read_at_once_as_they_stand_or_not_at_all(
+    held: OpenFile, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dice = random.Random(seed)
+    monkeypatch.setattr(known_lines, "_STEP", dice.choice((8, 16_384)))
+    monkeypatch.setattr(known_lines, "_LINE", dice.choice((8, 512)))
+    data = held.read(limit=1 << 20).data[3:]
+    lines = data.splitlines(keepends=True)
+    known = _learned(held, to=dice.choice((0, 1_000, 4_000)))
+    found = 0
+    for _ in range(60):
+        first, count = dice.randrange(-80, 4_100), dice.choice((1, 2, 20, 90))
+        part = known.part(held, None, first, count, dice.choice((300, 100_000)))
+        if part is not None:
+            found += 1
+            start = first if first >= 0 else len(lines) + first
+            wanted = b"".join(lines[start : start + count])
+            assert (part.data, part.more) == (wanted, start + count < len(lines))
+            assert part.start == 3 + len(b"".join(lines[:start]))
+            assert b"PRIVATE" not in part.data
+    assert found
+
+
+@HELD_FILES
+def test_lines_are_not_read_at_once_where_something_is_not_known(
+    held: OpenFile, tmp_path: Path
+) -> None:
+    known = _learned(held)
+    assert known.part(held, None, 0, 5, 10_000) is not None
+    assert known.part(held, None, 0, 0, 10_000) is None
+    assert known.part(held, _NAMED, 0, 5, 10_000) is None
+    assert known.part(held, None, 5_000, 1, 10_000) is None
+    assert known.part(held, None, 0, 5, 4) is None  # they are longer
+    assert KnownLines().part(held, None, 0, 5, 10_000) is None
+    with (tmp_path / "a.log").open("ab") as stream:
+        stream.write(b"more")
+    young, changed = KnownLines(), KnownLines()
+    young.learn(held, held.status.st_ctime_ns, _MARKED, None)  # type: ignore[union-attr]
+    changed.learn(held, time.time_ns() + _OLD, _MARKED, None)
+    assert young.part(held, None, 0, 5, 10_000) is None
+    assert changed.part(held, None, 0, 5, 10_000) is None
+    assert known.part(held, None, 0, 5, 10_000) is None

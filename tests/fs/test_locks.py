@@ -18,8 +18,10 @@ from filepact.domain.document import RootId
 from filepact.errors import StateFailedError, TimedOutError
 from filepact.fs import locks as locking
 from filepact.fs import state as states
+from filepact.fs.kernel import WAIT_LOCK
 from filepact.fs.locks import FileLocks, ProcessLock, described, keep_out
 from filepact.fs.state import open_state
+from tests.needs import PROCESSES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -314,6 +316,7 @@ def test_the_folder_of_an_earlier_version_becomes_a_file_in_which_it_cannot_lock
         assert [file.name for file in tmp_path.iterdir()] == ["locks"]
 
 
+@PROCESSES
 def test_a_holder_that_is_stopped_is_named(tmp_path: Path) -> None:
     process = holder(tmp_path)
     os.kill(process.pid, signal.SIGSTOP)
@@ -485,7 +488,7 @@ def test_a_wait_that_the_system_ends_without_the_lock_is_told_as_one_that_was_to
     real = fcntl.fcntl
 
     def none_left(descriptor: int, command: int, wanted: bytes) -> object:
-        if command == fcntl.F_OFD_SETLKW:
+        if command == WAIT_LOCK:
             raise OSError(37, "No locks available")
         return real(descriptor, command, wanted)
 
@@ -497,6 +500,7 @@ def test_a_wait_that_the_system_ends_without_the_lock_is_told_as_one_that_was_to
         pass
 
 
+@PROCESSES
 def test_a_long_command_is_named_by_its_beginning() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", "input()", "x" * 500], stdin=subprocess.PIPE

@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.domain.document import Revision
+from filepact.domain.document import Revision, WorkspacePath
 from filepact.domain.policy import EntryFilter
+from filepact.domain.tool_call import read_tool_call
 from filepact.errors import FilepactError, PathBlockedError, WriteFailedError
 from filepact.fs.home_secrets import SecretIndex
 from filepact.fs.inotify import InotifyWatcher
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
+from filepact.workspace.call_files import files_of
+from filepact.workspace.call_rules import CallJudge
 from filepact.workspace.find import find_files
+from filepact.workspace.guard import Guard
 from filepact.workspace.name_index import NameIndex
 
 if TYPE_CHECKING:
@@ -240,3 +244,21 @@ def test_nothing_is_made_on_what_the_kernel_makes_up(
         with pytest.raises(FilepactError) as caught:
             root.replace("in/self/x", b"x", mode=0o600, expected=None, token="abcd")
         assert caught.value.code == "STALE_FILE"
+
+
+def test_a_root_that_is_mounted_twice_is_known_by_both_names(
+    top: Path, mount: Callable[..., None]
+) -> None:
+    (top.parent / "again").mkdir()
+    mount("--bind", str(top), str(top.parent / "again"))
+    with Root.open(top) as root:
+        guard = Guard([root])
+        again = str(top.parent / "again")
+        assert guard.find(f"{again}/plain.txt", "read").path.path == "plain.txt"
+        assert guard.find(again, "list").place.path == "."
+        call = read_tool_call("Write", {"file_path": f"{again}/plain.txt", "content": "x"})
+        assert files_of(call, guard, again).files == {WorkspacePath(root.path, "plain.txt")}
+        assert CallJudge(guard, "agent", again).inside("plain.txt") is not None
+        guard.narrow([f"{again}/in"])
+        with pytest.raises(PathBlockedError):
+            guard.find(f"{again}/plain.txt", "read")

@@ -21,6 +21,7 @@ from filepact.errors import InvalidParamsError
 from filepact.fs import kernel, sandbox
 from filepact.fs.root import Root
 from filepact.fs.sandbox import confine, libraries, try_sandbox
+from tests.needs import CAPABILITIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -292,6 +293,7 @@ def test_a_system_that_refuses_to_say_has_no_landlock(
     assert sandbox.landlock_abi.__wrapped__() == 0
 
 
+@CAPABILITIES
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.usefixtures("one_thread_only")
 def test_mounts_are_given_up_where_that_leaves_moves_alone(
@@ -361,6 +363,7 @@ def test_a_machine_that_the_filter_does_not_know_is_left_as_it_is(
     assert attempt(lambda: os.listdir("/")) == "done"
 
 
+@CAPABILITIES
 def test_a_thread_that_gave_up_its_capabilities_has_none() -> None:
     def attempts() -> str:
         kernel.capset(0)
@@ -369,6 +372,7 @@ def test_a_thread_that_gave_up_its_capabilities_has_none() -> None:
     assert int(in_thread(attempts), 16) == 0
 
 
+@CAPABILITIES
 def test_capabilities_that_nobody_has_cannot_be_taken() -> None:
     def attempts() -> None:
         kernel.capset(0)

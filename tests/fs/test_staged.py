@@ -15,6 +15,7 @@ from filepact.fs import atomic
 from filepact.fs.in_place import Staging
 from filepact.fs.outside import replace_outside
 from filepact.fs.root import Root
+from tests.needs import UNNAMED_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -417,6 +418,7 @@ def from_prepared(root: Root, what: str, unnamed: StagedContent, *, early: bool)
     return root.stage(place, unnamed, after=NEW, expected=expected, token=MARK, how=Staging(early))
 
 
+@UNNAMED_FILES
 @pytest.mark.parametrize("what", ["create", "replace"])
 @pytest.mark.parametrize("early", [True, False])
 def test_a_prepared_text_has_no_name_before_it_is_staged(
@@ -436,6 +438,7 @@ def test_a_prepared_text_has_no_name_before_it_is_staged(
     assert names(grounds) == before | {made.name}
 
 
+@UNNAMED_FILES
 @pytest.mark.parametrize("what", ["create", "replace"])
 def test_a_prepared_text_that_is_not_used_leaves_nothing(
     grounds: Grounds, root: Root, what: str
@@ -445,6 +448,7 @@ def test_a_prepared_text_that_is_not_used_leaves_nothing(
     assert grounds.left() == before
 
 
+@UNNAMED_FILES
 @pytest.mark.parametrize("what", ["create", "replace"])
 def test_a_prepared_text_that_cannot_be_given_a_name_is_written_once_more(
     grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch, what: str
@@ -462,6 +466,7 @@ def test_a_prepared_text_that_cannot_be_given_a_name_is_written_once_more(
     assert TEMP not in names(grounds)
 
 
+@UNNAMED_FILES
 @pytest.mark.parametrize("what", ["create", "replace"])
 def test_a_prepared_text_takes_no_name_that_something_has(
     grounds: Grounds, root: Root, what: str
@@ -473,6 +478,7 @@ def test_a_prepared_text_takes_no_name_that_something_has(
     assert not (grounds.root / "new.txt").exists()
 
 
+@UNNAMED_FILES
 def test_nothing_is_prepared_for_a_file_in_another_state_or_where_files_have_names(
     grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ from filepact.fs.state import (
     turn_noted,
     who_calls,
 )
+from tests.needs import PROCESSES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +65,7 @@ def test_a_note_that_is_a_folder_is_none(tmp_path: Path) -> None:
     assert read_note(str(tmp_path), "note") == b""
 
 
+@PROCESSES
 def test_a_program_is_noted_while_its_call_is_under_way_and_not_longer(tmp_path):
     state = str(tmp_path / "state")
     mine, known = ancestors(os.getpid())
@@ -86,6 +88,7 @@ def test_a_program_is_noted_while_its_call_is_under_way_and_not_longer(tmp_path)
     assert calls_no_hook(state, [host], "once") is False
 
 
+@PROCESSES
 def test_a_server_learns_for_which_turn_the_program_that_has_started_it_calls(tmp_path):
     state = str(tmp_path / "state")
     (mine, *_), _ = ancestors(os.getpid())
@@ -107,7 +110,7 @@ def test_a_server_learns_for_which_turn_the_program_that_has_started_it_calls(tm
     assert turn_noted(state, [host], "c1") == ""
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@PROCESSES
 def test_what_a_program_has_started_is_found_at_any_depth():
     with subprocess.Popen(
         ["/bin/sh", "-c", "exec 3<&0; cat <&3 & wait"], stdin=subprocess.PIPE
@@ -122,6 +125,7 @@ def test_what_a_program_has_started_is_found_at_any_depth():
     assert descendants(shell.pid) == ()
 
 
+@PROCESSES
 def test_notes_of_programs_that_are_gone_go_with_the_next(tmp_path):
     state = tmp_path / "state"
     (mine, *_), _ = ancestors(os.getpid())
@@ -141,6 +145,7 @@ def test_where_nothing_can_be_noted_the_program_is_known_all_the_same(tmp_path):
     assert note_host(str(tmp_path / "state"), [host], "") == host
 
 
+@PROCESSES
 def test_who_calls_is_told_by_the_notes_of_any_state_folder(tmp_path, monkeypatch):
     above, _ = ancestors()
     for name in AGENT_VARIABLES:

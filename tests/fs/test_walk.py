@@ -14,6 +14,7 @@ from filepact.fs.read import read_regular
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
 from filepact.workspace.find import find_files
+from tests.needs import PROCESSES
 from tests.unprivileged import unprivileged
 
 
@@ -516,6 +517,7 @@ def test_a_walk_stops_when_it_is_cancelled(top):
     root.close()
 
 
+@PROCESSES
 def test_every_descriptor_is_closed_also_when_the_walk_is_left_early(top):
     make(top, {"a/b/c": "", "d": ""})
     root = Root.open(str(top))
@@ -549,6 +551,7 @@ def test_a_folder_without_permission_is_noted(top):
     root.close()
 
 
+@PROCESSES
 def test_a_file_without_a_true_size_is_read_to_its_end():
     folder = os.open("/proc/self", os.O_RDONLY | os.O_DIRECTORY)
     try:

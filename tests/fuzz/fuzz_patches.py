@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from filepact.errors import FilepactError
-from filepact.text.patch import FilePatch, apply, created_text, parse
+from filepact.text.patch import FilePatch, apply, created_text, parse, reverse
 
 SEEDS = Path(__file__).resolve().parent.parent / "text" / "patches"
 MOST_BYTES = 30_000
@@ -151,7 +151,7 @@ def try_case(rng: random.Random, source: str, tally: Tally) -> None:
             if patch.creates:
                 created_text(patch)
             else:
-                applied = apply(text, patch, reverse=rng.random() < 0.3)
+                applied = apply(text, reverse(patch) if rng.random() < 0.3 else patch)
                 applied.edits.apply(text)
             tally.applied += 1
         except FilepactError as error:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fuzz.fuzz_acp_client import SECRET, fuzz
+from tests.hostile.sweeps import often
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 @pytest.mark.parametrize(
-    ("seed", "count"), [(1, 500), (2, 500), pytest.param(3, 10_000, marks=pytest.mark.slow)]
+    ("seed", "count"),
+    [(1, 500), (2, 500), pytest.param(3, often(4_000, 10_000), marks=pytest.mark.slow)],
 )
 def test_mutated_messages_are_answered_and_reach_nothing_outside(
     tmp_path: Path, seed: int, count: int, caplog: pytest.LogCaptureFixture

@@ -16,7 +16,7 @@ from filepact.domain.operation import Actor, Approval, ChangeId, Session
 from filepact.errors import FilepactError, ProposalChangedError
 from filepact.faces.cli import run
 from filepact.faces.mcp import serve
-from filepact.faces.mcp.calls import ClientFolders
+from filepact.faces.mcp.clients import ClientFolders
 from filepact.faces.mcp.results import RECEIPT_KEY
 from filepact.tools.registry import CallContext, UnknownToolError
 from tests.faces.line_client import PATIENCE, LineClient

@@ -11,7 +11,12 @@ __all__ = ["often"]
 
 _FULL = "FILEPACT_TESTS_FULL"
 _TESTS = (
+    "packages/filepact-acp/tests/proxy/test_proxy_process.py",
+    "packages/filepact-acp/tests/test_client_sessions.py",
+    "packages/filepact-acp/tests/test_sdk_versions.py",
     "packages/filepact-csharp/tests/test_csharp_against_builds.py",
+    "tests/agents/test_day_of_agents.py",
+    "packages/filepact-run/tests/test_run_escapes.py",
     "tests/agents/test_hooked_agents.py",
     "tests/agents/test_plugins.py",
     "tests/agents/test_real_agents.py",
@@ -19,13 +24,10 @@ _TESTS = (
     "tests/agents/test_setup_hosts.py",
     "tests/agents/test_what_is_guarded.py",
     "tests/domain/test_names.py",
-    "tests/faces/acp/proxy/test_proxy_process.py",
-    "tests/faces/acp/test_client_sessions.py",
-    "tests/faces/acp/test_sdk_versions.py",
     "tests/faces/test_every_door.py",
-    "tests/faces/test_run_escapes.py",
     "tests/faces/test_seven_tools.py",
     "tests/fs/test_trigrams.py",
+    "tests/fuzz/test_fuzz_acp_client.py",
     "tests/hostile/test_corpus.py",
     "tests/hostile/test_planted_prompts.py",
     "tests/hostile/test_races.py",

@@ -12,13 +12,13 @@ from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Session
 from filepact.errors import FilepactError
 from filepact.faces.mcp.calls import ElicitationConnection
-from filepact.faces.mcp.elicitation import ElicitationReview
-from filepact.faces.web.access import PageRequest, PageSession
-from filepact.faces.web.app import ReviewFrame
-from filepact.faces.web.handler import ReviewHandler
 from filepact.tools.registry import CallContext
 from filepact.workspace.guard import Guard
 from filepact.workspace.review import Review
+from filepact_windows.elicitation import ElicitationReview
+from filepact_windows.web.access import PageRequest, PageSession
+from filepact_windows.web.app import ReviewFrame
+from filepact_windows.web.handler import ReviewHandler
 from tests.hostile.planted import AGENT, FORMS, PERSON, make, seen_in
 from tests.hostile.sweeps import often
 

@@ -28,7 +28,8 @@ def test_a_short_exchange_of_names_does_not_lead_outside(operation: races.Operat
 @pytest.mark.timeout(300)
 def test_no_exchange_of_names_leads_outside(operation: races.Operation, shape: races.Shape) -> None:
     results = [
-        races.run(operation, shape, 3_000, resolver=resolver) for resolver in races.RESOLVERS
+        races.run(operation, shape, often(1_200, 3_000), resolver=resolver)
+        for resolver in races.RESOLVERS
     ]
     assert [result.escapes for result in results] == [0, 0]
     # A race in which every try is refused, or none meets an exchange, shows nothing.
@@ -45,7 +46,7 @@ def test_no_path_out_of_some_thousands_leads_outside() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_no_random_path_leads_outside() -> None:
-    result = path_fuzz.run(often(100_000, 200_000), seed=1)
+    result = path_fuzz.run(often(40_000, 200_000), seed=1)
     assert result.escapes == ()
-    assert result.found > often(5_000, 10_000)
-    assert result.refused > 10_000
+    assert result.found > often(2_000, 10_000)
+    assert result.refused > often(4_000, 10_000)

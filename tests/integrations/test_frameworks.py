@@ -211,6 +211,9 @@ def test_the_backend_keeps_the_protocols_word(files: Files, root: Path) -> None:
 
     assert backend.edit("/long.txt", "1\n", "one\n").occurrences == 1
     assert backend.edit("/long.txt", "nowhere", "x").error
+    (root / "wide.txt").write_text("".join(f"{n}{' word' * 60}\n" for n in range(60)))
+    near = (root / "wide.txt").read_text().replace("7 word", "seven word")
+    assert len(backend.edit("/wide.txt", near, "x").error or "") <= 1_200
     assert backend.write("/.git/config", "x").error
     assert backend.delete("/long.txt").path == "/long.txt"
     assert backend.delete("/long.txt").error

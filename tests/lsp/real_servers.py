@@ -81,7 +81,7 @@ def locate(name: str) -> str | None:
         folders.append(server_folder("php"))
     if name == "svelteserver":
         folders.append(server_folder("svelte"))
-    if name in ("gopls", "emmylua_ls"):
+    if name in ("gopls", "emmylua_ls", "jdtls"):
         folders.append("/usr/bin")  # of no registry that tests install from
     return shutil.which(name, path=os.pathsep.join(folders))
 

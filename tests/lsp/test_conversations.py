@@ -110,6 +110,35 @@ def test_a_request_that_is_late_or_given_up_is_cancelled_there() -> None:
     assert asyncio.run(talk()) == ["m", "$/cancelRequest", "n", "$/cancelRequest"]
 
 
+async def sent(side: Side, count: int) -> None:
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert len(side.sent) == count
+
+
+def test_requests_that_are_answered_alone_wait_for_each_other_and_are_not_cancelled() -> None:
+    async def talk() -> list[str]:
+        side = Side()
+        first = asyncio.create_task(side.peer.request_alone("m", None, 0.01))
+        second = asyncio.create_task(side.peer.request_alone("n", None, 5.0))
+        for one in (first, asyncio.create_task(side.peer.request_alone("o", None, 0.01))):
+            with pytest.raises(RequestTimeoutError):
+                await one
+        assert [one["method"] for one in side.sent] == ["m"]
+        side.hear(id=1, result=[1])
+        await sent(side, 2)
+        side.hear(id=side.sent[1]["id"], result=[2])
+        assert await second == [2]
+        last = asyncio.create_task(side.peer.request_alone("p", None, 5.0))
+        await sent(side, 3)
+        side.peer.close("gone")
+        with pytest.raises(ServerExitedError):
+            await last
+        return [one["method"] for one in side.sent]
+
+    assert asyncio.run(talk()) == ["m", "n", "p"]
+
+
 def test_whoever_waits_learns_that_the_other_side_is_gone() -> None:
     async def talk() -> None:
         side = Side()

@@ -23,6 +23,7 @@ from unittest.mock import patch
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.errors import SearchFailedError
+from filepact.fs.trigrams import TrigramIndex
 from filepact.text.query import Query
 from filepact.values import replace
 from filepact.workspace import search_index, text_index
@@ -49,6 +50,16 @@ PATTERNS = (
     "stone",
     "\u00e9t\u00e9",
 )
+EVERYTHING = (
+    (
+        *((pattern, "**/*", "content") for pattern in PATTERNS),
+        (PATTERNS[0], "**/*.txt", "files"),
+        (PATTERNS[0], "!**/*.py", "count"),
+    ),
+    ("**/*", "**/*.py", "!*.txt", "**/", "**/f*/**"),
+    (1, 2, 4),
+)
+"""What is asked about texts, names and pictures of the tree."""
 
 
 def reader(workspace, *, indexed=True):
@@ -58,8 +69,9 @@ def reader(workspace, *, indexed=True):
     return one
 
 
-def answers(workspace, *, indexed, base=".", patterns=PATTERNS):
+def answers(workspace, *, indexed, base=".", ask=None):
     one = reader(workspace, indexed=indexed)
+    searches, globs, depths = ask or EVERYTHING
     found = [
         told(
             one.grep(
@@ -72,21 +84,20 @@ def answers(workspace, *, indexed, base=".", patterns=PATTERNS):
                 mode=mode,
             )
         )
-        for pattern, glob, mode in (
-            *((pattern, "**/*", "content") for pattern in patterns),
-            (patterns[0], "**/*.txt", "files"),
-            (patterns[0], "!**/*.py", "count"),
-        )
+        for pattern, glob, mode in searches
     ]
-    names = [
-        one.find(base, glob, limit=10_000)
-        for glob in ("**/*", "**/*.py", "!*.txt", "**/", "**/f*/**")
-    ]
+    names = [one.find(base, glob, limit=10_000) for glob in globs]
     drawn = [
         one.tree(base, depth=depth, include_files=True, pattern=None, budget=1_000)
-        for depth in (1, 2, 4)
+        for depth in depths
     ]
     return found, names, drawn
+
+
+def some_of_everything(dice):
+    """A few of each kind, always all names: most of a history is spent in searches."""
+    searches, globs, depths = EVERYTHING
+    return dice.sample(searches, 2), (globs[0], dice.choice(globs[1:])), (dice.choice(depths),)
 
 
 def told(found):
@@ -129,7 +140,7 @@ def history(workspace, root, seed, steps, *, quick=False, mounts=False):
     dice = random.Random(seed)
     done = []
     for _ in range(steps):
-        if len(files_in(root)) > 250:
+        if len(files_in(root)) > (120 if quick else 250):
             unmount(root)
             for one in folders_in(root)[:1]:
                 shutil.rmtree(one)
@@ -143,9 +154,9 @@ def history(workspace, root, seed, steps, *, quick=False, mounts=False):
             beyond = tuple(mounted(root))
             bases = [one for one in folders_in(root) if not f"{one}/".startswith(beyond)]
             base = str(dice.choice([root, *bases]).relative_to(root))
-        few = PATTERNS if not quick else tuple(dice.sample(PATTERNS, 2))
-        assert answers(workspace, indexed=True, base=base, patterns=few) == answers(
-            workspace, indexed=False, base=base, patterns=few
+        few = some_of_everything(dice) if quick else EVERYTHING
+        assert answers(workspace, indexed=True, base=base, ask=few) == answers(
+            workspace, indexed=False, base=base, ask=few
         ), (seed, done)
 
 
@@ -214,9 +225,9 @@ def _restarts(folder, dice, steps):
                 done += 1
                 disturbed(root, dice)
                 one = dice.choice([workspace, beside])
-                few = tuple(dice.sample(PATTERNS, 2))
-                assert answers(one, indexed=True, patterns=few) == answers(
-                    one, indexed=False, patterns=few
+                few = some_of_everything(dice)
+                assert answers(one, indexed=True, ask=few) == answers(
+                    one, indexed=False, ask=few
                 ), (turn, done)
                 if dice.random() < 0.4:
                     one._indexes.settle()
@@ -318,8 +329,9 @@ def switches(files, times):
             git(root, "checkout", "-q", ("one", "two")[turn % 2])
             for base in (".", "d1/e1"):
                 few = ("createdAt", "one createdAt12", "two", "absent there")
-                assert answers(workspace, indexed=True, base=base, patterns=few) == answers(
-                    workspace, indexed=False, base=base, patterns=few
+                ask = [(pattern, "**/*", "content") for pattern in few], *EVERYTHING[1:]
+                assert answers(workspace, indexed=True, base=base, ask=ask) == answers(
+                    workspace, indexed=False, base=base, ask=ask
                 ), (turn, base)
             if turn % 3 == 0:
                 workspace._indexes.settle()
@@ -332,6 +344,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--mounts", action="store_true", help="mount folders too; wants rights")
     given = parser.parse_args()
+    if TrigramIndex.open() is None:
+        parser.error("filepact was built without a C compiler: there is no index of texts to try")
     if not given.mounts and (apart := shutil.which("unshare")):
         can = subprocess.run(
             [apart, "--mount", "mount", "--help"], capture_output=True, check=False

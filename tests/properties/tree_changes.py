@@ -25,15 +25,21 @@ def line(dice):
 
 
 def files_in(folder):
-    return sorted(
-        one
-        for one in folder.rglob("*")
-        if one.is_file() and not one.is_symlink() and ".git" not in one.parts
-    )
+    return sorted(Path(one) for one in _below(folder) if one.is_file(follow_symlinks=False))
 
 
 def folders_in(folder):
-    return sorted(one for one in folder.rglob("*") if one.is_dir() and ".git" not in one.parts)
+    return sorted(Path(one) for one in _below(folder) if one.is_dir(follow_symlinks=False))
+
+
+def _below(folder):
+    """All that lies in a folder and in its folders, without what is Git's."""
+    with suppress(PermissionError), os.scandir(folder) as entries:
+        for one in entries:
+            if one.name != ".git":
+                yield one
+                if one.is_dir(follow_symlinks=False):
+                    yield from _below(one)
 
 
 def disturb(folder, dice, *, mounts=False):
@@ -175,10 +181,10 @@ def mounts_change(what, folder, other, dice):
 
 
 def mounted(folder):
-    """What is mounted below a folder, the deepest first."""
+    """What is mounted below a folder, the latest first, which nothing hides."""
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     places = [one.split()[4].encode().decode("unicode_escape") for one in lines]
-    return sorted((one for one in places if one.startswith(f"{folder}/")), reverse=True)
+    return [one for one in places if one.startswith(f"{folder}/")][::-1]
 
 
 def unmount(folder, dice=None):

@@ -31,12 +31,14 @@ class Call:
         steps: What happens, in order; what a person does before its first own step they do while they are asked.
         named: The file that it names, if it names one.
         behind: Lines that a command leaves in the background, each waiting until something else has happened.
+        another: Whether it is a call of another agent, which works in the same folder.
     """
 
     tool: str
     steps: tuple[Step | Call, ...] = ()
     named: str = ""
     behind: tuple[str, ...] = ()
+    another: bool = False
 
     @property
     def command(self) -> str:
@@ -62,6 +64,7 @@ class History:
         later: What the person does afterwards.
         host: Whether the processes above the hooks are known.
         killed: Whether the agent is killed in its last call, so that neither that nor the turn ends.
+        others: Whether another agent is at work in the folder.
     """
 
     door: Door
@@ -72,6 +75,7 @@ class History:
     later: tuple[Step, ...]
     host: bool = False
     killed: bool = False
+    others: bool = False
 
 
 # -- what there is -------------------------------------------------------------------------
@@ -80,7 +84,7 @@ FILES = (
     *(f"f{at}.txt" for at in range(4)),
     *(f"d{at}/g{to}" for at in range(2) for to in range(2)),
 )
-_LINES = "seq -f 'line %g of {0}' 12 > {0}"
+_LINES = r"printf 'line %s of {0}\n' 1 2 3 4 5 6 7 8 9 10 11 12 > {0}"
 _BASE = ("mkdir d0 d1", *(_LINES.format(name) for name in FILES), "echo mine > mine0")
 _GIT = "git init -q --template= .; git add -A; git commit -qm start"
 _TREES = (
@@ -113,6 +117,8 @@ _TREES = (
 
 # -- what the agent's programs do ----------------------------------------------------------
 
+_BAD, _WORSE = (f"\"$(printf '{one}')\"" for one in (r"bad\377", r"worse\376"))
+_SOCKET = """perl -MSocket -e 'socket(S,PF_UNIX,SOCK_STREAM,0); bind(S,sockaddr_un("{0}"))'"""
 _PROGRAMS = (
     "sed -i 's/line 3/LINE 3/' {a}",
     "sed -i '/line 7/d' {a} {b}",
@@ -190,6 +196,52 @@ _PROGRAMS = (
     "rm -rf dist; mkdir dist; echo made > dist/{n}",
     "head -c 1100000 /dev/zero > {a}",
     "head -c 1100000 /dev/zero > {n}; rm {n}",
+    "truncate -s 300000 {a}",
+    "truncate -s 2000000 {n}; echo end >> {n}",
+    "echo far | dd of={a} bs=1 seek=100000 conv=notrunc",
+    "chmod 000 {a}",
+    "chmod 4755 {a}",
+    "chmod 1777 {d}",
+    "chmod 2755 {d}; echo new > {d}/{n}",
+    "chmod 555 {d}; echo new > {d}/{n}",
+    "mkfifo {d}/{n}; mv {d} {n}",
+    _SOCKET.format("{n}"),
+    "rm {a}; " + _SOCKET.format("{a}"),
+    f"echo more >> {_BAD}",
+    f"mv {_BAD} {_WORSE}",
+    f"rm -f {_BAD}; mkdir {_BAD}; echo in > {_BAD}/{_WORSE}",
+    f"mv {{a}} {_BAD}",
+    f"mv {{d}} {_WORSE}",
+    f"ln -s {_BAD} {{n}}",
+    "mv {a} {n}; mv {b} {a}; mv {n} {b}",
+    "mv d0 {n}; mv d1 d0; mv {n} d1",
+    "mv d0 d1/",
+    "mv {d}/g0 .; mv {d}/g1 {n}",
+    "mv {d} {n}; ln -s {n} {d}",
+    "mv {d} {n}; mkdir {d}; cp {n}/g0 {d}/",
+    "cp -rl {d} {n}",
+    "ln -f {a} {b}",
+    "ln -sfn ../{a} d0/link; ln -sfn . d1/here",
+    "rm -f mine0; mkdir mine0; echo inside > mine0/f",
+    "rm -rf mine; echo a file > mine",
+    "mv mine {n}",
+    "find {d} -name 'g*' -delete",
+    "ls -d {d}/g* | xargs rm",
+    "sed -i 's/line 2/LINE 2/' {a} & sed -i 's/line 4/LINE 4/' {b} & wait",
+    "echo '!a.log' >> .gitignore; rm -f a.log",
+    "mv .gitignore {n}",
+    "rm -f .gitignore; ln -s {a} .gitignore",
+    "rm -f .gitignore; mkdir .gitignore",
+    "echo 'g*' > {d}/.gitignore; echo new > {d}/g9; rm {d}/g0",
+    "rm -rf out; mkdir out; echo again > out/mine1",
+    "mv out {n}",
+    "mv {d} out/",
+    "mv build {n}; mv {n} build",
+    "mv node_modules {n}",
+    "mkdir {n}; mv {d} {n}/; cd {n}; git init -q --template= .; cd ..",
+    "mv sub/.git sub/git; echo s3 > sub/s",
+    "mv sub/s {n}; rm -rf sub",
+    "touch {a}; touch -d '2001-01-01' {b}",
 )
 _IN_GIT = (
     "git stash -q -u",
@@ -215,6 +267,11 @@ _IN_GIT = (
         "git checkout -q HEAD~; git checkout -q -"
     ),
     "git stash -q -a",
+    "git mv d0 {n}; git commit -qm moved; git checkout -q HEAD~",
+    "git rm -qr {d}; git commit -qm less; git revert --no-edit HEAD",
+    "git checkout -q --orphan bare; git rm -rqf .; echo page > index.html",
+    "git config core.ignoreCase true; git mv {a} {A}",
+    "git diff > ../patch; git checkout -q -- .; git apply ../patch",
 )
 _READING = (
     *("Read", "Grep", "Glob", "AskUserQuestion", "ExitPlanMode", "WebFetch", "WebSearch"),
@@ -240,6 +297,20 @@ _SAVES = (
     "rm -f l1; ln -s d1 l1",
     "mv {m} {m}.moved",
     "chmod +x {m}",
+    "echo 'mine*' >> .gitignore",
+    "rm -f .gitignore",
+    "mv {a} mine{k}",
+    "cp {a} {m}",
+    "[ ! -d {d} ] || mv {d} mine{k}",
+    "rm -rf {d}",
+    "mkdir -p {d}; mv {m} {d}/",
+    "rm -f {m}; mkdir {m}; echo {k} > {m}/in",
+    "mkdir -p node_modules; echo {k} > node_modules/mine{k}",
+    "chmod 700 {d}",
+    "ln -f {m} {m}.twin",
+    "rm -f {a}; ln -s {m} {a}",
+    "echo {k} > \"$(printf 'mine\\377')\"",
+    "git add -A; git commit -qm mine",
 )
 _FORMATTED = "[ ! -f {a} ] || sed -i 's/ of / OF /' {a}"
 _SHARED = "[ ! -f {a} ] || echo 'person {k}' >> {a}"
@@ -253,6 +324,7 @@ class _Maker:
         self.made = 0
         self.git = False
         self.host = False
+        self.others = False
 
     def number(self) -> int:
         self.made += 1
@@ -326,10 +398,26 @@ class _Maker:
             return Call("Task", (*inner, *self.saves()))
         return Call(self.chance.choice(_READING), self.saves(0.5))
 
+    def beside(self, call: Call) -> tuple[Step | Call, ...]:
+        """A call with one of another agent before it or within it, or within one of another agent."""
+        another = self.command() if self.chance.random() < 0.6 else self.write()
+        another = replace(another, another=True)
+        which = self.chance.random()
+        if which < 0.3:
+            return another, call
+        outer, inner = (call, another) if which < 0.7 else (another, call)
+        if outer.tool not in ("Bash", "Edit", "Write"):
+            return another, call
+        at = self.chance.randrange(len(outer.steps) + 1)
+        return (replace(outer, steps=(*outer.steps[:at], inner, *outer.steps[at:])),)
+
     def turn(self) -> tuple[Step | Call, ...]:
         made: list[Step | Call] = [*self.saves()]
         for _ in range(self.chance.randrange(1, 4)):
             call = self.call()
+            if self.others and self.chance.random() < 0.5:
+                made += [*self.beside(call), *self.saves()]
+                continue
             made += [call, *self.saves()]
             if call.named and self.chance.random() < 0.1:
                 made.append(Step("person", _FORMATTED.format(a=call.named)))
@@ -342,6 +430,7 @@ class _Maker:
         # Behind layers no program writes to what belongs to Git.
         self.git = door != "layers" and self.chance.random() < 0.6
         self.host = door == "hook" and self.chance.random() < 0.3
+        self.others = door == "hook" and not self.host and self.chance.random() < 0.3
         if self.git:
             tree.insert(self.chance.randrange(len(_BASE), len(tree) + 1), _GIT)
         back = "--session" if door != "hook" or self.chance.random() < 0.3 else "--turn"
@@ -355,6 +444,7 @@ class _Maker:
             *(door, back, tuple(tree), earlier, turn, self.saves(0.4)),
             host=self.host,
             killed=killed,
+            others=self.others,
         )
 
 
@@ -407,14 +497,23 @@ GIT = {
     "GIT_COMMITTER_EMAIL": "a@localhost",
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_NOSYSTEM": "1",
+    # No process more at every commit, which has nothing to do.
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "maintenance.auto",
+    "GIT_CONFIG_VALUE_0": "false",
 }
+
+
+ANOTHER = "t0"
+"""The turn of the other agent: it has begun before all others, and goes on."""
 
 
 def event(
     name: str, turn: str = "", call: Call | None = None, number: int = 0, **more: object
 ) -> dict[str, object]:
     """An event as Claude Code tells it."""
-    facts: dict[str, object] = {"session_id": "s", "hook_event_name": name, **more}
+    session = "o" if turn == ANOTHER else "s"
+    facts: dict[str, object] = {"session_id": session, "hook_event_name": name, **more}
     if turn:
         facts["prompt_id"] = turn
     if call is None:
@@ -450,9 +549,10 @@ def script(one: History) -> str:
             elif one.door == "hook":
                 number += 1
                 mine = number
-                say(event("PreToolUse", turn, move, mine))
+                whose = ANOTHER if move.another else turn
+                say(event("PreToolUse", whose, move, mine))
                 play(move.steps, turn)
-                say(event("PostToolUse", turn, move, mine))
+                say(event("PostToolUse", whose, move, mine))
             else:
                 lines.append(f"# what runs under {one.door}:")
                 play(move.steps, turn)
@@ -461,6 +561,8 @@ def script(one: History) -> str:
         lines.append(
             "# The agent is killed in its last call: that is not told as over, nor the turn."
         )
+    if one.others:
+        say(event("UserPromptSubmit", ANOTHER))
     for turn, moves in (("t1", one.earlier), ("t2", one.turn)):
         if moves and one.door == "hook":
             say(event("UserPromptSubmit", turn))

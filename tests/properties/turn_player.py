@@ -15,7 +15,8 @@ from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError
 from filepact.faces.hooks.service import HookDaemon
 from tests.faces.command_line import command
-from tests.properties.turn_histories import Call, History, Step, event
+from tests.properties.turn_histories import ANOTHER, Call, History, Step, event
+from tests.properties.turn_truth import above
 from tests.workspace.acting import write
 
 if TYPE_CHECKING:
@@ -101,14 +102,21 @@ class Place:
 
 
 def _later_than_all(root: Path) -> int:
-    """Wait until the clock of the disk is past all that stands in the root; that time."""
-    newest = max(root.lstat().st_ctime_ns, *(path.lstat().st_ctime_ns for path in root.rglob("*")))
+    """Wait until the clock of the disk is past all that was changed until now; that time."""
     clock = root.parent / "clock"
+    before = 0
     while True:
         clock.write_text("")
-        if (now := clock.stat().st_mtime_ns) > newest:
+        now = clock.stat().st_mtime_ns
+        if now > (before := before or now):
             return now
-        os.sched_yield()
+        time.sleep(0.001)
+
+
+def _leads(folder: Path, name: str) -> str:
+    """The file that a name in a folder leads to now."""
+    root = os.path.realpath(folder)
+    return os.path.relpath(os.path.realpath(os.path.join(root, name)), root)
 
 
 class Player:
@@ -123,6 +131,7 @@ class Player:
         asks: Whether a person is asked about each call, and its end says how long it has run.
         ran: When the command that is under way began; 0 while none runs.
         unheard: Whether nobody has heard that a command is over, which is documented as not covered.
+        beneath: Whether a command of another agent runs around the call that is under way.
     """
 
     asks = True
@@ -130,8 +139,9 @@ class Player:
     def __init__(self, place: Place, truth: Truth, one: History) -> None:
         self.place, self.truth, self.one = place, truth, one
         self.ran = 0
-        self.unheard = False
+        self.unheard = self.beneath = False
         self._number = 0
+        self._mine = "", ""
 
     def tell(self, *facts: Any, took: bool = False, inner: bool = False) -> str:
         """Tell of an event; the answer."""
@@ -140,11 +150,14 @@ class Player:
     def play(self) -> None:
         one = self.one
         self.tell("SessionStart")
+        if one.others:
+            self.tell("UserPromptSubmit", ANOTHER)
         whole = one.back == "--session"
         for turn, moves in (("t1", one.earlier), ("t2", one.turn)):
             if moves:
                 self.tell("UserPromptSubmit", turn)
                 agent = "agent" if whole or turn == "t2" else "other"
+                self._mine = turn, agent
                 last = [at for at, move in enumerate(moves) if isinstance(move, Call)][-1:]
                 if one.killed and turn == "t2" and last:
                     self.moves(moves[: last[0]], turn, agent, "between calls")
@@ -167,8 +180,11 @@ class Player:
     ) -> None:
         runs = by is not None and by.tool == "Bash"
         begun = not (self.asks and asks)
+        since = self.truth.counts
         for move in moves:
-            if isinstance(move, Call):
+            if isinstance(move, Call) and (move.another or (by is not None and by.another)):
+                self.beside(move, turn, agent, by, since)
+            elif isinstance(move, Call):
                 self.call(move, turn, agent, inner=by is not None)
             elif move.who == "late":
                 self.late()
@@ -183,16 +199,30 @@ class Player:
                 begun = begun or bool(self.ran)
                 self.place.shell(move.line)
                 # What a person saves while a command runs is put down to the command.
-                during = (runs and begun) or self.unheard
+                during = (runs and begun) or self.unheard or self.beneath
                 who = agent if move.who == "agent" else "either" if during else "person"
                 asked = when if during or not runs else f"asked about {when}"
                 self.truth.look(self.place.root, who, asked)
+
+    def beside(
+        self, call: Call, turn: str, agent: str, by: Call | None, since: dict[str, int]
+    ) -> None:
+        """Play a call of another agent, or one that begins and ends while one of another agent is under way."""
+        outer = self.ran, self.beneath
+        runs = by is not None and by.tool == "Bash" and (bool(self.ran) or not self.asks)
+        self.ran, self.beneath = 0, self.beneath or runs
+        self.call(call, *((turn, agent) if call.another else self._mine))
+        self.ran, self.beneath = outer
+        if by is not None and by.another != call.another:
+            # What either may have changed is nobody's, but for what only one of them names.
+            self.truth.share(since)
 
     def call(
         self, call: Call, turn: str, agent: str, *, inner: bool = False, killed: bool = False
     ) -> None:
         self._number += 1
         number = self._number
+        turn, agent = (ANOTHER, "other") if call.another else (turn, agent)
         if '"deny"' in self.tell("PreToolUse", turn, call, number, inner=inner):
             return
         since = self.truth.counts
@@ -212,7 +242,9 @@ class Player:
         self.tell("PostToolUse", turn, call, number, took=bool(self.ran), inner=inner)
         self.ran = 0
         if call.tool != "Task" and not call.own:
-            self.truth.blend(since)
+            # A call has what it names, whoever wrote it meanwhile.
+            named = {call.named, _leads(self.place.root, call.named)} if call.named else set()
+            self.truth.blend(since, named)
 
     def write(self, call: Call, text: str, turn: str) -> None:
         """Have a tool of ours write a file."""
@@ -246,22 +278,35 @@ class _Behind:
         self.process = self.shell.process
         self.lines = list(call.behind)
         self.since = since
+        self.folder = folder
         names = {line.rpartition(">> ")[2] for line in call.behind}
-        # What the call has changed before, or made anew as it was, is not its own any more.
-        self.names = {one for one in names if not self.has_changed(one, truth)}
+        leads = {one: _leads(folder, one) for one in names}
+        # What the call has changed before, or made anew as it was, by whatever name, is not its own any more.
+        self.names = {
+            one: to
+            for one, to in leads.items()
+            if not any(
+                len(truth.changes.get(each, [])) > since.get(each, 0)
+                for each in ({one} if one == to else {one, to, *above(one)})
+            )
+        }
         self.since = truth.counts
 
-    def has_changed(self, name: str, truth: Truth) -> bool:
-        """Whether a file was written since the call began."""
-        return len(truth.changes.get(name, [])) > self.since.get(name, 0)
+    def has(self, name: str) -> bool:
+        """Whether what is written to a name now is its own: it names that file, and had not written it before."""
+        return self.names.get(name) == _leads(self.folder, name)
 
     def blend(self, truth: Truth) -> None:
         """What somebody else changed of what it names, nobody can tell from its own."""
-        for name in self.names:
+        for name in self.names.values():
             changes = truth.changes.get(name, [])
             at = self.since.get(name, 0)
             if any(change[0] not in (self.agent, "touch") for change in changes[at:]):
                 changes[at:] = [("either", *change[1:]) for change in changes[at:]]
+                # A folder that goes with a file that it names is put down to it as well.
+                for folder in above(name) if changes[-1][2] is None else ():
+                    some = truth.changes.get(folder, [])
+                    some[:] = [("either", *one[1:]) if one[2] is None else one for one in some]
 
 
 class DaemonPlayer(Player):
@@ -322,8 +367,8 @@ class DaemonPlayer(Player):
         for one in self._behind[:1]:
             line = one.lines.pop(0)
             name = line.rpartition(">> ")[2]
+            who = one.agent if one.has(name) else "either"
             one.shell.run(line)
-            who = one.agent if name in one.names else "either"
             self.truth.look(self.place.root, who, "in the background")
             if not one.lines:
                 self._end(self._behind.pop(0))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 Entry = tuple[Any, ...]
 """What stands under a name: its kind; mode, and bytes of a file; the target of a link."""
@@ -24,7 +24,7 @@ def tree(root: Path, stamps: dict[str, os.stat_result] | None = None) -> dict[st
 
     Args:
         root: The folder.
-        stamps: Takes what the system says of each file and link.
+        stamps: Takes what the system says of each.
     """
     found: dict[str, Entry] = {}
     left = [""]
@@ -36,7 +36,7 @@ def tree(root: Path, stamps: dict[str, os.stat_result] | None = None) -> dict[st
             mode = stat.S_IMODE(status.st_mode)
             if one.name == ".git":
                 continue
-            if stamps is not None and not stat.S_ISDIR(status.st_mode):
+            if stamps is not None:
                 stamps[name] = status
             if one.is_symlink():
                 found[name] = ("link", os.readlink(one.path))
@@ -56,7 +56,8 @@ class Truth:
 
     Attributes:
         now: What stands there.
-        linked: Files that had another name (hard links) at some time.
+        linked: Files that had another name (hard links) at some time, with the numbers of what stood there.
+        beside: What a person left in the root beside layers.
         changes: By name: who, from what, to what, when.  A ``touch`` is the agent's, and the same stands there again.
     """
 
@@ -65,7 +66,8 @@ class Truth:
     changes: dict[str, list[tuple[str, Entry | None, Entry | None, str]]] = field(
         default_factory=dict
     )
-    linked: set[str] = field(default_factory=set)
+    linked: dict[str, set[int]] = field(default_factory=dict)
+    beside: dict[str, Entry | None] = field(default_factory=dict)
     _stamps: dict[str, os.stat_result] = field(default_factory=dict)
 
     @classmethod
@@ -77,11 +79,9 @@ class Truth:
     def _tree(self, root: Path) -> dict[str, Entry]:
         self._stamps = {}
         found = tree(root, self._stamps)
-        self.linked |= {
-            name
-            for name, one in self._stamps.items()
-            if one.st_nlink > 1 and stat.S_ISREG(one.st_mode)
-        }
+        for name, one in self._stamps.items():
+            if one.st_nlink > 1 and stat.S_ISREG(one.st_mode):
+                self.linked.setdefault(name, set()).add(one.st_ino)
         return found
 
     def look(self, root: Path, who: str, when: str) -> None:
@@ -96,22 +96,55 @@ class Truth:
                 # When something went, no disk tells.
                 by = "either" if after is None and when.startswith("asked") else who
                 self.changes.setdefault(name, []).append((by, before, after, when))
-            elif who in ("agent", "other") and name in stamps:
+            elif who != "person" and name in stamps:
                 old, new = stamps[name], self._stamps[name]
-                if (old.st_ino, old.st_ctime_ns) != (new.st_ino, new.st_ctime_ns):
-                    self.changes.setdefault(name, []).append(("touch", before, after, when))
+                if before is not None and before[0] == "folder":
+                    self._touch(name, who, old, new)
+                elif (old.st_ino, old.st_ctime_ns) != (new.st_ino, new.st_ctime_ns):
+                    # What a person makes anew as it was while a command runs is put down to that.
+                    by = "either" if who == "either" else "touch"
+                    self.changes.setdefault(name, []).append((by, before, after, when))
         self.now = found
 
-    def blend(self, since: dict[str, int]) -> None:
+    def _touch(self, folder: str, who: str, old: os.stat_result, new: os.stat_result) -> None:
+        """A folder of which only the rights were set while a command ran: when it got its name, no disk tells any more."""
+        if (
+            who != "either"
+            or old.st_ctime_ns == new.st_ctime_ns
+            or old.st_mtime_ns != new.st_mtime_ns
+        ):
+            return
+        for name, changes in self.changes.items():
+            if f"{name}/".startswith(f"{folder}/") and changes[-1][3].startswith("asked"):
+                changes[-1] = ("either", *changes[-1][1:])
+
+    def blend(self, since: dict[str, int], named: Collection[str] = ()) -> None:
         """Of what both changed between two looks, nobody can tell whose it is.
 
         Args:
             since: By name, how many of its changes came before the first look.
+            named: Files of which nobody can tell in any case.
         """
+        # Who changes what lies in a folder changes that as well, and so has its rights.
+        agents = {
+            name.rpartition("/")[0]
+            for name, changes in self.changes.items()
+            if any(one[0] != "person" for one in changes[since.get(name, 0) :])
+        }
         for name, changes in self.changes.items():
             at = since.get(name, 0)
-            if len({one[0] for one in changes[at:]}) > 1:
+            who = {one[0] for one in changes[at:]}
+            rights = name in agents and all(one[1] and one[2] for one in changes[at:])
+            if len(who) > 1 or ((name in named or rights) and who == {"person"}):
                 changes[at:] = [("either", *one[1:]) for one in changes[at:]]
+
+    def share(self, since: dict[str, int]) -> None:
+        """Of what one of several agents changed, nobody can tell which it was; `since` as of `blend`."""
+        for name, changes in self.changes.items():
+            at = since.get(name, 0)
+            changes[at:] = [
+                one if one[0] == "person" else ("either", *one[1:]) for one in changes[at:]
+            ]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -125,6 +158,10 @@ class Truth:
         return found[:first] + [
             (by, *one[1:]) for by, one in zip(after, found[first:], strict=True)
         ]
+
+    def removed(self, name: str) -> list[Entry | None]:
+        """What stood under a name until it was removed last by the agent, if nothing came there since."""
+        return [one[1] for one in self.really(name)[-1:] if one[0] == "agent" and one[2] is None]
 
     @property
     def acted(self) -> bool:
@@ -147,6 +184,11 @@ class Truth:
             return [now], False
         first = who.index("agent")
         back = changes[first][1]
+        ends = [*who[first:], "person"].index("person") + first
+        if ends < len(who) and changes[ends - 1][2] == back and "agent" in who[ends:]:
+            # What the agent did until then came to nothing, and the person went on with what was there.
+            first = who.index("agent", ends)
+            back = changes[first][1]
         if "person" not in who[first:]:
             return [back], False
         last = len(who) - 1 - who[::-1].index("agent")
@@ -169,8 +211,16 @@ class Truth:
         changes = self.really(name)
         if entry in wanted and not (both and entry and entry[0] == "file" and self._added(name)):
             return True
-        if name in self.linked and (entry is None or entry in {s for c in changes for s in c[1:3]}):
-            return True  # What a call did to a file by another name is nobody's.
+        # A person has changed the rights of a folder since.
+        if both and entry and entry == self.now.get(name) and entry[0] == "folder":
+            last = changes[-1]
+            if last[0] == "person" and last[1] and last[1][0] == "folder":
+                return True
+        # What a call did to a file by another name is nobody's, and all of them have one mode.
+        if name in self.linked:
+            held = {s[2] for c in self._by_all_names(name) for s in c[1:3] if s and s[0] == "file"}
+            if entry is None or (entry[2] in held if entry[0] == "file" else entry in wanted):
+                return True
         if not entry or entry[0] != "file":
             return False
         if "either" in {one[0] for one in changes}:
@@ -185,6 +235,16 @@ class Truth:
                 self._added(name) <= found and entry in wanted
             )
         return both and self._is_merged(name, entry)
+
+    def _by_all_names(self, name: str) -> list[tuple[str, Entry | None, Entry | None, str]]:
+        """The changes of a file by each name that it had: who writes to one of them writes to all."""
+        own = self.linked[name]
+        return [
+            change
+            for other, files in self.linked.items()
+            if files & own
+            for change in self.changes.get(other, ())
+        ]
 
     def _added(self, name: str) -> set[bytes]:
         """The lines of a file that are surely the person's, and still there."""

@@ -7,18 +7,23 @@ wrong is made smaller, and printed as a shell script that plays it again.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from tests.forked import Command
 from tests.properties.turn_histories import (
@@ -35,7 +40,9 @@ from tests.properties.turn_player import DaemonPlayer, Place
 from tests.properties.turn_truth import LARGE, Entry, Truth, above, tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
+
+    Tried = Callable[[int, str, str | None], tuple["History", "Played"]]
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,17 @@ def _persons(place: Place, steps: tuple[Step | Call, ...], truth: Truth, when: s
         assert isinstance(step, Step)
         place.shell(step.line)
         truth.look(place.root, "person", when)
+
+
+@contextmanager
+def _ended(process: Command) -> Iterator[None]:
+    """Have a process end in any case."""
+    with process:
+        try:
+            yield
+        finally:
+            if process.returncode is None:
+                process.kill()
 
 
 def _play_run(place: Place, one: History, truth: Truth) -> str:
@@ -113,7 +131,7 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
             assert said, f"it has ended: {b''.join(heard)!r}"
             heard.append(said)
 
-    with process:
+    with _ended(process):
         until()
         for step in during:
             assert isinstance(step, Step)
@@ -134,9 +152,17 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
         waits = re.search("waits? for you|kept as", said) is not None
 
         def is_committed(name: str) -> bool:
+            changes, came = truth.really(name), found.get(name)
+            removed = bool(changes) and changes[-1][0] == "person" and changes[-1][2] is None
+            if came and removed and came in [state for one in changes for state in one[1:3]]:
+                # They removed it in the first moments, as nobody knew yet that it was there.
+                truth.changes[name] = [("agent", None, came, "while it ran")]
+                return True
             states = [truth.now.get(name)]
             if waits:
                 if truth.holds_only_persons(name, start.get(name), found.get(name)):
+                    return True
+                if name in truth.beside and truth.beside[name] == found.get(name):
                     return True
                 seen = truth.really(name)
                 states += [start.get(name), *(state for one in seen for state in one[1:3])]
@@ -154,8 +180,13 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
         if kinds:
             raise Found(Wrong(f"layers: committed {kinds[0]}", f"{shown}\n{said}"))
         truth.now = found
+    session = place.session("run-")
+    for name, changes in truth.changes.items() if layers and not session else ():
+        if changes[-1][0] == "person" and changes[-1][2] is None:
+            # Nothing was done: what the program changed, and they removed, waits for them.
+            truth.changes[name] = [one for one in changes if one[0] == "person"]
     _persons(place, after, truth, "after")
-    return place.session("run-")
+    return session
 
 
 def _beside_layers(place: Place, line: str, model: Path, truth: Truth) -> None:
@@ -167,14 +198,37 @@ def _beside_layers(place: Place, line: str, model: Path, truth: Truth) -> None:
     # They do not see what is in the layers: where nothing comes of it in the root, nothing does at all.
     if not changed:
         return
+    truth.beside |= {name: after.get(name) for name in changed}
     for name in changed:
-        if truth.now.get(name) == after.get(name):
-            # What the layers hold is there by then, and is not committed.
+        replaced = (
+            before.get(name) != truth.now.get(name) and after.get(name, ("file",))[0] == "link"
+        )
+        if replaced or truth.now.get(name) == after.get(name):
+            # What the layers hold is there by then, or something else that nothing merges, and is not committed.
             truth.changes[name] = [("person", before.get(name), after.get(name), "while it ran")]
-    for at in sorted({at for name in changed & after.keys() for at in above(name)}):
+        elif name not in truth.now and before.get(name) and after.get(name):
+            # The program has removed it, and they go on with it.
+            change = ("person", before.get(name), after.get(name), "while it ran")
+            truth.changes.setdefault(name, []).append(change)
+    if all(_is_another_kind(one, before, after, truth.now) for one in changed):
+        # The program has put something else there: what they did to it comes before that.
+        for name in changed:
+            came = before.get(name), after.get(name), truth.now.get(name)
+            first = ("person", *came[:2], "while it ran")
+            truth.changes[name] = [first, ("agent", *came[1:], "while it ran")]
+        return
+    for at in sorted({at for name in changed & after.keys() for at in above(name)} & before.keys()):
         with suppress(OSError):  # It is there, or something else is.
             shutil.copytree(place.root / at, model / at, ignore=lambda _, names: names)
     place.shell(line, model)
+
+
+def _is_another_kind(
+    name: str, before: dict[str, Entry], after: dict[str, Entry], now: dict[str, Entry]
+) -> bool:
+    """Whether somebody has changed only the rights of what is of another kind by now."""
+    kinds = [one[name][0] if name in one else "" for one in (before, after, now)]
+    return kinds[0] == kinds[1] != kinds[2] and bool(kinds[0] and kinds[2])
 
 
 def _play_guard(place: Place, one: History, truth: Truth) -> str:
@@ -182,7 +236,7 @@ def _play_guard(place: Place, one: History, truth: Truth) -> str:
     _persons(place, before, truth, "before")
     words = ("guard", *place.common)
     process = Command(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    with process:
+    with _ended(process):
         while not (line := process.stdout.readline()).startswith(b"Guarding"):
             assert line, "it has ended"
         for step in during:
@@ -208,6 +262,10 @@ USUAL: tuple[Door, ...] = (*["hook"] * 13, "off", "guard", "layers")  # type: ig
 
 
 _PROTECTED = ": the file is write-protected for everybody"
+
+
+_TOLD = 60.0
+"""Seconds after which a long run says how far it is."""
 
 
 class Found(Exception):  # noqa: N818 - what is wrong, on its way to whoever asked
@@ -288,12 +346,16 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         stays = entry == truth.now.get(name) and any(
             at in contested and _shown(at) in said for at in (name, *above(name))
         )
-        if f"{_shown(name)} stays: it is not empty" in said and _holds(place.root / name):
+        left = f"the folder {_shown(name)} stays: it is not empty" in said
+        if left and code == 1 and _holds(place.root / name):
             continue
-        # What a person put into a folder stays there, whatever the folder was called then.
+        # What a person put into a folder stays there, or comes back, whatever the folder was called then.
         if any(f"the folder {at} stays: it is not empty" in said for at in above(name)) and (
-            entry == truth.now.get(name) and _was_persons(truth, entry)
+            entry in (truth.now.get(name), *truth.removed(name)) and _was_persons(truth, entry)
         ):
+            continue
+        # A folder that a person made again in the place of one that went has the rights that they gave it.
+        if f"{_shown(name)} stays as somebody made it" in said and entry == truth.now.get(name):
             continue
         # What a person did to a file that goes back to its former name goes with it.
         with_it = re.search(
@@ -306,7 +368,11 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         limit = told and (protected or _is_limit(truth, name))
         if (code == 1 or partly) and (limit or stays):
             continue
-        if _is_left_out(one, name) or _is_unseen(one.door, entry, wanted[0], name, held):
+        if (
+            _is_left_out(one, name)
+            or _is_unseen(one.door, entry, wanted[0], name, held)
+            or _came_unseen(one, truth, name, entry)
+        ):
             truth.unseen.append(name)
             continue
         if code and found == truth.now:
@@ -329,9 +395,9 @@ def _holds(folder: Path) -> bool:
 
 
 def _was_persons(truth: Truth, entry: Entry | None) -> bool:
-    """Whether a person has made a file that is like this one, and may have been moved with its folder."""
+    """Whether a person or another turn has made a file that is like this one, and may have been moved with its folder."""
     return any(
-        one[0] in ("person", "either") and one[2] == entry
+        one[0] not in ("agent", "touch") and one[2] == entry
         for some in truth.changes.values()
         for one in some
     )
@@ -349,6 +415,11 @@ def _commands(moves: tuple[Step | Call, ...]) -> list[str]:
     ]
 
 
+def _steps(moves: tuple[Step | Call, ...]) -> Iterator[Step]:
+    for move in moves:
+        yield from [move] if isinstance(move, Step) else _steps(move.steps)
+
+
 def _is_left_out(one: History, name: str) -> bool:
     """Whether the documents say that no look sees a file: what programs make, and what is ignored, unless a call names it."""
     top = name.partition("/")[0]
@@ -356,7 +427,23 @@ def _is_left_out(one: History, name: str) -> bool:
         return top == "node_modules"
     lines = (*one.tree, *_commands((*one.earlier, *one.turn)))
     hides = any(f"'{top}/' > " in line for line in lines)
+    if any(part.startswith("mine") for part in name.split("/")):
+        moves = (*one.earlier, *one.turn)
+        persons = [step.line for step in _steps(moves) if step.who == "person"]
+        hides = hides or any("'mine*' >> .gitignore" in line for line in persons)
     return hides or top in ("out", "build", "dist") or name.endswith((".log", ".tmp"))
+
+
+def _came_unseen(one: History, truth: Truth, name: str, entry: Entry | None) -> bool:
+    """Whether the documents say that a file stays under its new name, since nobody looks where it was moved from."""
+    if "git" in name.split("/"):
+        return True  # A repository that is none any more.
+    return entry is not None and any(
+        change[1] == entry and change[2] is None
+        for other, changes in truth.changes.items()
+        if _is_left_out(one, other)
+        for change in changes
+    )
 
 
 def _is_unseen(
@@ -424,11 +511,22 @@ def smallest(
     return one, wrong
 
 
+class _Result(NamedTuple):
+    """What came of one history: how it was played, what it had in it, what was wrong, and that as a script."""
+
+    way: str
+    acted: bool
+    unseen: bool
+    kind: str
+    said: str
+
+
 @dataclass
 class Figures:
     """What came of some histories.
 
     Attributes:
+        show: How many of each kind are shown.
         played: How many, by door or victim.
         acted: In how many the agent changed something.
         unseen: In how many something stayed that the documents say is not seen.
@@ -436,11 +534,22 @@ class Figures:
         said: The first of each kind, made smaller, as a script.
     """
 
+    show: int = 1
     played: Counter[str] = field(default_factory=Counter)
     acted: int = 0
     unseen: int = 0
     wrong: Counter[str] = field(default_factory=Counter)
     said: str = ""
+
+    def add(self, result: _Result) -> None:
+        self.played[result.way] += 1
+        self.acted += result.acted
+        self.unseen += result.unseen
+        if result.kind:
+            self.wrong[result.kind] += 1
+            if self.wrong[result.kind] <= self.show:
+                print(result.said, flush=True)
+                self.said += result.said
 
     def __str__(self) -> str:
         kinds = "".join(f"{number:>6}  {kind}\n" for kind, number in self.wrong.most_common())
@@ -460,7 +569,7 @@ def run(
     tries: int,
     seed: int,
     ways: Sequence[str],
-    tried: Callable[[int, str, str | None], tuple[History, Played]],
+    tried: Tried,
     *,
     show: int = 1,
     seconds: float = float("inf"),
@@ -468,8 +577,9 @@ def run(
         one,
         wrong,
     ),
+    at_once: int = 1,
 ) -> Figures:
-    """Play histories.
+    """Play histories, until there are enough, or somebody ends it: then what is known counts.
 
     Args:
         tries: How many.
@@ -479,28 +589,90 @@ def run(
         show: How many of each kind are shown.
         seconds: After how long it ends in any case.
         again: Makes one smaller.
+        at_once: How many processes play, each its share of the seeds.
     """
-    figures = Figures()
+    figures = Figures(show)
     base = ready()
-    until = time.monotonic() + seconds
-    for at in range(seed, seed + tries):
-        if time.monotonic() > until:
-            break
-        way = ways[at % len(ways)]
-        one, played = tried(at, way, base)
-        figures.played[way] += 1
-        figures.acted += played.acted
-        figures.unseen += played.unseen
-        wrong = played.wrong
-        if wrong is None:
-            continue
-        figures.wrong[wrong.kind] += 1
-        if figures.wrong[wrong.kind] <= show:
-            one, wrong = again(one, wrong, base)
-            said = f"WRONG: {wrong.kind} (seed {at})\n{wrong.said}\n{script(one)}\n"
-            print(said, flush=True)
-            figures.said += said
+    begun = told = time.monotonic()
+
+    def played(seeds: range) -> Generator[_Result]:
+        shown: Counter[str] = Counter()
+        for at in seeds:
+            if time.monotonic() > begun + seconds:
+                return
+            way = ways[at % len(ways)]
+            one, played = tried(at, way, base)
+            wrong = played.wrong
+            if wrong is not None and (shown := shown + Counter([wrong.kind]))[wrong.kind] <= show:
+                one, wrong = again(one, wrong, base)
+            said = wrong and f"WRONG: {wrong.kind} (seed {at})\n{wrong.said}\n{script(one)}\n"
+            yield _Result(way, played.acted, played.unseen, wrong.kind if wrong else "", said or "")
+
+    shares = [range(seed + at, seed + tries, at_once) for at in range(at_once)]
+    results = played(shares[0]) if at_once == 1 else _side_by_side(played, shares)
+    with closing(results), suppress(KeyboardInterrupt):
+        for result in results:
+            figures.add(result)
+            if (now := time.monotonic()) > told + _TOLD:
+                told = now
+                count = sum(figures.played.values())
+                wrong = sum(figures.wrong.values())
+                each = f"{(now - begun) / count:.2f} s each"
+                print(f"{count} histories, {each}, {wrong} wrong", file=sys.stderr, flush=True)
     return figures
+
+
+def _side_by_side(
+    played: Callable[[range], Generator[_Result]], shares: Sequence[range]
+) -> Generator[_Result]:
+    """What processes find that are forked from this one, as they find it."""
+    # Nothing of what was imported is looked at for garbage, and copied for that.
+    gc.freeze()
+    workers: dict[Connection, int] = {}
+    try:
+        for share in shares:
+            ours, theirs = Pipe(duplex=False)
+            if not (pid := os.fork()):
+                _work(played(share), theirs)
+            theirs.close()
+            workers[ours] = pid
+        while workers:
+            for one in wait([*workers]):
+                assert isinstance(one, Connection)
+                if (result := one.recv()) is not None:
+                    yield result
+                    continue
+                os.waitpid(workers.pop(one), 0)
+    finally:
+        for pid in workers.values():
+            os.kill(pid, signal.SIGTERM)
+        for pid in workers.values():
+            os.waitpid(pid, 0)
+
+
+def _work(results: Generator[_Result], line: Connection) -> NoReturn:
+    # Ctrl-C reaches all of a terminal's processes; the one that has forked this one ends it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ended = False
+
+    def end(*_: object) -> None:
+        nonlocal ended
+        ended = True  # A command of ours that is under way takes the exception for its own.
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        for result in results:
+            if ended:
+                break
+            line.send(result)
+        line.send(None)
+        os._exit(0)
+    except KeyboardInterrupt:
+        os._exit(0)
+    except BaseException:  # noqa: BLE001 - whatever is raised, nobody else tells it
+        traceback.print_exc()
+    os._exit(1)
 
 
 def main(
@@ -517,8 +689,10 @@ def main(
     parser.add_argument("--only", choices=ways, action="append", help="only in these ways")
     parser.add_argument("--show", type=int, default=1, help="how many of each kind are shown")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="how long at most")
+    parser.add_argument("--at-once", type=int, default=2, help="how many processes play")
     given = parser.parse_args()
-    limits = {"show": given.show, "seconds": given.seconds}
+    limits = {"show": given.show, "seconds": given.seconds, "at_once": given.at_once}
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     figures = played(given.tries, given.seed, given.only or usual, **limits)
     print(figures)
     return 1 if figures.wrong else 0

@@ -174,3 +174,18 @@ def test_the_quick_form_measures_everything_and_finds_answers_alike_and_none_sta
     assert {one["work"] for one in record["growth"]} >= {"read 4 kB", "history", "first 50 lines"}
     pictures = {path.name for path in (tmp_path / "out").glob("*.svg")}
     assert len(pictures) == len(operations) + 1
+
+
+def test_every_part_finds_what_it_needs_without_the_paths_of_pytest() -> None:
+    names = [f"bench.{one.stem}" for one in sorted((PROJECT / "bench").glob("*.py"))]
+    program = f"import importlib\nfor name in {names!r}: importlib.import_module(name)"
+    outside = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=PROJECT,
+        env=outside,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -163,3 +163,44 @@ def test_everything_is_looked_at(scene_of: Callable[[str], Scene]) -> None:
     (provider,) = scene.semantics.status()
     assert provider.program is not None
     assert [one.state for one in provider.running] == ["ready"]
+
+
+ABOVE = {
+    # Server, files beneath the root, settings above it, what takes their place within it.
+    "ty": ({"a.py": "x: int = 1\n"}, {"pyproject.toml": ""}, {"ty.toml": ""}),
+    "basedpyright": (
+        {"a.py": "x: int = 1\n", "pyproject.toml": ""},
+        {"pyrightconfig.json": "{}\n"},
+        {"pyrightconfig.json": "{}\n"},
+    ),
+    "typescript": (
+        {"src/a.ts": "let x: number = 1;\n", "tsconfig.json": '{"extends": "../base.json"}\n'},
+        {"base.json": "{}\n"},
+        {"tsconfig.json": '{"extends": "./base.json"}\n', "base.json": "{}\n"},
+    ),
+    "ruff": ({"sub/a.py": "x = 1\n"}, {"ruff.toml": ""}, {"sub/pyproject.toml": ""}),
+}
+
+
+@pytest.mark.slow(after=2)
+@pytest.mark.parametrize("name", ABOVE)
+def test_where_settings_above_the_root_may_count_nothing_is_complete(
+    tmp_path: Path, name: str
+) -> None:
+    beneath, above, instead = ABOVE[name]
+    scene = Scene(tmp_path, [name], beneath)
+    try:
+        file = next(one for one in beneath if one.endswith((".py", ".ts")))
+        (plain,) = scene.semantics.look([file], session=AGENT)
+        assert (plain.fresh, plain.complete) == (True, name != "typescript")
+        for one, text in above.items():
+            (scene.root.parent / one).write_text(text)
+        (limited,) = scene.semantics.look([file], session=AGENT)
+        assert (limited.fresh, limited.complete) == (True, False)
+        assert any(one in note for one in above for note in limited.notes)
+        for one, text in instead.items():
+            scene.put(one, text)
+        (own,) = scene.semantics.look([file], session=AGENT)
+        assert (own.fresh, own.complete, own.notes) == (True, True, ())
+    finally:
+        scene.close()

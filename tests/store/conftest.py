@@ -48,7 +48,7 @@ def reopen(request: pytest.FixtureRequest, path: Path) -> Iterator[Reopen]:
         if request.param == "sqlite":
             store = SqliteStore(str(path))
         else:
-            from filepact.store.postgres import PostgresStore
+            from filepact_fleet.postgres import PostgresStore
 
             store = PostgresStore(server().url, workspace=name, holder=f"of {name}")
         opened.append(store)

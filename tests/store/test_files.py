@@ -16,11 +16,13 @@ import pytest
 
 from filepact.domain.document import content_id
 from filepact.errors import FilepactError, StateFailedError
+from filepact.fs import kernel
 from filepact.fs.kernel import FileSync
 from filepact.store.connection import Database
 from filepact.store.integrity import check_journal, salvage
 from filepact.store.schema import MIGRATIONS, migrate
 from filepact.store.sqlite import SqliteStore
+from tests.needs import LANDLOCK
 from tests.store.making import OTHER, ROOT, change, contents, do, operation
 
 if TYPE_CHECKING:
@@ -178,6 +180,7 @@ except FilepactError as error:
 """
 
 
+@LANDLOCK
 @pytest.mark.parametrize("left", ["nothing", "log", "log and memory"])
 def test_a_journal_that_cannot_be_written_is_read(path: Path, left: str) -> None:
     store = SqliteStore(str(path))
@@ -274,6 +277,13 @@ def test_a_full_disk_is_an_error_and_the_journal_goes_on(path: Path) -> None:
     store.close()
 
 
+def test_a_disk_that_is_full_before_there_is_a_journal_is_named_as_such() -> None:
+    database = apsw.Connection(":memory:")
+    database.pragma("max_page_count", 5)
+    with pytest.raises(apsw.FullError):
+        migrate(database)
+
+
 def test_who_waits_too_long_is_told(path: Path) -> None:
     SqliteStore(str(path)).close()
     holder = apsw.Connection(str(path))
@@ -295,8 +305,8 @@ def test_who_waits_too_long_is_told(path: Path) -> None:
 def test_transactions_that_wait_for_the_disk_reach_it_together(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = Database(str(path))
-    real, synchronised, begun, go = os.fdatasync, [], Event(), Event()
+    database = Database(str(path), disk=FileSync())
+    real, synchronised, begun, go = kernel.data_sync, [], Event(), Event()
 
     def slow(descriptor: int) -> None:
         begun.set()
@@ -315,7 +325,7 @@ def test_transactions_that_wait_for_the_disk_reach_it_together(
     def written() -> int:
         return int(database.read(lambda tx: tx.value("SELECT count(*) FROM root")))
 
-    monkeypatch.setattr(os, "fdatasync", slow)
+    monkeypatch.setattr(kernel, "data_sync", slow)
     with ThreadPoolExecutor(8) as pool:
         calls = [pool.submit(write, 0)]
         assert begun.wait(60)
@@ -348,7 +358,7 @@ def test_something_is_done_while_the_disk_is_waited_for(
 ) -> None:
     database = Database(str(path), disk=disk)
     order: list[str] = []
-    real, waited = os.fdatasync, disk.wait
+    real, waited = kernel.data_sync, disk.wait
 
     def synchronised(descriptor: int) -> None:
         order.append("synchronised")
@@ -358,7 +368,7 @@ def test_something_is_done_while_the_disk_is_waited_for(
         waited()
         order.append("waited")
 
-    monkeypatch.setattr(os, "fdatasync", synchronised)
+    monkeypatch.setattr(kernel, "data_sync", synchronised)
     monkeypatch.setattr(disk, "wait", wait)
     if not able:
         monkeypatch.setattr(disk, "_calls", None)
@@ -400,7 +410,7 @@ def test_who_waits_for_another_s_turn_at_the_disk_does_something_until_then(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = Database(str(path), disk=FileSync())
-    real, begun, go, done = os.fdatasync, Event(), Event(), Event()
+    real, begun, go, done = kernel.data_sync, Event(), Event(), Event()
 
     def slow(descriptor: int) -> None:
         begun.set()
@@ -414,7 +424,7 @@ def test_who_waits_for_another_s_turn_at_the_disk_does_something_until_then(
             meanwhile=meanwhile,
         )
 
-    monkeypatch.setattr(os, "fdatasync", slow)
+    monkeypatch.setattr(kernel, "data_sync", slow)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(write, b"/1", None)
         assert begun.wait(60)
@@ -431,7 +441,7 @@ def test_who_waits_for_another_s_turn_at_the_disk_does_something_until_then(
 def test_after_the_disk_has_failed_once_nothing_is_said_to_be_durable(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = Database(str(path))
+    database = Database(str(path), disk=FileSync())
 
     def write(number: int, *, durable: bool = True) -> None:
         name = b"/%d" % number
@@ -444,7 +454,7 @@ def test_after_the_disk_has_failed_once_nothing_is_said_to_be_durable(
 
     write(1)
     with monkeypatch.context() as patched:
-        patched.setattr(os, "fdatasync", failing)
+        patched.setattr(kernel, "data_sync", failing)
         with pytest.raises(StateFailedError, match="Input/output error"):
             write(2)
     # The system says of the next attempt that all went well, and it did not.

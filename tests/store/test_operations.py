@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,8 +14,6 @@ from filepact.domain.document import Revision, RootId, WorkspacePath, content_id
 from filepact.domain.operation import Actor, ChangeId, Session
 from filepact.domain.permission_log import PermissionRecord
 from filepact.errors import FilepactError, NoChangeError, NotFoundError
-from filepact.store.content import ROW_LIMIT
-from filepact.store.sqlite import SqliteStore
 from tests.store.making import OTHER, ROOT, SESSION, change, contents, do, new_id, operation
 
 if TYPE_CHECKING:
@@ -369,55 +365,3 @@ def test_turns_come_in_the_order_in_which_they_began_as_far_as_that_is_known(
     assert store.turns([ROOT], limit=2) == ("after all", "third")
     assert store.turns([ROOT], begins="f") == ("first",)
     assert store.turns([OTHER]) == ()
-
-
-def test_an_operation_on_one_file_is_written_down_as_any_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = random.Random(7)
-    large = rng.randbytes(ROW_LIMIT + 1)
-    texts = [b"", b"one\n", b"one\ntwo\n", b"x" * 3_000, b"x" * 3_000 + b"y", large, large + b"z"]
-    sessions = [
-        Session("s", Actor("agent", "a")),
-        Session("s", Actor("agent", "a"), conversation="c", turn="t"),
-        Session("p\udcef", Actor("person", "é", "1", "ann")),
-    ]
-    done = []
-    for number in range(120):
-        before, after = rng.choice([None, *texts]), rng.choice([None, *texts])
-        if before != after:
-            given = contents(*(one for one in (before, after) if rng.random() < 0.95))
-            one = operation(
-                change(rng.choice(["a", "b\udcff"]), before, after, root=rng.choice([ROOT, OTHER])),
-                kind=rng.choice(["change", "undo", "redo", "restore"]),
-                session=rng.choice(sessions),
-                target=done[-1][0].id if done else "",
-                directories=((ROOT, "x"),) if rng.random() < 0.1 else (),
-                lines=rng.choice([None, (1, 2)]),
-                summary=f"{number} \udcff" if rng.random() < 0.1 else str(number),
-            )
-            done.append((one, given, rng.choice(["applied", "applied", "rolled_back"])))
-    done += done[:3]
-
-    def kept(folder: str) -> dict[str, list[tuple[object, ...]]]:
-        (tmp_path / folder).mkdir()
-        path = tmp_path / folder / "journal.db"
-        store = SqliteStore(str(path))
-        for number, (one, given, state) in enumerate(done):
-            with suppress(FilepactError, ValueError):
-                store.begin(one, given)
-                if number % 7:
-                    store.finish(one.id, state=state, note=f"n{number}")
-            if number % 40 == 39:
-                store.prune(keep_bytes=0, keep_seconds=0)
-        store.close()
-        with closing(apsw.Connection(str(path))) as database:
-            tables = [name for (name,) in database.execute("SELECT name FROM sqlite_schema"
-                                                            " WHERE type = 'table'")]  # fmt: skip
-            query = "SELECT * FROM "
-            return {one: database.execute(query + one).fetchall() for one in tables}
-
-    quickly = kept("one")
-    monkeypatch.setattr("filepact.store.sqlite._begin_one", lambda *_: None)
-    assert quickly == kept("any")
-    assert len(quickly["operation"]) > 100

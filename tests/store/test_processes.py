@@ -17,6 +17,7 @@ from filepact.errors import TimedOutError
 from filepact.fs.locks import locked_by
 from filepact.store.connection import Database
 from filepact.store.sqlite import SqliteStore
+from tests.needs import PROCESSES
 
 WRITER = """
 import sys
@@ -108,6 +109,7 @@ with Database(sys.argv[1]).writing(durable=True):
 """
 
 
+@PROCESSES
 def test_a_process_that_is_stopped_while_it_writes_is_named_to_who_waits_for_it(path: Path) -> None:
     store = Database(str(path), patience=0.05, locked_by=locked_by)
     process = subprocess.Popen(

@@ -66,7 +66,11 @@ def gnu_patch_tests() -> Path:
 
 
 def _apt_options() -> list[str]:
-    """Options that make apt-get read this system's source packages, with lists of its own."""
+    """Options that make apt-get read this system's source packages, with lists of its own.
+
+    Security updates are left out: their archive drops a version as soon as there is a newer one, and the
+    archive that is pinned is that of the release.
+    """
     apt = _FOLDER / "apt"
     (apt / "lists" / "partial").mkdir(parents=True, exist_ok=True)
     (apt / "cache" / "archives" / "partial").mkdir(parents=True, exist_ok=True)
@@ -76,6 +80,8 @@ def _apt_options() -> list[str]:
         file = system / name
         if file.exists() and file.read_text().strip():
             text = re.sub(r"(?m)^(Types: )?deb( |$)", r"\1deb-src\2", file.read_text())
+            parts = re.split(r"(?m)^\s*\n" if file.suffix == ".sources" else r"(?<=\n)", text)
+            text = "\n".join(one for one in parts if "-security" not in one)
             (apt / f"source{file.suffix}").write_text(text)
             found = True
             break

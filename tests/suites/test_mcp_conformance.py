@@ -1,4 +1,4 @@
-"""The protocol's own suite for servers, `@modelcontextprotocol/conformance`, against `filepact serve`.
+"""The protocol's own suite for servers, `@modelcontextprotocol/conformance`, against `filepact serve` and `filepact mcp`.
 
 Every scenario is either run, or named here with the reason why it says nothing about this server.
 """
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.faces.gateway.running import RunningGateway
+from gateway_running import RunningGateway
 from tests.node_programs import NodeError, Programs, install
+from tests.suites.stdio_bridge import StdioBridge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +34,13 @@ RUN = {
         *("http-header-validation", "dns-rebinding-protection"),
     ),
 }
+
+OVER_STDIO = [
+    *(("2025-06-18", name) for name in ("server-initialize", "ping", "tools-list")),
+    *(("2025-11-25", name) for name in ("server-initialize", "ping", "tools-list")),
+    *(("2026-07-28", name) for name in ("server-stateless", "tools-list", "caching")),
+]
+"""Those that are not about HTTP: the others are about its headers, streams and sessions."""
 
 FIXTURE = "it calls tools or asks for inputs that only a server made for the suite has"
 NOT_OFFERED = "the server offers tools, and no prompts, resources, completions or levels of logging"
@@ -88,6 +96,9 @@ NOT_APPLICABLE = {
 }
 """Checks of scenarios that are run, which fail for a reason that is not ours."""
 
+BY_HTTP = "sep-2575-http-server-"
+"""How the names of checks begin that want a status of HTTP, which standard input and output have not."""
+
 
 @pytest.fixture(scope="module")
 def programs() -> Programs:
@@ -107,6 +118,15 @@ def url(tmp_path_factory) -> Iterator[str]:
     running = RunningGateway(base, [str(base / "root")])
     yield f"http://{running.address}/mcp"
     assert running.end() == 0
+
+
+@pytest.fixture(scope="module")
+def stdio(tmp_path_factory) -> Iterator[str]:
+    base = tmp_path_factory.mktemp("stdio")
+    (base / "root").mkdir()
+    (base / "root" / "a.txt").write_text("one\n")
+    with StdioBridge(["mcp", str(base / "root"), "--state", str(base / "state")]) as bridge:
+        yield bridge.url
 
 
 def suite(programs: Programs, *words: str) -> str:
@@ -158,6 +178,18 @@ def test_the_server_passes_a_scenario(programs, url, tmp_path, version, scenario
     # A reason that does not hold any more is taken off the list.
     passed = {one["id"] for one in found if one["status"] == "SUCCESS"}
     assert passed & NOT_APPLICABLE.keys() == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("version", "scenario"), OVER_STDIO)
+def test_the_server_passes_a_scenario_over_standard_input_and_output(
+    programs, stdio, tmp_path, version, scenario
+):
+    found = checks(programs, stdio, version, scenario, tmp_path)
+    found = [one for one in found if not one["id"].startswith(BY_HTTP)]
+    failed = {one["id"]: one for one in found if one["status"] == "FAILURE"}
+    assert failed.keys() - NOT_APPLICABLE.keys() == set(), failed
+    assert any(one["status"] == "SUCCESS" for one in found)
 
 
 def test_the_reference_names_every_scenario():

@@ -129,3 +129,12 @@ def test_many_changes_among_equal_lines_are_all_looked_at():
     mine = base.replace("  same\n" * 10, "  same\n" * 9 + "  other\n")
     assert lost_place(base, mine, "new\n" + base) is None
     assert lost_place(base, mine, base.replace("start", "other") + "  same\n") is not None
+
+
+def test_which_of_two_equal_lines_is_meant_is_not_certain_once_one_has_come_beside_it() -> None:
+    base, mine = "a\nb\nc\nd\n", "a\nb!\nc\nd\n"
+    lost = lost_place(base, mine, "a\nb\nb\nc\nD\n")
+    assert lost is not None
+    assert lost.line == 2
+    # Either may go away: what is left is the same.
+    assert lost_place(base, "a\nc\nd\n", "a\nb\nb\nc\nD\n") is None

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.text.edit import Conflict, MergeSide, merge
+from filepact.text.edit import merge
 
 BASE = "a\nb\nc\nd\ne\n"
 
@@ -30,7 +30,6 @@ BASE = "a\nb\nc\nd\ne\n"
 def test_changes_of_different_lines_are_both_kept(base: str, mine: str, theirs: str, expected: str):
     result = merge(base, mine, theirs)
     assert result.text == expected
-    assert result.conflicts == ()
     assert merge(base, theirs, mine).text == expected
 
 
@@ -51,19 +50,6 @@ def test_two_ways_for_the_same_lines_are_a_conflict(base: str, mine: str, theirs
     for own, other in ((mine, theirs), (theirs, mine)):
         result = merge(base, own, other)
         assert result.text is None
-        assert result.conflicts
-        assert result.taken == ()
-
-
-def test_a_conflict_shows_the_lines_of_all_three_with_their_numbers():
-    result = merge(BASE, "new\na\nb\nX\nd\ne\n", "a\nb\nY\nZ\nd\ne\n")
-    assert result.conflicts == (
-        Conflict(
-            base=MergeSide(3, ("c\n",)),
-            mine=MergeSide(4, ("X\n",)),
-            theirs=MergeSide(3, ("Y\n", "Z\n")),
-        ),
-    )
 
 
 @pytest.mark.parametrize(
@@ -74,13 +60,8 @@ def test_a_conflict_shows_the_lines_of_all_three_with_their_numbers():
         ("a\nb\nc\nd\n", "x\na\nb\nC\nC\nd\ne\n"),
     ],
 )
-def test_what_was_taken_from_the_other_side_is_named(mine: str, theirs: str):
-    result = merge(BASE, mine, theirs)
-    assert result.text is not None
-    old, new = (text.splitlines(keepends=True) for text in (mine, result.text))
-    rebuilt, at = [], 0
-    for region in result.taken:
-        rebuilt += old[at : region.old_start] + new[region.new_start : region.new_end]
-        at = region.old_end
-    assert "".join(rebuilt + old[at:]) == result.text
-    assert result.taken
+def test_the_edits_of_a_merge_make_it_of_the_other_side(mine: str, theirs: str):
+    for own, other in ((mine, theirs), (theirs, mine)):
+        result = merge(BASE, own, other)
+        assert result.edits.apply(other) == result.text
+        assert ["".join(side) for side in zip(*result.pieces, strict=True)] == [BASE, own, other]

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from filepact.errors import (
     AmbiguousMatchError,
@@ -12,8 +10,7 @@ from filepact.errors import (
     StringNotFoundError,
     TimedOutError,
 )
-from filepact.text.edit import Edit, EditList
-from filepact.text.multi_edit import EditRequest, joined, place_all
+from filepact.text.multi_edit import EditRequest, place_all
 
 TEXT = "alpha = one\nbeta = two\n\tgamma = three\ndelta = four\n"
 
@@ -63,7 +60,7 @@ def test_every_place_may_be_replaced_before_and_after_others() -> None:
     ]
     result = place_all(TEXT, wanted)
     assert result.edits.apply(TEXT) == ("alpha: 1\nbeTa: Two\n\tgamma: Three\ndelTa: four\n")
-    assert [len(one.lines) for one in result.placements] == [4, 1, 4]
+    assert [len(one.spans) for one in result.placements] == [4, 1, 4]
 
 
 @pytest.mark.parametrize(
@@ -118,33 +115,6 @@ def test_a_thousand_replacements_are_made() -> None:
     wanted = [EditRequest(f"line {n} is", f"row {n} was") for n in range(999, -1, -1)]
     expected = "".join(f"row {n} was here\n" for n in range(1_000))
     assert place_all(text, wanted).edits.apply(text) == expected
-
-
-PLACES = st.lists(
-    st.tuples(st.integers(0, 6), st.integers(0, 4), st.text("xyz", max_size=4)), max_size=5
-)
-
-
-def edits_of(places: list[tuple[int, int, str]], size: int) -> EditList:
-    """Edits that fit a text of this size: gaps, lengths and new texts."""
-    edits, at = [], 0
-    for gap, length, text in places:
-        start = at + gap
-        if start + length > size:
-            break
-        edits.append(Edit(start, start + length, text))
-        at = start + length
-    return EditList(tuple(edits))
-
-
-@given(st.text("abcdef", max_size=20), PLACES, PLACES)
-def test_joined_edits_do_what_both_do(
-    text: str, first: list[tuple[int, int, str]], then: list[tuple[int, int, str]]
-) -> None:
-    one = edits_of(first, len(text))
-    middle = one.apply(text)
-    other = edits_of(then, len(middle))
-    assert joined(one, other).apply(text) == other.apply(middle)
 
 
 def test_it_is_asked_before_each_replacement_whether_to_go_on() -> None:

@@ -289,12 +289,12 @@ def test_what_cannot_be_understood_is_refused_with_its_line(patch: str, line: in
 def test_an_update_is_taken_back():
     (patch,) = parse(update("@@ class B:\n" + HUNK))
     new = apply(TWINS, patch).edits.apply(TWINS)
-    assert apply(new, patch, reverse=True).edits.apply(new) == TWINS
+    assert apply(new, reversed_patch(patch)).edits.apply(new) == TWINS
     with pytest.raises(PatchAlreadyAppliedError):
         apply(new, patch)
     (added,) = parse(envelope("*** Add File: f\n+a\n"))
     assert reversed_patch(added).deletes
-    assert apply("a\n", added, reverse=True).edits.apply("a\n") == ""
+    assert apply("a\n", reversed_patch(added)).edits.apply("a\n") == ""
     (moved,) = parse(envelope("*** Update File: f\n*** Move to: g\n"))
     assert (reversed_patch(moved).old_path, reversed_patch(moved).new_path) == ("g", "f")
 

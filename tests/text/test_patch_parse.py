@@ -88,7 +88,6 @@ def test_headers_name_the_files(patch: str, expected: tuple[str | None, str | No
         (one,) = parse(text)
         kinds = [kind for kind in ("creates", "deletes", "renames") if getattr(one, kind)]
         assert (one.old_path, one.new_path, "".join(kinds)) == expected
-        assert one.named == (expected[:2] != (None, None))
         back = reverse(one)
         assert (back.new_path, back.old_path) == expected[:2]
         assert (back.creates, back.deletes) == (one.deletes, one.creates)

@@ -88,7 +88,7 @@ def test_a_diff_turns_the_old_text_into_the_new_and_back(pair: tuple[str, str], 
         return
     (patch,) = parse(make(old, new, context))
     assert apply(old, patch).edits.apply(old) == new
-    assert apply(new, patch, reverse=True).edits.apply(new) == old
+    assert apply(new, reversed_patch(patch)).edits.apply(new) == old
     assert reversed_patch(reversed_patch(patch)) == patch
 
 
@@ -99,7 +99,7 @@ def test_a_file_is_created_and_deleted_by_its_diff(text: str):
     assert patch.creates
     assert patch.new_path == "f"
     assert created_text(patch) == text
-    assert apply(text, patch, reverse=True).edits.apply(text) == ""
+    assert apply(text, reversed_patch(patch)).edits.apply(text) == ""
 
 
 @bounded
@@ -176,7 +176,6 @@ def test_a_merge_without_conflict_keeps_both_changes(data: st.DataObject):
     result = merge(base, mine, theirs)
     swapped = merge(base, theirs, mine)
     assert result.text == swapped.text
-    assert (result.text is None) == bool(result.conflicts)
     if result.text is not None and mine != base:
         # What they did to the base is what the merge did to mine, and nothing else.
         assert result.text.count("new\n") <= mine.count("new\n") + theirs.count("new\n")
@@ -416,7 +415,7 @@ def test_a_merge_agrees_with_git_wherever_git_has_no_conflict(tmp_path: Path, co
             check=False,
         )
         result = merge(base, mine, theirs)
-        conflicts += bool(result.conflicts)
+        conflicts += result.text is None
         if done.returncode == 0 and result.text is not None:
             agreed += 1
             assert result.text == done.stdout.decode()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.text.gitignore import IgnoreRules
+from filepact.text.gitignore import IgnoreRules, IgnoreRuleSet
 from filepact.text.glob import GlobError
 from filepact.text.pattern_set import PatternSet, split_pattern
 
@@ -108,9 +108,12 @@ _GLOBS = st.sampled_from(
 
 @given(_GLOBS, _PATHS)
 def test_one_pattern_covers_what_git_ignores(pattern: str, parts: list[str]) -> None:
-    rules = IgnoreRules.parse(pattern, ".")
-    above = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
-    ignored = any(rules.decide(path, is_dir=True) for path in above)
+    rules = IgnoreRuleSet().with_rules("gitignore", IgnoreRules.parse(pattern, "."))
+    above = ["".join(f"{part}/" for part in parts[:count]) for count in range(len(parts))]
+    names = [f"{part}/" for part in parts]
+    ignored = not all(
+        rules.sift(*one).kept for one in zip(above, ([n] for n in names), strict=True)
+    )
     # A folder whose whole content is named is covered too.
     whole = pattern.endswith("/**") and parts[0] == pattern[:-3]
     assert bool(PatternSet([[pattern]]).matching(parts)) == (ignored or whole)

@@ -294,6 +294,45 @@ def test_what_was_done_as_it_was_sent_is_told_in_one_line(
     assert answer.receipt["diff"]
 
 
+def test_an_exact_change_of_what_came_back_is_told_without_a_difference(
+    place: tuple[Path, Callable[..., CallResult]],
+):
+    root, call = place
+    file = root / "back.txt"
+    file.write_bytes(b"one\ntwo\nthree\nfour\n")
+    call("read_file", path=file.name)
+    sent = {"path": file.name, "old_string": "two\n", "new_string": "two\n2\n"}
+    assert not call("edit_file", **sent).failed
+    file.write_bytes(b"one\ntwo\nthree\nfour\n")
+    again = call("edit_file", **sent)
+    assert file.read_bytes() == b"one\ntwo\n2\nthree\nfour\n"
+    assert "+2" not in again.text.partition("\n")[2]
+    assert again.receipt
+    assert "+2" in str(again.receipt["diff"])
+
+
+@pytest.mark.parametrize("slip", [False, True])
+def test_what_waits_as_it_was_sent_is_told_without_a_difference(tmp_path: Path, slip: bool):
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.txt").write_text("one\n    two or three\nfour\n")
+    with closing(
+        open_workspace([str(root)], state_dir=str(tmp_path / "state"), mode="preview")
+    ) as workspace:
+        old = "\ttwo or three\nfour\n" if slip else "    two or three\nfour\n"
+        sent = {"path": "a.txt", "old_string": old, "new_string": old.replace("three", "3")}
+        toolbox = open_toolbox(workspace)
+        answer = toolbox.call("edit_file", sent, CALL)
+        again = toolbox.call("edit_file", sent, CALL)
+        (waits,) = workspace.pending()
+        assert "+    two or 3" in workspace.diff(waits)
+    assert answer.receipt
+    assert answer.receipt["status"] == "pending"
+    assert ("+    two or 3" in answer.text) == slip
+    assert slip or "+    two or 3" in str(answer.receipt["diff"])
+    assert waits.id in again.text
+
+
 @pytest.mark.parametrize(
     "sent",
     [

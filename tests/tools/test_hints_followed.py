@@ -66,6 +66,10 @@ def manage(action: str, path: str, **more: Any) -> Call:
     return "manage_files", {"action": action, "path": path, **more}
 
 
+def past(action: str, **more: Any) -> Call:
+    return "history", {"action": action, **more}
+
+
 def envelope(body: str) -> str:
     return f"*** Begin Patch\n*** Update File: a.txt\n{body}*** End Patch\n"
 
@@ -99,6 +103,11 @@ CASES = [
     Case("AMBIGUOUS_MATCH", edit("a.txt", "x = 1", "x = 2"), "more of the lines", (edit("a.txt", "y\nx = 1", "y\nx = 2"),), TWICE),
     Case("AMBIGUOUS_MATCH", edit("a.txt", "x = 1", "x = 2"), "replace_all", (edit("a.txt", "x = 1", "x = 2", replace_all=True),), TWICE),
     Case("NO_CHANGE", edit("a.txt", "two", "two"), "different", (edit("a.txt", "two", "2"),), A),
+    Case("NO_CHANGE", past("undo"), "action log", (past("log"),)),
+    Case("NO_CHANGE", past("redo"), "action log", (past("log"), past("undo")), A, (edit("a.txt", "two", "2"),)),
+    Case("NO_CHANGE", past("undo"), "action log", (past("log"), past("redo")), A, (edit("a.txt", "two", "2"), past("undo"))),
+    Case("NOT_FOUND", past("diff"), "action log", (past("log"),)),
+    Case("NOT_FOUND", past("undo", change="c2222222222"), "action log", (past("log"),)),
     Case("STALE_FILE", edit("a.txt", "two", "2"), "Read the file again", (read("a.txt"), edit("a.txt", "zwei", "2")), A, (read("a.txt"),), {"a.txt": b"one\nzwei\nthree\n"}),
     Case("STALE_FILE", write("m.txt", "x\n"), "Read the rest", (read("m.txt", offset=5), write("m.txt", "x\n")), {"m.txt": MORE.encode()}, (read("m.txt", lines=5),)),
     Case("STALE_FILE", write("a.txt", "x\n", expected_revision="0" * 12), "Read the file again", (read("a.txt"), write("a.txt", "x\n")), A),
@@ -138,11 +147,14 @@ ELSEWHERE = {
         *("APPROVAL_REQUIRED", "UNATTENDED", "BELOW_AGENT", "USER_DENIED", "PROPOSAL_CHANGED"),
         *("PROPOSAL_EXPIRED", "PENDING_FULL"),
     },
-    "of language servers, in test_server_hints": {"NEW_ERRORS", "NO_SERVER", "SERVER_REFUSED"},
+    "of language servers, in test_server_hints and test_server_edits": {
+        *("NEW_ERRORS", "NO_SERVER", "SERVER_REFUSED", "NAMES_LEFT"),
+    },
     "time, the system, a disk or a server is in the way": {
         *("TIMEOUT", "CANCELLED", "READ_ERROR", "WRITE_ERROR", "STATE_ERROR", "NO_THREADS"),
-        *("SHUTTING_DOWN", "OUTCOME_UNKNOWN"),
+        *("SHUTTING_DOWN", "OUTCOME_UNKNOWN", "LOCALE_NOT_UTF8", "FOLDERS_UNKNOWN"),
     },
+    "a mistake of filepact itself, in test_results_proven": {"RESULT_UNPROVEN"},
     "of the gateway, in its test_hints": {
         *("REQUEST_TOO_LARGE", "RATE_LIMITED", "TOO_MANY_CALLS", "SESSION_UNKNOWN"),
         *("OTHER_REQUEST", "UNAUTHORIZED", "FORBIDDEN"),

@@ -9,7 +9,7 @@ import pytest
 from filepact.app import open_toolbox
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.tools.registry import CallContext
-from filepact.workspace.folders import MOST
+from filepact.workspace.folders import MOST_OPENED
 from tests.unprivileged import unprivileged
 
 SESSION = Session("s1", Actor("agent", "tester"))
@@ -241,7 +241,7 @@ def test_what_is_refused_changes_nothing(manage, root, sent, code):
         with (root / "large" / "big.bin").open("wb") as stream:
             stream.truncate(70_000_000)
     if path == "many":
-        for number in range(MOST + 1):
+        for number in range(MOST_OPENED + 1):
             (root / "many" / str(number)).touch()
     before = picture(root)
     outcome = manage(action, path, **({"to": to[0]} if to else {}))
@@ -249,10 +249,20 @@ def test_what_is_refused_changes_nothing(manage, root, sent, code):
     assert picture(root) == before
 
 
+@pytest.mark.parametrize("name", [".", "../pkg", "ROOT/pkg"])
+def test_the_folder_that_a_client_shares_stays(manage, workspace, root, name):
+    workspace.guard.narrow([str(root / "pkg")])
+    before = picture(root)
+    for sent in (("delete", {}), ("move", {"to": "sub/other"})):
+        outcome = manage(sent[0], name.replace("ROOT", str(root)), **sent[1])
+        assert (outcome.failed, outcome.code) == (True, "INVALID_PARAMS"), outcome.text
+    assert picture(root) == before
+
+
 def test_a_folder_of_many_files_is_one_renaming_there_and_back(manage, root):
     many = root / "many"
     many.mkdir()
-    for number in range(MOST + 100):
+    for number in range(MOST_OPENED + 100):
         (many / str(number)).write_text(f"{number}\n")
     inodes = {one.name: one.stat().st_ino for one in [many, *many.iterdir()]}
     outcome = manage("move", "many", to="pkg/much")

@@ -452,7 +452,7 @@ def test_several_files_come_in_one_answer_each_with_its_own_last_line(
     parts = [part.split("\n") for part in answer.text.split("==> ")[1:]]
     assert [part[0] for part in parts] == [
         "a.txt <==", "gone.txt <==", ".env <==", "p.png <==", "b.txt <==",
-        "large.png <==", "raw <==", " <==",
+        "large.png <==", "raw <==",
     ]  # fmt: skip
     assert parts[0][1] == "1\u2502one"
     assert "revision" in parts[0][2]

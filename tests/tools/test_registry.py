@@ -274,6 +274,7 @@ TAKEN = [
     ({"max_results": "5"}, ["utf-8", 3, None, True, 5]),
     ({"depth": None, "lines": None, "encoding": None}, ["utf-8", 3, None, True, 100]),
     ({"lines": 0}, ["utf-8", 3, 0, True, 100]),
+    ({"max_results": 0}, ["utf-8", 3, None, True, 100]),
     ({"depth": "", "lines": [], "encoding": "", "include_files": {}, "maxResults": ""}, ["utf-8", 3, None, True, 100]),
 ]
 # fmt: on
@@ -299,8 +300,8 @@ REFUSED = [
     ({"path": "p", "lines": -1}, "lines: -1 is not accepted, send a whole number of at least 0"),
     ({"path": "p", "include_files": "maybe"}, 'include_files: "maybe" is not accepted, send true or false'),
     ({"path": "p", "encoding": "latin-1"}, 'encoding: "latin-1" is not accepted, send one of utf-8, base64'),
-    ({"path": "p", "maxResults": 0}, "maxResults: 0 is not accepted, send a whole number of at least 1"),
-    ({"path": "p", "max_results": 0}, "maxResults: 0 is not accepted"),
+    ({"path": "p", "maxResults": -1}, "maxResults: -1 is not accepted, send a whole number of at least 1"),
+    ({"path": "p", "max_results": -1}, "maxResults: -1 is not accepted"),
     ({"path": "p", "maxResults": 1, "max_results": 1}, "maxResults and max_results are the same parameter"),
     ({"path": "p", "lines": 10**30}, "lines: a number that large is not accepted"),
     ({"path": "p", "depth": 10**30}, "depth: a number that large is not accepted"),

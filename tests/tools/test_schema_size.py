@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from filepact.faces.mcp.results import describe_tool
 from filepact.tools.engine import SERVER_TOOLS, TOOLS
+from filepact.tools.solution import SOLUTION_TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 MOST = 6_000
 MOST_FURTHER = 700
+MOST_OF_SOLUTION = 20_000
 
 
 def test_what_a_client_is_sent_of_the_seven_tools_stays_small():
@@ -28,6 +30,21 @@ def test_a_server_has_few_further_tools_and_small_ones():
     assert len(SERVER_TOOLS) <= 12
     sizes = {tool.name: len(sent_of([tool])) for tool in further}
     assert max(sizes.values()) < MOST_FURTHER, sizes
+
+
+def test_what_a_client_is_sent_of_the_solution_tools_stays_small():
+    assert len(sent_of(SOLUTION_TOOLS)) <= MOST_OF_SOLUTION
+
+
+def test_no_schema_has_a_list_of_types():
+    assert '"type":[' not in sent_of((*SERVER_TOOLS, *SOLUTION_TOOLS))
+
+
+def test_only_what_changes_nothing_more_the_second_time_is_said_to_be_idempotent():
+    listed = [*map(describe_tool, (*SERVER_TOOLS, *SOLUTION_TOOLS))]
+    named = [one for one in listed if "idempotentHint" in one["annotations"]]
+    # Of a whole text, that is; `write_file` of the seven can append.
+    assert [(one["name"], "outputSchema" in one) for one in named] == [("write_file", True)]
 
 
 def sent_of(tools: Sequence[Tool]) -> str:

@@ -199,6 +199,102 @@ def test_references_are_listed_with_their_lines_in_pages(tmp_path: Path, name: s
             assert one["text"] == line.strip()
 
 
+LEAVING = {
+    # What a server does not look into: a module's other half, what the compiler skips, another build.
+    "pyright": (
+        {
+            "lib.py": "def give() -> int:\n    return 1\n",
+            "lib.pyi": "def give() -> int: ...\n",
+            "use.py": "from lib import give\n\ngive()\n",
+            "same.py": '"""give way."""\n\n# give\n\n\ndef give() -> None: ...\n\n\ngive()\n'
+            "\n\ndef f(it) -> None:\n    it.give()\n",
+        },
+        ["lib.pyi:1", "use.py:1", "use.py:3"],
+    ),
+    "clangd": (
+        {
+            "compile_flags.txt": "-std=c17\n",
+            "lib.h": "#pragma once\nint give(void);\n",
+            "lib.py": "int give(void) { return 1; }\n",
+            "use.c": '#include "lib.h"\n/* give\n   give */\nint use(void) { return give(); }\n'
+            "#ifdef OTHER\nint other(void) { return give(); }\n#endif\n",
+            "same.c": "static int give(void) { return 2; }\nint same(void) { return give(); }\n",
+        },
+        ["use.c:6"],
+    ),
+    "gopls": (
+        {
+            "go.mod": "module example.org/shop\n\ngo 1.19\n",
+            "lib.go": "package shop\n\nfunc give() int { return 1 }\n",
+            "use.go": "package shop\n\n// give\nvar Text = `give`\n\nfunc Use() int { return give() }\n",
+            "other.go": "//go:build plan9 && ignore\n\npackage shop\n\nfunc Other() int { return give() }\n",
+            "sub/same.go": "package sub\n\nfunc give() int { return 2 }\n\nfunc Same() int { return give() }\n",
+        },
+        ["other.go:5"],
+    ),
+    "typescript": (
+        {
+            "a/tsconfig.json": '{"compilerOptions": {"strict": true, "noEmit": true}, "include": ["*.ts"]}\n',
+            "a/lib.ts": "export function give(): number {\n  return 1;\n}\n",
+            "a/use.ts": 'import { give } from "./lib";\n// give\nexport const x = `give ${give()}`;\n',
+            "a/same.ts": "export class A {\n  give(): number {\n    return 2;\n  }\n}\n"
+            "export const y = new A().give();\nexport const z = (it: any) => it.give();\n",
+            "b/old.js": "module.exports = () => give();\n",
+        },
+        ["b/old.js:1"],
+    ),
+}
+LEAVING["clangd"][0]["lib.c"] = '#include "lib.h"\n' + LEAVING["clangd"][0].pop("lib.py")
+
+
+@pytest.mark.slow(after=1)
+@pytest.mark.parametrize("name", LEAVING)
+def test_a_rename_that_leaves_uses_behind_is_done_only_if_they_may_stay(
+    tmp_path: Path, name: str
+) -> None:
+    tree, left = LEAVING[name]
+    with real(tmp_path, name, tree) as it:
+        main = next(one for one in tree if "lib." in one and not one.endswith(".h"))
+        sent = {"filePath": main, "name": "give", "newName": "hand"}
+        shown = it.data("rename_symbol", **sent)
+        before = state(it.root)
+        said = it.answer("rename_symbol", **sent, applyChanges=True)["error"]
+        assert said["code"] == "NAMES_LEFT", (said, shown["notes"])
+        assert said["message"].partition("left: ")[2].partition(";")[0] == ", ".join(left)
+        assert state(it.root) == before
+        done = it.data("rename_symbol", **sent, applyChanges=True, leaveUses=True)
+        assert (done["applied"], done["unifiedDiff"]) == (True, shown["unifiedDiff"])
+        # What was left is another's now, and nothing stands in the way any more.
+        for one in left:
+            path = it.root / one.partition(":")[0]
+            path.write_text(path.read_text().replace("give()", "hand()"))
+        back = {"filePath": main, "name": "hand", "newName": "give"}
+        assert (
+            it.answer("rename_symbol", **back, applyChanges=True)["error"]["code"] == "NAMES_LEFT"
+        )
+
+
+@pytest.mark.parametrize("name", ["ty", "typescript"])
+def test_what_goes_on_under_the_old_name_is_no_use_that_is_left(tmp_path: Path, name: str) -> None:
+    files = {
+        "ty": {
+            "lib.py": "class Box:\n    def give(self) -> int:\n        return 1\n",
+            "use.py": "from lib import Box\n\n\ndef give(it: Box, other) -> int:\n"
+            "    return it.give() + other.give()\n",
+        },
+        "typescript": {
+            "tsconfig.json": '{"compilerOptions": {"strict": true, "noEmit": true}}\n',
+            "lib.ts": "export function give(): number {\n  return 1;\n}\n",
+            "index.ts": 'export { give } from "./lib";\n',
+            "use.ts": 'import { give } from "./index";\nexport const x = give();\n',
+        },
+    }[name]
+    with real(tmp_path, name, files) as it:
+        sent = {"filePath": next(one for one in files if "lib." in one), "newName": "hand"}
+        place = {"name": "Box.give" if name == "ty" else "give"}
+        assert it.data("rename_symbol", **sent, **place, applyChanges=True)["applied"]
+
+
 def test_line_ends_marks_and_what_columns_count_are_the_files_own(tmp_path: Path) -> None:
     files = {
         "lib.py": "\ufeffdef give() -> str:\r\n    return '\U0001f600'\r\n",
@@ -470,13 +566,8 @@ def test_edits_for_another_version_of_a_text_are_refused(tmp_path: Path, version
     assert changed == {}
 
 
-@pytest.mark.parametrize("step", [moved("A", "C"), {"kind": "delete", "uri": "A"}])
-def test_a_folder_is_neither_moved_nor_deleted_by_a_server(
-    tmp_path: Path, step: dict[str, str]
-) -> None:
-    inside = json.loads(
-        json.dumps(step).replace('"A"', json.dumps(uri_of(str(tmp_path / "root" / "in"))))
-    )
+def test_a_folder_is_not_deleted_by_a_server(tmp_path: Path) -> None:
+    inside = {"kind": "delete", "uri": uri_of(str(tmp_path / "root" / "in"))}
     reply = placed({"documentChanges": [inside]}, tmp_path)
     answer, changed = rename_with(tmp_path, reply, {**TREE, "in/one.x": "one\n"})
     assert answer["error"]["code"] == "SERVER_REFUSED", answer
@@ -541,6 +632,75 @@ def test_files_that_are_made_moved_and_deleted_are_one_change(tmp_path: Path) ->
         assert state(it.root) == {"c.x": b"first other\n", "d.x": b"new\n"}
         it.workspace.undo(PERSON, done["operation"])
         assert state(it.root) == before
+
+
+FOLDER = {"a.x": "one name\n", "p/in.x": "in name\n", "p/deep/in.x": "deep name\n", "q/in.x": "q\n"}
+
+
+def in_root(folder: Path, old: str, new: str) -> dict[str, str]:
+    return moved(*(uri_of(str(folder / "root" / name)) for name in (old, new)))
+
+
+def test_a_folder_that_gets_another_name_goes_with_all_that_is_in_it(tmp_path: Path) -> None:
+    inside = uri_of(str(tmp_path / "root" / "new/p/in.x"))
+    steps = [
+        {"textDocument": {"uri": "A", "version": None}, "edits": [NAMED]},
+        in_root(tmp_path, "p", "new/p"),
+        {
+            "textDocument": {"uri": inside, "version": None},
+            "edits": [edit((0, 3), (0, 7), "other")],
+        },
+    ]
+    reply = placed({"documentChanges": steps}, tmp_path)
+    with made_up(tmp_path, {"textDocument/rename": reply}, FOLDER) as it:
+        (it.root / ".gitignore").write_text("*.log\n")
+        (it.root / "p" / "seen.log").write_text("ignored\n")
+        (it.root / "p" / "picture.png").write_bytes(b"\x89PNG\0\1\2")
+        (it.root / "p" / "empty").mkdir()
+        (it.root / "p" / "deep").chmod(0o750)
+        before = state(it.root)
+        shown = it.data("rename_symbol", **SENT)
+        assert state(it.root) == before
+        assert not shown["applied"]
+        done = it.data("rename_symbol", **SENT, applyChanges=True)
+        assert state(it.root) == {
+            ".gitignore": before[".gitignore"],
+            "a.x": b"one other\n",
+            "q/in.x": b"q\n",
+            "new/p/in.x": b"in other\n",
+            "new/p/deep/in.x": b"deep name\n",
+            "new/p/seen.log": b"ignored\n",
+            "new/p/picture.png": before["p/picture.png"],
+        }
+        assert not (it.root / "p").exists()
+        assert (it.root / "new" / "p" / "empty").is_dir()
+        assert (it.root / "new" / "p" / "deep").stat().st_mode & 0o777 == 0o750
+        it.workspace.undo(PERSON, done["operation"])
+        assert state(it.root) == before
+        assert (it.root / "p" / "empty").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("moves", "code"),
+    [
+        ([("p", "q")], "SERVER_REFUSED"),
+        ([("p", "a.x")], "SERVER_REFUSED"),
+        ([("p", "p/deep/p")], "SERVER_REFUSED"),
+        ([("gone", "new")], "SERVER_REFUSED"),
+        ([("p", "new"), ("q", "p")], "SERVER_REFUSED"),
+        ([("p", "new"), ("new/deep", "p")], "SERVER_REFUSED"),
+        ([("p", ".git/p")], "PATH_BLOCKED"),
+        ([("p", "../p")], "PATH_BLOCKED"),
+    ],
+)
+def test_a_folder_that_cannot_get_another_name_stays(
+    tmp_path: Path, moves: list[tuple[str, str]], code: str
+) -> None:
+    steps = [in_root(tmp_path, *one) for one in moves]
+    reply = placed({"changes": {}, "documentChanges": [*steps]}, tmp_path)
+    answer, changed = rename_with(tmp_path, reply, FOLDER)
+    assert answer["error"]["code"] == code, answer
+    assert changed == {}
 
 
 def test_edits_of_one_place_keep_their_order_and_line_ends(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.lsp.fakes import fake, pool_of
 from tests.tools.solution_world import served, world
-from tests.tools.test_server_edits import NAMED, SENT, TREE, edit, made_up, placed
+from tests.tools.test_server_edits import NAMED, OFFERS, SENT, TREE, edit, made_up, placed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,9 @@ RENAME = ("rename_symbol", {**SENT, "applyChanges": True})
 BY_HAND = ("write_file", {"filePath": "a.x", "content": "one other\n", "applyChanges": True})
 COMMAND = {"title": "Tidy", "command": {"title": "Tidy", "command": "tidy"}}
 DISABLED = {"title": "Tidy", "disabled": {"reason": "not now"}, "edit": {"changes": {}}}
-LACKING = {"textDocumentSync": {"openClose": True, "change": 2}}
+LACKING = {
+    one: OFFERS[one] for one in ("textDocumentSync", "diagnosticProvider")
+}  # so that nobody waits for what it never says
 
 Step = tuple[str, dict[str, Any]]
 

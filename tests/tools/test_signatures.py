@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from filepact.app import open_toolbox, open_workspace
+from filepact.domain.operation import Actor, Session
 from filepact.errors import InvalidParamsError
 from filepact.tools.edit import EditParameters
 from filepact.tools.engine import SERVER_TOOLS
+from filepact.tools.registry import CallContext
 from filepact.tools.solution import SOLUTION_TOOLS
 from filepact.values import asdict, is_dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from filepact.tools.registry import Tool
 
 EVERY = [*SERVER_TOOLS, *SOLUTION_TOOLS]
+
+CALL = CallContext(Session("s1", Actor("agent", "tester")))
 
 _KEPT = (
     "type",
@@ -143,34 +151,142 @@ def test_edits_are_the_same_whichever_way_they_were_taken() -> None:
 WANTED: dict[str, Any] = {"path": "p", "filePath": "p", "action": "delete"}
 """Values of required parameters; any other is a text."""
 
-OPTIONAL = [
-    (one, name)
-    for one in EVERY
-    for name in one.schema["properties"]
-    if name not in one.schema.get("required", ())
-]
+BLANK: dict[str, Any] = {"string": "", "integer": 0, "number": 0, "array": [], "boolean": False}
+
+MEANT = {"old_string", "new_string", "maxDiffChars", "waitSeconds"}
+"""Parameters that mean something by the blank value of their type, as flags do that are set unless they are sent."""
 
 
-@pytest.mark.parametrize("empty", ["", [], {}, None, "[]", "null"], ids=repr)
+def _required(described: Mapping[str, Any]) -> dict[str, Any]:
+    """Some value of each part of an object that is required."""
+    parts = described["properties"]
+    return {
+        name: parts[name].get("enum", [WANTED.get(name, "x")])[0]
+        for name in described.get("required", ())
+    }
+
+
+def _filled(
+    described: Mapping[str, Any], how: Callable[[Mapping[str, Any]], Any]
+) -> dict[str, Any]:
+    """An object with each of its optional parts as some client fills it in."""
+    required = _required(described)
+    filled = {
+        name: how(part)
+        for name, part in described["properties"].items()
+        if name not in required and (how is not _blank or name not in MEANT)
+    }
+    return required | filled
+
+
+def _default(described: Mapping[str, Any]) -> Any:
+    """As clients whose schemas require everything: the default, or else the blank value."""
+    return described.get("default", BLANK[described["type"]])
+
+
+def _blank(described: Mapping[str, Any]) -> Any:
+    """As models that have nothing to say; of words to choose from, and of a flag that is set, the default."""
+    if "enum" in described or described.get("default") is True:
+        return described["default"]
+    return BLANK[described["type"]]
+
+
+def _null(described: Mapping[str, Any]) -> Any:
+    """As clients whose schemas let everything be null."""
+    return None
+
+
+@pytest.mark.parametrize("how", [_default, _blank, _null])
 @pytest.mark.parametrize(
     "one", EVERY, ids=lambda one: f"{one.name}{'-in-envelope' * bool(one.output)}"
 )
-def test_what_may_be_left_out_may_be_sent_empty(one: Tool, empty: Any) -> None:
-    """But for texts whose emptiness says something; as a list, also where it is JSON in a text."""
-    properties = one.schema["properties"]
-    required = {name: WANTED.get(name, "x") for name in one.schema.get("required", ())}
-    for name in required:
-        if "enum" in properties[name]:
-            required[name] = properties[name]["enum"][0]
-    bare = one.parameters.check(required)
+def test_what_may_be_left_out_may_be_filled_in_at_every_depth(
+    one: Tool, how: Callable[[Mapping[str, Any]], Any]
+) -> None:
+    bare, filled = _required(one.schema), _filled(one.schema, how)
+    if one.name == "edit_file":
+        filled |= {"old_string": None, "new_string": None}
+    assert one.parameters.check(filled) == one.parameters.check(bare)
+    for name, described in one.schema["properties"].items():
+        if described["type"] != "array":
+            continue
+        item = described["items"]
+        nested = "properties" in item
+        said, sent = (_required(item), _filled(item, how)) if nested else ("p", "p")
+        wanted = one.parameters.check(bare | {name: [said]})
+        nothing = [None, "", *([_filled(item | {"required": []}, how)] if nested else [])]
+        for items in ([sent], sent, [sent, *nothing], [*nothing, sent], json.dumps([sent])):
+            assert one.parameters.check(filled | {name: items}) == wanted
+        for items in (nothing, nothing[-1:], json.dumps(nothing)):
+            assert one.parameters.check(filled | {name: items}) == one.parameters.check(bare)
+
+
+@pytest.mark.parametrize("empty", ["", [], {}, None], ids=repr)
+@pytest.mark.parametrize(
+    "one", EVERY, ids=lambda one: f"{one.name}{'-in-envelope' * bool(one.output)}"
+)
+def test_what_is_empty_of_another_type_says_nothing_either(one: Tool, empty: Any) -> None:
+    bare = _required(one.schema)
     filled = {
         name: empty
-        for tool, name in OPTIONAL
-        if tool is one
-        and (empty not in ("[]", "null") or properties[name]["type"] == "array")
-        and not (empty == "" and name in ("old_string", "new_string"))
+        for name in one.schema["properties"].keys() - bare.keys()
+        if empty != "" or name not in MEANT
     }
-    assert one.parameters.check(required | filled) == bare
+    assert one.parameters.check(bare | filled) == one.parameters.check(bare)
+
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("read_file", {"path": "a.txt"}),
+    ("read_file", {"paths": ["a.txt"]}),
+    ("read_file", {"path": "a.txt", "encoding": "base64"}),
+    ("write_file", {"path": "new.txt", "content": ""}),
+    ("edit_file", {"path": "a.txt", "old_string": "one", "new_string": ""}),
+    ("edit_file", {"path": "a.txt", "edits": [{"old_string": "two", "new_string": ""}]}),
+    ("search_files", {"pattern": "*.txt"}),
+    ("grep", {"pattern": "t"}),
+    ("directory_tree", {}),
+    ("patch_apply", {"patch": "--- /dev/null\n+++ b/p.txt\n@@ -0,0 +1 @@\n+x\n"}),
+    ("manage_files", {"action": "create_dir", "path": "d"}),
+    ("manage_files", {"action": "move", "path": "a.txt", "to": "b.txt"}),
+    ("history", {"action": "log"}),
+]
+"""Calls of every tool, by each of its forms."""
+
+
+@pytest.mark.parametrize("how", [_default, _blank, _null])
+def test_calls_with_everything_filled_in_do_what_was_meant(
+    tmp_path: Path, how: Callable[[Mapping[str, Any]], Any]
+) -> None:
+    tools = {one.name: one for one in SERVER_TOOLS}
+    assert {name for name, _ in CALLS} == tools.keys()
+
+    def held_after(at: int, *, filled: bool) -> tuple[bool, dict[str, bytes]]:
+        name, sent = CALLS[at]
+        root = tmp_path / f"{at}-{filled}"
+        root.mkdir()
+        (root / "a.txt").write_bytes(b"one\ntwo\n")
+        rest = _filled(tools[name].schema, how) if filled else {}
+        if filled and name == "edit_file":
+            # Clients send these in the one form as empty texts, and know no null.
+            rest |= dict.fromkeys(("old_string", "new_string"), None if how is _null else "")
+        with closing(open_workspace([str(root)], state_dir=str(tmp_path / "state"))) as workspace:
+            outcome = open_toolbox(workspace, own=True).call(name, rest | sent, CALL)
+        files = [file for file in root.rglob("*") if file.is_file()]
+        return outcome.failed, {file.name: file.read_bytes() for file in files}
+
+    for at in range(len(CALLS)):
+        bare = held_after(at, filled=False)
+        assert (CALLS[at], held_after(at, filled=True)) == (CALLS[at], bare)
+        assert not bare[0]
+
+
+@pytest.mark.parametrize("name", ["maxDiffChars", "waitSeconds", "includeDiff", "include_files"])
+def test_0_and_false_are_kept_where_they_say_something(name: str) -> None:
+    for one in EVERY:
+        if name in one.schema["properties"]:
+            sent = BLANK[one.schema["properties"][name]["type"]]
+            taken = one.parameters.check(_required(one.schema) | {name: sent})
+            assert taken != one.parameters.check(_required(one.schema))
 
 
 def test_an_empty_text_that_says_something_is_kept() -> None:

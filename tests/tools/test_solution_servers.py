@@ -137,7 +137,7 @@ REFUSED = [
     ({"filePath": "gone.x"}, "NOT_FOUND"),
     ({"filePath": "../a.x"}, "PATH_BLOCKED"),
     ({"filePath": ".env"}, "PATH_BLOCKED"),
-    ({"filePath": "a.x", "take": 0}, "INVALID_PARAMS"),
+    ({"filePath": "a.x", "take": -1}, "INVALID_PARAMS"),
     ({"filePath": "a.x", "skip": -1}, "INVALID_PARAMS"),
     ({"filePath": "a.x", "take": 10**6}, "INVALID_PARAMS"),
     ({"filePath": "a.x", "minSeverity": "bad"}, "INVALID_PARAMS"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 GOOD = "one\ntwo\n"
 BAD = "one\nthis is wrong\nand wrong\n"
-MOST_CHARACTERS = 7_000
+MOST_CHARACTERS = 7_150
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ LOADING = [
     ({"solutionPath": "gone.sln"}, "NOT_FOUND"),
     ({"solutionPath": "../other"}, "PATH_BLOCKED"),
     ({"waitSeconds": -1}, "INVALID_PARAMS"),
-    ({"take": 0}, "INVALID_PARAMS"),
+    ({"take": -1}, "INVALID_PARAMS"),
 ]
 
 

@@ -433,6 +433,37 @@ def test_what_another_agent_of_the_session_has_changed_is_not_taken_back_after_a
     assert (root / "a.txt").read_text() == text(line_3="another's")
 
 
+def test_whole_texts_that_one_agent_sends_take_back_what_it_sent_itself(tool: Tool, root: Path):
+    first, second, third = text(line_3="tried"), text(line_5="5"), text(line_3="tried", line_9="9")
+    for content in (first, second, third):
+        answer = tool("write_file", "a.txt", content=content)
+        assert not answer.failed, answer.text
+        assert (root / "a.txt").read_text() == content
+
+
+@pytest.mark.parametrize("between", ["read", "edit", "person"])
+def test_what_another_agent_may_have_a_part_in_is_not_taken_back_by_whole_texts(
+    tool: Tool, root: Path, between: str
+):
+    first, second, third = text(line_3="tried"), text(line_5="5"), text(line_3="tried", line_9="9")
+    assert not tool("write_file", "a.txt", content=first).failed
+    if between == "read":
+        # Who reads may be another one, who then makes the second text.
+        tool("read_file", "a.txt")
+        assert not tool("write_file", "a.txt", content=second).failed
+    elif between == "edit":
+        assert not tool("write_file", "a.txt", content=second).failed
+        done = tool("edit_file", "a.txt", old_string="line 15\n", new_string="another's\n")
+        assert not done.failed, done.text
+    else:
+        assert not tool("write_file", "a.txt", content=second).failed
+        (root / "a.txt").write_text(text(line_5="5", line_15="a person's"))
+        tool("read_file", "a.txt", lines=4)
+    held = (root / "a.txt").read_text()
+    assert tool("write_file", "a.txt", content=third).code == "STALE_FILE"
+    assert (root / "a.txt").read_text() == held
+
+
 def test_what_one_session_knows_another_does_not(tool: Tool, root: Path):
     tool("read_file", "a.txt")
     (root / "a.txt").write_text(text(line_3="a person's"))

@@ -13,6 +13,7 @@ from filepact.domain.operation import Actor, Approval, Session
 from filepact.domain.permission_log import LoggedFile, PermissionRecord
 from filepact.errors import FilepactError
 from filepact.text.query import Query
+from filepact.values import replace
 from filepact.workspace import permission_log
 from tests.workspace.acting import read, write
 
@@ -144,3 +145,25 @@ def test_only_so_much_is_remembered_of_what_was_written_down(
     assert {name for *_, name, _ in workspace.asked._noted} == {
         *(str(root / "a.txt"), str(root / "c.txt"))
     }
+
+
+@pytest.mark.parametrize(
+    ("said", "hidden"),
+    [
+        ("password: hunter2, log in", "hunter2"),
+        ("das Passwort ist Sommer24!", "Sommer24!"),
+        ("export AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI", "wJalrXUtnFEMI"),
+        ("Authorization: Bearer eyJhbGciOiJI.eyJz.abc1", "eyJhbGciOiJI.eyJz.abc1"),
+        ("use postgres://ann:s3cr3t@host/db", "s3cr3t"),
+        ("curl -u ann:s3cr3t https://example.org", "s3cr3t"),
+        ("with the API key 9f86d081884c7d65", "9f86d081884c7d65"),
+        ("fix the token refresh, and the keyword of https://example.org:80/a@b", ""),
+    ],
+)
+def test_what_a_person_asked_for_is_kept_without_what_they_call_a_secret(
+    workspace, session, said, hidden
+):
+    workspace.asked.turn(replace(session, turn="t1"), said)
+    kept = workspace.asked.requests()["t1"]
+    assert (hidden not in kept) if hidden else (kept == said)
+    assert kept[:3] == said[:3]

@@ -14,7 +14,7 @@ import pytest
 from filepact.domain.attributes import Attributes
 from filepact.domain.operation import Actor, Session
 from filepact.errors import StaleFileError, WriteFailedError
-from filepact.fs import atomic
+from filepact.fs import atomic, attributes
 from filepact.fs.attributes import dress_link
 from filepact.tools.edit import manage_files
 from tests.unprivileged import unprivileged
@@ -215,7 +215,7 @@ def test_who_may_not_set_an_owner_or_a_list_gives_nobody_more_rights(
     def refused(*_: object) -> None:
         raise PermissionError(1, "no")
 
-    monkeypatch.setattr(os, "setxattr", refused)
+    monkeypatch.setattr(attributes, "setxattr", refused)
     receipt = unprivileged(lambda: workspace.undo(PERSON))
     for name in ("theirs", "lends user", "withheld", "team"):
         assert any(f"box/{name}" in note for note in receipt.notes), name

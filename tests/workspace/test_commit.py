@@ -6,16 +6,20 @@ import errno
 import os
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.app import open_toolbox
 from filepact.errors import StaleFileError, StateFailedError, WriteFailedError
-from filepact.fs import atomic
+from filepact.fs import atomic, kernel
 from filepact.fs.atomic import DisplacedFile
 from filepact.fs.kernel import FileSync
 from filepact.fs.root import Root
+from filepact.tools.registry import CallContext
 from filepact.workspace import displaced_files
+from tests.needs import LEASES, PROCESSES
 from tests.workspace.acting import edit, write
 
 if TYPE_CHECKING:
@@ -60,6 +64,7 @@ def test_a_late_write_is_kept_soon_and_noted_in_the_journal(
     assert rescued(tmp_path) == [b"OLD\n"]
 
 
+@LEASES
 def test_a_program_that_goes_on_writing_into_the_old_file_loses_no_line(
     workspace: Workspace,
     session: Session,
@@ -88,6 +93,7 @@ def test_a_program_that_goes_on_writing_into_the_old_file_loses_no_line(
     assert (root / "a.log").read_text() == "new\n"
 
 
+@PROCESSES
 def test_many_replaced_files_are_not_kept_open_for_long(
     workspace: Workspace, session: Session
 ) -> None:
@@ -233,6 +239,40 @@ def test_without_an_exchange_what_was_done_is_written_back(
     assert sorted(path.name for path in root.iterdir()) == ["a.txt", "b.txt"]
 
 
+@PROCESSES
+@pytest.mark.parametrize("edited", [False, True])
+def test_a_folder_goes_where_a_file_that_is_open_would_stay_in_it(
+    workspace: Workspace,
+    session: Session,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    edited: bool,
+) -> None:
+    """As of FUSE and NFS, where such a file gets a hidden name when it is removed."""
+    folder = root / "folder"
+    folder.mkdir()
+    (folder / "a.txt").write_text("a\n")
+    if edited:
+        write(workspace, session, "folder/a.txt", "b\n")
+    rmdir = os.rmdir
+
+    def kept(name: str, *, dir_fd: int | None = None) -> None:
+        held = []
+        for descriptor in os.listdir("/proc/self/fd"):
+            with suppress(OSError):
+                held.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        if any(str(folder) in one for one in held):
+            raise OSError(errno.ENOTEMPTY, "a hidden name")
+        rmdir(name, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "rmdir", kept)
+    sent = {"action": "delete", "path": "folder"}
+    done = open_toolbox(workspace, own=True).call("manage_files", sent, CallContext(session))
+    assert not done.failed
+    assert not folder.exists()
+    assert workspace.log()[0].note == ""
+
+
 def test_a_call_that_is_stopped_in_between_is_mended_by_the_next(
     workspace: Workspace, session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,7 +302,7 @@ def test_an_intention_that_the_journal_s_disk_refuses_is_taken_back_by_the_next_
 
     with monkeypatch.context() as patched:
         patched.setattr(FileSync, "begin", lambda _self, _descriptor: False)
-        patched.setattr(os, "fdatasync", failing)
+        patched.setattr(kernel, "data_sync", failing)
         with pytest.raises(StateFailedError) as caught:
             edit(workspace, session, "a.txt", "old", "new")
     assert caught.value.details["outcome"] == "not_applied"
@@ -403,6 +443,7 @@ def test_a_folder_that_is_not_known_to_be_durable_is_told_to_programs_too(
     assert workspace.log()[0].state == "applied"
 
 
+@PROCESSES
 def test_a_change_of_many_files_makes_each_folder_durable_once(
     workspace: Workspace, session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -179,8 +179,8 @@ def test_an_edit_that_fits_neither_text_says_why_it_does_not_fit_the_present_one
 def test_values_hold_what_they_promise() -> None:
     path = WorkspacePath(RootId("/r"), "a/b")
     state = Revision.of(b"x", 0o644)
-    assert path.absolute == "/r/a/b"
-    for bad in ("", ".", "a/../b", "/a", "a//b"):
+    assert (path.absolute, WorkspacePath(RootId("/r"), ".").absolute) == ("/r/a/b", "/r")
+    for bad in ("", "./a", "a/.", "a/../b", "/a", "a//b"):
         with pytest.raises(ValueError, match="canonical"):
             WorkspacePath(RootId("/r"), bad)
     with pytest.raises(ValueError, match="nothing changes"):

@@ -175,10 +175,84 @@ def test_a_client_that_shares_a_folder_above_a_root_narrows_nothing_of_it(
 
 
 def test_folders_that_lie_outside_narrow_nothing(two: Workspace, tmp_path: Path) -> None:
-    (tmp_path / "one" / "file").write_text("")
-    said = two.guard.narrow(["/elsewhere", str(tmp_path / "one" / "file")])
+    (tmp_path / "far").mkdir()
+    said = two.guard.narrow(["/elsewhere", str(tmp_path / "far")])
     assert "stay as they are" in said
     assert two.guard.find("sub/one.txt", "read").place.kind == "file"
+
+
+@pytest.mark.parametrize("name", ["file", "gone", "gone/below", "file/below"])
+def test_what_lies_inside_and_is_no_folder_is_not_taken_for_all(
+    two: Workspace, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "one" / "file").write_text("")
+    wrong = str(tmp_path / "one" / name)
+    with pytest.raises(PathBlockedError):
+        two.guard.narrow(["/elsewhere", wrong])
+    # Beside a folder that can be used it is left out.
+    two.guard.narrow([wrong, str(tmp_path / "one" / "sub")])
+    assert two.guard.find("one.txt", "read").place.kind == "file"
+    with pytest.raises(PathBlockedError):
+        two.guard.find(str(tmp_path / "one" / "file"), "read")
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Iterator[Workspace]:
+    """A root below a folder that a link above it has another name for, which nobody has typed."""
+    (tmp_path / "var" / "home" / "p" / "sub").mkdir(parents=True)
+    (tmp_path / "home").symlink_to("var/home")
+    (tmp_path / "var" / "home" / "p" / "sub" / "a.txt").write_text("a\n")
+    (tmp_path / "var" / "home" / "p" / "top.txt").write_text("top\n")
+    (tmp_path / "elsewhere").mkdir()
+    workspace = open_workspace(
+        [str(tmp_path / "var" / "home" / "p")], state_dir=str(tmp_path / "state")
+    )
+    yield workspace
+    workspace.close()
+
+
+def test_a_root_is_found_by_a_name_that_nobody_has_typed(linked: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "short").symlink_to("home/p/sub")
+    (tmp_path / "out").symlink_to("elsewhere")
+    for sent, path in {
+        "home/p/top.txt": "top.txt",
+        "home/p/new/file.txt": "new/file.txt",
+        "home/p/./sub/../top.txt": "top.txt",
+        "home/p/": ".",
+        "home/p": ".",
+        "short/a.txt": "sub/a.txt",
+    }.items():
+        found = linked.guard.find(str(tmp_path) + f"/{sent}", "list")
+        assert (sent, found.place.path) == (sent, path)
+    for outside in ("home", "home/q.txt", "out/x", "home/p/../q.txt", "short", "gone/p/top.txt"):
+        with pytest.raises(PathBlockedError):
+            linked.guard.find(str(tmp_path / outside), "read")
+
+
+def test_rules_hold_by_whichever_name(linked: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "var" / "home" / "p" / ".env").write_text("K=1\n")
+    with pytest.raises(PathBlockedError):
+        linked.guard.find(str(tmp_path / "home" / "p" / ".env"), "read")
+
+
+@pytest.mark.parametrize("name", ["home/p/sub", "short", "var/home/p/sub"])
+def test_a_client_narrows_by_whichever_name_it_has(
+    linked: Workspace, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "short").symlink_to("home/p/sub")
+    linked.guard.narrow([str(tmp_path / name)])
+    assert linked.guard.find("a.txt", "read").path.path == "sub/a.txt"
+    assert linked.guard.find(str(tmp_path / "home/p/sub/a.txt"), "read").shown == "a.txt"
+    for path in ("../top.txt", str(tmp_path / "home/p/top.txt"), str(tmp_path / "var/home/p")):
+        with pytest.raises(PathBlockedError):
+            linked.guard.find(path, "read")
+
+
+def test_a_folder_above_a_root_by_another_name_narrows_nothing(
+    linked: Workspace, tmp_path: Path
+) -> None:
+    linked.guard.narrow([str(tmp_path / "home")])
+    assert linked.guard.find("top.txt", "read").place.kind == "file"
 
 
 def test_a_walk_hides_protected_names(workspace: Workspace) -> None:

@@ -69,6 +69,29 @@ def test_a_new_change_ends_what_can_be_redone(
     assert (root / "a.txt").read_text() == "one\n"
 
 
+@pytest.mark.parametrize("folder", [False, True], ids=["file", "folder"])
+def test_an_undo_that_there_is_nothing_to_redo_of_bars_no_earlier_one(
+    workspace: Workspace, session: Session, root: Path, folder: bool
+) -> None:
+    """A person has done so by hand meanwhile, or the folder that was to go had stayed."""
+    if folder:
+        workspace.external.resnapshot()
+        (root / "made").mkdir()
+        workspace.external.detect(session, tool="bash")
+    else:
+        write(workspace, session, "made", "made\n")
+    write(workspace, session, "other", "other\n")
+    workspace.undo(session)
+    if folder:
+        (root / "made/mine").write_text("mine\n")
+    workspace.undo(session)
+    if not folder:
+        (root / "made").write_text("made\n")
+    workspace.redo(session)
+    assert (root / "other").read_text() == "other\n"
+    assert refused(lambda: workspace.redo(session)) == "NO_CHANGE"
+
+
 def test_undo_of_one_operation_keeps_later_edits(
     workspace: Workspace, session: Session, root: Path
 ) -> None:

@@ -315,3 +315,102 @@ def test_a_removal_that_is_taken_back_leaves_the_folders_their_times(
     assert facts(root) != was
     steps.take_back()
     assert facts(root) == was
+
+
+def _in_a_shut_folder(root: Path, *, folder: bool) -> None:
+    """What an agent does to a folder of its own into which it may put nothing, by making that possible for the moment."""
+    shut = root / "shut"
+    shut.chmod(0o755)
+    if folder:
+        shutil.rmtree(shut)
+        return
+    (shut / "gone").unlink()
+    (shut / "was").rename(shut / "is")
+    (shut / "link").unlink()
+    (shut / "link").symlink_to("is")
+    (shut / "turns").unlink()
+    (shut / "turns").mkdir()
+    (shut / "turns/k").write_text("made\n")
+    shut.chmod(0o555)
+
+
+@pytest.mark.parametrize("folder", [False, True], ids=["in it", "the folder"])
+def test_what_was_done_in_a_folder_that_is_shut_goes_back_and_forth_and_it_stays_shut(
+    root: Path, workspace: Workspace, folder: bool
+) -> None:
+    shut = root / "shut"
+    shut.mkdir()
+    for name in ("gone", "was", "turns"):
+        (shut / name).write_text(f"{name}\n")
+    (shut / "link").symlink_to("was")
+    shut.chmod(0o555)
+    workspace.external.resnapshot()
+    was = tree(root)
+    _in_a_shut_folder(root, folder=folder)
+    workspace.external.detect(AGENT, tool="bash")
+    now = tree(root)
+    for _ in range(2):
+        done = unprivileged(partial(workspace.undo, PERSON))
+        assert (done.notes, tree(root)) == ((), was)
+        unprivileged(partial(workspace.redo, PERSON))
+        assert tree(root) == now
+    # That it was opened for the moment is no change of it.
+    assert {"shut" in map(str, one.changes.paths) for one in workspace.log()} == {folder}
+    assert workspace.external.detect(AGENT, tool="bash").operation is None
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="nobody else sees what it has besides"
+)
+@pytest.mark.parametrize("there", [True, False], ids=["closed", "made"])
+def test_a_folder_that_is_closed_to_everybody_goes_back_and_forth_with_its_mode(
+    root: Path, workspace: Workspace, there: bool
+) -> None:
+    if there:
+        (root / "shuts").mkdir()
+    workspace.external.resnapshot()
+    was = tree(root)
+    (root / "shuts").mkdir(exist_ok=True)
+    (root / "shuts").chmod(0)
+    workspace.external.detect(AGENT, tool="bash")
+    now = tree(root)
+    for _ in range(2):
+        assert unprivileged(partial(workspace.undo, PERSON)).notes == ()
+        assert tree(root) == was
+        assert unprivileged(partial(workspace.redo, PERSON)).notes == ()
+        assert tree(root) == now
+
+
+def test_an_agent_whose_undo_is_refused_for_one_file_hears_how_the_others_go_back(
+    root: Path, workspace: Workspace
+) -> None:
+    for name in ("a", "b"):
+        (root / name).write_text("old\n")
+    with workspace.draft(AGENT, "patch_apply") as draft:
+        for target in draft.open_all(["a", "b"]):
+            draft.write(target, "new\n")
+        done = workspace.submit(draft, "two files").operation
+    (root / "a").unlink()
+    os.mkfifo(root / "a")
+    with pytest.raises(FilepactError) as refused:
+        workspace.undo(AGENT)
+    assert f"filepact undo {done} --partly" in (refused.value.hint or "")
+    assert (root / "b").read_text() == "new\n"
+    workspace.undo(PERSON, done, partly=True)
+    assert (root / "b").read_text() == "old\n"
+
+
+@pytest.mark.parametrize("mode", [0, 0o100, 0o300])
+def test_that_a_folder_was_closed_to_its_owner_is_taken_back(
+    root: Path, workspace: Workspace, mode: int
+) -> None:
+    (root / "shuts").mkdir()
+    (root / "shuts/a").write_text("a\n")
+    workspace.external.resnapshot()
+    (root / "shuts").chmod(mode)
+    unprivileged(partial(workspace.external.detect, AGENT, tool="bash"))
+    assert unprivileged(partial(workspace.external.detect, AGENT)).operation is None
+    unprivileged(partial(workspace.undo, PERSON))
+    assert (root / "shuts").stat().st_mode & 0o777 == 0o755
+    unprivileged(partial(workspace.redo, PERSON))
+    assert (root / "shuts").stat().st_mode & 0o777 == mode

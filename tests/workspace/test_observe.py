@@ -17,6 +17,7 @@ from filepact.fs.watch import moment
 from filepact.workspace.external_files import ExternalFiles
 from filepact.workspace.file_snapshot import FileSnapshot
 from filepact.workspace.observe import RootEvents, RootWatcher, Stamp
+from tests.needs import NOTICES
 from tests.unprivileged import unprivileged
 
 if TYPE_CHECKING:
@@ -322,6 +323,7 @@ def test_a_folder_of_more_files_than_are_known_of_a_root_is_looked_for_everywher
     assert seen.scan.end is not None
 
 
+@NOTICES
 def test_a_snapshot_knows_the_folders_that_came(tree: Path) -> None:
     with Root.open(str(tree)) as root:
         snapshot = FileSnapshot(root, (), few=5)
@@ -476,6 +478,13 @@ def test_folders_that_come_faster_than_they_can_be_watched_are_looked_at_each_ti
         assert watcher.descriptor is None
         assert watcher.check(lambda _: True, lambda: False).scan is not None
         watcher.close()
+
+
+@pytest.mark.parametrize("folder", ["sub", "."])
+def test_other_rights_of_a_folder_alone_are_collected(caller: Caller, folder: str) -> None:
+    assert not caller.watcher.collect()
+    (caller.folder / folder).chmod(0o700)
+    assert caller.watcher.collect()
 
 
 def test_without_notices_nothing_is_collected_marked_or_kept_for_later(tree: Path) -> None:

@@ -64,6 +64,16 @@ def test_what_waits_is_grouped_by_agent_session_and_turn(
     assert [group.turn for group in groups] == ["", "t1", ""]
 
 
+def test_what_a_rule_asks_about_comes_first_in_its_turn(review: Review, session: Session) -> None:
+    plain = [propose(review, session), propose(review, session, "d.txt", "new\n")]
+    asked = propose(review, session, "AGENTS.md", "# Be kind\n")
+    (group,) = in_groups(review.waiting())
+    assert [(one.id, one.asked) for one in group.entries] == [
+        (asked, True),
+        *((one, False) for one in plain),
+    ]
+
+
 def test_a_proposal_is_shown_with_files_hunks_and_the_rule_that_wants_a_word(
     review: Review, session: Session
 ) -> None:

@@ -20,6 +20,7 @@ from filepact.workspace.name_index import IndexChanges
 from filepact.workspace.name_views import FileList
 from filepact.workspace.text_index import TextIndex
 from tests.hostile.sweeps import often
+from tests.needs import MOUNTS, NOTICES
 from tests.properties.index_histories import (
     changes,
     check,
@@ -54,6 +55,7 @@ def known(workspace):
     return index
 
 
+@NOTICES
 @pytest.mark.parametrize("seed", range(2))
 def test_whatever_happens_an_index_is_never_behind(indexed, root, monkeypatch, seed):
     # By turns texts keep their numbers, and are numbered anew.
@@ -71,12 +73,14 @@ def test_whatever_happens_an_index_is_never_behind_for_long_histories(indexed, r
     history(indexed(), root, seed, often(30, 80))
 
 
+@MOUNTS
 def test_a_few_changes_are_seen_at_once_and_a_few_patterns_find_what_they_find_without():
     assert changes(10, 1) == 10
     assert patterns(30, 1)[1] > 5
     assert switches(40, 2) == 2
 
 
+@NOTICES
 @needs_library
 def test_files_that_cannot_match_are_not_opened(indexed, root, monkeypatch):
     for number in range(20):
@@ -97,6 +101,7 @@ def test_files_that_cannot_match_are_not_opened(indexed, root, monkeypatch):
     assert opened == ["7.txt"]
 
 
+@NOTICES
 @needs_library
 def test_a_line_is_shown_from_the_disk_and_never_from_what_is_kept(indexed, root, monkeypatch):
     (root / "a.txt").write_text("word and more\n")
@@ -125,6 +130,7 @@ def test_a_line_is_shown_from_the_disk_and_never_from_what_is_kept(indexed, root
     check(workspace)
 
 
+@NOTICES
 @needs_library
 def test_a_text_that_was_read_before_its_file_changed_is_not_kept(indexed, root):
     (root / "a.txt").write_text("word and more\n")
@@ -140,6 +146,7 @@ def test_a_text_that_was_read_before_its_file_changed_is_not_kept(indexed, root)
     check(workspace)
 
 
+@NOTICES
 @needs_library
 def test_texts_are_kept_within_a_bound(indexed, root, monkeypatch):
     monkeypatch.setattr(text_index, "_MOST_KEPT", 40)
@@ -252,6 +259,7 @@ def test_a_private_key_that_comes_into_a_known_file_is_refused(indexed, root):
     check(workspace)
 
 
+@MOUNTS
 @pytest.mark.parametrize("lacking", ["trigrams", "library", "notices", "watches"])
 def test_what_a_system_lacks_changes_no_answer(indexed, root, monkeypatch, lacking):
     plant(root, random.Random(5))
@@ -267,6 +275,7 @@ def test_what_a_system_lacks_changes_no_answer(indexed, root, monkeypatch, lacki
     history(indexed(), root, 5, 4)
 
 
+@NOTICES
 def test_lost_notices_empty_the_table_until_it_is_made_anew(indexed, root, monkeypatch):
     plant(root, random.Random(6))
     workspace = indexed()
@@ -280,6 +289,7 @@ def test_lost_notices_empty_the_table_until_it_is_made_anew(indexed, root, monke
     check(workspace)
 
 
+@NOTICES
 def test_a_search_does_not_wait_for_the_names_to_be_listed(open_here, root, monkeypatch):
     plant(root, random.Random(9))
     workspace = open_here()
@@ -301,6 +311,7 @@ def test_a_search_does_not_wait_for_the_names_to_be_listed(open_here, root, monk
     assert known(workspace).names.ready
 
 
+@NOTICES
 def test_a_tree_that_was_too_busy_to_be_listed_gets_its_index_later(indexed, root, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(name_index, "_SETTLING", 0)
@@ -311,6 +322,7 @@ def test_a_tree_that_was_too_busy_to_be_listed_gets_its_index_later(indexed, roo
     assert known(workspace).names.ready
 
 
+@NOTICES
 @needs_library
 def test_a_budget_that_is_used_up_leaves_the_rest_to_be_searched(indexed, root, monkeypatch):
     monkeypatch.setattr(text_index, "_BUDGET", 1)
@@ -360,6 +372,7 @@ def test_searches_in_many_threads_are_right_while_files_change(indexed, root):
     assert not wrong
 
 
+@NOTICES
 def test_no_search_begins_between_the_notice_of_a_change_and_what_it_makes_of_a_text(
     indexed, root, monkeypatch
 ):
@@ -394,6 +407,7 @@ def test_a_command_that_searches_once_keeps_no_index(open_here, root):
     assert workspace._indexes is None
 
 
+@NOTICES
 def test_answers_about_names_are_given_again_only_while_nothing_can_have_changed(indexed, root):
     (root / ".gitignore").write_text("out/\n")
     for place in ("out/deep", "node_modules/a", "src"):
@@ -430,6 +444,7 @@ def test_texts_are_kept_only_until_nobody_has_searched_for_a_while(indexed, root
     check(workspace)
 
 
+@NOTICES
 def test_servers_of_one_root_watch_no_more_than_half_of_what_a_user_may_watch(
     open_here, root, monkeypatch
 ):
@@ -454,6 +469,7 @@ def test_servers_of_one_root_watch_no_more_than_half_of_what_a_user_may_watch(
     assert tables[2].ready
 
 
+@NOTICES
 def test_after_a_long_time_without_a_search_nothing_is_known_or_watched(indexed, root, monkeypatch):
     monkeypatch.setattr(search_index, "_KEPT_SECONDS", 0.02)
     monkeypatch.setattr(search_index, "_IDLE_SECONDS", 0.05)
@@ -478,6 +494,7 @@ def test_after_a_long_time_without_a_search_nothing_is_known_or_watched(indexed,
     check(workspace)
 
 
+@NOTICES
 def test_readers_who_may_see_the_same_have_it_in_common(indexed, root):
     plant(root, random.Random(9))
     workspace = indexed()

@@ -232,6 +232,10 @@ def test_conflicts_are_told_together_and_nothing_is_done_unless_partly(
     assert error.code == "STALE_FILE"
     assert [one[0] for one in error.details["conflicts"]] == ["a", "b"]  # type: ignore[union-attr,index]
     assert files(root) == {"a": "mine\n", "b": "mine too\n", "c": "c\n"}
+    here = workspace.guard.roots[0].path
+    alone = refused(lambda: undo(workspace, places=((here, "a"),)))
+    both = refused(lambda: undo(workspace, places=((here, "a"), (here, "b"))))
+    assert both.hint == alone.hint
     undo(workspace, session=ROBOT, partly=True)
     assert files(root) == {"a": "mine\n", "b": "mine too\n"}
     assert [one.undone_by is None for one in workspace.log(limit=4)[1:]] == [False, True, True]

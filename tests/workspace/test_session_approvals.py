@@ -8,16 +8,19 @@ import pytest
 
 from filepact.config.person import read_settings
 from filepact.config.settings import Settings
+from filepact.domain.document import RootId, WorkspacePath
 from filepact.domain.operation import PREVIEW_MODE, Actor, Approval, Session
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, NotFoundError
+from filepact.text.glob import compile_filter
 from filepact.values import replace
+from filepact.workspace.session_approvals import pattern_of
 from tests.workspace.acting import delete, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from filepact.domain.session_approval import SessionApproval
+    from filepact.domain.permission_log import SessionApproval
     from filepact.workspace.workspace import Workspace
 
 ANN = Approval(Actor("person", "ann", "at a terminal"))
@@ -167,6 +170,49 @@ def test_what_asks_about_a_change_itself_is_not_answered_in_advance(
     receipt = write(workspace, session, "a.txt", "a\u202eb\n")
     with pytest.raises(InvalidParamsError):
         workspace.approving.granted.give(workspace.proposal(str(receipt.operation)), "*", ANN)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "given"),
+    [("**", False), ("AGENTS.md", False), ("/AGENTS.*", False), ("/AGENTS.md", True)],
+)
+def test_what_is_protected_from_the_start_is_approved_for_the_files_that_were_seen_alone(
+    open_here: Callable[..., Workspace], session: Session, pattern: str, given: bool
+) -> None:
+    workspace = open_here(settings=Settings())
+    proposal = workspace.proposal(str(write(workspace, session, "AGENTS.md", "x\n").operation))
+    assert workspace.approving.granted.scope(proposal) == "file"
+    workspace.approve(proposal.id, ANN)
+    if given:
+        workspace.approving.granted.give(proposal, pattern, ANN)
+    else:
+        with pytest.raises(InvalidParamsError):
+            workspace.approving.granted.give(proposal, pattern, ANN)
+    assert state(workspace, session, "AGENTS.md") == ("applied" if given else "pending")
+    assert state(workspace, session, "sub/AGENTS.md") == "pending"
+
+
+NAMES = [
+    "a",
+    "a b.md",
+    "!a",
+    "{x,y}.md",
+    "[a]*.c",
+    "a?b",
+    "a\\b",
+    "-x",
+    "#x",
+    "sub/a",
+    "é",
+    "\udcff",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_pattern_of_a_file_fits_it_alone(name: str) -> None:
+    fits = compile_filter(pattern_of(WorkspacePath(RootId("/r"), name)))
+    assert [one for one in NAMES if fits(one)] == [name]
+    assert not fits(f"below/{name}")
 
 
 def test_an_agent_that_deletes_is_covered_by_what_it_deletes(

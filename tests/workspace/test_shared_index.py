@@ -22,12 +22,16 @@ from filepact.fs.trigrams import TrigramIndex
 from filepact.text.query import Query
 from filepact.workspace import search_index, text_index
 from tests.faces.small_server import wait_for
+from tests.needs import NOTICES
 from tests.properties.index_histories import ODD_FILES, check, plant, reader
 from tests.properties.tree_changes import disturbed
 
-pytestmark = pytest.mark.skipif(
-    TrigramIndex.open() is None, reason="filepact was built without a C compiler"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        TrigramIndex.open() is None, reason="filepact was built without a C compiler"
+    ),
+    NOTICES,
+]
 
 RACY = 20_000_000
 

@@ -9,6 +9,7 @@ from filepact.app import open_observed, open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import BY_NOBODY, Actor, Session
 from filepact.store.snapshots import SqliteSnapshots
+from tests.unprivileged import unprivileged
 from tests.workspace.acting import write
 
 AGENT = Session("a", Actor("agent", "some-agent"))
@@ -115,6 +116,19 @@ def test_stored_bytes_that_are_not_those_of_the_file_are_given_to_nobody(root, b
         found = workspace.external.detect(NOBODY)
         assert len(found.unkept) == 1
         assert len(found.operation.changes.changes) == 1
+
+
+def test_that_a_folder_is_closed_to_everybody_is_known_to_the_next_process(root, begin):
+    (root / "sub").chmod(0)
+
+    def look():
+        with begin() as workspace:
+            return workspace.external.detect(NOBODY, tool=BY_NOBODY).operation
+
+    assert unprivileged(look) is None
+    assert unprivileged(look) is None
+    (root / "sub").chmod(0o755)
+    assert kinds(unprivileged(look)) >= {("sub", "modify")}
 
 
 def test_another_folder_in_the_place_of_the_root_is_no_change_of_its_files(root, begin):

@@ -25,6 +25,7 @@ WIRES = {
     "speaks too early": ["capabilities.initialize-first"],
     "version is a text": ["capabilities.version"],
     "capabilities are a list": ["capabilities.form"],
+    "modes are a list": ["capabilities.extensions"],
     "client has no name": ["capabilities.client-info"],
     "cwd is relative": ["sessions.absolute-cwd"],
     "servers are missing": ["sessions.mcp-servers"],
@@ -100,7 +101,10 @@ class ServesUnannounced(RightClient):
         return {"content": "text\n"}
 
 
-@wrong("capabilities.no-terminal", "robustness.unknown-method", "robustness.unknown-extension")
+@wrong(
+    *("capabilities.no-terminal", "capabilities.no-elicitation"),
+    *("robustness.unknown-method", "robustness.unknown-extension"),
+)
 class AnswersEverything(RightClient):
     def unknown(self, method):
         return None

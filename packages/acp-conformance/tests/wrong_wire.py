@@ -27,6 +27,7 @@ def from_client(message):
             changes = {
                 "version is a text": {"protocolVersion": "1"},
                 "capabilities are a list": {"clientCapabilities": {"fs": ["readTextFile"]}},
+                "modes are a list": {"clientCapabilities": {"elicitation": ["form"]}},
                 "client has no name": {"clientInfo": {"title": "none"}},
             }
         else:

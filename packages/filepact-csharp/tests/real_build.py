@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from project_tree import ProjectTree
 
@@ -103,8 +103,30 @@ def _compiling(folder: Path, environment: Mapping[str, str], home: Path) -> Iter
         server.wait()
 
 
-def errors_of_build(tree: ProjectTree, home: Path) -> dict[str, set[tuple[str, str]]]:
-    """The errors of a build of all projects of a tree: files in the project's folder, and codes, by project."""
+_EACH = f"""<Project><Import Project="Sdk.props" Sdk="Microsoft.NET.Sdk" />
+<PropertyGroup><TargetFramework>{FRAMEWORK}</TargetFramework></PropertyGroup>
+<Import Project="Sdk.targets" Sdk="Microsoft.NET.Sdk" />
+<Target Name="Build" DependsOnTargets="ResolveReferences;FindReferenceAssembliesForReferences">
+<ItemGroup><Each Include="#" /></ItemGroup>
+<Csc Sources="%(Each.FullPath)" References="@(ReferencePathWithRefAssemblies)" NoConfig="true" NoStandardLib="true"
+DefineConstants="$(DefineConstants)" LangVersion="$(LangVersion)" TargetType="library" OutputAssembly="obj/each.dll"
+WarningLevel="$(WarningLevel)" DisabledWarnings="$(NoWarn)" UseSharedCompilation="true" ToolExe="$(CscToolExe)"
+ToolPath="$(CscToolPath)" SharedCompilationId="$(SharedCompilationId)" ContinueOnError="ErrorAndContinue" />
+</Target></Project>"""
+"""A project that gives each of some sources to the compiler by itself."""
+
+
+def errors_of_build(
+    tree: ProjectTree, home: Path, each: Sequence[str] = ()
+) -> dict[str, set[tuple[str, str]]]:
+    """The errors of a build of all projects of a tree: files in the project's folder, and codes, by project.
+
+    Args:
+        tree: The projects.
+        home: A folder that is not there yet.
+        each: Folders of projects that are not built, which takes most of the time: the source `A.cs` of each is
+            compiled as that of such a project.
+    """
     folder = sdk_or_skip()
     environment = {
         "PATH": os.environ["PATH"],
@@ -125,9 +147,13 @@ def errors_of_build(tree: ProjectTree, home: Path) -> dict[str, set[tuple[str, s
         f'ContinueOnError="{goes}" /></Target>'
         for target, goes in (("Restore", "false"), ("Build", "true"))
     )
+    if each:
+        tree.put("Each/Each.csproj", _EACH.replace("#", ";".join(f"../{one}/A.cs" for one in each)))
+    without = ";".join(f"{one}/**" for one in each)
     tree.put(
         "All.proj",
-        f'<Project DefaultTargets="Build"><ItemGroup><One Include="**/*.csproj" /></ItemGroup>{tasks}</Project>',
+        f'<Project DefaultTargets="Build"><ItemGroup><One Include="**/*.csproj" Exclude="{without}" />'
+        f"</ItemGroup>{tasks}</Project>",
     )
     with _compiling(folder, environment, home) as name:
         words = ["build", "All.proj", "-m:1", "-nologo", "-v:q", f"-p:SharedCompilationId={name}"]
@@ -143,6 +169,9 @@ def errors_of_build(tree: ProjectTree, home: Path) -> dict[str, set[tuple[str, s
     found: dict[str, set[tuple[str, str]]] = {}
     told = re.findall(r"(?m)^(.*?)(?:\(.*?\))?: error (\w+): .*\[.*/([^/]+)\.csproj\]", done.stdout)
     for place, code, project in told:
-        found.setdefault(project, set()).add((place.strip(), code))
+        file = place.strip()
+        if project == "Each":
+            project, file = file.split("/")[-2:]  # noqa: PLW2901 - the one that it would be in
+        found.setdefault(project, set()).add((file, code))
     assert found or done.returncode == 0, done.stdout[-2000:]
     return found

@@ -85,6 +85,65 @@ def test_names_that_a_using_would_bring_are_found_and_the_error_is_gone(talk: Ta
     talk.close("a/a.cs")
 
 
+LACKING = """using System;
+using System.Collections.Generic;
+
+interface IShape<T> where T : class
+{
+    int Corners { get; }
+    string Name { get; set; }
+    T this[int at] { get; }
+    event Action Moved;
+    List<T> Parts<U>(ref int from, string? of = null) where U : IDisposable;
+    void Inherited() { }
+}
+
+abstract class Base
+{
+    protected abstract void Draw(params object[] with);
+    public abstract int Depth { get; set; }
+    public abstract void Known();
+    public virtual void Free() { }
+}
+
+abstract class Middle : Base
+{
+    public override void Known() { }
+}
+
+namespace Inner
+{
+    class Square : Middle, IShape<string>
+    {
+        public int Corners => 4;
+    }
+
+    struct Dot : IComparable<Dot> { }
+
+    class Odd : System.Collections.IEnumerable { }
+}
+"""
+
+
+def test_members_that_a_type_has_to_have_are_added_and_the_errors_are_gone(talk: Talk) -> None:
+    title, rows = "Add missing members", LACKING.split("\n")
+    (alone,) = actions(talk, "a/a.cs", LACKING, (28, 29))[title]
+    talk.close("a/a.cs")
+    every = actions(talk, "a/a.cs", LACKING, (0, 37))[title]
+    talk.close("a/a.cs")
+    assert alone in every
+    for one in every:
+        at = one["range"]["start"]
+        row, column = rows[at["line"]], at["character"]
+        behind = row[one["range"]["end"]["character"] :]
+        rows[at["line"]] = f"{row[:column]}{one['newText']}{behind}"
+    text = "\n".join(rows)
+    talk.open("a/a.cs", text)
+    assert [one for one in talk.codes("a/a.cs") if one not in ("CS0067", "CS8632")] == []
+    assert "Add missing members" not in actions(talk, "a/a.cs", text, (0, 37))
+    talk.close("a/a.cs")
+
+
 def test_usings_that_nothing_needs_are_taken_out_where_all_is_known(talk: Talk) -> None:
     text = "// Head.\nusing System;\nusing System.IO;\nusing System.Text;\n\nclass A { StringBuilder s; }\n"
     (edits,) = actions(talk, "a/a.cs", text, (0, 1)).values()

@@ -46,7 +46,7 @@ def state_folder(named: str | None = None) -> str:
 
 
 def read_set_up(state: str) -> list[tuple[str, str, str]]:
-    """What was set up: an agent's name, how far it is guarded, and the folder.
+    """The agents set up: each name, how far it is guarded, and its folder.
 
     Nothing where that cannot be told, which never means that nothing is guarded.
     """
@@ -63,7 +63,7 @@ def _fields(line: str) -> list[str]:
 
 
 def set_up_bytes(found: Iterable[tuple[str, str, str]]) -> bytes:
-    """What `read_set_up` reads; a folder's name may hold anything but NUL."""
+    """The bytes that `read_set_up` reads; a folder's name may hold anything but NUL."""
     return b"\0\n".join(os.fsencode(" ".join(one)) for one in found)
 
 

@@ -154,11 +154,11 @@ class ServerTrust:
         return self.folders.get(server, ())
 
     def with_folder(self, server: str, folder: str) -> ServerTrust:
-        """The same, with a server trusted in a folder."""
+        """These settings, with a server trusted in a folder."""
         return self._with(server, (*self._others(server, folder), folder))
 
     def without_folder(self, server: str, folder: str) -> ServerTrust:
-        """The same, without a server's trust in a folder."""
+        """These settings, without a server's trust in a folder."""
         return self._with(server, self._others(server, folder))
 
     def to_json(self) -> bytes:

@@ -242,7 +242,7 @@ def _from_the_top(pattern: str, folders: PatternFolders) -> str | None:
 
 
 def _is_floating(pattern: str) -> bool:
-    """Whether it takes back names wherever they are, so from any list."""
+    """Whether a pattern takes names back wherever they lie, so from any list."""
     return pattern.startswith("!") and "/" not in pattern.rstrip("/") and pattern != "!~"
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from contextlib import suppress
 from stat import S_ISREG
 from typing import TYPE_CHECKING
@@ -18,33 +17,31 @@ from filepact.config.folders import state_folder
 from filepact.config.language_servers import ServerTrust, parse_trust
 from filepact.config.layers import PatternFolders, RuleSet, SettingsSource, exactly
 from filepact.config.rule_files import read_source
-from filepact.config.settings import STORES, Settings, parse_settings
+from filepact.config.settings import Settings, parse_settings
 from filepact.domain.operation import StoreOptions
 from filepact.domain.policy import READS, WRITES, Rule
-from filepact.errors import InvalidParamsError, StateFailedError
-from filepact.values import late_logger, replace
+from filepact.errors import InvalidParamsError
+from filepact.values import replace
 from filepact.workspace.documents import PROJECT_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
     from filepact.domain.policy import Layer
 
 __all__ = [
     "TRUST_FILE",
-    "TokenFile",
-    "data_folder",
     "home_folder",
     "named_file",
     "own_places",
     "read_known_settings",
     "read_settings",
     "read_store",
-    "read_tokens",
     "read_trust",
     "rule_files",
     "settings_file",
+    "settings_text",
     "state_folder",
 ]
 
@@ -52,16 +49,6 @@ TRUST_FILE = "trust.json"
 
 _FILE = "filepact.toml"
 _LARGEST = 1_048_576
-_RACY = 20_000_000  # nanoseconds: a younger stamp may be that of two states of a file
-
-_log = late_logger(__name__)
-
-
-def data_folder() -> Path:
-    """The folder for what this person has had fetched, the same for all of their journals."""
-    from pathlib import Path  # noqa: PLC0415 - few commands need it
-
-    return Path(_data_folder())
 
 
 def _data_folder() -> str:
@@ -112,7 +99,7 @@ def read_settings(named: str | None = None) -> Settings:
     path = _person_file(named)
     if _exists(path) or _named(named):
         source = _source("person", path)
-        settings = parse_settings(_text(path), name=source.name, source=source)
+        settings = parse_settings(settings_text(path), name=source.name, source=source)
     files = dict.fromkeys((_usual("administrator"), _usual("person"), path))
     protecting = tuple(rule for file in files for rule in _protecting(file))
     return replace(
@@ -174,9 +161,12 @@ def _store(settings: Settings) -> StoreOptions | None:
     url = os.environ.get("FILEPACT_STORE", "")
     if not url:
         return settings.store
-    if not url.startswith(STORES):
+    from filepact.extension import extensions  # noqa: PLC0415 - few have one
+
+    known = tuple(address for one in extensions() for address in one.stores)
+    if not url.startswith(known):
         raise InvalidParamsError(
-            f"FILEPACT_STORE has to begin with {' or '.join(STORES)}",
+            f"FILEPACT_STORE has to begin with {' or '.join(known)}",
             hint="Unset it to keep the journal in the state folder.",
         )
     return replace(settings.store or StoreOptions(url), url=url)
@@ -198,7 +188,7 @@ def rule_files(named: str | None = None) -> Iterator[tuple[SettingsSource, str]]
         if _exists(path) or (layer == "person" and _named(named)):
             source, text = (
                 SettingsSource(layer, path, folders=_folders(), above=above),
-                _text(path),
+                settings_text(path),
             )
             yield source, text
             if layer == "administrator":
@@ -214,93 +204,20 @@ def read_trust(state_dir: str) -> ServerTrust:
         state_dir: The state folder, which need not be there.
     """
     try:
-        text = _text(os.path.join(state_dir, TRUST_FILE))
+        text = settings_text(os.path.join(state_dir, TRUST_FILE))
     except InvalidParamsError:
         text = ""
     return parse_trust(text.encode())
 
 
-class TokenFile:
-    """The gateway's own tokens, as their file has them now: whoever is taken out of it is not let in any more.
-
-    Args:
-        name: The file's path.
-
-    Raises:
-        InvalidParamsError: It cannot be read, or a line is wrong.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._stamp: tuple[int, ...] | None = self._look()
-        self._found = read_tokens(name)
-
-    def __call__(self) -> Mapping[str, str]:
-        """By name, what the SHA-256 of each token is.
-
-        Raises:
-            StateFailedError: It cannot be read, or a line is wrong: nobody knows whom it was to keep out.
-        """
-        stamp = self._look()
-        if stamp is None or stamp != self._stamp:
-            self._stamp = None
-            try:
-                self._found = read_tokens(self._name)
-            except InvalidParamsError as error:
-                _log.warning("the tokens cannot be read: %s", error.message)
-                raise StateFailedError(
-                    "the gateway cannot read its tokens, so none can be checked",
-                    hint="Send it again later.",
-                    retry_after=10,
-                ) from error
-            self._stamp = stamp
-        return self._found
-
-    def _look(self) -> tuple[int, ...] | None:
-        """What changes with the file; None where that may come too late, or nothing can be told."""
-        try:
-            found = os.stat(self._name)
-        except OSError:
-            return None
-        if time.time_ns() - found.st_mtime_ns < _RACY:
-            # Another change within the same tick of the system's clock would look the same.
-            return None
-        return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
-
-
-def read_tokens(name: str) -> dict[str, str]:
-    """The gateway's own tokens in a file: by name, what their SHA-256 is.
-
-    Args:
-        name: The file's path; a line has a name and the hash of a token, in hexadecimal.
-
-    Raises:
-        InvalidParamsError: It cannot be read, or a line is not of this form.
-    """
-    found: dict[str, str] = {}
-    for number, line in enumerate(_text(name).splitlines(), start=1):
-        words = line.split()
-        if not words or words[0].startswith("#"):
-            continue
-        if len(words) != 2 or len(words[1]) != 64 or set(words[1]) - set("0123456789abcdef"):
-            raise InvalidParamsError(
-                f"{name}, line {number}: each line needs a name and a hash",
-                hint="`filepact serve --new-token NAME` prints one.",
-            )
-        if words[0] in found:
-            raise InvalidParamsError(f"{name}, line {number}: the name {words[0]} appears twice")
-        found[words[0]] = words[1]
-    return found
-
-
 def named_file(name: str) -> tuple[SettingsSource, str]:
-    """One file that need not be in force, as what its name says that it is, with its text.
+    """A file that need not be in force, read as the kind that its name says, with its text.
 
     Raises:
         InvalidParamsError: It cannot be read.
     """
     path = _tidied(os.path.expanduser(name))
-    text = _text(path)
+    text = settings_text(path)
     folder, _, last = _tidied(os.path.join(os.getcwd(), path)).rpartition("/")
     if last == PROJECT_FILE:
         return SettingsSource("project", path, folder or "/"), text
@@ -345,7 +262,7 @@ def _administrator() -> Settings:
     if not _exists(path):
         return Settings()
     source = _source("administrator", path)
-    return parse_settings(_text(path), name=source.name, source=source)
+    return parse_settings(settings_text(path), name=source.name, source=source)
 
 
 def _exists(path: str) -> bool:
@@ -359,7 +276,7 @@ def _exists(path: str) -> bool:
     return True
 
 
-def _text(path: str) -> str:
+def settings_text(path: str) -> str:
     """The text of a settings file.
 
     Raises:

@@ -34,7 +34,7 @@ _HINT = "Correct the file; `filepact policy lint` lists everything that is wrong
 
 @dataclass(frozen=True, slots=True)
 class SettingsProblem:
-    """One thing that is wrong.
+    """A fault in a file of settings or rules.
 
     Attributes:
         file: How the file is called in messages.

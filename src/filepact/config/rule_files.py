@@ -8,7 +8,7 @@ from filepact.config.language_servers import KEYS as DIAGNOSING_KEYS
 from filepact.config.layers import RuleSet, SettingsSource
 from filepact.config.problems import ProblemList, SettingsProblem, key_text, no_toml, refuse
 from filepact.config.rules import RULE_KEYS, read_rules
-from filepact.config.settings import OTHER_KEYS, read_others
+from filepact.config.settings import OTHER_KEYS, other_keys, read_others
 from filepact.errors import InvalidParamsError
 
 if TYPE_CHECKING:
@@ -80,9 +80,13 @@ def _read(text: str, source: SettingsSource) -> tuple[RuleSet, list[SettingsProb
 
 
 def _check_keys(tables: Iterable[str], source: SettingsSource, problems: ProblemList) -> None:
-    known = (*RULE_KEYS[source.layer], *OTHER_KEYS[source.layer])
-    anywhere = {*RULE_KEYS["administrator"], *OTHER_KEYS["person"]}
-    for key in tables:
+    known: tuple[str, ...] = (*RULE_KEYS[source.layer], *OTHER_KEYS[source.layer])
+    strange = [key for key in tables if key not in known]
+    if not strange:
+        return
+    known = (*RULE_KEYS[source.layer], *other_keys(source.layer))
+    anywhere = {*RULE_KEYS["administrator"], *other_keys("person")}
+    for key in strange:
         if key in known:
             continue
         said = f"is not known here; known are {', '.join(known)}"
@@ -109,7 +113,7 @@ def _other_problems(
     """
     from copy import deepcopy  # noqa: PLC0415 - only where there is a file
 
-    others = deepcopy({key: tables[key] for key in OTHER_KEYS[source.layer] if key in tables})
+    others = deepcopy({key: tables[key] for key in other_keys(source.layer) if key in tables})
     found: list[SettingsProblem] = []
     removed: list[Key] = []
     for _ in range(_MOST):

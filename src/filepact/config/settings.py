@@ -28,20 +28,18 @@ from filepact.values import dataclass, field, replace
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from filepact.config.serving import GatewaySettings
     from filepact.domain.policy import Layer
     from filepact.lsp.spec import ServerSpec
 
 __all__ = [
     "OTHER_KEYS",
-    "STORES",
     "GuardSettings",
     "HookSettings",
-    "ProxySettings",
     "RecordingSettings",
-    "RunSettings",
     "ServerSettings",
     "Settings",
+    "known_table",
+    "other_keys",
     "parse_settings",
     "read_others",
 ]
@@ -52,30 +50,22 @@ OTHER_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
         "encodings",
         "guard",
         "mcp",
-        "acp",
         "hooks",
         "recording",
-        "run",
-        "serve",
-        "realms",
-        "access",
         "proposals",
         "audit",
-        "store",
         *DIAGNOSING_KEYS,
     ),
     "project": (),
 }
-"""What a file of each layer may hold besides rules."""
-
-STORES: Final = ("postgresql://", "postgres://")
-"""What the address of a store begins with."""
+"""What a file of each layer may hold besides rules and the tables of extensions."""
 
 _GUARD: Final[dict[str, tuple[object, ...]]] = {
     "mounts": (True, False),
     "content": (True, False),
     "landlock": ("auto", "off", "required"),
     "hard_links": ("keep", "replace"),
+    "dependency_versions": (True, False),
 }
 
 _SERVING: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
@@ -114,12 +104,14 @@ class GuardSettings:
         content: Whether files are looked through for private keys, and hits for tokens.
         landlock: Whether a server asks the kernel to keep it inside as well.
         hard_links: Whether a file with several names goes on being one file when it is changed.
+        dependency_versions: Whether nobody is asked where a manifest names another plain version of what is in it.
     """
 
     mounts: bool = False
     content: bool = True
     landlock: Literal["auto", "off", "required"] = "auto"
     hard_links: Literal["keep", "replace"] = "keep"
+    dependency_versions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +133,6 @@ class ServerSettings:
     patience: float = 50.0
     app: bool = True
     shared_index: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class ProxySettings:
-    """The ACP proxy's settings.
-
-    Attributes:
-        answer_own: Whether it answers questions whether its own reading tools may be used.
-    """
-
-    answer_own: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,22 +167,6 @@ class RecordingSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class RunSettings:
-    """The settings of `filepact run`.
-
-    Attributes:
-        builds: What becomes of folders that programs fill, such as ``node_modules``, when the program
-            has ended: moved into the root as they are, judged and recorded file by file, or thrown away.
-        commit: Whether what the rules allow is committed at each quiet moment, or only at the end.
-        writable: What programs may change as it is, absolute or beginning with ``~/``.
-    """
-
-    builds: Literal["move", "record", "discard"] = "move"
-    writable: tuple[str, ...] = ()
-    commit: Literal["quiet", "end"] = "quiet"
-
-
-@dataclass(frozen=True, slots=True)
 class Settings:
     """A person's settings.
 
@@ -211,15 +176,13 @@ class Settings:
         rules: Rules about files.
         guard: How far the guard goes.
         server: How agents' programs are served.
-        proxy: What is done between editors and agents.
         hooks: How agents' own tools are watched over.
         recording: How a guard records.
-        run: How programs are run.
         limits: How much may wait for this person, and for how long.
         notify: Whether the desktop is told that something new waits, where a window or a command watches.
         audit: What is recorded of every call; None where nothing is said about it.
         store: Where the journal is when it is not in the state folder; None for there.
-        gateway: How `filepact serve` serves; None where nothing is said about it.
+        extensions: What extensions have made of their tables, by the extension's name.
         language_servers: What is said about language servers.
     """
 
@@ -227,15 +190,13 @@ class Settings:
     rules: RuleSet = field(default_factory=RuleSet)
     guard: GuardSettings = GuardSettings()
     server: ServerSettings = ServerSettings()
-    proxy: ProxySettings = ProxySettings()
     hooks: HookSettings = HookSettings()
     recording: RecordingSettings = RecordingSettings()
-    run: RunSettings = RunSettings()
     limits: ProposalLimits = field(default_factory=ProposalLimits)
     notify: bool = False
     audit: AuditOptions | None = None
     store: StoreOptions | None = None
-    gateway: GatewaySettings | None = None
+    extensions: Mapping[str, Any] = field(default_factory=dict)
     language_servers: LanguageServerOptions = field(default_factory=LanguageServerOptions)
 
     @property
@@ -314,13 +275,9 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
         name: How it is called in messages.
         layer: Who wrote it.
     """
-    keys = (*OTHER_KEYS[layer], *RULE_KEYS[layer])
-    for key in found:
-        if key not in keys:
-            known = ", ".join(keys)
-            raise refusal(text, name, (key,), f"there is no such setting; known are {known}")
+    extended = _extended(found, text, name, layer)
     encodings: tuple[tuple[Glob, str], ...] = ()
-    guard, serving, proxying = GuardSettings(), ServerSettings(), ProxySettings()
+    guard, serving = GuardSettings(), ServerSettings()
     hooks = HookSettings()
     recording = RecordingSettings()
     if "encodings" in found:
@@ -329,42 +286,56 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
         guard = _guarding(found["guard"], text, name)
     if "mcp" in found:
         serving = _serving(found["mcp"], text, name)
-    if "acp" in found:
-        proxying = _proxying(found["acp"], text, name)
     if "hooks" in found:
         hooks = _hooking(found["hooks"], text, name)
     if "recording" in found:
         chosen = _numbers(found["recording"], "recording", _RECORDING, text, name)
         recording = RecordingSettings(**chosen)
     limits, notify = _proposing(found.get("proposals", {}), text, name)
-    run = _running(found["run"], text, name) if "run" in found else RunSettings()
     audit = _auditing(found["audit"], text, name) if "audit" in found else None
-    store = _storing(found["store"], text, name) if "store" in found else None
-    gateway = None
-    if found.keys() & {"serve", "realms", "access"}:
-        from filepact.config.serving import read_serving  # noqa: PLC0415 - only where there is one
-
-        gateway = read_serving(found, text, name)
+    addresses = (one for one in extended.values() if isinstance(one, StoreOptions) and one.url)
+    store = next(addresses, None)
     wishes = read_wishes(found, text, name)
     return Settings(
         encodings,
         guard=guard,
         server=serving,
-        proxy=proxying,
         hooks=hooks,
         recording=recording,
-        run=run,
         limits=limits,
         notify=notify,
         audit=audit,
         store=store,
-        gateway=gateway,
+        extensions=extended,
         language_servers=wishes,
     )
 
 
+def other_keys(layer: Layer) -> tuple[str, ...]:
+    """As `OTHER_KEYS`, with the tables of extensions, which have a place in a person's file alone."""
+    from filepact.extension import extensions  # noqa: PLC0415 - most files have nothing of theirs
+
+    more = extensions() if layer == "person" else ()
+    return (*OTHER_KEYS[layer], *(table for one in more for table in one.tables))
+
+
+def _extended(found: Mapping[str, Any], text: str, name: str, layer: Layer) -> dict[str, Any]:
+    """The settings of extensions; nobody looks for extensions where all tables are the core's own."""
+    if found.keys() <= {*OTHER_KEYS[layer], *RULE_KEYS[layer]}:
+        return {}
+    from filepact.extension import extensions  # noqa: PLC0415 - as above
+
+    keys = (*other_keys(layer), *RULE_KEYS[layer])
+    for key in found:
+        if key not in keys:
+            known = ", ".join(keys)
+            raise refusal(text, name, (key,), f"there is no such setting; known are {known}")
+    wanted = [one for one in extensions() if not found.keys().isdisjoint(one.tables)]
+    return {one.name: one.read_settings(found, text, name) for one in wanted}
+
+
 def _guarding(table: Any, text: str, name: str) -> GuardSettings:
-    for key, value in _table(table, ("guard",), tuple(_GUARD), text, name).items():
+    for key, value in known_table(table, ("guard",), tuple(_GUARD), text, name).items():
         if type(value) is not type(_GUARD[key][0]) or value not in _GUARD[key]:
             known = ", ".join(str(each).lower() for each in _GUARD[key])
             raise refusal(text, name, ("guard", key), f"has to be one of {known}")
@@ -372,7 +343,7 @@ def _guarding(table: Any, text: str, name: str) -> GuardSettings:
 
 
 def _serving(table: Any, text: str, name: str) -> ServerSettings:
-    chosen = _table(table, ("mcp",), (*_SERVING, "elicitation", *_SWITCHES), text, name)
+    chosen = known_table(table, ("mcp",), (*_SERVING, "elicitation", *_SWITCHES), text, name)
     elicitation = chosen.get("elicitation", "off")
     if elicitation not in _ELICITATION:
         known = ", ".join(_ELICITATION)
@@ -387,7 +358,7 @@ def _serving(table: Any, text: str, name: str) -> ServerSettings:
 
 
 def _hooking(table: Any, text: str, name: str) -> HookSettings:
-    chosen = _table(table, ("hooks",), (*_HOOKS, "unapproved"), text, name)
+    chosen = known_table(table, ("hooks",), (*_HOOKS, "unapproved"), text, name)
     if chosen.get("unapproved", "tell") not in ("tell", "propose"):
         raise refusal(text, name, ("hooks", "unapproved"), "has to be one of tell, propose")
     numbers = {key: value for key, value in chosen.items() if key in _HOOKS}
@@ -402,7 +373,7 @@ def _numbers(
     name: str,
 ) -> dict[str, Any]:
     """A table of numbers within limits."""
-    chosen = _table(table, (called,), tuple(known), text, name)
+    chosen = known_table(table, (called,), tuple(known), text, name)
     for key, value in chosen.items():
         least, most, kinds, unit = known[key]
         if type(value) not in kinds or not least <= value <= most:
@@ -412,8 +383,8 @@ def _numbers(
 
 
 def _proposing(table: Any, text: str, name: str) -> tuple[ProposalLimits, bool]:
-    """What may wait, and whether the desktop is told of it."""
-    chosen = _table(table, ("proposals",), (*_PROPOSALS, "notify"), text, name)
+    """The limits of waiting proposals, and whether the desktop is told of them."""
+    chosen = known_table(table, ("proposals",), (*_PROPOSALS, "notify"), text, name)
     notify = chosen.get("notify", False)
     if type(notify) is not bool:
         raise refusal(text, name, ("proposals", "notify"), "has to be one of true, false")
@@ -421,30 +392,9 @@ def _proposing(table: Any, text: str, name: str) -> tuple[ProposalLimits, bool]:
     return ProposalLimits(**_numbers(limits, "proposals", _PROPOSALS, text, name)), notify
 
 
-def _proxying(table: Any, text: str, name: str) -> ProxySettings:
-    for key, value in _table(table, ("acp",), ("answer_own",), text, name).items():
-        if type(value) is not bool:
-            raise refusal(text, name, ("acp", key), "has to be one of true, false")
-    return ProxySettings(**table)
-
-
-def _running(table: Any, text: str, name: str) -> RunSettings:
-    chosen = _table(table, ("run",), ("builds", "writable", "commit"), text, name)
-    for key, words in (("builds", ("move", "record", "discard")), ("commit", ("quiet", "end"))):
-        if chosen.get(key, words[0]) not in words:
-            raise refusal(text, name, ("run", key), f"has to be one of {', '.join(words)}")
-    paths = chosen.get("writable", [])
-    if not isinstance(paths, list) or not all(
-        isinstance(one, str) and one.startswith(("/", "~/")) for one in paths
-    ):
-        problem = "has to be a list of paths that begin with / or ~/"
-        raise refusal(text, name, ("run", "writable"), problem)
-    return RunSettings(**{**chosen, "writable": tuple(paths)})
-
-
 def _auditing(table: Any, text: str, name: str) -> AuditOptions:
     switches, told = ("enabled", "sync"), ("heads", "syslog", "telemetry")
-    chosen = _table(table, ("audit",), (*switches, *_AUDIT, *told), text, name)
+    chosen = known_table(table, ("audit",), (*switches, *_AUDIT, *told), text, name)
     for key in switches:
         if type(chosen.get(key, True)) is not bool:
             raise refusal(text, name, ("audit", key), "has to be one of true, false")
@@ -465,10 +415,14 @@ def _auditing(table: Any, text: str, name: str) -> AuditOptions:
     return AuditOptions(**chosen)
 
 
-def _table(
+def known_table(
     table: Any, path: tuple[str], known: tuple[str, ...], text: str, name: str
 ) -> dict[str, Any]:
-    """A table that holds nothing but known keys."""
+    """A table of a file that holds nothing but known keys.
+
+    Raises:
+        InvalidParamsError: It is no table, or has another key.
+    """
     if not isinstance(table, dict):
         raise refusal(text, name, path, "has to be a table")
     for key in table:
@@ -499,15 +453,3 @@ def _encodings(table: Any, text: str, name: str) -> tuple[tuple[Glob, str], ...]
             raise refusal(text, name, path, error.message) from None
         chosen.append((glob, codec))
     return tuple(chosen)
-
-
-def _storing(table: Any, text: str, name: str) -> StoreOptions | None:
-    chosen = _table(table, ("store",), ("url", "workspace", "schema"), text, name)
-    for key, value in chosen.items():
-        if not isinstance(value, str) or (not value and key != "workspace"):
-            raise refusal(text, name, ("store", key), "has to be a text")
-    url = chosen.get("url", "")
-    if url and not url.startswith(STORES):
-        problem = f"has to begin with {' or '.join(STORES)}"
-        raise refusal(text, name, ("store", "url"), problem)
-    return StoreOptions(**chosen) if url else None

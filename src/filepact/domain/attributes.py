@@ -1,4 +1,4 @@
-"""What a file or folder has besides its bytes and its mode: owner, group, access lists, extended attributes, time.
+"""Attributes of a file or folder besides its bytes and its mode: owner, group, access lists, extended attributes, time.
 
 The mode stands in `Revision`, since it tells the kind as well.
 """
@@ -44,7 +44,7 @@ _write = json_writer(ascii_only=True)
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What a file or folder has besides its bytes and its mode.
+    """The attributes of a file or folder: all besides its bytes and its mode.
 
     Attributes:
         owner: The number of the user that it belongs to.
@@ -67,18 +67,18 @@ class Attributes:
 
     @property
     def of_other_bytes(self) -> Attributes:
-        """The same for a file that gets other bytes: what belongs to these bytes only is not among them."""
+        """The attributes for new bytes: without those that belong to the present bytes only."""
         if not self.extended:
             return Attributes(self.owner, self.group, (), self.omitted)
         kept = tuple(one for one in self.extended if not one[0].startswith(_OF_CONTENT))
         return Attributes(self.owner, self.group, kept, self.omitted)
 
     def written(self, modified: int | None) -> Attributes:
-        """The same with another time."""
+        """These attributes with another modification time."""
         return Attributes(self.owner, self.group, self.extended, self.omitted, modified)
 
     def changed(self, before: Attributes | None, after: Attributes) -> Attributes:
-        """The same where everything is changed that differs between two others.
+        """These attributes, with every difference between two others applied.
 
         Args:
             before: What the change was made from; None where nobody knows, and all becomes as in ``after``.
@@ -110,7 +110,7 @@ class Attributes:
 
     @classmethod
     def unpacked(cls, stored: bytes) -> Attributes:
-        """What was stored."""
+        """Attributes from their stored form."""
         owner, group, modified, *rest = json.loads(stored)
         extended, omitted = rest[:2] or ((), ())
         linked = rest[2] if len(rest) > 2 else ""
@@ -118,7 +118,7 @@ class Attributes:
         return cls(owner, group, pairs, tuple(omitted), modified, linked)
 
     def differences(self, after: Attributes) -> tuple[str, ...]:
-        """What differs in a later state, each in plain words."""
+        """The differences of a later state, each in plain words."""
         if self == after:
             return ()
         told: list[str] = []

@@ -87,7 +87,7 @@ def follows(line: bytes, seq: int, before: str) -> bool:
 
 
 def head_text(origin: str, seq: int, last: str) -> str:
-    """What a signed head signs: whose log it is, how many records it has, and the hash of the last one."""
+    """The text that a signed head signs: whose log, how many records, and the hash of the last one."""
     return f"{origin}\n{seq}\n{b2a_base64(bytes.fromhex(last)).decode('ascii')}"
 
 
@@ -113,7 +113,7 @@ class AuditProblem:
 
 @dataclass(frozen=True, slots=True)
 class JournalSummary:
-    """What a journal tells, as far as the audit log tells of it too.
+    """A journal's account of operations, as far as the audit log has them too.
 
     Attributes:
         name: Which journal this is; records name it.
@@ -240,7 +240,7 @@ class AuditCheck:
         self._look_into(record)
 
     def end(self, head: tuple[int, str] | None) -> AuditCheckResult:
-        """What came of it.
+        """End the check, and return its result.
 
         Args:
             head: The number and hash of the last record, as the log's own note has them; None for none.
@@ -268,9 +268,7 @@ class AuditCheck:
                 if self._unchecked == 1
                 else f"{self._unchecked:,} signed heads were"
             )
-            self._notes.append(
-                f"{said} not checked: that needs the extra, pip install 'filepact[sign]'"
-            )
+            self._notes.append(f"{said} not checked: that needs filepact's extra `sign`")
         return AuditCheckResult(
             *(self._records, self._first, self._seq, self._signed, kept, tuple(self._keys)),
             tuple(self._problems),
@@ -301,7 +299,7 @@ class AuditCheck:
             )
 
     def _misplaced(self, record: Mapping[str, Any]) -> str:
-        """What is wrong with a record's place in the chain; empty for nothing."""
+        """The fault in a record's place in the chain; empty for none."""
         if record.get("before") != self._hash:
             return "does not follow the line before it"
         if record["seq"] != self._seq + 1:
@@ -412,7 +410,7 @@ _DAY: Final = 86_400.0
 _AT_ONCE: Final = 60.0  # seconds in which operations of several processes may come in another order
 _AFTER: Final = (
     "Keep a copy of the state folder, and compare your files with a backup or with Git. If it was you (a backup put back,"
-    " a folder removed), or a power cut: `filepact state repair` writes that down, and from there on both are compared anew."
+    " a folder removed), or a power cut: `filepact doctor --repair` writes that down, and from there on both are compared anew."
 )
 
 
@@ -474,20 +472,20 @@ class _JournalCheck:
             self._moved.append(change)
 
     def _accept(self, place: int, when: str) -> None:
-        """What is not in both by now was seen and written down, by a person or when the journal was repaired."""
+        """Accept the present differences: a person, or a repair of the journal, has seen and recorded them."""
         gone = [one for one, (at, _, number) in self.left.items() if at <= place and number]
         for change in gone:
             del self.left[change]
         if gone or self._lost or self._again or self._moved:
             self.notes.append(
-                f"log and journal differed up to {when}, when `filepact state repair` wrote that down:"
+                f"log and journal differed up to {when}, when `filepact doctor --repair` wrote that down:"
                 f" {len(gone):,} operations were in the journal alone, {len(self._lost):,} in the log alone"
             )
         for found in (self._lost, self._again, self._moved):
             found.clear()
 
     def problems(self, first: int, last: int) -> list[str]:
-        """What is wrong, each a sentence without a full stop.
+        """The faults, each a sentence without a full stop.
 
         Args:
             first: The number of the log's first record; earlier ones were given up.

@@ -11,6 +11,8 @@ from filepact.values import dataclass, replace
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
+    from filepact.domain.policy import Action
+
 __all__ = ["ChangeKind", "ChangeSet", "FileChange"]
 
 ChangeKind = Literal["create", "modify", "delete"]
@@ -39,6 +41,11 @@ class FileChange:
         return "delete" if self.after is None else "modify"
 
     @property
+    def action(self) -> Action:
+        """The action that rules are asked about."""
+        return "write" if self.kind == "modify" else self.kind
+
+    @property
     def retraceable(self) -> bool:
         """Whether both states were read, so that the change can be shown and taken back."""
         before, after = self.before, self.after
@@ -53,7 +60,7 @@ class FileChange:
 
     @property
     def of_file(self) -> FileChange | None:
-        """What happens to the file or link of this name; None where only a folder comes or goes."""
+        """The part of the change that is about a file or link; None where only a folder comes or goes."""
         before, after = self.before, self.after
         was, is_ = before is not None and before.is_folder, after is not None and after.is_folder
         if not (was or is_):
@@ -123,7 +130,7 @@ class ChangeSet:
 
     @property
     def compared(self) -> ChangeSet:
-        """The same as it is to be done: what was set aside counts only where nothing would change.
+        """This change set as it is to be done: a state set aside counts only where nothing would change.
 
         Such a file is written once more: that it was so already is told to nobody.
         """
@@ -146,7 +153,7 @@ class ChangeSet:
 
     @property
     def with_turns(self) -> ChangeSet:
-        """The same where a name that others lie below is that of a folder; what was seen on the disk tells files only."""
+        """This change set, with a name above others as a folder; what was seen on the disk tells files only."""
         was = {above for one in self.changes if one.before for above in _above(one.path)}
         will_be = {above for one in self.changes if one.after for above in _above(one.path)}
         solid = {one.path for one in self.changes if one.after and not one.after.is_folder}
@@ -182,12 +189,12 @@ class ChangeSet:
 
     @property
     def written_now(self) -> ChangeSet:
-        """The same where a file that gets another text, also where that is an earlier one, has just been written."""
+        """This change set, where no rewritten file gets an earlier modification time back."""
         return ChangeSet(tuple(map(_written_now, self.changes)))
 
     @property
     def unread(self) -> ChangeSet:
-        """The same of which only the paths and modes are known, and no bytes any more."""
+        """This change set by paths and modes alone, without any bytes."""
 
         def side(known: Revision | None) -> Revision | None:
             return known and Revision.unread(known.content, known.mode)
@@ -197,7 +204,7 @@ class ChangeSet:
         )
 
     def without(self, paths: Container[WorkspacePath]) -> ChangeSet:
-        """The same but for some files."""
+        """This change set without some files."""
         return ChangeSet(tuple(one for one in self.changes if one.path not in paths))
 
     def then(self, later: ChangeSet) -> ChangeSet:

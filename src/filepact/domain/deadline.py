@@ -81,7 +81,7 @@ class Deadline:
         return bool(self.why)
 
     def within(self, seconds: float) -> Deadline:
-        """The same for a part of the work, which gets no more than so many seconds."""
+        """A deadline for a part of the work: this one, or so many seconds, whichever ends first."""
         return Deadline(min(seconds, self.left), self._cancelled, self._clock)
 
     def check(self) -> None:

@@ -48,6 +48,9 @@ RootId = NewType("RootId", str)
 _ASIDE = 0o1000000
 """Set in the mode of a state that differs, by that, from every state of a real file."""
 
+_SHUT: Final = 0o2000000
+"""Set in the mode of a folder without any permission, of which nothing else is known: it is no unknown one."""
+
 _NO_BYTES: Final = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 """The id of a content without any."""
 
@@ -78,7 +81,7 @@ class _Name(NamedTuple):
 
 
 class WorkspacePath(_Name):
-    """A file's one true name: every link resolved, ``/`` between parts, relative to its root.
+    """A file's one true name: every link resolved, ``/`` between parts, relative to its root, which is ``.`` itself.
 
     A tuple, since it is the key of most tables, which hash and compare tuples without a function of Python's.
     """
@@ -86,7 +89,7 @@ class WorkspacePath(_Name):
     __slots__ = ()
 
     def __new__(cls, root: RootId, path: str) -> Self:
-        if not _NAMES_NOTHING.isdisjoint(path.split("/")):
+        if not _NAMES_NOTHING.isdisjoint(path.split("/")) and path != ".":
             raise ValueError(f"not a canonical path: {path!r}")
         return tuple.__new__(cls, (root, path))
 
@@ -96,7 +99,7 @@ class WorkspacePath(_Name):
     @property
     def absolute(self) -> str:
         """The path on the host, for people and for programs that need it; never for opening."""
-        return f"{self.root.rstrip('/')}/{self.path}"
+        return f"{self.root.rstrip('/')}/{self.path}" if self.path != "." else self.root
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,7 @@ class Revision:
             return NotImplemented
         return (
             self.content == other.content
-            and self.mode == other.mode
+            and (self.mode ^ other.mode) in (0, _SHUT)
             and (
                 self.attributes is None
                 or other.attributes is None
@@ -129,7 +132,7 @@ class Revision:
         )
 
     def __hash__(self) -> int:
-        return hash((self.content, self.mode))
+        return hash((self.content, self.mode & ~_SHUT))
 
     @classmethod
     def of(cls, data: bytes, mode: int, attributes: Attributes | None = None) -> Revision:
@@ -138,7 +141,8 @@ class Revision:
     @classmethod
     def folder(cls, mode: int, attributes: Attributes | None = None) -> Revision:
         """The state of a folder with these permission bits, which tell how it is made again."""
-        return cls(_NO_BYTES, _FOLDER_MODE | mode & 0o7777, attributes)
+        told = mode & 0o7777 or (_SHUT if attributes is None else 0)
+        return cls(_NO_BYTES, _FOLDER_MODE | told, attributes)
 
     @classmethod
     def unread(
@@ -158,22 +162,22 @@ class Revision:
 
     @property
     def is_link(self) -> bool:
-        """Whether it is the state of a symbolic link."""
+        """Whether this is the state of a symbolic link."""
         return self.mode == LINK
 
     @property
     def is_protected(self) -> bool:
-        """Whether it is a file that nobody may write to."""
+        """Whether this is the state of a file that nobody may write to."""
         return not (self.is_link or self.is_folder or self.mode & 0o222)
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is that of a folder, which holds no bytes; what lies in it has its own."""
+        """Whether this is the state of a folder. A folder has no bytes; its entries have their own states."""
         return self.mode & _KIND == _FOLDER_MODE
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is that of a folder which is moved with all that lies in it, whatever that is."""
+        """Whether this is the state of a folder that moves with all its entries, whatever they are."""
         return self.is_folder and self.attributes is not None and bool(self.attributes.linked)
 
     def as_whole(self, folder: Revision | str) -> Revision:
@@ -202,12 +206,12 @@ class Revision:
 
     @property
     def aside(self) -> Revision:
-        """The same where nobody may be told whether a state after it differs from it."""
+        """This state, marked so that nobody is told whether a later state differs from it."""
         return Revision(self.content, self.mode | _ASIDE, self.attributes)
 
     @property
     def compared(self) -> Revision:
-        """What `aside` was made of; any other as it is."""
+        """The state without the mark of `aside`; any other as it is."""
         if not self.mode & _ASIDE:
             return self
         return Revision(self.content, self.mode & ~_ASIDE, self.attributes)
@@ -221,7 +225,7 @@ class Revision:
 
     @property
     def bare(self) -> Revision:
-        """The same where nobody knows the attributes."""
+        """This state without attributes."""
         return self if self.attributes is None else Revision(self.content, self.mode)
 
     @property
@@ -240,10 +244,11 @@ FOLDER: Final = Revision(_NO_BYTES, _FOLDER_MODE)
 
 
 def same_state(one: Revision | None, other: Revision | None) -> bool:
-    """Whether two states of a name are one; folders are told apart only where all is known of both."""
+    """Whether two states of a name are one; folders are told apart only where the rights of both are known."""
     if one == other or one is None or other is None:
         return one == other
-    return one.is_folder and other.is_folder and None in (one.attributes, other.attributes)
+    unknown = any(side.attributes is None and side.mode == _FOLDER_MODE for side in (one, other))
+    return one.is_folder and other.is_folder and unknown
 
 
 def same_bytes(one: Revision | None, other: Revision | None) -> bool:
@@ -271,7 +276,7 @@ class Document:
     named_encoding: NamedEncoding | None = None
 
     def given(self, mode: int, attributes: Attributes | None) -> Document:
-        """The same bytes with these rights; what was made of them is not made again."""
+        """This document with other rights; decoded text and digest are kept."""
         was = self.revision.attributes
         same = self.revision.mode == mode and was == attributes
         if same and (was and was.modified) == (attributes and attributes.modified):
@@ -387,11 +392,12 @@ class SnapshotRecord(NamedTuple):
 
     Attributes:
         seq: The place in the journal up to which its operations are in it.
-        inodes: Those of the roots themselves: another folder at the same path is another root.
+        inodes: Those of the roots themselves, with their births: another folder at the same path is another root.
         folders: The folders that were there at the last scan with their states, by root; `FOLDER` where
             that is not known.
         hidden: What was there and was not looked at or into, by root.
         ends: The last path that was looked at, of the roots that have too many files.
+        looked: When the last look began that it knows of, nanoseconds since the epoch; 0 where that is not known.
         unwatched: How many files there are behind these, when they were counted.
         files: All files.
     """
@@ -401,5 +407,6 @@ class SnapshotRecord(NamedTuple):
     folders: Mapping[RootId, Mapping[str, Revision]]
     hidden: Mapping[RootId, Iterable[str]]
     ends: Mapping[RootId, str | None]
+    looked: Mapping[RootId, int]
     unwatched: int
     files: Iterable[tuple[WorkspacePath, SnapshotFile]]

@@ -55,7 +55,7 @@ def is_plain(part: str) -> bool:
 
 
 def are_plain(parts: str) -> bool:
-    """The same about all of many parts, joined by slashes."""
+    """Whether `is_plain` holds for all parts, joined by slashes."""
     return is_plain(parts) and "./" not in parts and " /" not in parts and "//" not in parts
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "PARTLY",
     "PAST_THE_DOORS",
     "PREVIEW_MODE",
+    "SEEN",
     "UNASKED",
     "UNOBSERVED",
     "Actor",
@@ -48,8 +49,6 @@ __all__ = [
     "SalvageResult",
     "Session",
     "StoreOptions",
-    "StoreResult",
-    "StoreStatus",
     "decider_of",
     "following",
     "moment",
@@ -76,6 +75,9 @@ BY_SEVERAL: Final = "several agents"
 
 UNASKED: Final = "no approval is known of"
 """Begins the note of such an operation, if rules let nobody change some of the files without a person's word."""
+
+SEEN: Final = "seen on the disk"
+"""In the note of what others did, and was found by a look."""
 
 IN_PLACE: Final = "the file was written in place"
 """Begins the note of it: who takes that back writes in place as well, else a name gets a file of its own."""
@@ -259,10 +261,8 @@ class Proposal:
                 hint="Nothing was changed. Propose it again if it is still wanted.",
             )
         if self.state != "proposed":
-            raise NoChangeError(
-                f"{self.id} was already {self.state}",
-                hint="`filepact log` shows what was done.",
-            )
+            hint = "`filepact log` shows what was done."
+            raise NoChangeError(f"{self.id} was already {self.state}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,17 +309,17 @@ class Operation:
 
     @property
     def was_done(self) -> bool:
-        """Whether it is on the disk, or was, whole or in part."""
+        """Whether the operation is on the disk, or was, whole or in part."""
         return self.state in ("applied", "interrupted")
 
     @property
     def was_unasked(self) -> bool:
-        """Whether it changed files, past the doors, about which a person was to be asked."""
+        """Whether the operation changed, past the doors, files about which a person was to be asked."""
         return self.note.startswith(UNASKED)
 
     @property
     def is_anybodys(self) -> bool:
-        """Whether it was seen on the disk, and nothing tells whether an agent or a person did it."""
+        """Whether the operation was seen on the disk, and nothing tells whether an agent or a person did it."""
         seen = self.tool == PAST_THE_DOORS or self.tool.startswith("git ")
         return seen and self.session.actor.kind == "program"
 
@@ -376,7 +376,7 @@ class StoreOptions:
     """Where the journal is kept when it is not in the state folder.
 
     Attributes:
-        url: The address of a PostgreSQL database, without a password.
+        url: The address of a database, without a password.
         workspace: The name of the journal in it; empty for that of the state folder.
         schema: The schema with its tables.
     """
@@ -384,50 +384,6 @@ class StoreOptions:
     url: str
     workspace: str = ""
     schema: str = "filepact"
-
-
-@dataclass(frozen=True, slots=True)
-class StoreStatus:
-    """What is known of the database that the journal is kept in.
-
-    Attributes:
-        server: Its version, in words.
-        tables: The version of its tables; None for none.
-        newest: The version that this program knows.
-        standby: Whether it only reads.
-        workspace: The name of this journal in it.
-        workspaces: How many there are.
-        operations: How many operations this one has.
-        partitions: The partitions of the journal, in order.
-        bytes: What all tables take.
-    """
-
-    server: str
-    tables: int | None
-    newest: int
-    standby: bool
-    workspace: str
-    workspaces: int = 0
-    operations: int = 0
-    partitions: tuple[str, ...] = ()
-    bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class StoreResult:
-    """What `filepact store copy` came to.
-
-    Attributes:
-        operations: How many operations both journals have now.
-        proposals: How many proposals.
-        contents: How many contents, each compared by its hash.
-        copied: How many rows were new.
-    """
-
-    operations: int
-    proposals: int
-    contents: int
-    copied: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,7 +398,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class JournalEvent:
-    """Something that happened to an operation or a proposal.
+    """An event of an operation or a proposal.
 
     Attributes:
         version: The place of its transaction among those of the journal.

@@ -1,7 +1,8 @@
 """Questions of agents to a person, and reports of agents about their own work, as records.
 
 Neither is a change: nothing here can be undone.  A question says what was wanted and who said
-yes or no; a report says what an agent claims to have done with tools of its own.
+yes or no; a report says what an agent claims to have done with tools of its own.  An approval for a
+session is what a person has allowed an agent in advance, until its session ends.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ __all__ = [
     "LoggedFile",
     "PermissionRecord",
     "RecordKind",
+    "SessionApproval",
     "Verdict",
     "name_files",
     "of_proposal",
@@ -48,6 +50,39 @@ _DECIDED: Final[Mapping[ProposalState, Verdict]] = {
 _TITLE: Final = 300
 _FILES: Final = 50
 _CHARACTERS: Final = 8_192  # of all names together: a row of an agent's making stays small
+
+
+@dataclass(frozen=True, slots=True)
+class SessionApproval:
+    """An approval of later changes by one session to some files.
+
+    Attributes:
+        id: ``g`` and ten characters of base 32.
+        session: Whose changes are approved, and nobody else's.
+        root: The root in which the files lie.
+        pattern: A glob over their paths in it.
+        rules: The rules that the person was shown when they approved; others still ask.
+        change: The proposal with which it was given.
+        given: When, seconds since the epoch.
+        by: Who gave it.
+        expires: When it ends at the latest.
+        revoked: When a person took it back; None for not.
+    """
+
+    id: str
+    session: Session
+    root: RootId
+    pattern: str
+    rules: tuple[str, ...]
+    change: str
+    given: float
+    by: str
+    expires: float
+    revoked: float | None = None
+
+    def in_force(self, now: float) -> bool:
+        """Whether the approval counts at a moment."""
+        return self.revoked is None and now < self.expires
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +114,7 @@ class PermissionRecord:
         more: How many more were named.
         by: ``rule NAME``; ``person`` for a choice made in the editor; ``editor`` when it answered
             without one; ``nobody`` when the session ended first; empty for a report; ``rules`` for
-            files that were read.
+            files that were read; of a begin what the person asked for, in its first words.
         how: The kind of the option that was chosen; for a report the state of the call; ``read`` for
             files that were read, ``turn`` for the begin of a turn.
         change: The id of the change that filepact itself asked about.
@@ -105,7 +140,7 @@ class PermissionRecord:
         return tuple(file.path for file in self.files)
 
     def concerns(self, path: str) -> bool:
-        """Whether it names this file, or one beneath this folder, relative to its root."""
+        """Whether the record names this file, or a file beneath this folder, relative to its root."""
         return path in ("", ".") or any(
             name == path or name.startswith(f"{path.rstrip('/')}/") for name in self.paths
         )

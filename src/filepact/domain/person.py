@@ -21,6 +21,7 @@ __all__ = [
     "Caller",
     "beyond_host",
     "caller",
+    "command_place",
     "decides",
     "has_started",
     "host_among",
@@ -33,18 +34,22 @@ _ALWAYS: Final[tuple[str, ...]] = ()
 
 DECIDING: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("approve", "reject", "review", "undo", "redo", "restore"), _ALWAYS),
-    "grants": ("--revoke",),
+    **dict.fromkeys(("policy", "grants"), ("--revoke",)),
     "trust": (ANY_WORD,),
     "runs": ("--commit", "--discard"),
     "setup": ("--write", "--remove"),
     "config": ("edit",),
+    "doctor": ("--repair", "--moved"),
     "state": ("repair", "move"),
     "store": ("migrate", "copy", "prune"),
     "guard": ("--stop",),
 }
 """Commands that decide, or change what guards: each with the words that make it one, none for always."""
 
-_ONLY_SHOWN: Final = frozenset({"undo", "redo", "restore", "setup"})  # with --dry-run
+_ONLY_SHOWN: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("undo", "redo", "restore", "setup"), ("--dry-run",)),
+    "review": ("--list", "--watch"),
+}
 _VALUES: Final = frozenset({"--root", "--state", "--config"})
 
 AGENT_VARIABLES: Final[Mapping[str, str]] = {
@@ -98,44 +103,11 @@ _TEXTS: Final = frozenset({"-c", "-e", "-p", "--eval", "--print"})
 _LAUNCHERS: Final = frozenset(
     {"env", "uv", "uvx", "pipx", "npm", "npx", "mise", "direnv", "timeout", "nice"}
 )
-_NO_HOSTS: Final = frozenset(
-    {
-        *(
-            "init",
-            "systemd",
-            "login",
-            "sshd",
-            "sshd-session",
-            "su",
-            "sudo",
-            "tmux",
-            "screen",
-            "cron",
-        ),
-        *(
-            "java",
-            "idea",
-            "pycharm",
-            "webstorm",
-            "goland",
-            "clion",
-            "rider",
-            "emacs",
-            "vim",
-            "nvim",
-        ),
-        *(
-            "zed",
-            "zed-editor",
-            "code",
-            "code-insiders",
-            "codium",
-            "cursor",
-            "windsurf",
-            "server-main",
-        ),
-    }
-)
+_NO_HOSTS: Final = frozenset({
+    "init", "systemd", "login", "sshd", "sshd-session", "su", "sudo", "tmux", "screen", "cron",
+    "java", "idea", "pycharm", "webstorm", "goland", "clion", "rider", "emacs", "vim", "nvim",
+    "zed", "zed-editor", "code", "code-insiders", "codium", "cursor", "windsurf", "server-main",
+})  # fmt: skip
 """Programs below which a person has their shells, though they may start a server for an agent as well."""
 
 
@@ -156,7 +128,7 @@ class Ancestor:
 
     @property
     def called(self) -> str:
-        """What its executable is called."""
+        """The name of the process's executable."""
         return _base(self.words[0]).lstrip("-") if self.words else self.name
 
     @property
@@ -166,7 +138,7 @@ class Ancestor:
 
     @property
     def is_shell(self) -> bool:
-        """Whether it is a shell that interprets no script."""
+        """Whether the process is a shell that interprets no script."""
         return self.called in _SHELLS and not self.script
 
     @property
@@ -176,7 +148,7 @@ class Ancestor:
 
     @property
     def script(self) -> str:
-        """What an interpreter was told to run: a file, or a module; empty for neither."""
+        """The file or module that an interpreter was told to run; empty for neither."""
         called = self.called
         if called not in _INTERPRETERS and not called.startswith(("python", "pypy")):
             return ""
@@ -294,6 +266,14 @@ def has_started(above: Sequence[Ancestor], below: Iterable[Ancestor]) -> bool:
     return any(one and ("filepact" not in one or " hook " not in one) for one in said)
 
 
+def command_place(words: Sequence[str]) -> int:
+    """Where the command's name stands among the words after `filepact`; behind them all for none."""
+    place = 0
+    while words[place : place + 1] and words[place].startswith("-"):
+        place += 2 if words[place] in _VALUES else 1
+    return min(place, len(words))
+
+
 def decides(words: Sequence[str]) -> bool:
     """Whether the words after `filepact` decide something, or change what guards.
 
@@ -301,13 +281,9 @@ def decides(words: Sequence[str]) -> bool:
         words: As they were typed; options of every command may stand before the command's name.
     """
     end = words.index("--") if "--" in words else len(words)
-    said = [*words[:end]]
-    while said and said[0].startswith("-"):
-        said = said[2:] if said[0] in _VALUES else said[1:]
+    said = words[command_place(words) : end]
     command = said[0] if said else ""
-    if command not in DECIDING or {"-h", "--help"} & {*said}:
-        return False
-    if command in _ONLY_SHOWN and "--dry-run" in said:
+    if command not in DECIDING or {"-h", "--help", *_ONLY_SHOWN.get(command, ())} & {*said}:
         return False
     wanted, rest = DECIDING[command], [*said[1:], *words[end:]]
     if not wanted:

@@ -57,14 +57,9 @@ Action = Literal["read", "list", "write", "create", "delete"]
 Verdict = Literal["allow", "ask", "deny"]
 Layer = Literal["administrator", "person", "project", "built-in"]
 Sign = Literal[
-    "private key",
-    "hidden characters",
-    "look-alike name",
-    "executable",
-    "encoding",
-    "repository",
-    "shell name",
-]
+    "private key", "hidden characters", "look-alike name", "executable", "encoding",
+    "repository", "shell name", "harmless",
+]  # fmt: skip
 """What was noticed about a file or a change, beyond its name."""
 
 READS: Final[frozenset[Action]] = frozenset({"read"})
@@ -89,6 +84,7 @@ class Rule:
         actions: What it decides about.
         agents: Globs over the agent's name; letter case does not count.
         signs: It covers also, whatever the path, what shows one of these.
+        spares: It does not cover what shows this, whatever the path; None for nothing.
         lifts: Names of built-in rules that do not count for what this rule allows.
         root: The absolute folder that alone it counts below and that anchored patterns start
             at; None for every root.
@@ -107,6 +103,7 @@ class Rule:
     actions: frozenset[Action] = ACTIONS
     agents: tuple[str, ...] = ("*",)
     signs: frozenset[Sign] = frozenset()
+    spares: Sign | None = None
     lifts: frozenset[str] = frozenset()
     root: str | None = None
     copies: bool = False
@@ -334,6 +331,7 @@ class _Table:
                     or (last in rule.files and not request.path.endswith(last))
                 )
                 and request.action in rule.actions
+                and rule.spares not in request.signs
                 and _speaks_to(rule, request.agent)
             ]
         return found
@@ -407,7 +405,7 @@ class EntryFilter:
 
     @property
     def key(self) -> Hashable:
-        """What has the same value for filters that give the same answers; None where nobody knows."""
+        """A key that is equal for filters with equal answers; None where that is not known."""
         return None
 
     def __call__(self, path: str, is_dir: bool) -> bool:

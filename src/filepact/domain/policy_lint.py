@@ -365,7 +365,7 @@ class _Piece:
     fits: re.Pattern[str] | None
 
     def examples(self, also: str) -> str:
-        """Some of its characters, and of those that are to be tried besides all that it fits."""
+        """Sample characters: the first few of this class, and every extra candidate that it matches."""
         fits = self.fits
         return self.chars[:_FEW] + "".join(c for c in also if fits is not None and fits.match(c))
 

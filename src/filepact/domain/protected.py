@@ -56,7 +56,7 @@ def _names() -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 NAMES: Final = _names()
-"""By rule, and by the title of each of its lists; a rule of one list has none."""
+"""By rule, and by the title of each of its lists; a rule of one list has none.  `harmless` has a part of its own."""
 
 _SECRETS_WHY: Final = "passwords or tokens of the project are kept under this name"
 
@@ -133,6 +133,7 @@ BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
         actions=WRITES,
         why="it says what is installed, built and run",
         paths=_paths("manifests"),
+        spares="harmless",
         files=frozenset(
             {"build", "workspace", "targets", "deps", "kbuild", "kconfig", "description"}
         ),

@@ -1,4 +1,4 @@
-"""What a call of an agent's tool names: files, folders that are searched, commands; one list for every door.
+"""Names in a call of an agent's tool: files, folders that are searched, commands; one list for every door.
 
 And to which of several calls that are under way a change is put down.
 
@@ -48,7 +48,6 @@ __all__ = [
 Deed = Literal["read", "list", "search", "write", "delete", "patch", "run", "nothing", "own"]
 """``list`` tells names, ``search`` what files hold; ``own`` is a tool of ours, which asks the rules itself."""
 
-_LONGEST_NAME: Final = 200
 MOST_NAMES: Final = 1_000
 
 
@@ -110,19 +109,19 @@ class ToolCall:
 
     @property
     def open_ended(self) -> bool:
-        """Whether it may change files that it does not name."""
+        """Whether the call may change files that it does not name."""
         if self.deed is None:
             return not _verbs(self.tool) & _LOOKS or bool(_verbs(self.tool) & (_CHANGES | _RUNS))
         return self.deed == "run" or (self.deed == "patch" and not self.uses)
 
     @property
     def starts_agent(self) -> bool:
-        """Whether it starts another agent."""
+        """Whether the call starts another agent."""
         return self.tool.lower() in ("task", "agent", "spawn_agent")
 
     @property
     def reads(self) -> bool:
-        """Whether it does no more than read the files that it names, if any."""
+        """Whether the call at most reads the files that it names."""
         return self.deed in ("read", "nothing", "own")
 
 
@@ -320,7 +319,7 @@ def named_paths(given: object, *, depth: int = 0) -> Iterator[str]:
 
 
 def named_commands(given: object) -> Iterator[str]:
-    """What stands under a name for commands, at any depth, each as a shell would be given it."""
+    """The commands in arguments, at any depth, each as a shell would be given it."""
     if isinstance(given, dict):
         for key, value in given.items():
             if key in _COMMANDS and isinstance(value, str):
@@ -516,13 +515,13 @@ class OpenCall:
 
     @property
     def watched(self) -> bool:
-        """Whether it is a command, and can be seen to run."""
+        """Whether the call is a command whose process can be seen."""
         known = self.since if self.asked else self.asked_at
         going = self.command and self.host is not None and not self.late
         return going and known > 0 and not self.untimed
 
     def looked_at(self, now: int, slack: int, *, runs: bool) -> OpenCall:
-        """It once it was looked whether something of it runs: of a question that it does not yet, else not any more."""
+        """The call after a look at its processes: before the answer to a question none runs yet, later none runs any more."""
         if runs:
             return replace(self, seen=now, gone=0)
         if not self.asked:
@@ -531,11 +530,11 @@ class OpenCall:
 
     @property
     def runs(self) -> bool:
-        """Whether it may be what changes a file that nobody names."""
+        """Whether the call may be the cause of a change that no call names."""
         return self.open_ended and not self.late and (not self.asked or bool(self.seen))
 
     def over(self, heard: int, seconds: float | None, slack: int) -> tuple[OpenCall, int]:
-        """It at its end, and since when what changed may be its own; where that is known, it is known that it ran.
+        """The call at its end, and the time since when changes may be its own; a known time means that it ran.
 
         Args:
             heard: When that was told, in nanoseconds since the epoch.

@@ -15,11 +15,21 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import content_id
+from filepact.domain.names import key
 from filepact.errors import WriteFailedError
 from filepact.fs.attributes import dress, dress_like, dress_link
-from filepact.fs.kernel import EXCHANGE, NOREPLACE, rename_free, renameat2
+from filepact.fs.kernel import EXCHANGE, NOREPLACE, full_sync, names_in, renameat2
 from filepact.fs.path_form import LONGEST_PART
-from filepact.fs.read import made_meanwhile, moved, open_named, saved_twice, write_failed
+from filepact.fs.read import (
+    NO_EXCHANGE,
+    inode_of,
+    link_target,
+    made_meanwhile,
+    moved,
+    open_named,
+    saved_twice,
+    write_failed,
+)
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
@@ -41,14 +51,12 @@ __all__ = [
     "discard",
     "exchange",
     "give_back",
-    "inode_of",
-    "is_link",
-    "link_target",
     "make_link",
     "move_entry",
     "move_out",
     "open_expected",
     "put_aside",
+    "rename_free",
     "rename_new",
     "sync",
     "write_temp",
@@ -83,7 +91,7 @@ class DisplacedFile:
         return digest(self._descriptor, size) == self._content
 
     def late_write(self) -> bytes | None:
-        """What a program wrote to it after it was replaced.
+        """The bytes that a program wrote to the old file after it was replaced.
 
         Returns:
             All it holds now; None when it is as it was, or cannot be read any more.
@@ -180,7 +188,7 @@ def _has_writer(descriptor: int) -> bool:
     try:
         import fcntl  # noqa: PLC0415 - does not exist on Windows, where roots are refused first
 
-        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(descriptor, getattr(fcntl, "F_SETSIG", -1), signal.SIGURG)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except BlockingIOError:
@@ -272,20 +280,6 @@ def make_link(
         raise write_failed(error, shown) from None
     notes = () if wanted is None else dress_link(parent, temp, wanted)
     return StagedLink(target, inode_of(parent, temp)), notes
-
-
-def is_link(parent: int, name: str, expected: Revision) -> bool:
-    """Whether a name leads to a link in an expected state."""
-    target = link_target(parent, name)
-    return target is not None and content_id(target) == expected.content
-
-
-def link_target(parent: int, name: str) -> bytes | None:
-    """The name that a link holds; None for what is none."""
-    try:
-        return os.readlink(os.fsencode(name), dir_fd=parent)
-    except OSError:
-        return None
 
 
 # -- states ----------------------------------------------------------------------------------
@@ -432,17 +426,8 @@ def _fill(descriptor: int, data: bytes, after: Revision, like: OldFile | None) -
         notes = dress(descriptor, after.mode, after.attributes)
     else:
         notes = ()  # To set the bits that it has would change the mask of the list that its folder has given it.
-    os.fsync(descriptor)
+    full_sync(descriptor)
     return notes
-
-
-def inode_of(parent: int, name: str) -> tuple[int, int] | None:
-    """Device and inode of what has a name, links not followed; None where nothing is."""
-    try:
-        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def exchange(parent: int, temp: str, name: str) -> None:
@@ -470,11 +455,11 @@ def put_aside(parent: int, temp: str, name: str) -> str:
     return stem + mark
 
 
-def rename_new(parent: int, old: str, new: str, to: int = -1) -> bool:
+def rename_new(parent: int, old: str, new: str, to: int = -1) -> str:
     """Rename to a name that must be free; ``to`` is its folder, where that is another.
 
     Returns:
-        False where the old name could not be removed.
+        What a person should know; empty for nothing.
     """
     to = parent if to < 0 else to
     try:
@@ -482,9 +467,55 @@ def rename_new(parent: int, old: str, new: str, to: int = -1) -> bool:
     except OSError as error:
         if error.errno != errno.ENOSYS:
             raise
-        os.link(old, new, src_dir_fd=parent, dst_dir_fd=to, follow_symlinks=False)
-        return discard(parent, old)
-    return True
+        try:
+            os.link(old, new, src_dir_fd=parent, dst_dir_fd=to, follow_symlinks=False)
+        except FileExistsError:
+            raise
+        except OSError:
+            rename_free(parent, old, new, to)  # It has no second names either.
+            return NO_EXCHANGE
+        if not discard(parent, old):
+            return f"it has a second name, {old}, which can be removed"
+    return ""
+
+
+def rename_free(parent: int, old: str, new: str, to: int) -> None:
+    """Rename to a name that is free; a folder that its owner may not write to is opened for that moment.
+
+    What a folder has in it for the one above changes with that one, which takes the right to write to it.
+    """
+    try:
+        _rename_looked(parent, old, new, to)
+    except PermissionError:
+        folder = -1
+        with suppress(OSError):
+            folder = os.open(old, os.O_DIRECTORY | _SAFE_OPEN, dir_fd=parent)
+        if folder < 0:
+            raise
+        try:
+            mode = stat.S_IMODE(os.fstat(folder).st_mode)
+            if mode & stat.S_IWUSR:
+                raise
+            os.fchmod(folder, mode | stat.S_IWUSR)
+            try:
+                _rename_looked(parent, old, new, to)
+            finally:
+                os.fchmod(folder, mode)
+        finally:
+            os.close(folder)
+
+
+def _rename_looked(parent: int, old: str, new: str, to: int) -> None:
+    """Rename to a name that is free; it is looked at as late as possible where the file system cannot refuse to replace."""
+    try:
+        renameat2(parent, old, new, NOREPLACE, to)
+    except OSError as error:
+        if error.errno != errno.ENOSYS:
+            raise
+        with suppress(FileNotFoundError):
+            os.stat(new, dir_fd=to, follow_symlinks=False)
+            raise FileExistsError(errno.EEXIST, "the name is taken") from None
+        os.rename(old, new, src_dir_fd=parent, dst_dir_fd=to)
 
 
 def move_entry(parent: int, name: str, to: int, new: str, shown: tuple[str, str]) -> bool:
@@ -503,15 +534,16 @@ def move_entry(parent: int, name: str, to: int, new: str, shown: tuple[str, str]
     Raises:
         StaleFileError: It is not there, or the new name is taken.
     """
-    was = inode_of(parent, name)
-    if was is None:
+    if inode_of(parent, name) is None:
         raise moved(shown[0])
     try:
         rename_free(parent, name, new, to)
     except FileExistsError:
-        if inode_of(to, new) == was:
-            return False  # Both are one name here.
-        raise made_meanwhile(shown[1]) from None
+        if key(new) != key(name) or new in names_in(to):
+            raise made_meanwhile(shown[1]) from None
+        # The entry's own name in other letters.
+        os.rename(name, new, src_dir_fd=parent, dst_dir_fd=to)
+        return name not in names_in(parent)
     except FileNotFoundError:
         raise moved(shown[0]) from None
     except OSError:
@@ -522,20 +554,11 @@ def move_entry(parent: int, name: str, to: int, new: str, shown: tuple[str, str]
 def move_out(parent: int, name: str, temp: str, shown: str, to: int = -1) -> None:
     """Take a file's name away in one step, whatever the name leads to by then.
 
-    The temporary name is in the folder ``to``, where that is another.  Without NOREPLACE a plain rename does it: making a second name and removing the first would
-    remove what somebody saved between the two.  The temporary name is looked at first.
+    The temporary name is in the folder ``to``, where that is another.  It is always a rename: making a second name and
+    removing the first would remove what somebody saved between the two.
     """
-    to = parent if to < 0 else to
     try:
-        try:
-            renameat2(parent, name, temp, NOREPLACE, to)
-        except OSError as error:
-            if error.errno != errno.ENOSYS:
-                raise
-            with suppress(FileNotFoundError):
-                os.stat(temp, dir_fd=to, follow_symlinks=False)
-                raise FileExistsError(errno.EEXIST, "the temporary name is taken") from None
-            os.rename(name, temp, src_dir_fd=parent, dst_dir_fd=to)
+        rename_free(parent, name, temp, parent if to < 0 else to)
     except FileNotFoundError:
         raise moved(shown) from None
     except OSError as error:
@@ -558,22 +581,18 @@ def sync(parent: int) -> Outcome:
     """Synchronise a folder, so that its entries survive a power cut."""
     try:
         folder = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=parent)
+        try:
+            full_sync(folder)
+        finally:
+            os.close(folder)
     except OSError:
         return "applied_not_durable"
-    try:
-        os.fsync(folder)
-    except OSError:
-        return "applied_not_durable"
-    finally:
-        os.close(folder)
     return "applied"
 
 
 def discard(parent: int, temp: str) -> bool:
     try:
         os.unlink(temp, dir_fd=parent)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return error.errno == errno.ENOENT
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +19,8 @@ from filepact.domain.attributes import (
     without_set_id,
 )
 from filepact.domain.document import Revision
+from filepact.fs.kernel import copy_list, getxattr, held, listxattr, removexattr, setxattr
+from filepact.fs.resolve import HOLD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +34,7 @@ __all__ = [
     "file_id",
     "folder_state",
     "not_kept",
+    "open_closed",
     "read_attributes",
     "set_time",
 ]
@@ -55,7 +58,7 @@ _CAPABILITY: Final = "security.capability"
 def read_attributes(
     descriptor: int, status: os.stat_result, *, limit: int = _LARGEST
 ) -> Attributes:
-    """What an open file or folder has, as far as this process may see it.
+    """The attributes of an open file or folder, as far as this process may see them.
 
     Args:
         descriptor: The file; no bytes of it are read.
@@ -64,12 +67,11 @@ def read_attributes(
     """
     names: list[str] = []
     omitted: list[str] = []
-    if hasattr(os, "listxattr"):
-        try:
-            names = os.listxattr(descriptor)
-        except OSError as error:
-            if error.errno not in _WITHOUT:
-                omitted.append(ACCESS_LIST)  # There may be one.
+    try:
+        names = listxattr(descriptor)
+    except OSError as error:
+        if error.errno not in _WITHOUT:
+            omitted.append(ACCESS_LIST)  # There may be one.
     linked = file_id(status) if status.st_nlink > 1 else ""
     if not names and not omitted:
         return Attributes(status.st_uid, status.st_gid, modified=status.st_mtime_ns, linked=linked)
@@ -77,7 +79,7 @@ def read_attributes(
     # Rights come first: what is left out for its size is a note of some program.
     for name in sorted(filter(_is_kept, names), key=lambda one: (one.startswith("user."), one)):
         try:
-            value = os.getxattr(descriptor, name)
+            value = getxattr(descriptor, name)
         except OSError as error:
             if error.errno != errno.ENODATA and name == ACCESS_LIST:
                 omitted.append(name)
@@ -95,24 +97,22 @@ def read_attributes(
 
 
 def file_id(status: os.stat_result) -> str:
-    """What tells a regular file of several names (hard links) from every other; empty for what is none."""
+    """An id of a regular file with several names (hard links); empty for any other entry."""
     several = status.st_nlink > 1 and stat.S_ISREG(status.st_mode)
     return f"{status.st_dev:x}:{status.st_ino:x}" if several else ""
 
 
 def attributes_of_link(status: os.stat_result) -> Attributes:
-    """What a symbolic link has besides the name that it leads to."""
+    """The attributes of a symbolic link."""
     return Attributes(status.st_uid, status.st_gid, modified=status.st_mtime_ns)
 
 
 def not_kept(folder: int) -> tuple[str, ...]:
-    """What of a file cannot be given back on the file system of an open folder, or by this process; nothing is tried."""
+    """The attributes that the file system of a held folder, or this process, cannot restore; nothing is tried."""
     told: list[str] = []
     for name, called in (("user.filepact", "extended attributes"), (ACCESS_LIST, "access lists")):
         try:
-            os.getxattr(folder, name)
-        except AttributeError:
-            told.append(called)
+            getxattr(held(folder), name)
         except OSError as error:
             if error.errno in _WITHOUT:
                 told.append(called)
@@ -126,7 +126,8 @@ def folder_state(parent: int, name: str) -> Revision | None:
     except PermissionError:
         # It may not be looked into, so nobody knows what else it has.
         with suppress(OSError):
-            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            here = name == "."
+            status = os.fstat(parent) if here else os.lstat(name, dir_fd=parent)
             if stat.S_ISDIR(status.st_mode):
                 return Revision.folder(stat.S_IMODE(status.st_mode))
         return None
@@ -171,6 +172,8 @@ def dress_like(old: int, new: int, expected: Revision, after: Revision) -> tuple
     if wanted.modified != modified:
         wanted = wanted.written(modified)
     notes = dress(new, after.mode, wanted)
+    if not copy_list(old, new):
+        notes = (*notes, f"its {_called(ACCESS_LIST)} could not be set")
     if status.st_nlink > 1:
         linked = f"the file had {status.st_nlink} names (hard links); the others keep "
         notes = (f"{linked}{'what they had' if same else 'the old text'}", *notes)
@@ -264,6 +267,23 @@ def dress_folder(folder: int, state: Revision) -> tuple[str, ...]:
     return dress(folder, mode, wanted)
 
 
+def open_closed(parent: int, name: str) -> int:
+    """Open a folder in another, no link followed, also one of this user's that is closed to everybody.
+
+    Raises:
+        OSError: It is none, or another user's.
+    """
+    with suppress(PermissionError):
+        return os.open(name, _FOLDER, dir_fd=parent)
+    handle = os.dup(parent) if name == "." else os.open(name, HOLD, dir_fd=parent)
+    with ExitStack() as then:
+        then.callback(os.close, handle)
+        mode, place = stat.S_IMODE(os.fstat(handle).st_mode), f"/proc/self/fd/{handle}"
+        os.chmod(place, mode | 0o700)
+        then.callback(os.chmod, place, mode)
+        return os.open(place, _FOLDER & ~os.O_NOFOLLOW)
+
+
 def set_time(descriptor: int, modified: int | None) -> None:
     """Give an open file or folder the time of its last change, if it is known; nothing depends on it."""
     if modified is None:
@@ -294,11 +314,9 @@ def _give_owner(
 
 def _give_extended(descriptor: int, will_be: dict[str, bytes]) -> list[str]:
     """Make the extended attributes those that are wanted; the names of those that could not be set."""
-    if not hasattr(os, "listxattr"):
-        return [*will_be]
     missing: list[str] = []
     try:
-        names = os.listxattr(descriptor)
+        names = listxattr(descriptor)
     except OSError:
         return [*will_be]
     if not (names or will_be):
@@ -307,14 +325,14 @@ def _give_extended(descriptor: int, will_be: dict[str, bytes]) -> list[str]:
     # A folder's default list would let people read the new file who could not read the old one.
     for name in sorted(there - will_be.keys()):
         try:
-            os.removexattr(descriptor, name)
+            removexattr(descriptor, name)
         except OSError as error:
             if error.errno != errno.ENODATA:
                 missing.append(name)
     for name, value in will_be.items():
         try:
-            if name not in there or os.getxattr(descriptor, name) != value:
-                os.setxattr(descriptor, name, value)
+            if name not in there or getxattr(descriptor, name) != value:
+                setxattr(descriptor, name, value)
         except OSError:
             missing.append(name)
     return missing

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.audit import NOTHING, digest, follows
 from filepact.domain.document import content_id
 from filepact.errors import StateFailedError
+from filepact.fs.kernel import data_sync
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class AuditFileInfo:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What the note tells: the last record, and the file that it stands in.
+    """The head of a log: its last record, and the file that holds it.
 
     Attributes:
         size: Where that file ends.
@@ -133,8 +134,7 @@ class AuditFile:
         """Make what was appended last as long as the disk."""
         with self._turn, contextlib.suppress(OSError):
             if self._descriptor >= 0:
-                # macOS has no other.
-                getattr(os, "fdatasync", os.fsync)(self._descriptor)
+                data_sync(self._descriptor)
 
     def close(self) -> None:
         with self._turn:
@@ -356,7 +356,7 @@ class AuditFile:
         return os.pread(self._descriptor, 1, size - 1) == b"\n"
 
     def _in_next_file(self, head: _Head, mend: Mend) -> _Head:
-        """The same end of the log, in another file: its file is full."""
+        """This end of the log, in the next file: its file is full."""
         size = self._use(head.seq + 1)
         head = _Head(head.seq, head.last, head.seq + 1, 0)
         # A process may have died when it had begun this file, and the note does not tell of it yet.

@@ -1,4 +1,4 @@
-"""What of the audit log goes elsewhere: signed heads to a place outside, lines to a system's log, telemetry to a file.
+"""Parts of the audit log that go elsewhere: signed heads to a place outside, lines to a system's log, telemetry to a file.
 
 What is run for it is decided by the settings of the person alone: without a shell, in the uppermost folder, with an
 environment that is made here, and never from a folder that agents change.
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import content_id
 from filepact.errors import StateFailedError
-from filepact.fs.git_repository import SAFE_SETTINGS
 from filepact.fs.state import holds
 from filepact.values import dataclass
 
@@ -27,8 +26,13 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import AuditOptions
 
-__all__ = ["AuditPipes", "HeadPlace", "open_appending", "open_audit_pipes"]
+__all__ = ["SAFE_SETTINGS", "AuditPipes", "HeadPlace", "open_appending", "open_audit_pipes"]
 
+SAFE_SETTINGS: Final = (
+    *("core.hooksPath=/dev/null", "core.fsmonitor=false", "protocol.allow=never"),
+    *("core.useReplaceRefs=false", "gc.auto=0", "core.alternateRefsCommand="),
+)
+"""Overrule what would have Git start programs that a repository names."""
 _PATIENCE: Final = 10.0  # seconds of a command
 _LONGEST: Final = 1 << 16
 _SYSLOG_PRIORITY: Final = 10 * 8 + 5  # of RFC 5424: authorization, notice
@@ -189,7 +193,7 @@ def _add(file: BinaryIO, note: bytes) -> None:
 
 
 def _run(words: Sequence[str], given: bytes = b"", *, answer: bool = False) -> bytes:
-    """What a program answers.
+    """Run a program, and return its output.
 
     Raises:
         OSError: It cannot be started, fails, or takes too long.
@@ -253,7 +257,7 @@ class _Syslog:
 
 @dataclass(frozen=True, slots=True)
 class AuditPipes:
-    """What of the audit log goes elsewhere, open whatever is within reach later.
+    """The outside copies of the audit log, opened before a sandbox takes them out of reach.
 
     Attributes:
         heads: What keeps signed heads.

@@ -169,7 +169,7 @@ def _sifted(
     built: Callable[[str], bool],
     unreadable: tuple[str, ...] = (),
 ) -> FolderEntries:
-    """What ignore rules leave of the names in a folder."""
+    """The names in a folder that ignore rules leave."""
     sifted = stack.sift("" if path == "." else f"{path}/", names, built)
     sifted.kept.sort()
     return FolderEntries(

@@ -26,6 +26,7 @@ from filepact.domain.document import content_id
 from filepact.errors import FilepactError, OutcomeUnknownError, WriteFailedError
 from filepact.fs.atomic import LARGEST, StagedFile, StagedLink, digest, open_expected, sync
 from filepact.fs.attributes import dress, read_attributes
+from filepact.fs.kernel import full_sync, reserve
 from filepact.fs.path_form import token_of
 from filepact.fs.read import moved, write_failed
 from filepact.values import replace
@@ -196,6 +197,8 @@ def check_writable(
     try:
         os.close(os.open(name, os.O_WRONLY | _SAFE, dir_fd=parent))
     except PermissionError as error:
+        if error.errno == errno.EPERM:
+            raise write_failed(error, shown) from None
         raise WriteFailedError(
             f"{shown}: the system does not let this user write to the file (its mode is "
             f"{stat.S_IMODE(status.st_mode):04o}, its owner {status.st_uid}:{status.st_gid})",
@@ -272,7 +275,7 @@ def write_over(
         if same and stat.S_IMODE(os.fstat(file).st_mode) == after.mode:
             return ()
         notes = dress(file, after.mode, wanted)
-        os.fsync(file)
+        full_sync(file)
     except OSError as error:
         raise write_failed(error, shown) from None
     finally:
@@ -285,7 +288,7 @@ def _exchange_bytes(file: int, old: bytes, new: bytes, shown: str) -> None:
     try:
         # All the room is taken first, while every byte is there.
         if len(new) > len(old):
-            os.posix_fallocate(file, len(old), len(new) - len(old))
+            reserve(file, len(old), len(new) - len(old))
         _write(file, new)
     except OSError as error:
         try:
@@ -305,7 +308,7 @@ def _write(file: int, data: bytes) -> None:
     while at < len(data):
         at += os.pwrite(file, data[at:], at)
     os.ftruncate(file, len(data))
-    os.fsync(file)
+    full_sync(file)
 
 
 def is_torn(now: bytes, old: bytes, new: bytes) -> bool:

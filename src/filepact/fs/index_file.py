@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import sys
 import time
 from contextlib import suppress
 from mmap import ACCESS_COPY, mmap
@@ -17,6 +16,7 @@ from struct import Struct
 from struct import error as invalid_struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from filepact.fs.kernel import reserve
 from filepact.fs.trigrams import LIBRARY_VERSION, TrigramImage
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ STAMP: Final = Struct("=Qqqq")
 
 
 class IndexRecord(NamedTuple):
-    """What is known of a root's texts.
+    """The index of a root's texts.
 
     Attributes:
         image: Their trigrams.
@@ -83,7 +83,7 @@ class IndexFile:
 
     @property
     def stamp(self) -> bytes | None:
-        """What differs once something else is kept; None where nothing is."""
+        """A stamp that differs once another index is kept; None where there is none."""
         try:
             descriptor = self._open()
         except OSError:
@@ -104,7 +104,7 @@ class IndexFile:
         return self._locks.try_hold([f"search index {self._name}"])
 
     def load(self) -> IndexRecord | None:
-        """What is kept, with the trigrams mapped, so that processes have them in common; None for nothing."""
+        """The kept index, its trigrams mapped so that processes share them; None where there is none."""
         try:
             descriptor = self._open()
         except OSError:
@@ -187,9 +187,8 @@ def _write(descriptor: int, record: IndexRecord, identity: tuple[int, int]) -> N
     size = _HEAD.size + sum(map(len, body))
     if size > _LARGEST:
         raise ValueError("too large to be kept")
-    if sys.platform == "linux":
-        # A full disk is noticed now, and not through the map.
-        os.posix_fallocate(descriptor, 0, size)
+    # A full disk is noticed now, and not through the map.
+    reserve(descriptor, 0, size)
     head = _HEAD.pack(_MAGIC, bytes(32), *facts)
     digest = _digest([head, *body])
     os.lseek(descriptor, 0, os.SEEK_SET)

@@ -204,6 +204,8 @@ class InotifyWatcher:
                 if name and mask & _IS_FOLDER:
                     structure |= bool(mask & _COMING_AND_GOING)
                     moved.add(path)
+                elif not path and mask & _ATTRIB:
+                    moved.add(".")
                 elif name:
                     names.add(path)
                     moves.follow(path, mask, cookie)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from filepact.errors import FilepactError
 from filepact.fs.atomic import LARGEST, rename_new, sync
 from filepact.fs.attributes import dress, read_attributes, set_time
-from filepact.fs.read import FileContents, made_meanwhile, read_whole, write_failed
+from filepact.fs.read import FileContents, has_proc, made_meanwhile, read_whole, write_failed
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable
@@ -124,9 +124,9 @@ class KeptCopies:
             way: Way = "open" if copy < 0 else "copy"
             held, attributes = source if copy < 0 else copy, read_attributes(source, status)
             if large:
-                self._give_name(held, stamp, status.st_dev)
+                self._give_name(held, stamp, status.st_dev, root, path)
             self._copies[key] = _Copy(os.dup(held), stamp, status, attributes, way)
-        except OSError:
+        except (FilepactError, OSError):
             return ""
         finally:
             for one in (source, copy):
@@ -135,7 +135,7 @@ class KeptCopies:
         return way
 
     def read(self, key: Hashable, stamp: Stamp) -> FileContents | None:
-        """What a file held in the state that it was kept in; None where it is not kept, or was overwritten in place.
+        """The bytes of a kept copy; None where there is none, or it was overwritten in place.
 
         Args:
             key: The file.
@@ -190,7 +190,7 @@ class KeptCopies:
     def _place(self, stamp: Stamp) -> str:
         return join(self._aside, stamp.set_aside.content)
 
-    def _give_name(self, file: int, stamp: Stamp, disk: int) -> None:
+    def _give_name(self, file: int, stamp: Stamp, disk: int, root: RootReader, path: str) -> None:
         """Give an open file a name by which it can be set aside; what takes too much room there is given up."""
         os.makedirs(self._aside, 0o700, exist_ok=True)
         if os.stat(self._aside).st_dev != disk:
@@ -202,11 +202,18 @@ class KeptCopies:
             # What a process that was killed has left has its own name, and is in its place still.
             if left < 0 or (status.st_nlink > 1 and one not in known and not one.endswith(_LOST)):
                 os.unlink(one)
-        folder = os.open(self._aside, os.O_RDONLY | os.O_CLOEXEC)
+        place = self._place(stamp)
+        held, above = has_proc(), dirname(path) or "."
+        parent = os.open("/", os.O_RDONLY) if held else root.open_directory(above, follow=False)
+        # Without /proc by its name, which may lead to another file by now; and a copy has none.
+        named = f"/proc/self/fd/{file}" if held else basename(path)
         try:
-            os.link(f"/proc/self/fd/{file}", basename(self._place(stamp)), dst_dir_fd=folder)
+            os.link(named, place, src_dir_fd=parent, follow_symlinks=held)
         finally:
-            os.close(folder)
+            os.close(parent)
+        if not os.path.samestat(os.lstat(place), os.fstat(file)):
+            os.unlink(place)
+            raise OSError(errno.ESTALE, "another file has its name")
 
     def _copied(self, source: int, size: int, *, in_place: bool, until: float) -> int:
         """The descriptor of a copy; -1 for none.  Where nothing is lost by it, only one that takes no room is made."""
@@ -277,8 +284,8 @@ def _copy(source: int, folder: str, size: int, until: float) -> int:
         Its descriptor; -1 where the time was too short, or the file is.
     """
     try:
-        copy = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    except (AttributeError, OSError):
+        copy = os.open(folder, getattr(os, "O_TMPFILE", 0) | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
             copy = os.dup(file.fileno())
     try:

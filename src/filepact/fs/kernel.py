@@ -1,7 +1,8 @@
-"""Linux system calls that the standard library does not have.
+"""System calls that differ from one system to the next, and those of Linux that the standard library does not have.
 
-openat2 and renameat2 are reported as missing (``ENOSYS``) where the kernel, the file system or a
-container's filter does not offer them, statx and fstatfs by None; callers have another way then.
+macOS' own are in `darwin`, and are chosen here alone.  openat2 and renameat2 are reported as missing (``ENOSYS``) where the kernel, the file system or a
+container's filter does not offer them, statx and fstatfs by None; callers have another way then.  Of
+notices macOS has none that tell everything: what changed there is found by looking.
 Of what namespaces need, everything is reported as an error: there is no other way.
 """
 
@@ -11,31 +12,56 @@ import ctypes
 import errno
 import os
 import stat
+import struct
 import sys
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "BENEATH",
     "EXCHANGE",
+    "FORMS_FOLD",
     "NOREPLACE",
     "NO_LINKS",
     "NO_MAGIC_LINKS",
     "NO_MOUNTS",
+    "SET_LOCK",
+    "STAMP_CLOCK",
+    "WAIT_LOCK",
     "FileSync",
+    "born",
     "capset",
+    "copy_list",
+    "data_sync",
     "file_system",
+    "full_sync",
+    "getxattr",
+    "held",
     "inotify_add_watch",
     "inotify_init",
+    "listxattr",
+    "lock_holder",
+    "lock_request",
     "most_watches",
     "mount",
     "mount_of",
+    "names_in",
+    "only_takes",
     "openat2",
     "pin_link",
+    "place_of",
     "prctl",
-    "rename_free",
+    "removexattr",
     "renameat2",
+    "reserve",
+    "same_places",
     "set_mount",
+    "setxattr",
+    "spelling",
+    "true_name",
     "unshare",
 ]
 
@@ -43,9 +69,6 @@ NO_MOUNTS = 0x01
 NO_MAGIC_LINKS = 0x02
 NO_LINKS = 0x04
 BENEATH = 0x08
-
-NOREPLACE = 1
-EXCHANGE = 2
 
 # The number is the same on every architecture: the call is younger than the unified table.
 _OPENAT2 = 437
@@ -57,7 +80,11 @@ _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 _EMPTY_PATH = 0x1000
 _MOUNT_ID = 0x1000
 _MOUNT_ID_AT = 144
+_NO_FOLLOW = 0x100
+_LINKS, _LINKS_AT, _BIRTH, _BIRTH_AT = 0x4, 16, 0x800, 80
+_APPEND, _FLAGS_AT = 0x20, 8
 _STATX_SIZE = 256
+_NUMBER = (1 << 64) - 1
 
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform != "win32" else None
 
@@ -79,7 +106,6 @@ def _call(name: str, *kinds: Any) -> Any:
 
 _int, _uint, _text, _address = ctypes.c_int, ctypes.c_uint, ctypes.c_char_p, ctypes.c_void_p
 _openat2 = _call("syscall", ctypes.c_long, _int, _text, _address, ctypes.c_size_t)
-_renameat2 = _call("renameat2", _int, _text, _int, _text, _uint)
 _statx = _call("statx", _int, _text, _int, _uint, _address)
 _fstatfs = _call("fstatfs", _int, _address)
 _inotify_init1 = _call("inotify_init1", _int)
@@ -129,76 +155,175 @@ def openat2(directory: int, path: str, flags: int, resolve: int) -> int:
     return result
 
 
-def renameat2(directory: int, old: str, new: str, flags: int, to: int = -1) -> None:
-    """Rename within one directory, or to another, exchanging the two names or refusing to replace.
+# -- what macOS does in another way -----------------------------------------------------------
 
-    Args:
-        directory: The directory of the old name.
-        old: A name there.
-        new: The other name.
-        flags: `EXCHANGE` or `NOREPLACE`.
-        to: The directory of the new name; -1 for the same.
-
-    Raises:
-        OSError: ``EEXIST`` for NOREPLACE over a name in use; ``ENOSYS`` where the system or the
-            file system cannot do it.
-    """
-    if _renameat2 is None or sys.platform != "linux":
-        raise OSError(errno.ENOSYS, "no renameat2 here")
-    if "\0" in old or "\0" in new:
-        raise OSError(errno.EINVAL, _NUL)
-    result: int = _renameat2(
-        directory, os.fsencode(old), directory if to < 0 else to, os.fsencode(new), flags
+if sys.platform == "darwin":
+    from filepact.fs.darwin import (
+        EXCHANGE,
+        FORMS_FOLD,
+        NOREPLACE,
+        SET_LOCK,
+        STAMP_CLOCK,
+        WAIT_LOCK,
+        copy_list,
+        data_sync,
+        full_sync,
+        getxattr,
+        held,
+        listxattr,
+        lock_holder,
+        lock_request,
+        removexattr,
+        renameat2,
+        reserve,
+        setxattr,
+        spelling,
+        true_name,
     )
-    if result < 0:
-        number = ctypes.get_errno()
-        if number in _UNSUPPORTED:
-            number = errno.ENOSYS
-        raise OSError(number, os.strerror(number))
+else:
+    from os import fdatasync as data_sync
+    from os import fsync as full_sync
+    from os import getxattr, listxattr, removexattr, setxattr
+
+    NOREPLACE, EXCHANGE = 1, 2
+    FORMS_FOLD = None  # whether other forms of a name always lead to the same file: a volume tells
+    STAMP_CLOCK = 5  # CLOCK_REALTIME_COARSE of <linux/time.h>
+    # F_OFD_SETLK and F_OFD_SETLKW of <linux/fcntl.h>: `fcntl` loads later.
+    SET_LOCK, WAIT_LOCK = 37, 38
+    _renameat2 = _call("renameat2", _int, _text, _int, _text, _uint)
+    _LOCK = struct.Struct("hhqqi0q")
+
+    def renameat2(directory: int, old: str, new: str, flags: int, to: int = -1) -> None:
+        """Rename within one directory, or to another, exchanging the two names or refusing to replace.
+
+        Args:
+            directory: The directory of the old name.
+            old: A name there.
+            new: The other name.
+            flags: `EXCHANGE` or `NOREPLACE`.
+            to: The directory of the new name; -1 for the same.
+
+        Raises:
+            OSError: ``EEXIST`` for NOREPLACE over a name in use; ``ENOSYS`` where the system or the
+                file system cannot do it.
+        """
+        if _renameat2 is None:
+            raise OSError(errno.ENOSYS, "no renameat2 here")
+        if "\0" in old or "\0" in new:
+            raise OSError(errno.EINVAL, _NUL)
+        result: int = _renameat2(
+            directory, os.fsencode(old), directory if to < 0 else to, os.fsencode(new), flags
+        )
+        if result < 0:
+            number = ctypes.get_errno()
+            if number in _UNSUPPORTED:
+                number = errno.ENOSYS
+            raise OSError(number, os.strerror(number))
+
+    def reserve(descriptor: int, at: int, size: int) -> None:
+        """Take room for more bytes of an open file, from its end on.
+
+        Raises:
+            OSError: There is no room.
+        """
+        os.posix_fallocate(descriptor, at, size)
+
+    def held(descriptor: int) -> int | str:
+        """The name of a held file for calls that do not take such a descriptor."""
+        return f"/proc/self/fd/{descriptor}"
+
+    def true_name(descriptor: int) -> str:
+        """The true absolute path of an open folder, as the disk has it.
+
+        Raises:
+            OSError: The system does not tell.
+        """
+        return os.readlink(f"/proc/self/fd/{descriptor}")
+
+    def spelling(folder: int, name: str) -> str:
+        """A name that is in a folder, as the disk has it: in another letter case or form it may lead to the same file."""
+        if name in (names := names_in(folder)):
+            return name
+        from unicodedata import normalize  # noqa: PLC0415 - few names need it
+
+        plain = normalize("NFC", name).casefold()
+        return next((one for one in names if normalize("NFC", one).casefold() == plain), name)
+
+    def copy_list(_old: int, _new: int) -> bool:
+        """Give an open file the access list of another, where that is no attribute; whether it has it."""
+        return True
+
+    def lock_request(kind: int, first: int, count: int) -> bytes:
+        """The argument of `fcntl.fcntl` to lock bytes, to free them, or to ask who has them."""
+        return _LOCK.pack(kind, os.SEEK_SET, first, count, 0)
+
+    def lock_holder(answer: bytes) -> tuple[int, int]:
+        """The kind of lock that an answer names, and the process that has it."""
+        kind, _, _, _, process = _LOCK.unpack(answer)
+        return kind, process
 
 
-def rename_free(parent: int, old: str, new: str, to: int) -> None:
-    """Rename to a name that is free; a folder that its owner may not write to is opened for that moment.
-
-    What a folder has in it for the one above changes with that one, which takes the right to write to it.
-    """
+def names_in(folder: int) -> list[str]:
+    """The names in a folder that may only be held."""
+    opened = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
     try:
-        renameat2(parent, old, new, NOREPLACE, to)
-    except PermissionError:
-        try:
-            folder = os.open(
-                old, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent
-            )
-        except OSError:
-            folder = -1
-        if folder < 0:
-            raise
-        try:
-            mode = stat.S_IMODE(os.fstat(folder).st_mode)
-            if mode & stat.S_IWUSR:
-                raise
-            os.fchmod(folder, mode | stat.S_IWUSR)
-            try:
-                renameat2(parent, old, new, NOREPLACE, to)
-            finally:
-                os.fchmod(folder, mode)
-        finally:
-            os.close(folder)
+        return os.listdir(opened)
+    finally:
+        os.close(opened)
 
 
 def mount_of(descriptor: int) -> int | None:
-    """The number of the mount that an open file or folder was reached through.
+    """The number of the mount that an open file was reached through, also of a bind mount; None where it is not told."""
+    found = _statx_of(descriptor, b"", _EMPTY_PATH, _MOUNT_ID)
+    return found and ctypes.c_uint64.from_buffer(found, _MOUNT_ID_AT).value
 
-    A bind mount has a number of its own, so a folder that is mounted at a second place can be
-    told from the first.  None where the system does not number mounts.
+
+def born(folder: int, name: str, *, alone: bool = True) -> int | None:
+    """When a file or folder was made, nanoseconds since the epoch; None where that is not told.
+
+    Args:
+        folder: In which it is; any number for an absolute path.
+        name: Its name.
+        alone: Whether nothing is told of a file with other names; a folder has some.
     """
+    found = _statx_of(folder, os.fsencode(name), _NO_FOLLOW, _BIRTH | _LINKS)
+    if found is None or (alone and ctypes.c_uint32.from_buffer(found, _LINKS_AT).value > 1):
+        return None
+    seconds = ctypes.c_int64.from_buffer(found, _BIRTH_AT).value
+    return seconds * 10**9 + ctypes.c_uint32.from_buffer(found, _BIRTH_AT + 8).value
+
+
+def place_of(folder: str) -> int:
+    """Which folder lies at an absolute path: its number, and above 64 bits the time of its birth; 0 for none."""
+    try:
+        return os.lstat(folder).st_ino | (born(0, folder, alone=False) or 0) << 64
+    except OSError:
+        return 0
+
+
+def same_places(some: Mapping[Any, int], others: Mapping[Any, int]) -> bool:
+    """Whether each name leads to the same folder, of `place_of`, as far as both tell."""
+    numbers = ((one, others.get(name, 0)) for name, one in some.items())
+    return some.keys() == others.keys() and all(
+        one == other if one >> 64 and other >> 64 else one & _NUMBER == other & _NUMBER
+        for one, other in numbers
+    )
+
+
+def only_takes(folder: int) -> bool:
+    """Whether names can be put into an open folder and never taken out again: it is append-only."""
+    if sys.platform == "darwin":
+        return bool(getattr(os.fstat(folder), "st_flags", 0) & (stat.UF_APPEND | stat.SF_APPEND))
+    found = _statx_of(folder, b"", _EMPTY_PATH, 0)
+    return bool(found and ctypes.c_uint64.from_buffer(found, _FLAGS_AT).value & _APPEND)
+
+
+def _statx_of(folder: int, name: bytes, flags: int, mask: int) -> Any:
     if _statx is None or sys.platform != "linux":
         return None
-    buffer = (ctypes.c_char * _STATX_SIZE)()
-    if _statx(descriptor, b"", _EMPTY_PATH, _MOUNT_ID, buffer) != 0:
-        return None
-    told = ctypes.c_uint32.from_buffer(buffer).value
-    return ctypes.c_uint64.from_buffer(buffer, _MOUNT_ID_AT).value if told & _MOUNT_ID else None
+    found = (ctypes.c_char * _STATX_SIZE)()
+    done = _statx(folder, name, flags, mask, found) == 0
+    return found if done and ctypes.c_uint32.from_buffer(found).value & mask == mask else None
 
 
 def file_system(descriptor: int) -> int | None:
@@ -301,6 +426,10 @@ class FileSync:
             return True
         self._calls = None
         return False
+
+    def now(self, descriptor: int) -> None:
+        """Have the bytes of a file on the disk before this returns."""
+        data_sync(descriptor)
 
     def wait(self) -> None:
         """Wait until what was begun is on the disk.

@@ -1,4 +1,4 @@
-"""What is known of files that are too large to be loaded, so that any lines of them are one read away."""
+"""Line positions of files that are too large to be loaded, so that any lines of them are one read away."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class KnownExcerpt(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Known:
-    """What is known of one file, as long as it has a stamp.
+    """The facts about one file, valid as long as it has this stamp.
 
     Attributes:
         feeds: How many line feeds stand before the end of each step, as far as it was read.
@@ -132,7 +132,7 @@ class KnownLines:
     def part(
         self, opened: OpenFile, given: NamedEncoding | None, first: int, count: int, most: int
     ) -> KnownExcerpt | None:
-        """Some lines of a file, by one read; None where not enough is known, or a key may be near.
+        """Lines of a file, by one read; None where not enough is known, or a key may be near.
 
         Args:
             opened: The file.

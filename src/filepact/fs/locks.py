@@ -13,7 +13,6 @@ import errno
 import os
 import stat
 import struct
-import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -21,6 +20,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import StateFailedError, TimedOutError
+from filepact.fs.kernel import SET_LOCK, WAIT_LOCK, lock_holder, lock_request
 from filepact.values import begun
 
 if TYPE_CHECKING:
@@ -368,16 +368,9 @@ def _lock(
     """Lock or free bytes; false when somebody else has one of them and this does not wait."""
     import fcntl  # noqa: PLC0415 - does not exist on Windows, where roots are refused first
 
-    what = getattr(fcntl, kind)
-    if sys.platform == "darwin":
-        # Python does not name these commands there; the numbers are those of <sys/fcntl.h>.
-        command = 91 if wait else 90
-        wanted = struct.pack("qqihh", place, length, 0, what, os.SEEK_SET)
-    else:
-        command = fcntl.F_OFD_SETLKW if wait else fcntl.F_OFD_SETLK
-        wanted = struct.pack("hhqqi0q", what, os.SEEK_SET, place, length, 0)
+    wanted = lock_request(getattr(fcntl, kind), place, length)
     try:
-        fcntl.fcntl(descriptor, command, wanted)
+        fcntl.fcntl(descriptor, WAIT_LOCK if wait else SET_LOCK, wanted)
     except (BlockingIOError, PermissionError):
         return False
     return True
@@ -448,16 +441,10 @@ def locked_by(path: str, first: int, count: int) -> str:
     """
     import fcntl  # noqa: PLC0415 - does not exist on Windows, where roots are refused first
 
-    if sys.platform == "darwin":
-        form, wanted = "qqihh", (first, count, 0, fcntl.F_WRLCK, os.SEEK_SET)
-    else:
-        form, wanted = "hhqqi0q", (fcntl.F_WRLCK, os.SEEK_SET, first, count, 0)
+    wanted = lock_request(fcntl.F_WRLCK, first, count)
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
-        found = struct.unpack(
-            form, fcntl.fcntl(descriptor, fcntl.F_GETLK, struct.pack(form, *wanted))
-        )
+        kind, pid = lock_holder(fcntl.fcntl(descriptor, fcntl.F_GETLK, wanted))
     except OSError:
         return ""
-    kind, pid = (found[3], found[2]) if sys.platform == "darwin" else (found[0], found[4])
     return described(pid) if kind != fcntl.F_UNLCK and pid > 0 else ""

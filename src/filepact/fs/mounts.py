@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from filepact.fs.home_secrets import SecretIndex
 
-__all__ = ["MountWatcher", "RootMounts", "is_made_up"]
+__all__ = ["MountWatcher", "RootMounts", "is_made_up", "rest_below"]
 
 # Numbers of <linux/magic.h>.
 _MADE_UP = frozenset(
@@ -59,6 +59,20 @@ _MADE_UP = frozenset(
 def is_made_up(descriptor: int) -> bool:
     """Whether an open file or folder lies on a file system that the kernel makes up."""
     return file_system(descriptor) in _MADE_UP
+
+
+def rest_below(path: str, folder: tuple[int, int]) -> str | None:
+    """The part of an absolute path beneath a folder, by any name of that folder; None where it lies elsewhere."""
+    rest: list[str] = []
+    while True:
+        with suppress(OSError):
+            status = os.stat(path)
+            if (status.st_dev, status.st_ino) == folder:
+                return "/".join(reversed(rest)) or "."
+        path, name = os.path.split(path)
+        if not name:
+            return None
+        rest.append(name)
 
 
 @dataclass(frozen=True, slots=True)

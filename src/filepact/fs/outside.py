@@ -1,16 +1,25 @@
-"""Replaces files that lie in no root: the settings of agents, editors and filepact itself, at a person's word."""
+"""Finds paths, and replaces files that lie in no root: the settings of agents, editors and filepact itself, at a person's word."""
 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from filepact.domain.document import Revision
 from filepact.errors import StaleFileError, WriteFailedError
 from filepact.fs.root import Root
 
-__all__ = ["replace_outside"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["existing", "replace_outside"]
 
 _LARGEST = 1 << 24
+
+
+def existing(paths: Iterable[str]) -> tuple[str, ...]:
+    """The paths at which an entry exists; a link counts."""
+    return tuple(path for path in dict.fromkeys(paths) if os.path.lexists(path))
 
 
 def replace_outside(path: str, data: bytes | None, *, expected: bytes | None, token: str) -> None:

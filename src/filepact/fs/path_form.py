@@ -16,15 +16,18 @@ from filepact.errors import PathBlockedError
 from filepact.values import late_regex
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable
 
 __all__ = [
     "LONGEST_PART",
     "LONGEST_PATH",
     "System",
+    "at_home",
     "check_form",
     "check_new_name",
     "is_beneath",
+    "lock_key",
     "temporary_name",
     "this_system",
     "token_of",
@@ -188,9 +191,14 @@ def _form(path: str, what: str) -> PathBlockedError:
     )
 
 
+def at_home(path: str, home: str) -> str:
+    """A path with what ``~`` stands for, where there is a home folder."""
+    return home + path[1:] if home and (path == "~" or path.startswith("~/")) else path
+
+
 def is_beneath(path: str, folder: str) -> bool:
-    """Whether a path is a folder or lies in it, by names."""
-    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+    """Whether a path is a folder or lies in it, by names; a relative one lies in ``.``."""
+    return folder in (".", path) or path.startswith(f"{folder.rstrip('/')}/")
 
 
 def temporary_name(token: str) -> str:
@@ -203,3 +211,13 @@ def token_of(name: str) -> str | None:
     if not (name.startswith(_BEGINS) and name.endswith(_ENDS)):
         return None
     return name.removeprefix(_BEGINS).removesuffix(_ENDS)
+
+
+def lock_key(parent: os.stat_result, rest: str) -> str:
+    """The key of the lock of a name in a folder, which other letters of it have as well."""
+    one = rest.lower() if rest.isascii() else _folded(rest)
+    return f"{parent.st_dev}:{parent.st_ino}:{one}"
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()

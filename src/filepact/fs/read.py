@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from filepact.domain.document import Revision
+from filepact.domain.document import Revision, content_id
 from filepact.errors import (
     NotAFileError,
     PathBlockedError,
@@ -23,6 +23,7 @@ from filepact.errors import (
     WriteFailedError,
 )
 from filepact.fs.attributes import read_attributes
+from filepact.fs.kernel import getxattr, held
 from filepact.fs.resolve import HOLD
 from filepact.values import dataclass
 
@@ -34,13 +35,17 @@ if TYPE_CHECKING:
     from filepact.fs.resolve import Resolution
 
 __all__ = [
+    "NO_EXCHANGE",
     "OPEN",
     "FileContents",
     "FileInfo",
     "PathInfo",
     "check_regular",
     "has_proc",
+    "inode_of",
+    "is_link",
     "kind_of",
+    "link_target",
     "look_at",
     "made_meanwhile",
     "moved",
@@ -56,6 +61,10 @@ __all__ = [
     "write_failed",
 ]
 
+NO_EXCHANGE = (
+    "this file system cannot exchange two names: a save at the same instant could have been "
+    "overwritten"
+)
 _PLAIN = {
     errno.ENOSPC: "no space is left on the device",
     errno.EDQUOT: "the disk quota is used up",
@@ -74,12 +83,15 @@ _PLAIN = {
 _HINTS = {
     errno.EBUSY: "Change what it holds with edit_file or write_file; only the person can unmount it.",
     errno.ETXTBSY: "Ask the person to end the program.",
+    errno.EPERM: "Tell the person: the system has to allow it first. `lsattr` shows whether it, or its folder, is immutable or append-only.",
+    errno.ENOSPC: "Tell the person: some space has to be freed there.",
+    errno.EDQUOT: "Tell the person: some space has to be freed there.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """What a name leads to, without its contents.
+    """The entry that a name leads to, without its contents.
 
     Attributes:
         path: The canonical name relative to the root, links resolved; ``.`` for the root.
@@ -103,7 +115,7 @@ class FileInfo:
 
 @dataclass(frozen=True, slots=True)
 class FileContents:
-    """What a file held at one moment.
+    """The contents of a file at one moment.
 
     Attributes:
         device: With the inode, the file that was read, whatever its name led to before or since.
@@ -178,10 +190,10 @@ def permissions_given(folder: int, asked: int, mask: int) -> int:
         mask: The umask.
     """
     try:
-        listed = os.getxattr(f"/proc/self/fd/{folder}", _DEFAULT_LIST)[4:]
-    except (OSError, AttributeError):  # There is none, or the system knows none.
+        listed = getxattr(held(folder), _DEFAULT_LIST)[4:]
+    except OSError:  # There is none, or the system knows none.
         return asked & ~mask
-    rights: dict[int, int] = {tag: held for tag, held, _ in _ENTRY.iter_unpack(listed)}
+    rights: dict[int, int] = {tag: bits for tag, bits, _ in _ENTRY.iter_unpack(listed)}
     group = rights.get(_MASK, rights.get(_GROUP, 7))
     return asked & (rights.get(_OWNER, 7) << 6 | group << 3 | rights.get(_OTHERS, 7))
 
@@ -266,6 +278,29 @@ def open_regular(found: Resolution, boundary: RootMounts, path: str) -> int:
     return _open_checked(found.parent, found.name, boundary, path)
 
 
+def inode_of(parent: int, name: str) -> tuple[int, int] | None:
+    """Device and inode of what has a name, links not followed; None where nothing is."""
+    try:
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def is_link(parent: int, name: str, expected: Revision) -> bool:
+    """Whether a name leads to a link in an expected state."""
+    target = link_target(parent, name)
+    return target is not None and content_id(target) == expected.content
+
+
+def link_target(parent: int, name: str) -> bytes | None:
+    """The name that a link holds; None for what is none."""
+    try:
+        return os.readlink(os.fsencode(name), dir_fd=parent)
+    except OSError:
+        return None
+
+
 def open_named(parent: int, name: str) -> int:
     """Open a file by its name in a folder, if it is a regular one.
 
@@ -273,7 +308,7 @@ def open_named(parent: int, name: str) -> int:
         OSError: ``ELOOP``: it is a link; ``EINVAL``: it is neither file nor link; else the system's.
     """
     if not HOLD:
-        return _regular(os.open(name, OPEN | os.O_NOFOLLOW, dir_fd=parent))
+        return _regular(parent, name)
     handle = os.open(name, HOLD, dir_fd=parent)
     try:
         mode = os.fstat(handle).st_mode
@@ -284,12 +319,17 @@ def open_named(parent: int, name: str) -> int:
         try:
             return os.open(f"/proc/self/fd/{handle}", OPEN)
         except FileNotFoundError:
-            return _regular(os.open(name, OPEN | os.O_NOFOLLOW, dir_fd=parent))
+            return _regular(parent, name)
     finally:
         os.close(handle)
 
 
-def _regular(descriptor: int) -> int:
+def _regular(parent: int, name: str) -> int:
+    # First, since a socket cannot be opened, and opening a pipe or a device does something to it.
+    mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+        raise OSError(errno.EINVAL, "not a regular file")
+    descriptor = os.open(name, OPEN | os.O_NOFOLLOW, dir_fd=parent)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
@@ -411,7 +451,7 @@ def read_regular(
 
 
 class PathInfo(NamedTuple):
-    """What a name leads to, wherever that lies.
+    """The entry that an absolute name leads to.
 
     Attributes:
         path: The name with every link resolved, as far as something is there.
@@ -430,8 +470,9 @@ def look_at(path: str) -> PathInfo:
     Raises:
         ValueError: It holds a NUL, or cannot be encoded.
     """
-    true = os.path.realpath(path)
+    true = os.path.normpath(path)
     try:
+        true = os.path.realpath(path)  # which reads links, and may not be allowed to
         found = os.stat(true)
     except OSError:
         return PathInfo(true, "missing")

@@ -11,13 +11,13 @@ import errno
 import os
 import stat
 import sys
-import unicodedata
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Literal, Self
 
 from filepact.domain.document import LINK, RootId
 from filepact.errors import (
     FilepactError,
+    LocaleError,
     NotAFileError,
     NotFoundError,
     PathBlockedError,
@@ -26,7 +26,7 @@ from filepact.errors import (
 from filepact.fs.attributes import attributes_of_link
 from filepact.fs.kernel import BENEATH, NO_LINKS, NO_MAGIC_LINKS, openat2
 from filepact.fs.mounts import MountWatcher, RootMounts, is_made_up
-from filepact.fs.path_form import check_new_name
+from filepact.fs.path_form import check_new_name, lock_key
 from filepact.fs.read import (
     FileContents,
     FileInfo,
@@ -38,7 +38,14 @@ from filepact.fs.read import (
     read_whole,
     unreadable,
 )
-from filepact.fs.resolve import HOLD, Resolution, choose_resolver, find_exactly, is_canonical
+from filepact.fs.resolve import (
+    HOLD,
+    KnownNames,
+    Resolution,
+    choose_resolver,
+    find_exactly,
+    is_canonical,
+)
 from filepact.fs.work_trees import WorkTrees
 
 if TYPE_CHECKING:
@@ -64,6 +71,7 @@ class RootReader:
         path: Its true absolute path, for people and programs; never used to open anything.
         boundary: Where it ends though names go on beneath it.
         resolver: Which resolver is in use, ``openat2`` or ``walk``.
+        spelling: How names beneath it are spelled.
         trees: The work trees of Git beneath it.
         mounts: Notices what is mounted beneath it.
     """
@@ -85,6 +93,7 @@ class RootReader:
         self.resolver = self._resolver.name
         self._flags = BENEATH | NO_LINKS | NO_MAGIC_LINKS | boundary.resolve
         self._in_one_step = self.resolver == "openat2" and not boundary.mounts and has_proc()
+        self.spelling = KnownNames(descriptor)
         self.trees = WorkTrees(path, self._bytes, self.glance)
         self.mounts = MountWatcher(path)
         status = os.fstat(descriptor)
@@ -111,10 +120,12 @@ class RootReader:
             NotFoundError: There is no such directory.
             NotAFileError: It is not a directory.
             PathBlockedError: It lies on a file system that the kernel makes up.
+            LocaleError: Names have another encoding than UTF-8 in this process.
         """
-        if sys.platform == "win32":
-            raise PathBlockedError(
-                "Windows is not supported yet", hint="Run filepact on Linux or macOS, or in WSL."
+        if sys.getfilesystemencoding() != "utf-8":
+            raise LocaleError(
+                f"names of files are {sys.getfilesystemencoding()} in this process, so rules would miss some",
+                hint="Start it with PYTHONUTF8=1, or with a locale of UTF-8.",
             )
         if not os.fspath(path):
             # The system would take the working folder, which nobody has named.
@@ -127,10 +138,11 @@ class RootReader:
                 f"{path}: is not a folder", hint="Name a folder as the root."
             ) from None
         except OSError as error:
-            raise NotFoundError(
-                f"{path}: cannot be used as a root ({os.strerror(error.errno or 0)})",
-                hint="Name a folder that exists and may be read.",
-            ) from None
+            hint = "Name a folder that exists and may be read; here ~ and $ are letters of a name."
+            if isinstance(error, PermissionError):
+                hint = "`chmod u+rwx` opens one of yours; `filepact log` in it tells what it was."
+            said = f"{path}: cannot be used as a root ({os.strerror(error.errno or 0)})"
+            raise NotFoundError(said, hint=hint) from None
         try:
             _check_files(descriptor, path)
             boundary = RootMounts.around(descriptor, mounts=mounts, secrets=secrets)
@@ -175,14 +187,14 @@ class RootReader:
         Args:
             path: The path.
             follow: Whether a link at its end is followed; those before its end always are.
-            known: Whether it is the name of what was there once, which may be an odd one.
+            known: Whether it is the true name of what was there once, which may be an odd one.
 
         Raises:
             PathBlockedError: It leads out of the root, or the root is no longer there.
         """
         if not follow and (link := self._link(path)) is not None:
             return link
-        found = self._find(path)
+        found = self._find(path, exact=known)
         try:
             return _info(found, known=known)
         finally:
@@ -190,7 +202,7 @@ class RootReader:
 
     def hold(self, path: str, *, known: bool = False) -> OpenFile:
         """Follow a relative path as `place` does, and keep open what it leads to."""
-        found = self._find(path)
+        found = self._find(path, exact=known)
         try:
             return OpenFile(self, found, _info(found, known=known))
         except BaseException:
@@ -207,7 +219,7 @@ class RootReader:
         Raises:
             PathBlockedError: The root is no longer there.
         """
-        if not self._in_one_step or not is_canonical(path):
+        if not self._in_one_step or self.spelling.folds is not False or not is_canonical(path):
             return None
         if not self.alive():
             raise root_gone()
@@ -237,17 +249,15 @@ class RootReader:
             status = None
             with suppress(OSError), _opened(found) as folder:
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                name = self.spelling.of(folder, name)
             if status is None or not stat.S_ISLNK(status.st_mode):
                 return None
             return FileInfo(
                 name if found.path == "." else f"{found.path}/{name}",
                 "link",
-                _lock_key(found.status, name),
+                lock_key(found.status, name),
                 LINK,
-                status.st_size,
-                status.st_nlink,
-                status.st_dev,
-                status.st_ino,
+                *(status.st_size, status.st_nlink, status.st_dev, status.st_ino),
             )
 
     def read_link(self, path: str) -> FileContents:
@@ -279,6 +289,8 @@ class RootReader:
         """
         try:
             status = os.stat(path, dir_fd=self._descriptor, follow_symlinks=False)
+            if self.spelling.folds and self.spelling.true(path) != path:
+                return None
         except OSError:
             return None
         if stat.S_ISLNK(status.st_mode):
@@ -389,14 +401,16 @@ class RootReader:
         finally:
             os.close(descriptor)
 
-    def _find(self, path: str, *, follow: bool = True) -> Resolution:
-        """Resolve a path; the caller closes what it led to."""
+    def _find(self, path: str, *, follow: bool = True, exact: bool = False) -> Resolution:
+        """Resolve a path; the caller closes what it led to.  What is not followed or ``exact`` is a true name."""
         if not self.alive():
             raise root_gone()
+        known = self.spelling
         if follow:
-            return self._resolver.find(self._descriptor, path or ".")
+            found = self._resolver.find(self._descriptor, path or ".")
+            return found if known.folds is False else known.correct(found, exact=exact)
         try:
-            return find_exactly(self._resolver, self.boundary, self._descriptor, path)
+            found = find_exactly(self._resolver, self.boundary, self._descriptor, path)
         except OSError as error:
             if error.errno in MOVED:
                 raise StaleFileError(
@@ -405,6 +419,7 @@ class RootReader:
                     path=path,
                 ) from None
             raise unreadable(error, path) from None
+        return found if known.folds is False else known.correct(found, exact=True)
 
     def open_regular(self, path: str, *, follow: bool) -> int:
         """A descriptor of a regular file; nothing else is ever opened for reading."""
@@ -476,7 +491,7 @@ class RootReader:
 
 
 class OpenFile:
-    """What a name led to, kept open, so that it is read and changed without being looked up again."""
+    """The entry that a name led to, kept open, so that it is read and changed without another lookup."""
 
     def __init__(self, root: RootReader, found: Resolution, info: FileInfo) -> None:
         self.info = info
@@ -490,16 +505,16 @@ class OpenFile:
 
     @property
     def stamp(self) -> tuple[int, ...]:
-        """What the system said of it when it was found; empty where nothing is kept open of it."""
+        """The file's stamp when it was found; empty where nothing is kept open."""
         return () if self.status is None else _stamp(self.status)
 
     @property
     def status(self) -> os.stat_result | None:
-        """The same as the system has it; None where nothing is kept open of it."""
+        """The file's status when it was found; None where nothing is kept open."""
         return self._found.status if self._found.handle >= 0 else None
 
     def present_stamp(self) -> tuple[int, ...]:
-        """What it says now."""
+        """The file's stamp now."""
         return _stamp(os.fstat(self._found.handle))
 
     def read(self, *, limit: int) -> FileContents:
@@ -512,7 +527,7 @@ class OpenFile:
             os.close(descriptor)
 
     def read_part(self, start: int, size: int) -> bytes | None:
-        """Some bytes of this very file, if it was the same before and after; errors as for `RootReader.read`."""
+        """A range of this very file's bytes; None where it changed meanwhile. Errors as for `RootReader.read`."""
         descriptor = self._root.open_found(self._found, self.info.path)
         try:
             data = os.pread(descriptor, size, start)
@@ -540,18 +555,17 @@ def _stamp(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _info(found: Resolution, *, known: bool = False) -> FileInfo:
-    parent = os.fstat(found.parent)
     rest = "/".join([*found.rest, found.name]) if found.rest else found.name
-    lock_key = _lock_key(parent, rest)
+    key = lock_key(os.fstat(found.parent), rest)
     status = found.status
     if status is None:
         if not known:
             check_new_name(rest)
-        return FileInfo(found.path, "missing", lock_key)
+        return FileInfo(found.path, "missing", key)
     return FileInfo(
         found.path,
         kind_of(status.st_mode),
-        lock_key,
+        key,
         stat.S_IMODE(status.st_mode),
         status.st_size,
         status.st_nlink,
@@ -576,15 +590,6 @@ def _opened(found: Resolution) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def _lock_key(parent: os.stat_result, rest: str) -> str:
-    one = rest.lower() if rest.isascii() else _folded(rest)
-    return f"{parent.st_dev}:{parent.st_ino}:{one}"
-
-
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _check_files(folder: int, path: str | os.PathLike[str]) -> None:

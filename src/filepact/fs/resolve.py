@@ -17,13 +17,23 @@ from functools import lru_cache
 from typing import Literal, Protocol
 
 from filepact.errors import FilepactError, NotFoundError, PathBlockedError, ReadFailedError
-from filepact.fs.kernel import BENEATH, NO_LINKS, NO_MAGIC_LINKS, openat2
+from filepact.fs.kernel import (
+    BENEATH,
+    FORMS_FOLD,
+    NO_LINKS,
+    NO_MAGIC_LINKS,
+    names_in,
+    openat2,
+    spelling,
+    true_name,
+)
 from filepact.fs.mounts import RootMounts
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
 
 __all__ = [
     "FOLDER",
     "HOLD",
+    "KnownNames",
     "Openat2Resolver",
     "PathResolver",
     "Resolution",
@@ -120,28 +130,19 @@ def _refused(error: OSError, path: str) -> FilepactError:
     )
 
 
-def _outside(path: str) -> PathBlockedError:
-    return PathBlockedError(
-        f"{path}: leads out of the root",
-        hint="Use a path inside the root; links may only lead to places inside it.",
-        path=path,
-    )
+_OUTSIDE = (
+    "leads out of the root",
+    "Use a path inside the root; links may only lead to places inside it.",
+)
+_CIRCLE = "its links lead in a circle or are too many", "Use the file's own path."
+_UNREST = (
+    "other programs keep replacing folders of this path",
+    "Try again when no other program changes the tree.",
+)
 
 
-def _circle(path: str) -> PathBlockedError:
-    return PathBlockedError(
-        f"{path}: its links lead in a circle or are too many",
-        hint="Use the file's own path.",
-        path=path,
-    )
-
-
-def _unrest(path: str) -> PathBlockedError:
-    return PathBlockedError(
-        f"{path}: other programs keep replacing folders of this path",
-        hint="Try again when no other program changes the tree.",
-        path=path,
-    )
+def _blocked(path: str, why: tuple[str, str]) -> PathBlockedError:
+    return PathBlockedError(f"{path}: {why[0]}", hint=why[1], path=path)
 
 
 def _no_folder(path: str) -> NotFoundError:
@@ -181,7 +182,7 @@ class PathResolver:
 
     def find(self, folder: int, path: str) -> Resolution:
         if path.startswith("/"):
-            raise _outside(path)
+            raise _blocked(path, _OUTSIDE)
         boundary = self._border or RootMounts.around(folder)
         for _ in range(_WALK_TRIES):
             try:
@@ -190,7 +191,7 @@ class PathResolver:
                 # A part changed its kind between looking at it and opening it.
                 if error.errno not in (ELOOP, ENOTDIR, ENOENT):
                     raise _refused(error, path) from None
-        raise _unrest(path)
+        raise _blocked(path, _UNREST)
 
     def open_folder(self, folder: int, path: str) -> int:
         _check_canonical(path)
@@ -250,7 +251,7 @@ class _Walk:
             elif (target := self._down(part)) is not None:
                 links += 1
                 if links > _LINKS:
-                    raise _circle(self.path)
+                    raise _blocked(self.path, _CIRCLE)
                 if target.startswith("/"):
                     target = self._from_the_top(target)
                 pending.extendleft(reversed(target.split("/")))
@@ -262,14 +263,14 @@ class _Walk:
         if self.missing:
             raise _no_folder(self.path)
         if not self.open:
-            raise _outside(self.path)
+            raise _blocked(self.path, _OUTSIDE)
         os.close(self.open.pop()[0])
 
     def _from_the_top(self, target: str) -> str:
         """Begin again at the root, if that is where an absolute link's target begins."""
         root = self.true_path
         if not root or not f"{target}/".startswith(f"{root.rstrip('/')}/"):
-            raise _outside(self.path)
+            raise _blocked(self.path, _OUTSIDE)
         while self.open:
             os.close(self.open.pop()[0])
         return target[len(root) :]
@@ -395,7 +396,7 @@ class Openat2Resolver:
         A file is never named by what its descriptor is called: a save that exchanges files at
         this moment would give the old file's new name for it.
         """
-        true = os.readlink(f"/proc/self/fd/{parent}")
+        true = true_name(parent)
         if true == self._true_path:
             path = name
         elif true.startswith(self._prefix):
@@ -462,6 +463,68 @@ def find_exactly(resolver: Resolver, boundary: RootMounts, folder: int, path: st
             os.close(handle)
         raise
     return Resolution(parent, (), name, path, status, handle)
+
+
+class KnownNames:
+    """The true names of what lies beneath an open folder, also where letter case does not tell names apart.
+
+    Attributes:
+        folds: Whether the system finds a name by other letters, or other forms of them; None where nothing has told yet.
+    """
+
+    def __init__(self, folder: int) -> None:
+        self._folder = folder
+        self.folds: bool | None = FORMS_FOLD
+
+    def correct(self, found: Resolution, *, exact: bool) -> Resolution:
+        """A resolution by its true name; with ``exact``, nothing where the true name is another."""
+        if self.folds is False or found.path == ".":
+            return found
+        parts = found.path.split("/")
+        at = len(parts) if found.status is not None else len(parts) - len(found.rest) - 1
+        if self.folds is None and found.status is not None:
+            self.of(found.parent, found.name)
+        if not at or not (self.folds or (found.status is None and self.asked())):
+            return found
+        true = "/".join([self.true("/".join(parts[:at])), *parts[at:]])
+        if true == found.path or (exact and found.status is None):
+            return found
+        if not exact:
+            return replace(found, path=true, name=true.rpartition("/")[2])
+        if found.handle >= 0:
+            os.close(found.handle)
+        return replace(found, status=None, handle=-1)
+
+    def asked(self) -> bool:
+        """Whether the system finds a name by other letters, by the names in the folder itself where nothing has told yet."""
+        for name in () if self.folds is not None else names_in(self._folder):
+            self.of(self._folder, name)
+        return bool(self.folds)
+
+    def of(self, folder: int, name: str) -> str:
+        """The true name of what a name leads to in an open folder."""
+        if self.folds is None and (other := name.swapcase()) != name:
+            try:
+                os.stat(other, dir_fd=folder, follow_symlinks=False)
+                self.folds = not {name, other} <= {*names_in(folder)}
+            except OSError:
+                self.folds = False
+        return spelling(folder, name) if self.folds else name
+
+    def true(self, path: str) -> str:
+        """A path as the folders on its way have it."""
+        true: list[str] = []
+        here = os.dup(self._folder)
+        try:
+            for part in path.split("/"):
+                true.append(spelling(here, part))
+                if len(true) <= path.count("/"):
+                    below = os.open(true[-1], FOLDER, dir_fd=here)
+                    os.close(here)
+                    here = below
+        finally:
+            os.close(here)
+        return "/".join(true)
 
 
 def _hold(parent: int, name: str) -> tuple[int, os.stat_result]:

@@ -25,8 +25,9 @@ from filepact.errors import (
     WriteFailedError,
 )
 from filepact.fs import atomic, staged
-from filepact.fs.attributes import dress_folder, file_id, folder_state, not_kept
-from filepact.fs.in_place import USUAL, Staging, name_again, names_of
+from filepact.fs.attributes import dress_folder, file_id, folder_state, not_kept, open_closed
+from filepact.fs.in_place import USUAL, Staging, may_write, name_again, names_of
+from filepact.fs.kernel import born
 from filepact.fs.path_form import temporary_name, token_of
 from filepact.fs.read import FileContents, permissions_given, write_failed
 from filepact.fs.read_only_root import FOLDER, MOVED, RootReader, root_gone
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    from filepact.fs.atomic import StagedContent
     from filepact.fs.staged import StagedChange, WriteResult
 
 __all__ = ["Root"]
@@ -80,7 +80,7 @@ class Root(RootReader):
         return plain and is_open and folder.mode & 0o7777 == self.new_folder_mode(path)
 
     def lock_key(self, path: str) -> str:
-        """What a change of a path locks, whatever stands there, or on the way to it.
+        """The lock that a change of a path takes, whatever lies there, or on the way.
 
         Raises:
             PathBlockedError: The root is no longer there.
@@ -98,7 +98,7 @@ class Root(RootReader):
     def stage(
         self,
         path: str,
-        data: bytes | StagedContent | None,
+        data: bytes | atomic.StagedContent | None,
         *,
         after: Revision | None,
         expected: Revision | None,
@@ -171,7 +171,7 @@ class Root(RootReader):
 
     def prepare(
         self, path: str, data: bytes, *, after: Revision, expected: Revision | None, folder: int
-    ) -> StagedContent | None:
+    ) -> atomic.StagedContent | None:
         """Write what `stage` is going to need, without giving it a name; arguments as there.
 
         Returns:
@@ -193,7 +193,7 @@ class Root(RootReader):
         self,
         parent: int,
         name: str,
-        data: bytes | StagedContent | None,
+        data: bytes | atomic.StagedContent | None,
         after: Revision | None,
         expected: Revision | None,
         token: str,
@@ -392,8 +392,7 @@ class Root(RootReader):
         Returns:
             The descriptor of the folder, and whether it is new.
         """
-        made = True
-        below = -1
+        made, below = True, -1
         try:
             try:
                 # Never open to more than it is going to be; what is new is as the system makes it.
@@ -437,9 +436,9 @@ class Root(RootReader):
         Raises:
             WriteFailedError: The system refused, or it is no folder.
         """
-        with self._parent(path) as (parent, name):
+        with self._parent(path, top=True) as (parent, name):
             try:
-                folder = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=parent)
+                folder = open_closed(parent, name)
                 try:
                     return dress_folder(folder, state)
                 finally:
@@ -456,12 +455,26 @@ class Root(RootReader):
 
     def folder_state(self, path: str) -> Revision | None:
         """The state of a folder; None where none is."""
-        with suppress(FilepactError), self._parent(path) as (parent, name):
+        with suppress(FilepactError), self._parent(path, top=True) as (parent, name):
             return folder_state(parent, name)
         return None
 
+    def born(self, path: str, *, alone: bool = True) -> int | None:
+        """When a file or folder was made; see `born`."""
+        with suppress(FilepactError), self._parent(path) as (parent, name):
+            return born(parent, name, alone=alone)
+        return None
+
+    def shut_folder(self, path: str) -> Revision | None:
+        """The permission bits of a folder into which this process can put no names; None for any other."""
+        with suppress(FilepactError), self._open(path) as folder:
+            mode = os.fstat(folder).st_mode
+            if not mode & 0o200 and not may_write(folder, "."):
+                return Revision.folder(mode)
+        return None
+
     def not_kept(self) -> tuple[str, ...]:
-        """What of a file cannot be given back here, in plain words."""
+        """The attributes of a file that cannot be restored here, in plain words."""
         with self._open(".") as folder:
             return not_kept(folder)
 
@@ -482,7 +495,7 @@ class Root(RootReader):
         return True
 
     def leftover(self, directory: str, token: str) -> FileContents | None:
-        """What the temporary file of a change holds, or None when there is none."""
+        """The bytes of a change's temporary file; None when there is none."""
         name = temporary_name(_check_token(token))
         path = name if directory == "." else f"{directory}/{name}"
         kind = self.place(path, follow=False, known=True).kind
@@ -529,8 +542,13 @@ class Root(RootReader):
             atomic.sync(parent)
 
     @contextmanager
-    def _parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """The folder of a canonical path, no link followed, and the last name."""
+    def _parent(self, path: str, *, top: bool = False) -> Iterator[tuple[int, str]]:
+        """The folder of a canonical path, no link followed, and the last name; with ``top`` of the root, itself."""
+        if top and path == ".":
+            if not self.alive():
+                raise root_gone()
+            yield self._descriptor, path
+            return
         if any(part in ("", ".", "..") for part in path.split("/")):
             raise ValueError(f"not a canonical path: {path!r}")
         with self._above(path) as parent:

@@ -178,7 +178,7 @@ def _confine(roots: Sequence[Root], state: str, *, network: bool = True) -> None
 
 
 def _above(folders: Iterable[str]) -> frozenset[str]:
-    """Some folders and all that hold them."""
+    """Folders with every folder above them."""
     found = set()
     for folder in folders:
         here = os.path.realpath(folder)
@@ -189,7 +189,7 @@ def _above(folders: Iterable[str]) -> frozenset[str]:
 
 
 def libraries(never: frozenset[str]) -> list[str]:
-    """What Python may still have to read: the places of its modules and of what they link to.
+    """The folders that Python may still have to read: its modules, and the libraries they link to.
 
     Args:
         never: Folders that are not taken from the search path for modules, as that holds whatever
@@ -225,10 +225,7 @@ _REMOVE_FILE = 1 << 5
 _MAKE_CHARACTER_DEVICE = 1 << 6
 _MAKE_FOLDER = 1 << 7
 _MAKE_FILE = 1 << 8
-_MAKE_SOCKET = 1 << 9
-_MAKE_PIPE = 1 << 10
 _MAKE_BLOCK_DEVICE = 1 << 11
-_MAKE_LINK = 1 << 12
 _MOVE = 1 << 13
 _TRUNCATE = 1 << 14
 _STEER_DEVICE = 1 << 15
@@ -275,7 +272,7 @@ _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 @cache
 def landlock_abi() -> int:
-    """What the kernel's Landlock can do, as its number; 0 where there is none.
+    """The version of the kernel's Landlock interface; 0 where there is none.
 
     It may be missing from the kernel, switched off at the machine's start, or kept from us by a
     container's filter.

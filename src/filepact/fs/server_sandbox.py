@@ -179,7 +179,7 @@ class SandboxProcess:
         return cache
 
     def _grants(self, command: Sequence[str], cache: str) -> Iterator[tuple[str, int]]:
-        """What it may reach, and how."""
+        """The folders that the server may use, each with its rights."""
         yield from ((path, READ) for path in (*self._roots, *_SETTINGS, *_ITS_OWN))
         yield from ((path, RUN) for path in _SYSTEM)
         yield from ((path, USE) for path in _DEVICES)

@@ -12,7 +12,7 @@ either, they are put beside the file under a name that people see.
 
 Where the file system cannot exchange two names, the file is checked as late as possible and then
 replaced by a plain rename; a save that falls between the two is overwritten, and taking it back
-needs room.  `WriteResult.notes` says so.
+needs room.  A new file is treated so where there are no second names either.  `WriteResult.notes` says so.
 """
 
 from __future__ import annotations
@@ -35,9 +35,6 @@ from filepact.fs.atomic import (
     discard,
     exchange,
     give_back,
-    inode_of,
-    is_link,
-    link_target,
     make_link,
     move_out,
     open_expected,
@@ -56,8 +53,13 @@ from filepact.fs.in_place import (
     same_owner,
     write_over,
 )
+from filepact.fs.kernel import only_takes
 from filepact.fs.path_form import temporary_name
 from filepact.fs.read import (
+    NO_EXCHANGE,
+    inode_of,
+    is_link,
+    link_target,
     made_meanwhile,
     moved,
     not_removed,
@@ -80,11 +82,7 @@ __all__ = [
     "resume",
 ]
 
-_NO_EXCHANGE = (
-    "this file system cannot exchange two names: a save at the same instant could have been "
-    "overwritten"
-)
-_UNMOVED = "this process may not move links: what took its place at the same instant could have been removed"
+_UNMOVED = "this process may neither make nor move links: only the person can bring it back, and what took its place at the same instant could have been removed"
 _LEFT = "the old text could not be removed and is still there as {}"
 
 
@@ -221,13 +219,12 @@ class StagedChange:
     def _bring_in(self, parent: int, aside: int) -> None:
         """Rename what was prepared to the target's name, which must be free."""
         try:
-            clean = rename_new(parent if aside < 0 else aside, self.temp, self.name, parent)
+            told = rename_new(parent if aside < 0 else aside, self.temp, self.name, parent)
         except OSError as error:
             if error.errno == errno.EEXIST:
                 raise made_meanwhile(self.shown) from None
             raise write_failed(error, self.shown) from None
-        if not clean:
-            self.notes += (f"it has a second name, {self.temp}, which can be removed",)
+        self.notes += (told,) * bool(told)
 
 
 class _OfOld(StagedChange):
@@ -379,7 +376,7 @@ class _Replacement(_OfOld):
         except OSError as error:
             self.close()
             raise write_failed(error, self.shown) from None
-        self.notes += (_NO_EXCHANGE,)
+        self.notes += (NO_EXCHANGE,)
 
     def take_back(self, parent: int, aside: int = -1) -> None:  # noqa: ARG002 - both names are in one folder
         if not self._old_aside(parent):
@@ -489,7 +486,7 @@ def replace(  # noqa: PLR0913 - what there is to be said of one change
     try:
         ours, notes = _written(parent, name, data, after, expected, token, shown, early=early)
     except WriteFailedError:
-        if not file or may_write(parent, "."):
+        if not file or (may_write(parent, ".") and not only_takes(parent)):
             raise
         joined = SHUT
     staged = _Replacement(name, token, shown, expected, ours)
@@ -514,6 +511,9 @@ def _written(
     early: bool = False,
 ) -> tuple[StagedFile | StagedLink, tuple[str, ...]]:
     """The new text or link under its temporary name, and notes."""
+    if only_takes(parent):
+        # The temporary name could neither be given up nor removed again.
+        raise write_failed(PermissionError(errno.EPERM, ""), shown)
     temp = temporary_name(token)
     if after.mode == LINK and isinstance(data, bytes):
         if expected is not None:

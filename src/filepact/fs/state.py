@@ -137,8 +137,9 @@ class StateFolder:
         return os.path.join(self.path, "snapshots", f"{name}.db")
 
     def has_snapshot(self, roots: Iterable[RootId]) -> bool:
-        """Whether there is a snapshot of some roots."""
-        return os.path.exists(self.snapshot(roots))
+        """Whether there is a snapshot of some roots; most people have none, and to name the file takes its time."""
+        folder = os.path.join(self.path, "snapshots")
+        return os.path.exists(folder) and os.path.exists(self.snapshot(roots))
 
     def checkout(self, root: RootId) -> str:
         """The path of the file in which a checkout of a shared workspace remembers itself."""
@@ -146,8 +147,7 @@ class StateFolder:
         return os.path.join(self.path, "checkouts", f"{name}.jsonl")
 
     def is_checkout(self, root: RootId) -> bool:
-        """Whether a root is such a checkout."""
-        # Most people have none, and to name the file takes its time.
+        """Whether a root is such a checkout; as with snapshots, most people have none."""
         folder = os.path.join(self.path, "checkouts")
         return os.path.exists(folder) and os.path.exists(self.checkout(root))
 
@@ -319,7 +319,7 @@ def write_note(folder: str, name: str, data: bytes) -> None:
 
 
 def read_answers(state_dir: str) -> dict[str, Any]:
-    """What programs that language servers need have answered within the last day, by what they were."""
+    """Answers, at most a day old, of the programs that language servers need, by program."""
     try:
         kept = json.loads(read_note(state_dir, _ANSWERS))
         return {
@@ -414,7 +414,7 @@ def ticks_now() -> int:
 
 
 def descendants(process: int, after: int = -1) -> tuple[Ancestor, ...]:
-    """What a process has started, and what that has, as far as the system tells.
+    """The descendants of a process, as far as the system tells.
 
     Args:
         process: The process.

@@ -168,7 +168,7 @@ class NameList(NamedTuple):
         return cls(paths, names, frozenset(links), looked_at)
 
     def changed(self, old: list[EntryList], new: list[EntryList]) -> Self:
-        """The same after some batches have become others, of the same folder."""
+        """This tree after some batches were replaced by others of the same folders."""
         was, will = self.of(old), self.of(new)
         before, after = set(was.paths), set(will.paths)
         paths, names = self.paths.copy(), self.names.copy()
@@ -294,7 +294,7 @@ class TreeReader:
         *,
         most_deep: int | None = None,
     ) -> Self:
-        """The same walk once more, when it is over.
+        """The finished walk, to be iterated over once more.
 
         Args:
             batches: What it has found.

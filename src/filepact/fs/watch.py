@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 import time
 from contextlib import suppress
 from itertools import groupby
@@ -20,6 +19,7 @@ from filepact.errors import FilepactError, NotFoundError, ReadFailedError
 from filepact.fs.atomic import LARGEST
 from filepact.fs.attributes import folder_state
 from filepact.fs.folder_entries import MAX_ENTRIES
+from filepact.fs.kernel import STAMP_CLOCK
 from filepact.fs.path_form import token_of
 from filepact.fs.walk import TreeReader
 from filepact.text.gitignore import MACHINE_FOLDERS
@@ -34,7 +34,9 @@ __all__ = [
     "MOST_FILES",
     "RootStamps",
     "Stamp",
+    "folder_sign",
     "is_gone",
+    "is_later",
     "is_temporary",
     "moment",
     "scan",
@@ -53,7 +55,6 @@ _NAMES: Final = (
 )
 _MOST_STEERING: Final = 10_000  # folders and files of one repository that steer Git
 _GIT_FOLDERS: Final = frozenset({"hooks", "info", "modules", "worktrees"})
-_COARSE: Final = 5  # CLOCK_REALTIME_COARSE of <linux/time.h>
 _NAP: Final = 0.0005  # seconds; the clock of stamps goes on every 1 to 10 milliseconds
 
 
@@ -149,6 +150,8 @@ def scan(
     """
     stamps: dict[str, Stamp] = {}
     folders: dict[str, Revision] = {}
+    if git and base == "." and (top := root.folder_state(base)):
+        folders[base] = top  # Whoever wants all that steers others wants to know who may do so.
     odd: set[str] = set()
     last = ""
     cut = False
@@ -249,7 +252,7 @@ def _is_file(mode: int) -> bool:
 def stamps_at(
     root: Root, paths: Iterable[str], wanted: Callable[[int], bool] = _is_file
 ) -> dict[str, Stamp | None]:
-    """The same of many: each folder is opened once if its files follow each other."""
+    """Stamps of many files: each folder is opened once if its files follow each other."""
     found: dict[str, Stamp | None] = {}
     for above, some in groupby(paths, dirname):
         names = [*some]
@@ -259,12 +262,28 @@ def stamps_at(
         except FilepactError:
             continue
         for path in names:
+            name = path.rpartition("/")[2]
             with suppress(OSError):
-                status = os.stat(path.rpartition("/")[2], dir_fd=folder, follow_symlinks=False)
-                if wanted(status.st_mode):
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if wanted(status.st_mode) and root.spelling.of(folder, name) == name:
                     found[path] = _stamp(status)
         os.close(folder)
     return found
+
+
+def is_later(root: Root, path: str, stamp: Stamp | None, since: int, *, came: bool = False) -> bool:
+    """Whether a file has become what it is after a moment; if it is gone, whether the nearest folder that is there has.
+
+    One that came with a folder has its old times: any folder above it counts then, but for the root.
+    """
+    if stamp is not None and not came:
+        return stamp.changed > since
+    names = path.split("/")
+    above = ["/".join(names[:end]) or "." for end in range(len(names) - came, came - 1, -1)]
+    # Most are not there, which is told sooner than by opening what they lie in.
+    found = (stamp_at(root, one, folder=True) for one in above if root.glance(one))
+    later = (one.changed > since for one in found if one)
+    return any(later) if came else next(later, False)
 
 
 def is_odd(root: Root, path: str) -> bool:
@@ -313,6 +332,17 @@ def _stamp(status: os.stat_result) -> Stamp:
     )
 
 
+def folder_sign(root: Root, path: str) -> str:
+    """Which folder it is, whatever its name; empty for none.
+
+    The number of one that was removed may be another one's: it goes with the time of birth, or that of the last
+    name in it where the system does not tell.
+    """
+    held = root.glance(path)
+    birth = root.born(path, alone=False) or (held[2] if held else 0)
+    return f"{held[0]:x} {birth:x}" if held else ""
+
+
 def moment() -> int:
     """Wait, some milliseconds at most, until stamps are later than the time at which this began.
 
@@ -327,7 +357,7 @@ def moment() -> int:
 
 def _clock() -> int:
     """The coarse clock of stamps: the earliest time that a file changed now may get."""
-    return time.clock_gettime_ns(_COARSE) if sys.platform == "linux" else time.time_ns()
+    return time.clock_gettime_ns(STAMP_CLOCK)
 
 
 def is_temporary(name: str) -> bool:

@@ -88,7 +88,7 @@ class WorkTrees:
         return self._above and self._glance(".git") is None
 
     def at(self, top: str) -> WorkTreeIndex | None:
-        """What the tree with this top folder tracks; None where that cannot be told.
+        """The tracked files of the work tree with this top folder; None where they cannot be told.
 
         Args:
             top: The folder that holds ``.git``, as a canonical path.
@@ -117,7 +117,7 @@ class WorkTrees:
         return self._stamp(folder), self._glance(exclude) if exclude else None
 
     def _stamp(self, folder: str) -> tuple[int, ...] | None:
-        """That of an index; before there is one, it matters whether there is a HEAD."""
+        """The stamp of an index; before there is one, it tells whether there is a HEAD."""
         return self._glance(f"{folder}/index") or self._glance(f"{folder}/HEAD")
 
     def exclude(self, top: str) -> str:

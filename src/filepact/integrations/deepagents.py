@@ -29,6 +29,7 @@ from filepact.errors import (
     NotAFileError,
     NotFoundError,
 )
+from filepact.tools.answers import failure
 
 if TYPE_CHECKING:
     from filepact.faces.library.files import Files
@@ -53,7 +54,7 @@ class FilepactBackend(BackendProtocol):
         try:
             names = self._files.names(_inside(path), limit=_MOST_LISTED)
         except FilepactError as error:
-            return LsResult(error=error.report())
+            return LsResult(error=failure(error).text)
         return LsResult(entries=[{"path": f"/{one}", "is_dir": one.endswith("/")} for one in names])
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
@@ -67,7 +68,7 @@ class FilepactBackend(BackendProtocol):
         except BinaryFileError:
             return self._read_bytes(file_path)
         except FilepactError as error:
-            return ReadResult(error=error.report())
+            return ReadResult(error=failure(error).text)
         count = text.count("\n") + (not text.endswith("\n") and bool(text))
         data: FileData = {"content": text, "encoding": "utf-8"}
         if not count:
@@ -82,7 +83,7 @@ class FilepactBackend(BackendProtocol):
         try:
             data = self._files.read_bytes(_inside(file_path))
         except FilepactError as error:
-            return ReadResult(error=error.report())
+            return ReadResult(error=failure(error).text)
         content = base64.b64encode(data).decode("ascii")
         return ReadResult(file_data={"content": content, "encoding": "base64"})
 
@@ -105,7 +106,7 @@ class FilepactBackend(BackendProtocol):
                 limit=max(wanted, 1),
             )
         except FilepactError as error:
-            return GrepResult(error=error.report())
+            return GrepResult(error=failure(error).text)
         matches: list[GrepMatch] = [
             {"path": f"/{one.path}", "line": one.line, "text": one.text} for one in found
         ]
@@ -116,7 +117,7 @@ class FilepactBackend(BackendProtocol):
         try:
             found = self._files.find(_anywhere(pattern), _inside(path or "/"), limit=_MOST_LISTED)
         except FilepactError as error:
-            return GlobResult(error=error.report())
+            return GlobResult(error=failure(error).text)
         matches: list[FileInfo] = [
             {"path": f"/{one}", "is_dir": False} for one in found if not one.endswith("/")
         ]
@@ -128,7 +129,7 @@ class FilepactBackend(BackendProtocol):
         try:
             _done(self._files.write(_inside(file_path), content, create_dirs=True))
         except FilepactError as error:
-            return WriteResult(error=error.report())
+            return WriteResult(error=failure(error).text)
         return WriteResult(path=file_path)
 
     def edit(
@@ -143,7 +144,7 @@ class FilepactBackend(BackendProtocol):
             before = self._files.read(name)
             _done(self._files.edit(name, old_string, new_string, replace_all=replace_all))
         except FilepactError as error:
-            return EditResult(error=error.report())
+            return EditResult(error=failure(error).text)
         count = before.count(old_string) if replace_all else 1
         return EditResult(path=file_path, occurrences=max(count, 1))
 
@@ -151,7 +152,7 @@ class FilepactBackend(BackendProtocol):
         try:
             _done(self._files.delete(_inside(file_path)))
         except FilepactError as error:
-            return DeleteResult(error=error.report())
+            return DeleteResult(error=failure(error).text)
         return DeleteResult(path=file_path)
 
     def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
@@ -209,4 +210,4 @@ def _code(error: FilepactError) -> str:
         return "is_directory"
     if isinstance(error, InvalidParamsError):
         return "invalid_path"
-    return "permission_denied" if error.code == "PATH_BLOCKED" else error.report()
+    return "permission_denied" if error.code == "PATH_BLOCKED" else failure(error).text

@@ -11,7 +11,7 @@ from agents import FunctionTool
 from agents.editor import ApplyPatchResult
 
 from filepact.errors import FilepactError
-from filepact.tools.answers import render_receipt
+from filepact.tools.answers import failure, render_receipt
 
 if TYPE_CHECKING:
     from agents.editor import ApplyPatchOperation
@@ -78,5 +78,5 @@ class Editor:
         try:
             receipt = await asyncio.to_thread(self._files.patch, "\n".join(parts) + "\n")
         except FilepactError as error:
-            return ApplyPatchResult(status="failed", output=error.report())
+            return ApplyPatchResult(status="failed", output=failure(error).text)
         return ApplyPatchResult(status="completed", output=render_receipt(receipt))

@@ -40,6 +40,8 @@ _C: Final = {
     "*.cu": "cuda-cpp",
 }
 _CSHARP: Final = {"*.cs": "csharp"}
+# One that is cancelled makes all later ones fail, and of two at once the first is answered in part.
+_PYRIGHT_ALONE: Final = ["textDocument/references"]
 _NPM_EXTRACTED: Final = "npm install -g vscode-langservers-extracted"
 _SINGLE: Final = {"unsaved": "alone", "unsaved_new": "alone"}
 
@@ -63,6 +65,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
             "pyproject.toml [tool.basedpyright",
             "pyproject.toml [tool.pyright",
         ],
+        "alone": _PYRIGHT_ALONE,
         "first": 20,
         "settings": {
             "basedpyright": {
@@ -76,6 +79,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "files": _PYTHON,
         "install": "npm install -g pyright",
         "configured": ["pyrightconfig.json", "pyproject.toml [tool.pyright"],
+        "alone": _PYRIGHT_ALONE,
         "first": 20,
         "settings": {
             "python": {
@@ -295,7 +299,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
             *("{NUGET_PACKAGES}", "{HOME}/.nuget/packages"),
             *("{XDG_DATA_HOME}/filepact/csharp", "{HOME}/.local/share/filepact/csharp"),
         ],
-        "install": "pip install filepact[csharp], then filepact install csharp or a .NET SDK",
+        "install": "filepact's extra `csharp`, then filepact install csharp or a .NET SDK",
         "first": 30,
         "sync": {"unsaved_new": "change"},
         "announce": [{"method": "solution/open", "params": {"solution": "{opened_uri}"}}],
@@ -304,7 +308,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
     "csharp-syntax": {
         "command": ["filepact-csharp", "syntax", "--root", "{root}"],
         "files": _CSHARP,
-        "install": "pip install filepact[csharp]",
+        "install": "filepact's extra `csharp`",
         "first": 5,
         "sync": _SINGLE,
         "only_new": True,
@@ -313,7 +317,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "command": ["filepact-csharp", "projects", "--root", "{root}"],
         "files": {**_CSHARP, "*.{csproj,sln,slnx}": "xml"},
         "role": "projects",
-        "install": "pip install filepact[csharp]",
+        "install": "filepact's extra `csharp`",
         "first": 5,
     },
     "rust-analyzer": {

@@ -177,7 +177,7 @@ class ServerCapabilities:
 
     @property
     def has_symbols(self) -> bool:
-        """Whether it can be asked for the symbols of a document."""
+        """Whether the server can be asked for the symbols of a document."""
         return bool(self.static.get("documentSymbolProvider"))
 
     @property

@@ -219,7 +219,7 @@ class LanguageClient:
         return told.limited(self._limits.get(path))
 
     async def items(self, document: OpenDocument, deadline: float) -> _Items:
-        """The same, as the server says it; a ServerError if it cannot be proven."""
+        """The list's diagnostics as the server sent them; a ServerError if they cannot be proven."""
         if self._spec.asking == "pull":
             while self._busy:
                 await self._heard_before(deadline)
@@ -342,7 +342,7 @@ class LanguageClient:
         self._peer.notify("textDocument/didChange", params)
 
     def _state(self, document: OpenDocument) -> tuple[int, int]:
-        """What a list is about: a text, and all that was sent unless files do not see each other."""
+        """The state that a list is about: a text, and all sent texts unless files do not see each other."""
         return document.version, 0 if self._spec.sync.unsaved == "alone" else self.stamp
 
     async def _await_publication(self, document: OpenDocument, deadline: float) -> _Items:
@@ -393,7 +393,8 @@ class LanguageClient:
         rest = deadline - self._loop.time()
         if rest <= 0:
             raise RequestTimeoutError(f"no time left for {method}")
-        return await self._peer.request(method, params, rest)
+        ask = self._peer.request_alone if method in self._spec.alone else self._peer.request
+        return await ask(method, params, rest)
 
     # -- other questions ------------------------------------------------------------------
 

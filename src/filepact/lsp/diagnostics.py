@@ -12,7 +12,7 @@ from filepact.values import dataclass, late_regex, replace
 from filepact.wire.uris import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 __all__ = [
     "Confirmation",
@@ -66,7 +66,7 @@ _ENDS = late_regex(r"\r\n|\r|\n")
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing that a server finds wrong in a file.
+    """A finding of a server in a file.
 
     Attributes:
         path: The file, absolute.
@@ -122,7 +122,7 @@ class FileDiagnostics:
     known: bool = True
 
     def limited(self, said: Any) -> FileDiagnostics:
-        """The same with how far the answer goes, as a server says it in the member `filepact`."""
+        """This answer with its limits, as a server says them in the member `filepact`."""
         if not isinstance(said, dict):
             return self
         known, notes = said.get("known") is not False, said.get("notes") or ()
@@ -189,8 +189,10 @@ class ServerDiagnostics:
         """Whether all reports are about the texts that were asked about."""
         return is_proof(self.confirmed_by)
 
-    def limited(self, note: str) -> ServerDiagnostics:
-        """The same, of which nothing is complete, with a sentence that says why."""
+    def limited(self, note: str, but: Collection[str] = ()) -> ServerDiagnostics:
+        """This answer as incomplete, with a sentence that says why; some servers are excepted."""
+        if self.server in but:
+            return self
 
         def limit(some: tuple[FileDiagnostics, ...]) -> tuple[FileDiagnostics, ...]:
             return tuple(replace(one, complete=False, notes=(*one.notes, note)) for one in some)
@@ -199,7 +201,7 @@ class ServerDiagnostics:
 
     @property
     def cannot_prove(self) -> bool:
-        """Whether it has said what it can, and waiting for a proof is of no use."""
+        """Whether the server has said what it can, so that waiting for a proof is of no use."""
         return any(one.confirmed_by == "quiet window" for one in self.reports)
 
 
@@ -233,7 +235,7 @@ class ServerStatus:
 
 
 def is_proof(confirmation: Confirmation) -> bool:
-    """Whether it proves that a list is about the present text."""
+    """Whether the answer proves that a list is about the present text."""
     return confirmation not in ("none", "quiet window")
 
 
@@ -243,7 +245,7 @@ def weakest(reports: Iterable[FileDiagnostics]) -> Confirmation:
 
 
 def notes_of(reports: Iterable[FileDiagnostics]) -> tuple[str, ...]:
-    """What a server has said about how far its answers go, each once, the first of them."""
+    """The server's own words about the limits of its answers, each once, the first of them."""
     notes = dict.fromkeys(note for one in reports for note in one.notes)
     return tuple(notes)[:_MOST_NOTES]
 
@@ -281,7 +283,7 @@ def _without(
     other: Sequence[Diagnostic],
     alike: Callable[[Diagnostic], tuple[Any, ...]],
 ) -> list[Diagnostic]:
-    """Those of some diagnostics that have no like among others, each of which is the like of one."""
+    """The diagnostics without an equal among others; each of the others counts for one."""
     had = Counter(map(alike, other))
     found = []
     for one in wanted:
@@ -342,12 +344,12 @@ class DiagnosticsLists:
         return 0 if last is None else last.number
 
     def items(self, path: str) -> Any:
-        """What that list holds."""
+        """The list's diagnostics."""
         return self._last[path].items
 
 
 class DiagnosticsHistory:
-    """What servers last found in files, and at some moments before; not for several threads."""
+    """The last findings of servers in files, and earlier ones; not for several threads."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], list[tuple[int, int, tuple[Diagnostic, ...]]]] = {}
@@ -375,7 +377,7 @@ class DiagnosticsHistory:
     def get(
         self, server: str, path: str, text: str, before: int | None = None
     ) -> tuple[Diagnostic, ...] | None:
-        """What was found last, or last before a moment; None if that was of another text."""
+        """The last findings, or the last before a moment; None if they were of another text."""
         for moment, mark, found in reversed(self._known.get((server, path), ())):
             if before is None or moment < before:
                 return found if mark == hash(text) else None

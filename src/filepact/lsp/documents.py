@@ -70,7 +70,7 @@ class SyncKind:
 
     @property
     def texts(self) -> bool:
-        """Whether it takes texts from us at all, and not only from the disk."""
+        """Whether the server takes texts from the client at all, and not only from the disk."""
         return self.open_close or bool(self.change)
 
 
@@ -224,7 +224,7 @@ def position_value(position: Position) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class DiskChange:
-    """Something that happened to a file on the disk.
+    """A change of a file on the disk.
 
     Attributes:
         path: Absolute; of a renamed file its new name.
@@ -397,7 +397,7 @@ class _Collected:
 
 @dataclass(frozen=True, slots=True)
 class FileEvent:
-    """Something that happened to a file.
+    """An event of a file.
 
     Attributes:
         path: Absolute.
@@ -462,7 +462,7 @@ class FileWatchers:
         return [("workspace/didChangeWatchedFiles", {"changes": changes})] if changes else []
 
     def wants(self, event: FileEvent) -> bool:
-        """Whether one of the patterns fits."""
+        """Whether a pattern of the server fits the file."""
         return any(one.wants(event) for several in self._by_id.values() for one in several)
 
     def _watcher(self, one: Mapping[str, Any]) -> _Watcher:

@@ -105,7 +105,7 @@ Step = TextStep | FileStep
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """Something that a text declares.
+    """A declaration in a text.
 
     Attributes:
         name: With the names of what it is declared in, joined by dots.
@@ -137,7 +137,7 @@ class CodeAction:
 
 @dataclass(frozen=True, slots=True)
 class QueryAnswer:
-    """What one server answered to a question.
+    """A server's answer to a question.
 
     Attributes:
         server: Its name.
@@ -163,7 +163,7 @@ class UnknownMethodError(ServerError):
 
 
 class LanguageQuery(Protocol):
-    """Something to ask one server while its documents are as they are to be."""
+    """A question to a server, asked while its documents have the wanted texts."""
 
     async def ask(self, client: LanguageClient, documents: OpenDocuments, deadline: float) -> Any:
         """The answer, as a value.
@@ -230,7 +230,7 @@ class RenameQuery:
         documents: OpenDocuments,
         unit: Unit,
     ) -> Iterator[TextStep]:
-        """The same for references that no step changes; empty for files that are not open yet."""
+        """Steps for the references that no other step changes; empty ones for files that are not open yet."""
         done = {
             (one.path, start)
             for one in steps
@@ -253,24 +253,30 @@ class RenameQuery:
 
 @dataclass(frozen=True, slots=True)
 class ReferencesQuery:
-    """Where something is used, and declared; answered by spans. Attributes as for a rename."""
+    """Where something is used, and declared, or only declared; answered by spans. Other attributes as for a rename."""
 
     path: str
     offset: int
+    declared: bool = False
 
     async def ask(
         self, client: LanguageClient, documents: OpenDocuments, deadline: float
     ) -> tuple[TextRange, ...]:
-        _offered(client, "textDocument/references", "referencesProvider")
-        params = {
-            **_place(client, documents, self.path, self.offset),
-            "context": {"includeDeclaration": True},
-        }
-        answer = await client.request("textDocument/references", params, deadline)
-        if answer is None:
+        what = "definition" if self.declared else "references"
+        _offered(client, f"textDocument/{what}", f"{what}Provider")
+        params = _place(client, documents, self.path, self.offset)
+        params |= {} if self.declared else {"context": {"includeDeclaration": True}}
+        answer = await client.request(f"textDocument/{what}", params, deadline)
+        if not answer:
             return ()
         try:
-            found = [_span(_path(one["uri"]), one["range"]) for one in answer]
+            found = [
+                _span(
+                    _path(one.get("uri") or one["targetUri"]),
+                    one.get("range") or one["targetSelectionRange"],
+                )
+                for one in (answer if isinstance(answer, list) else [answer])
+            ]
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ServerError("its places do not follow the protocol") from error
         return tuple(sorted(set(found)))
@@ -278,34 +284,33 @@ class ReferencesQuery:
 
 @dataclass(frozen=True, slots=True)
 class SymbolReferencesQuery:
-    """Where several things are used, and declared; answered by spans, and whether these are all.
+    """The references of several symbols; answered place by place: spans, or None where they are not known in time.
 
     Attributes:
         places: Files, absolute, and places in their texts, in characters; the server is shown these.
+        declared: As for one of them.
     """
 
     places: tuple[tuple[str, int], ...]
+    declared: bool = False
 
     async def ask(
         self, client: LanguageClient, documents: OpenDocuments, deadline: float
-    ) -> tuple[tuple[TextRange, ...], bool]:
-        questions = (ReferencesQuery(*one) for one in self.places)
+    ) -> tuple[tuple[TextRange, ...] | None, ...]:
+        questions = (ReferencesQuery(*one, declared=self.declared) for one in self.places)
         asked = [one.ask(client, documents, deadline - _ANSWERING) for one in questions]
-        found: set[TextRange] = set()
-        whole = True
+        found: list[tuple[TextRange, ...] | None] = []
         for answer in await asyncio.gather(*asked, return_exceptions=True):
-            if isinstance(answer, tuple):
-                found |= set(answer)
-            elif isinstance(answer, RequestTimeoutError):
-                whole = False
-            elif not isinstance(answer, RequestFailedError):
+            if not isinstance(answer, tuple | RequestFailedError | RequestTimeoutError):
                 raise answer
-        return tuple(sorted(found)), whole
+            late = isinstance(answer, RequestTimeoutError)
+            found.append(None if late else answer if isinstance(answer, tuple) else ())
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
 class SymbolsQuery:
-    """What a file declares; answered by symbols, in the order of the text.
+    """The symbols of a file, in the order of the text.
 
     Attributes:
         path: The file, absolute, which the server is shown.
@@ -328,7 +333,7 @@ class SymbolsQuery:
 
 @dataclass(frozen=True, slots=True)
 class ActionsQuery:
-    """What a server offers to do about a part of a file; answered by code actions.
+    """The code actions that a server offers for a part of a file.
 
     Attributes:
         path: The file, absolute, which the server is shown.

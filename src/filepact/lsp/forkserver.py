@@ -213,7 +213,7 @@ class ForkServer:
 
 
 def _passing(descriptors: tuple[int, ...]) -> list[tuple[int, int, bytes]]:
-    """What goes with a message so that whoever receives it has descriptors of ours."""
+    """The ancillary data by which a message passes file descriptors."""
     numbers = b"".join(one.to_bytes(4, sys.byteorder) for one in descriptors)
     return [(SOL_SOCKET, SCM_RIGHTS, numbers)] if descriptors else []
 

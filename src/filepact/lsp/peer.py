@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from filepact.lsp.failures import (
     RequestFailedError,
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from filepact.wire.messages import RequestId
 
 __all__ = ["ClientProtocol"]
+
+_LONGEST: Final = 600.0  # seconds after which one that must not be cancelled is
 
 
 class ClientProtocol:
@@ -60,6 +62,7 @@ class ClientProtocol:
         self._reader = FrameReader()
         self._pending = PendingRequests[asyncio.Future[Any]]()
         self._over = ""
+        self._alone = asyncio.Lock()
         self.message_count = 0
         self.nonsense = 0
 
@@ -112,6 +115,23 @@ class ClientProtocol:
         finally:
             timer.cancel()
             self._pending.pop(number)
+
+    async def request_alone(self, method: str, params: Any, seconds: float) -> Any:
+        """Send a request once the last one of its kind is answered; an abandoned one is not cancelled."""
+        loop = asyncio.get_running_loop()
+        end, late = loop.time() + seconds, f"no answer to {method} within {seconds:.1f} s"
+
+        async def ask() -> Any:
+            async with self._alone:
+                if loop.time() >= end:
+                    raise RequestTimeoutError(late)
+                return await self.request(method, params, _LONGEST)
+
+        asked = loop.create_task(ask())
+        asked.add_done_callback(lambda done: done.cancelled() or done.exception())
+        if not (await asyncio.wait({asked}, timeout=seconds))[0]:
+            raise RequestTimeoutError(late)
+        return asked.result()
 
     def close(self, reason: str) -> None:
         """End the conversation; requests that are pending fail with the reason."""

@@ -139,7 +139,7 @@ class ServerProcess:
 
     @property
     def ended(self) -> bool:
-        """Whether it is gone."""
+        """Whether the process has ended."""
         return self._ended.is_set()
 
     def write(self, data: bytes) -> None:

@@ -131,6 +131,7 @@ class ServerSpec:
             long it is given for more; the list counts as incomplete then.
         first: Seconds that the first diagnostics of a project may take.
         sync: What makes it see a change.
+        alone: Requests of which it answers one at a time, and that must not be cancelled.
         endings: What is cut off the end of its messages, because it comes and goes with what the
             server happens to know, and not with the text.
         options: Its initialisation options; None for none.  `{program:NAME}` in their texts stands
@@ -173,6 +174,7 @@ class ServerSpec:
     first: float = 10.0
     sync: SyncMethod = field(default_factory=SyncMethod)
     endings: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
     options: Mapping[str, Any] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     announce: tuple[tuple[str, Mapping[str, Any]], ...] = ()
@@ -194,20 +196,20 @@ class ServerSpec:
 
     @property
     def serves_agents(self) -> bool:
-        """Whether it may be shown what an agent writes, and an agent told what it says."""
+        """Whether the server may see what an agent writes, and its answers may go to an agent."""
         return self.trusted or self.risk in ("", "evaluates")
 
     @property
     def serves_people(self) -> bool:
-        """Whether it may be shown a folder whose texts nobody has vouched for."""
+        """Whether the server may see a folder whose texts nobody has vouched for."""
         return self.trusted or self.risk != "runs"
 
     def allowed_in(self, root: str) -> bool:
-        """Whether it may be used in a folder, which is absolute."""
+        """Whether the server may be used in a folder, given by its absolute path."""
         return self.confined or not self.only_in or is_within(root, self.only_in)
 
     def is_confined(self, root: str) -> bool:
-        """Whether it is confined to a sandbox in a folder, which is absolute."""
+        """Whether the server is confined to a sandbox in a folder, given by its absolute path."""
         return self.confined and not is_within(root, self.only_in)
 
     def language(self, path: str) -> str | None:
@@ -338,6 +340,7 @@ def _server(table: _Table, old: ServerSpec | None, *, named: bool, sound: bool) 
             sync.text("reload", old.sync.reload),
         ),
         table.words("endings", old.endings),
+        table.words("alone", old.alone),
         table.table("options", old.options),
         table.table("settings", old.settings) or {},
         table.announcements("announce", old.announce),

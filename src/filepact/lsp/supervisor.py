@@ -272,7 +272,7 @@ def _read_exactly(number: int, size: int) -> bytes:
 
 
 def _start_supervisors(number: int, agreement: bytes) -> NoReturn:
-    """What is done from the first request on."""
+    """Start supervisors, from the first request on."""
     import contextlib  # noqa: PLC0415 - a fork server rests without these
     import json  # noqa: PLC0415
     import signal  # noqa: PLC0415
@@ -299,10 +299,15 @@ def _receive(line: socket.socket, longest: int) -> tuple[bytes, list[int]]:
     descriptors = array.array("i")
     room = socket.CMSG_SPACE(_DESCRIPTORS * descriptors.itemsize)
     # Not `recv_fds`: it drops its flags, and the descriptors would be inherited.
-    head, extras, _flags, _sender = line.recvmsg(4, room, socket.MSG_CMSG_CLOEXEC)
+    closed = 0
+    if sys.platform.startswith("linux"):
+        closed = socket.MSG_CMSG_CLOEXEC
+    head, extras, _flags, _sender = line.recvmsg(4, room, closed)
     for level, kind, data in extras:
         if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
             descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+    for one in () if closed else descriptors:  # macOS has no such flag
+        os.set_inheritable(one, False)
     head += _exactly(line, 4 - len(head)) if head else b""
     size = int.from_bytes(head)
     if not head or size > longest:

@@ -195,7 +195,7 @@ class DocumentSync:
 
     @property
     def racy(self) -> bool:
-        """Whether it was sent texts that it may take for the ones before."""
+        """Whether the server was sent texts that it may take for earlier ones."""
         return bool(self._racy)
 
     async def repeat_racy(self, files: Iterable[str]) -> None:
@@ -317,7 +317,7 @@ class RacyTexts:
         self._again.discard(path)
 
     def note_sent(self) -> None:
-        """Something was sent that the server has not answered yet."""
+        """Note that a message was sent which the server has not answered yet."""
         self._waiting = True
 
     def confirm(self) -> None:

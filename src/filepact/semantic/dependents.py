@@ -283,8 +283,8 @@ class DependentIndex:
             if answer is None or answer.value is None:
                 break
             asked |= set(new)
-            spans, all_told = answer.value
-            whole = whole and all_told
+            spans = sorted({span for some in answer.value for span in some or ()})
+            whole = whole and None not in answer.value
             lines: dict[str, dict[int, None]] = {}
             for span in spans:
                 lines.setdefault(span.path, {})[span.start.line] = None
@@ -581,7 +581,7 @@ def _parts(path: str) -> list[str]:
 
 
 def _nearness(path: str) -> float:
-    """What a file's place counts that lies beside a changed one, and may hand on what that declares."""
+    """The weight of a file by its place beside a changed one, whose declarations it may pass on."""
     return _BARREL if basename(path).partition(".")[0] in _INDEX_NAMES else _NEAR
 
 

@@ -234,7 +234,7 @@ class DiskSync:
             return len(changes)
 
     def _differences(self, seen: RootEvents) -> list[_Difference]:
-        """What differs between disk and servers; the caller holds the lock.
+        """The differences between disk and servers; the caller holds the lock.
 
         Each file is looked at once more: others may have told of it since.
         """

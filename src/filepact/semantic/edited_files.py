@@ -1,33 +1,43 @@
-"""What the edits of a server make of files: folded into a text each, and carried over into a draft."""
+"""The edits of a server, applied to texts of files: folded into a text each, and carried over into a draft."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.errors import (
     FilepactError,
+    InvalidParamsError,
     NoServerError,
+    NotAFileError,
     NotFoundError,
     ServerRefusedError,
     StaleFileError,
+    TimedOutError,
 )
 from filepact.lsp.features import FileStep, TextStep
 from filepact.text.edit import Edit, EditList
 from filepact.text.lines import LineIndex, Position, adopt_line_ends
 from filepact.values import dataclass
+from filepact.workspace.folders import MOST_OPENED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from filepact.lsp.features import Step
+    from filepact.domain.document import Revision
+    from filepact.lsp.features import QueryAnswer, Step, TextRange
     from filepact.text.lines import Unit
     from filepact.workspace.draft import Draft
     from filepact.workspace.target import Target
 
 __all__ = [
+    "BY_HAND",
     "FileEdits",
     "FileResult",
+    "KeptNames",
     "ServerEdits",
+    "answered",
     "carry_out",
     "count_places",
     "names_in",
@@ -35,7 +45,11 @@ __all__ = [
     "offset_of",
     "replaced_by",
     "steps_in",
+    "with_contents",
 ]
+
+
+BY_HAND: Final = "Make the change with write_file."
 
 
 def no_servers() -> NoServerError:
@@ -46,9 +60,34 @@ def no_servers() -> NoServerError:
     )
 
 
+def answered(answer: QueryAnswer, what: str) -> QueryAnswer:
+    """An answer that is one.
+
+    Raises:
+        NoServerError: The server is not there.
+        ServerRefusedError: It does not do it.
+        TimedOutError: It has not answered in time.
+    """
+    if answer.state == "answered":
+        return answer
+    if answer.state == "refused":
+        raise ServerRefusedError(
+            f"{answer.server} does not {what} there: {answer.reason}", hint=BY_HAND
+        )
+    if answer.state == "late":
+        raise TimedOutError(
+            f"{answer.server} has not answered in time: {answer.reason}",
+            hint="Call load, which waits for it, and send it again.",
+        )
+    raise NoServerError(
+        f"{answer.server} cannot {what}: {answer.reason}",
+        hint="server_status says what it is doing; reload restarts it.",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What a server's edits make of one file.
+    """The result of a server's edits in one file.
 
     Attributes:
         path: The file, absolute; of one that gets another name, the new one.
@@ -56,6 +95,7 @@ class FileResult:
         before: The text that the edits start from; empty for a new file.
         after: The text that it is to hold; None for a file that is to go.
         over: Whether a file that has the name already gives way.
+        kind: A text; any file, which gets another name and stays what it is; or a folder, with all that is in it.
     """
 
     path: str
@@ -63,6 +103,7 @@ class FileResult:
     before: str
     after: str | None
     over: bool = False
+    kind: Literal["text", "file", "folder"] = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +115,16 @@ class ServerEdits:
         summary: One line that says what it is.
         files: What becomes of files, in path order.
         notes: What a reader should know besides.
+        left: Places in code that seem to mean what gets another name, and keep the old one.
+        steps: The server's own steps, which what becomes of folders is compared with.
     """
 
     server: str
     summary: str
     files: tuple[FileResult, ...]
     notes: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
 
 
 class FileEdits:
@@ -94,11 +139,13 @@ class FileEdits:
         self._now: dict[str, str | None] = {}
         self._from = {path: path for path in texts}
         self._over: set[str] = set()
+        # Folders that were moved: the names that they have, and had.
+        self._folders: dict[str, str] = {}
         self._edits: dict[str, list[tuple[Position, Position, str]]] = {}
         self._wrong = ""
 
     def take(self, step: Step) -> None:
-        """One step more."""
+        """Take in the next step."""
         if isinstance(step, TextStep):
             self._edits.setdefault(step.path, []).extend(step.edits)
             return
@@ -112,22 +159,48 @@ class FileEdits:
             self._from[step.path] = ""
             self._now[step.path] = ""
             return
+        if not there and step.kind == "rename":
+            self._move_folder(step)
+            return
         if not there:
-            missing = "what is to be moved or deleted is not there, is a folder, or is no text"
-            self._wrong = self._wrong or ("" if step.lenient and step.kind == "delete" else missing)
+            missing = "what is to be deleted is not there, is a folder, or is no text"
+            self._wrong = self._wrong or ("" if step.lenient else missing)
             return
         if step.kind == "rename":
             if self._text(step.new) is not None and not step.overwrite:
                 self._wrong = self._wrong or ("" if step.lenient else "a name is taken")
                 return
             self._over |= {step.new} if step.overwrite else set()
-            self._from[step.new] = self._from.pop(step.path, "")
-            self._now[step.new] = self._text(step.path)
+            self._rename(step.path, step.new)
+            return
         self._from.pop(step.path, None)
         self._now[step.path] = None
 
+    def _rename(self, path: str, new: str) -> None:
+        if path != new:
+            self._from[new] = self._from.pop(path, "")
+            self._now[new], self._now[path] = self._text(path), None
+
+    def _move_folder(self, step: FileStep) -> None:
+        """Move what is no known text as a folder; the draft shows whether it is one."""
+        old, new = step.path, step.new
+        names = [path for path in {*self._texts, *self._now} if self._text(path) is not None]
+        if _moved(new, {old: old}) or any(
+            _moved(one, {new: new}) for one in (*names, *self._folders)
+        ):
+            self._wrong = self._wrong or ("" if step.lenient else "a name is taken")
+            return
+        was = _moved(old, self._folders)
+        if not was and _moved(old, {one: one for one in self._folders.values()}):
+            self._wrong = self._wrong or "a folder to be moved is no longer there"
+            return
+        for path in names:
+            self._rename(path, _moved(path, {old: new}) or path)
+        self._folders = {_moved(now, {old: new}) or now: one for now, one in self._folders.items()}
+        self._folders[new] = was or old
+
     def results(self) -> tuple[FileResult, ...]:
-        """What becomes of each file that changes, in path order.
+        """The result for each changed file, in path order.
 
         Raises:
             FilepactError: A step does not fit.
@@ -150,7 +223,8 @@ class FileEdits:
             if old != path or before != after:
                 found.append(FileResult(path, old, before, after, over))
         self._prove(found)
-        return tuple(found)
+        folders = sorted(self._folders.items())
+        return (*found, *(FileResult(now, was, "", "", kind="folder") for now, was in folders))
 
     def _prove(self, found: Sequence[FileResult]) -> None:
         """Make sure that the results, done at once, leave what the steps leave that are done one by one.
@@ -179,6 +253,72 @@ class FileEdits:
                 self._now[path] = _edited(text, some, self._unit)
             except (FilepactError, ValueError):
                 self._wrong = self._wrong or "edits overlap, or lie outside of their text"
+
+
+def _moved(path: str, folders: Mapping[str, str]) -> str:
+    """The name that a path has where folders have others, by the innermost of them; empty where it lies in none."""
+    at = path
+    while at and at not in folders:
+        at = at.rpartition("/")[0]
+    return folders[at] + path[len(at) :] if at else ""
+
+
+def with_contents(
+    edits: ServerEdits, contents: Mapping[str, tuple[Iterable[str], Iterable[str]]]
+) -> tuple[list[FileResult], list[tuple[str, str]]]:
+    """The results for files, with all in moved folders; and those for folders, in order.
+
+    Args:
+        edits: The change.
+        contents: The files, and the folders, of each folder that is moved: the innermost belong to all above them.
+
+    Raises:
+        ServerRefusedError: All at once is not what the server's steps come to one after the other.
+    """
+    moves = {one.old: one.path for one in edits.files if one.kind == "folder"}
+    found = [one for one in edits.files if one.kind != "folder"]
+    known = {one.old or one.path for one in found}
+    files = {path for some, _ in contents.values() for path in some}
+    found += [
+        FileResult(_moved(path, moves), path, "", "", kind="file") for path in sorted(files - known)
+    ]
+    folders = sorted({path for _, some in contents.values() for path in some})
+    ends = {one: _moved(one, moves) for one in folders}
+    there = files | {one.old for one in found if one.old}
+    coming = [one for one in found if one.after is not None]
+    left = {one.path: one.old or one.path for one in coming}
+    apart = len(left) == len(coming) and len({*ends.values()}) == len(ends)
+    # A folder that goes has to be empty, and one that comes has to be new.
+    gone = {one: "/" for one, end in ends.items() if one != end}
+    stays = any(_moved(path, gone) for path in (*left, *ends.values()))
+    if stays or not apart or left != _stepped(there, edits.steps):
+        raise ServerRefusedError("its steps cannot be done as one change", hint=BY_HAND)
+    renamed = [one for one in found if one.kind == "text" or one.path != one.old]
+    return renamed, [(one, end) for one, end in ends.items() if one in gone]
+
+
+def _stepped(there: Iterable[str], steps: Iterable[Step]) -> dict[str, str]:
+    """Names of files, and those that they had at first, after steps that are done one after the other."""
+    names = {path: path for path in there}
+    for one in steps:
+        if isinstance(one, TextStep):
+            continue
+        taken = one.new if one.kind == "rename" else one.path
+        if (
+            one.lenient
+            and one.kind != "delete"
+            and any(_moved(path, {taken: "/"}) for path in names)
+        ):
+            continue
+        if one.kind == "create":
+            names[one.path] = one.path
+        elif one.kind == "delete":
+            names.pop(one.path, None)
+        else:
+            moves = {one.path: one.new}
+            moving = [path for path in names if _moved(path, moves)]
+            names |= {_moved(path, moves): names.pop(path) for path in moving}
+    return names
 
 
 def _edited(text: str, edits: Sequence[tuple[Position, Position, str]], unit: Unit) -> str:
@@ -237,16 +377,105 @@ def replaced_by(new: str, value: Any, texts: Mapping[str, str], unit: Unit) -> s
 
 
 def names_in(value: Any) -> set[str]:
-    """The absolute paths that an answer names."""
+    """The absolute paths that an answer names, and those that files had whose folders were moved before."""
     found: set[str] = set()
+    moves: dict[str, str] = {}
     for one in value or ():
         if isinstance(one, FileStep):
             found |= {name for name in (one.path, one.new) if name}
+            if one.kind == "rename":
+                moves[one.new] = _moved(one.path, moves) or one.path
         elif getattr(one, "steps", None):
             found |= names_in(one.steps)
         elif isinstance(getattr(one, "path", None), str):
-            found.add(one.path)
+            # What is edited in a folder that has got another name is the file of its former one.
+            found |= {one.path, _moved(one.path, moves) or one.path}
     return found
+
+
+# -- what a rename leaves ------------------------------------------------------------------
+
+_TYPED: Final = frozenset(
+    ("c", "cc", "cpp", "cs", "cxx", "dart", "go", "h", "hh", "hpp", "java", "kt", "m", "mm", "rs")
+)
+"""Endings of languages in which each name has one meaning that is known before anything runs."""
+_COMMENTS: Final = {
+    **dict.fromkeys(("py", "pyi"), "#[^\n]*"),
+    **dict.fromkeys(
+        (*_TYPED, *("cjs", "cts", "js", "jsx", "mjs", "mts", "php", "svelte", "ts", "tsx", "vue")),
+        r"//[^\n]*|/\*.*?\*/",
+    ),
+}
+_STRINGS: Final = r"\"\"\".*?\"\"\"|'''.*?'''|`[^`]*`|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+_MOST_LEFT: Final = 200
+_MOST_OF_FILE: Final = 20
+
+
+class KeptNames:
+    """The places in code at which a rename leaves the old name.
+
+    Args:
+        name: That name.
+        answer: The edits of the server.
+        texts: What files that the server knows hold, by absolute path.
+
+    Attributes:
+        places: Files and offsets in their texts, for the server to say what they mean.
+    """
+
+    def __init__(self, name: str, answer: QueryAnswer, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        steps = steps_in(answer.value)
+        edits = [
+            (one.path, *each) for one in steps if isinstance(one, TextStep) for each in one.edits
+        ]
+        self._renamed = {(path, start) for path, start, _, _ in edits}
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        # What goes on under the old name, as TypeScript exports it once more, is right as it is.
+        self._goes_on = any(word.search(text) for *_, text in edits)
+        found: list[tuple[str, int]] = []
+        for path, text in texts.items():
+            index = LineIndex(text)
+            some = [
+                offset
+                for offset in _places_in_code(text, name, _ending(path))
+                if (path, index.position(offset, answer.unit)) not in self._renamed
+            ]
+            found += [(path, one) for one in some[:_MOST_OF_FILE]]
+        self.places = tuple(found[:_MOST_LEFT])
+
+    def meant(self, declared: Sequence[Sequence[TextRange] | None]) -> Iterator[tuple[str, int]]:
+        """The places that seem to mean what is renamed: files, and lines from 1.
+
+        They lead to it; or to nothing that the server knows, where it should know of every name.
+
+        Args:
+            declared: Where what stands at each of the `places` is declared; None where that is not known in time.
+        """
+        for (path, offset), spans in zip(self.places, declared, strict=True):
+            text = self._texts[path]
+            member = text[:offset].rstrip().endswith((".", "->"))
+            if spans:
+                leads = any((one.path, one.start) in self._renamed for one in spans)
+                left = leads and not self._goes_on
+            else:
+                left = spans is not None and (_ending(path) in _TYPED or not member)
+            if left:
+                yield path, text.count("\n", 0, offset) + 1
+
+
+def _places_in_code(text: str, name: str, ending: str) -> list[int]:
+    """Where a name stands in a text outside of comments and strings; nowhere in files of an unknown kind."""
+    comment = _COMMENTS.get(ending)
+    if comment is None:
+        return []
+    word = rf"(?<![\w$])({re.escape(name)})(?![\w$])"
+    every = re.compile(f"{comment}|{_STRINGS}|{word}", re.DOTALL)
+    return [found.start() for found in every.finditer(text) if found[1]]
+
+
+def _ending(path: str) -> str:
+    return path.rpartition(".")[2].lower()
 
 
 # -- into a draft ------------------------------------------------------------------------
@@ -266,14 +495,23 @@ def carry_out(draft: Draft, edits: ServerEdits) -> dict[str, Target]:
         StaleFileError: A file is not what the server was shown.
         FilepactError: A rule refuses one of the files, or it cannot hold the text.
     """
-    before = [one.old for one in edits.files if one.old]
-    names = list(dict.fromkeys([*before, *(one.path for one in edits.files)]))
-    away = {one.old for one in edits.files if one.after is None or one.old not in ("", one.path)}
-    opened = draft.open_all(names, there=before, itself=away)
+    moved = [one for one in edits.files if one.kind == "folder"]
+    contents = _contents(draft, moved, edits.steps) if moved else {}
+    files, folders = with_contents(edits, contents) if moved else (edits.files, [])
+    before = [one.old for one in files if one.old]
+    names = list(dict.fromkeys([*before, *(one.path for one in files)]))
+    away = {one.old for one in files if one.after is None or one.old not in ("", one.path)}
+    inside = {one.path for one in files if one.kind == "file"}
+    opened = draft.open_all(names, there=before, itself=away | inside)
     targets = dict(zip(names, opened, strict=True))
-    taken = away & {one.path for one in edits.files if one.after is not None}
-    for one in edits.files:
+    for old, new in folders:
+        draft.folders.make(new, _state(draft, old))
+    taken = away & {one.path for one in files if one.after is not None}
+    for one in files:
         source = targets[one.old or one.path]
+        if one.kind == "file":
+            draft.move(source, targets[one.path], None)
+            continue
         held = None if source.document is None else source.document.text
         if source.hidden or held != (one.before if one.old else None):
             raise StaleFileError(
@@ -282,7 +520,49 @@ def carry_out(draft: Draft, edits: ServerEdits) -> dict[str, Target]:
                 path=source.location.shown,
             )
         _put(draft, one, source, targets[one.path], taken)
+    for old, _ in reversed(folders):
+        draft.folders.remove(old)
     return targets
+
+
+def _contents(
+    draft: Draft, moved: Iterable[FileResult], steps: Iterable[Step]
+) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """All that lies in folders that are moved, files and folders, by their absolute paths.
+
+    Raises:
+        ServerRefusedError: One is no folder, or its new name is taken.
+        TooLargeError: One holds more than is opened for a change.
+    """
+    found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+    for step in steps:
+        with suppress(NotAFileError):
+            if isinstance(step, FileStep) and step.new and draft.folders.find(step.new)[1]:
+                raise ServerRefusedError(f"{step.new}: a folder has this name", hint=BY_HAND)
+    for one in moved:
+        try:
+            inside = draft.folders.inside(one.old, MOST_OPENED)
+            (old, _), (new, _) = draft.folders.find(one.old), draft.folders.find(one.path)
+        except (InvalidParamsError, NotAFileError) as error:
+            raise ServerRefusedError(error.message, hint=BY_HAND) from None
+        if inside is None:
+            raise ServerRefusedError(
+                f"{old.shown}: is to be moved, and is not there, or is no text", hint=BY_HAND
+            )
+        if new.root is not old.root:
+            raise ServerRefusedError(f"{new.shown}: cannot take this name", hint=BY_HAND)
+        draft.folders.check_opened(old, inside)
+        files, folders = (
+            tuple(draft.folders.named(old, each).absolute for each in some)
+            for some in (inside.files, inside.folders)
+        )
+        found[one.old] = files, folders
+    return found
+
+
+def _state(draft: Draft, folder: str) -> Revision:
+    location, _ = draft.folders.find(folder)
+    return draft.folders.state(location, location.place.path)
 
 
 def count_places(one: FileResult) -> int:

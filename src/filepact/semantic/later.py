@@ -1,4 +1,4 @@
-"""What servers had no time for when a change was done: asked in the background, told later."""
+"""Questions that servers had no time for when a change was done: asked in the background, told later."""
 
 from __future__ import annotations
 

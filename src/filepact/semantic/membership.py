@@ -12,9 +12,10 @@ from filepact.semantic.tsconfig import read_commented, read_project_files
 from filepact.wire.uris import uri_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from filepact.domain.document import RootId
+    from filepact.lsp.diagnostics import ServerDiagnostics
     from filepact.lsp.pool import ServerPool
     from filepact.semantic.root_servers import RootServers
     from filepact.semantic.tsconfig import ProjectFiles
@@ -26,7 +27,20 @@ __all__ = ["RootProjects"]
 _SCRIPTS: Final = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 _UNITS: Final = (".c", ".cc", ".cpp", ".cxx", ".c++", ".m", ".mm", ".cu")
 _SETTINGS: Final = ("tsconfig.json", "jsconfig.json")
+_TYPESCRIPT: Final = ("typescript", "typescript-language-server")
 _COMMANDS: Final = ("compile_commands.json", "build/compile_commands.json")
+_LOOKED_FOR: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "ty": (("ty.toml", "pyproject.toml"),),
+    **dict.fromkeys(("basedpyright", "pyright"), (("pyrightconfig.json",), ("pyproject.toml",))),
+    "ruff": (("ruff.toml", ".ruff.toml", "pyproject.toml"),),
+    **dict.fromkeys(_TYPESCRIPT, (_SETTINGS,)),
+    "clangd": (("compile_commands.json", "compile_flags.txt"), (".clangd",)),
+    "gopls": (("go.mod",), ("go.work",)),
+    "bash": ((".shellcheckrc", "shellcheckrc"),),
+    "filepact-csharp": (("Directory.Build.props",), (".editorconfig",)),
+}
+"""The settings that servers look for in all folders above a file, the nearest counts: names of which one is enough."""
+_OUTSIDE: Final = "a {} above the root may count, and is not watched"
 _MOST_PROJECTS: Final = 100
 _MOST_IGNORED: Final = 1_000
 
@@ -54,6 +68,7 @@ class RootProjects:
         self._lock = threading.RLock()
         self._kept: dict[tuple[str, str], tuple[dict[str, Stamp | None], Any]] = {}
         self._ignored: dict[WorkspacePath, bool] = {}
+        servers.outside = self._limited
         self.opened = ""
         """The solution or project that was named, absolute; empty for the whole root."""
 
@@ -92,6 +107,36 @@ class RootProjects:
                 return absolute in units
         return not self._is_ignored(path)
 
+    def _limited(self, answer: ServerDiagnostics) -> ServerDiagnostics:
+        """An answer, not complete where settings above the root may count: nothing there is read, nor watched."""
+        looked_for = _LOOKED_FOR.get(answer.server, ())
+        above = {names: self._files.above(self._root, names) for names in looked_for}
+        # For all in one folder the same ones count.
+        places = {posixpath.dirname(one.path): one.path for one in answer.reports}
+        typed = answer.server in _TYPESCRIPT
+        names = (self._outside(path, above, typed=typed) for path in places.values())
+        name = next(filter(None, names), "")
+        return answer.limited(_OUTSIDE.format(posixpath.basename(name))) if name else answer
+
+    def _outside(
+        self, path: str, above: Mapping[tuple[str, ...], tuple[str, ...]], *, typed: bool
+    ) -> str:
+        """A settings file above the root that may count for a file; empty for none.
+
+        Args:
+            path: The file, absolute.
+            above: What lies above the root, by the names of which one is enough.
+            typed: Whether it has a TypeScript project, whose settings may extend others.
+        """
+        for names, found in above.items():
+            near = (f"{folder}/{name}" for folder in self._folders(path) for name in names)
+            if found and not any(map(self._stamp, near)):
+                return found[-1]
+        with self._lock:
+            project = self._project(path) if typed else None
+        inputs = project.inputs if project is not None else ()
+        return next((one for one in inputs if not self._beneath(one)), "")
+
     def _is_ignored(self, path: WorkspacePath) -> bool:
         """Whether ignore files name a file; of one that is gone, whether they did."""
         if self._servers.disk.listed(path):
@@ -126,15 +171,8 @@ class RootProjects:
 
     def _project(self, path: str) -> ProjectFiles | None:
         """The nearest project above a file."""
-        folder = posixpath.dirname(path)
-        while True:
-            for name in _SETTINGS:
-                found = self._project_at(f"{folder}/{name}")
-                if found is not None:
-                    return found
-            if folder == self._root or not folder.startswith(f"{self._root.rstrip('/')}/"):
-                return None
-            folder = posixpath.dirname(folder)
+        places = (f"{folder}/{name}" for folder in self._folders(path) for name in _SETTINGS)
+        return next((found for one in places if (found := self._project_at(one))), None)
 
     def _project_at(self, path: str) -> ProjectFiles | None:
         def read() -> tuple[ProjectFiles | None, Iterable[str]]:
@@ -166,15 +204,8 @@ class RootProjects:
 
     def _units(self, path: str) -> frozenset[str] | None:
         """All files that are compiled by themselves; None where nobody says which."""
-        folder = posixpath.dirname(path)
-        while True:
-            for name in _COMMANDS:
-                found = self._units_at(f"{folder}/{name}")
-                if found is not None:
-                    return found
-            if folder == self._root or not folder.startswith(f"{self._root.rstrip('/')}/"):
-                return None
-            folder = posixpath.dirname(folder)
+        places = (f"{folder}/{name}" for folder in self._folders(path) for name in _COMMANDS)
+        return next((found for one in places if (found := self._units_at(one)) is not None), None)
 
     def _units_at(self, path: str) -> frozenset[str] | None:
         def read() -> tuple[frozenset[str] | None, Iterable[str]]:
@@ -193,6 +224,14 @@ class RootProjects:
             return frozenset(found), (path,)
 
         return self._keep("units", path, read)  # type: ignore[no-any-return]  # as it was read
+
+    def _folders(self, path: str) -> Iterator[str]:
+        """The folders above a file up to the root, the nearest first."""
+        folder = posixpath.dirname(path)
+        yield folder
+        while folder != self._root and folder.startswith(f"{self._root.rstrip('/')}/"):
+            folder = posixpath.dirname(folder)
+            yield folder
 
     # -- files ----------------------------------------------------------------------------
 

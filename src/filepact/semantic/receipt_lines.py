@@ -108,7 +108,7 @@ def describe_turn(
         ends: Whether nobody has asked, so that nothing is said of nothing.
     """
     errors = sorted(found, key=lambda one: (one.path, one.start))
-    if ends and not errors and not unjudged:
+    if ends and not errors:
         return ""
     said = [f"New errors of this turn that are still found: {len(errors) or 'none'}."]
     said += list_found(errors, show, _MOST_OF_TURN)

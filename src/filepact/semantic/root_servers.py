@@ -109,6 +109,7 @@ class RootServers:
         root: The root.
         disk: Keeps them in step with it.
         index: Which of its files may depend on others.
+        outside: Limits an answer for which settings above the root may count.
 
     Args:
         root: The root.
@@ -130,6 +131,7 @@ class RootServers:
         self._swept_turn = -1
         self._at_once = _AT_ONCE
         self._wrong_first: list[str] = []
+        self.outside: Callable[[ServerDiagnostics], ServerDiagnostics] = lambda one: one
         self._prefer_configured()
 
     def close(self) -> None:
@@ -465,11 +467,10 @@ class RootServers:
         return self._limited(self._until_steady(question, deadline))
 
     def _limited(self, asked: FreshDiagnostics) -> FreshDiagnostics:
-        """The same, not complete where more ignored sources than are watched may have changed."""
-        if not (note := self.disk.overlooked):
-            return asked
-        some = (one if one.server in self._alone else one.limited(note) for one in asked.answers)
-        return replace(asked, answers=tuple(some))
+        """The answer, incomplete where sources or settings count that nobody watches."""
+        note = self.disk.overlooked
+        some = (one.limited(note, but=self._alone) if note else one for one in asked.answers)
+        return replace(asked, answers=tuple(map(self.outside, some)))
 
     def query(
         self,

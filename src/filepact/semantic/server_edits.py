@@ -1,4 +1,4 @@
-"""What language servers know of names and would edit: references, renames, code actions, formatting.
+"""Answers of language servers about names, and their edits: references, renames, code actions, formatting.
 
 A server is asked once the texts that it has are those that a change would start from: what an editor
 has not saved and what the session has proposed count, and every file that an answer names is shown to
@@ -8,6 +8,7 @@ the server before the answer counts.  What comes of it is what each file would h
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import (
@@ -33,11 +34,15 @@ from filepact.lsp.features import (
     FormattingQuery,
     ReferencesQuery,
     RenameQuery,
+    SymbolReferencesQuery,
     SymbolsQuery,
 )
 from filepact.semantic.edited_files import (
+    BY_HAND,
     FileEdits,
+    KeptNames,
     ServerEdits,
+    answered,
     names_in,
     offset_of,
     replaced_by,
@@ -46,6 +51,7 @@ from filepact.semantic.edited_files import (
 from filepact.semantic.updates import Reference, ReferenceList, ServerAction
 from filepact.text.lines import LineIndex, Position
 from filepact.values import dataclass, late_regex, replace
+from filepact.workspace.file_snapshot import some_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -69,9 +75,7 @@ _ROUNDS: Final = 4
 _INDEXING: Final = 3.0
 _MOST_SHOWN: Final = 300
 _MOST_FILES: Final = 5_000
-_BY_HAND: Final = "Make the change with write_file."
 _MOST_CANDIDATES: Final = 12
-_MOST_NAMED: Final = 5
 _LINE_LENGTH: Final = 200
 _NEW_NAME: Final = late_regex(r"(?!\d)[\w$@#!?-]+")
 _INDENTED: Final = late_regex(r"^([ \t]+)\S", re.MULTILINE)
@@ -138,7 +142,7 @@ class ServerQueries:
     # -- what can be asked ----------------------------------------------------------------
 
     def rename(self, path: WorkspacePath, place: NamePosition, new: str) -> ServerEdits:
-        """What giving another name to what stands at a place would change.
+        """The edits of renaming the symbol at a place.
 
         Args:
             path: The file.
@@ -178,8 +182,10 @@ class ServerQueries:
                 f"{self._shown(path)}: {asked.answer.server} does not rename {name!r} there{other}",
                 hint="Send line and column of the name itself.",
             )
-        notes = tuple(self._left_out(name, files))
-        return ServerEdits(asked.answer.server, f"rename {name} to {new}", files, notes)
+        notes, left = self._left(name, asked, files)
+        summary = f"rename {name} to {new}"
+        steps = steps_in(asked.answer.value)
+        return ServerEdits(asked.answer.server, summary, files, tuple(notes), tuple(left), steps)
 
     def references(self, path: WorkspacePath, place: NamePosition) -> ReferenceList:
         """Where what stands at a place is used and declared; arguments and errors as for `rename`."""
@@ -214,7 +220,7 @@ class ServerQueries:
         return ReferenceList(answer.server, name, tuple(sorted(found)), hidden, outside)
 
     def actions(self, path: WorkspacePath, first: int, last: int) -> tuple[ServerAction, ...]:
-        """What servers offer to do about some lines of a file.
+        """The code actions that servers offer for lines of a file.
 
         Args:
             path: The file.
@@ -271,18 +277,18 @@ class ServerQueries:
             (one, *_) = found
             if one.disabled:
                 raise ServerRefusedError(
-                    f"{title}: cannot be done here: {one.disabled}", hint=_BY_HAND
+                    f"{title}: cannot be done here: {one.disabled}", hint=BY_HAND
                 )
             if one.steps is None:
                 raise ServerRefusedError(
                     f"{title}: is a command of {server}, which would write past the workspace; it is "
                     "not executed",
-                    hint=_BY_HAND,
+                    hint=BY_HAND,
                 )
             files = self._fold(asked)
             if not files:
                 raise NoChangeError(f"{title}: changes nothing there")
-            return ServerEdits(server, f"{title} ({server})", files)
+            return ServerEdits(server, f"{title} ({server})", files, steps=steps_in(found))
         raise NotFoundError(
             f"{self._shown(path)}: no server offers an action of this title there",
             hint="Leave title out to see the titles for these lines.",
@@ -338,38 +344,13 @@ class ServerQueries:
         for server in servers:
             asked = self._ask_one(server, question, path, also, start)
             if asked.answer.state != "lacking":
-                return self._checked(asked, what)
+                return replace(asked, answer=answered(asked.answer, what))
             lacking.append(server)
         ending = path.path.rpartition(".")[2] if "." in path.path.rpartition("/")[2] else "such"
         why = f" ({', '.join(lacking)} does not offer it)" if lacking else ""
         raise NoServerError(
             f"{self._shown(path)}: no installed server offers to {what} in .{ending} files{why}",
             hint="server_status with includeMissing: true names servers that can be installed.",
-        )
-
-    def _checked(self, asked: _Asked, what: str) -> _Asked:
-        """An answer that is one.
-
-        Raises:
-            NoServerError: The server is not there.
-            ServerRefusedError: It does not do it.
-            TimedOutError: It has not answered in time.
-        """
-        answer = asked.answer
-        if answer.state == "answered":
-            return asked
-        if answer.state == "refused":
-            raise ServerRefusedError(
-                f"{answer.server} does not {what} there: {answer.reason}", hint=_BY_HAND
-            )
-        if answer.state == "late":
-            raise TimedOutError(
-                f"{answer.server} has not answered in time: {answer.reason}",
-                hint="Call load, which waits for it, and send it again.",
-            )
-        raise NoServerError(
-            f"{answer.server} cannot {what}: {answer.reason}",
-            hint="server_status says what it is doing; reload restarts it.",
         )
 
     def _ask_one(
@@ -409,7 +390,7 @@ class ServerQueries:
                 return _Asked(answer, texts)
             if len(named) > _MOST_FILES:
                 raise ServerRefusedError(
-                    f"{server} names more than {_MOST_FILES:,} files", hint=_BY_HAND
+                    f"{server} names more than {_MOST_FILES:,} files", hint=BY_HAND
                 )
             shown |= dict.fromkeys(named)
         raise StaleFileError(
@@ -418,7 +399,7 @@ class ServerQueries:
         )
 
     def _texts(self, paths: Iterable[WorkspacePath]) -> dict[str, str]:
-        """What files hold for the session, by absolute path, as far as they are text."""
+        """The texts of files for the session, by absolute path; files without text are left out."""
         found: dict[str, str] = {}
         for path in paths:
             try:
@@ -438,21 +419,41 @@ class ServerQueries:
         seen = [one for one in found if one != path and self._may_see(one)]
         return seen if len(seen) <= _MOST_SHOWN else []
 
-    def _left_out(self, name: str, files: Sequence[FileResult]) -> list[str]:
-        """A note about files that hold the old name as a word, and stay as they are."""
-        changed = {one.old for one in files}
+    def _left(
+        self, name: str, asked: _Asked, files: Sequence[FileResult]
+    ) -> tuple[list[str], list[str]]:
+        """The leftovers of a renaming: texts that hold the old name as a word and stay.
+
+        Returns:
+            A note about other files; and the places in code that seem to mean what gets another name.
+        """
         found, whole = self._servers.mentioning(name, min(_INDEXING, self._deadline.rest / 4))
-        seen = [one for one in found if one.absolute not in changed and self._may_see(one)]
-        texts = self._texts(seen[:_MOST_SHOWN])
-        word = re.compile(rf"\b{re.escape(name)}\b")
-        names = [self._show(path) for path, text in texts.items() if word.search(text)]
-        if not names:
-            return []
-        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        count = f"{len(names)} other {'file holds' if len(names) == 1 else 'files hold'}"
-        unsure = "" if whole and len(seen) <= _MOST_SHOWN else " (not all were looked through)"
-        listed = ", ".join(names[:_MOST_NAMED])
-        return [f"{count} the word {name} and stay as they are{unsure}: {listed}{more}"]
+        seen = [one for one in found if self._may_see(one)]
+        texts = {**self._texts(seen[:_MOST_SHOWN]), **asked.texts}
+        word, changed = re.compile(rf"\b{re.escape(name)}\b"), {one.old for one in files}
+        names = [
+            self._show(path)
+            for path, text in texts.items()
+            if path not in changed and word.search(text)
+        ]
+        notes: list[str] = []
+        if names:
+            count = f"{len(names)} other {'file holds' if len(names) == 1 else 'files hold'}"
+            unsure = "" if whole and len(seen) <= _MOST_SHOWN else " (not all were looked through)"
+            notes.append(
+                f"{count} the word {name} and stay as they are{unsure}: {some_names(names)}"
+            )
+        server = asked.answer.server
+        known = {
+            path: text for path, text in texts.items() if server in self._servers.servers(path)
+        }
+        left = KeptNames(name, asked.answer, known)
+        question = SymbolReferencesQuery(left.places, declared=True)
+        paths = [one for path in dict(left.places) if (one := self._place(path)) is not None]
+        wait = replace(self._deadline, end=min(self._deadline.end, time.monotonic() + _INDEXING))
+        answer, _ = self._servers.query(server, question, paths, known, wait)
+        meant = left.meant(answer.value) if answer and answer.state == "answered" else ()
+        return notes, [f"{self._show(path)}:{line}" for path, line in sorted(meant)]
 
     # -- places ---------------------------------------------------------------------------
 
@@ -566,7 +567,7 @@ class ServerQueries:
     # -- edits ----------------------------------------------------------------------------
 
     def _fold(self, asked: _Asked) -> tuple[FileResult, ...]:
-        """What the steps of an answer make of files, one after the other.
+        """The files after the steps of an answer, one step after the other.
 
         Raises:
             PathBlockedError: A file lies outside, or may not be seen.

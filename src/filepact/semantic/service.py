@@ -6,6 +6,7 @@ answer, and no answer takes longer than its time.
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -177,6 +178,7 @@ class SemanticWorkspace:
         versions: DocumentCache,
         *,
         session: Session,
+        seconds: float = math.inf,
         cancelled: Callable[[], bool] = _never,
     ) -> float:
         """Record what is found before files come or go; afterwards it could not be asked.
@@ -188,7 +190,7 @@ class SemanticWorkspace:
             How many seconds of the budget are left for verifying the change; half of it at least.
         """
         began = time.monotonic()
-        deadline = self._deadline(self.budget / 2, cancelled)
+        deadline = self._deadline(min(self.budget / 2, seconds), cancelled)
         try:
             for analysis in self._analyses(changes, versions, session):
                 analysis.baseline(deadline)
@@ -396,7 +398,7 @@ class SemanticWorkspace:
         seconds: float | None = None,
         cancelled: Callable[[], bool] = _never,
     ) -> tuple[ServerQueries, WorkspacePath]:
-        """What can be asked about places in a file, and the file; arguments as for `look`.
+        """The questions possible about places in a file, and the file; arguments as for `look`.
 
         Raises:
             FilepactError: The path may not be used, or leads to no file.

@@ -151,17 +151,9 @@ _TEXT_CHANGE_KINDS: dict[str, TextChangeKind] = {
 
 
 Kind = Literal[
-    "none",
-    "preview",
-    "updated",
-    "added",
-    "removed",
-    "renamed",
-    "reloaded",
-    "pending",
-    "stale",
+    "none", "preview", "updated", "added", "removed", "renamed", "reloaded", "pending", "stale",
     "failed",
-]
+]  # fmt: skip
 """What became of a change.
 
 ``none``: no server claims the files, or no project includes them.  ``preview``: nothing was done.

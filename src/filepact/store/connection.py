@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from contextlib import contextmanager, suppress
 from threading import Lock
@@ -28,7 +27,9 @@ __all__ = ["IN_USE", "Database", "Transaction", "open_to_read", "unfit"]
 _PATIENCE = 10.0
 _LONGEST_NAP = 0.02
 _PAGES = 2_000
-_DAMAGED = "`filepact state check` says what is damaged, `filepact state repair` keeps the rest."
+_DAMAGED = (
+    "`filepact doctor --journal` says what is damaged, `filepact doctor --repair` keeps the rest."
+)
 _FIRST_PAGE = 512
 _LOG_BEGINS = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 # Bytes that SQLite locks: of the file while anybody has it open, of its shared memory to write.
@@ -39,7 +40,7 @@ _WRITE = (120, 1)
 
 
 class Transaction:
-    """What can be asked and done inside a transaction."""
+    """The queries and changes inside a transaction."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -272,10 +273,10 @@ class Database:
                     self._disk.wait()
                 return
             meanwhile()
-        if sys.platform == "darwin":
-            os.fsync(descriptor)  # the only one that there is
+        if self._disk is not None:
+            self._disk.now(descriptor)
         else:
-            os.fdatasync(descriptor)
+            os.fsync(descriptor)
 
     def read(self, work: Callable[[Transaction], _Answer]) -> _Answer:
         """As `filepact.store.transaction.Database`."""
@@ -416,7 +417,7 @@ class Database:
         self.shorten_log()
 
     def version(self) -> tuple[int, int]:
-        """What differs when another connection has committed since, or this one has."""
+        """A value that differs when any connection, this one included, has committed since."""
         with self.reading() as tx:
             found = tx.one("PRAGMA data_version")
         return (found[0] if found else 0), self._connection.total_changes()

@@ -110,35 +110,22 @@ class ContentStore:
             raise ValueError(f"the bytes of content {name} were not given")
         near = self._near(tx, base, contents)
         if row is None:
-            return self.add(tx, name, data, near)
+            return self._add(tx, name, data, near)
         packed, used, depth = _packed(data, near)
         # A content that was known by its id only had no size.
         tx.run("UPDATE content SET size = ? WHERE number = ?", (len(data), row[0]))
         self._keep(tx, int(row[0]), name, packed, base=used, depth=depth)
         return int(row[0])
 
-    def add(
-        self, tx: Transaction, name: str, data: bytes, near: Near | None, *, last_seq: int = 0
-    ) -> int:
-        """Keep a content that is not in the table at all.
-
-        Args:
-            tx: In a writing transaction.
-            name: The content id.
-            data: Its bytes.
-            near: What is probably much alike.
-            last_seq: The newest operation that needs it.
-
-        Returns:
-            The number of the content.
-        """
+    def _add(self, tx: Transaction, name: str, data: bytes, near: Near | None) -> int:
+        """Keep a content that is not in the table at all; returns its number."""
         packed, used, depth = _packed(data, near)
         kept = self._write_large(name, packed, used)
         number = int(
             tx.value(
-                "INSERT INTO content (id, size, kept, base, depth, stored, last_seq)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING number",
-                (bytes.fromhex(name), len(data), kept, used, depth, len(packed), last_seq),
+                "INSERT INTO content (id, size, kept, base, depth, stored)"
+                " VALUES (?, ?, ?, ?, ?, ?) RETURNING number",
+                (bytes.fromhex(name), len(data), kept, used, depth, len(packed)),
             )
         )
         if kept == "row":
@@ -153,7 +140,7 @@ class ContentStore:
         *,
         base: int | None = None,
     ) -> int:
-        """As `put`; where the bytes are missing, only the id is kept."""
+        """Store a content as `put` does; where its bytes are missing, keep only the id."""
         if name in contents:
             return self.put(tx, name, contents, base=base)
         key = bytes.fromhex(name)

@@ -98,7 +98,7 @@ def check_journal(
 
 
 def read_account(path: str | None) -> JournalSummary:
-    """What a journal tells of operations and of what is open.
+    """A journal's account of its operations and of what is open.
 
     Args:
         path: Its file; other processes may use it meanwhile.  None for one that is not there.
@@ -117,7 +117,7 @@ def read_account(path: str | None) -> JournalSummary:
     except apsw.Error as error:
         raise StateFailedError(
             f"the journal cannot be read ({error})",
-            hint="`filepact state check` says what is damaged, `filepact state repair` keeps the rest.",
+            hint="`filepact doctor --journal` says what is damaged, `filepact doctor --repair` keeps the rest.",
         ) from None
 
 

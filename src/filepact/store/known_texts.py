@@ -98,7 +98,7 @@ class SqliteKnownTexts:
         return None
 
     def _record(self, key: tuple[str, WorkspacePath], row: tuple[Any, ...]) -> KnownTextRecord:
-        """What a row says; of the same row, the same record: most are looked up again and again."""
+        """The record of a row; equal rows share one record, since most are looked up again and again."""
         before = self._unpacked.get(key)
         if before is not None and before[0] == row:
             return before[1]

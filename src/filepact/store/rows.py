@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import RootId, WorkspacePath
 from filepact.domain.operation import Actor, Operation, Proposal, Session
-from filepact.domain.permission_log import LoggedFile, PermissionRecord, RecordKind
+from filepact.domain.permission_log import (
+    LoggedFile,
+    PermissionRecord,
+    RecordKind,
+    SessionApproval,
+)
 from filepact.errors import InvalidParamsError, NotFoundError
 from filepact.store.states import to_revision, to_states
 
@@ -18,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from filepact.domain.operation import ProposalState
-    from filepact.domain.session_approval import SessionApproval
     from filepact.store.transaction import Transaction
 
 __all__ = [
@@ -204,10 +208,8 @@ def insert_proposal(tx: Transaction, proposal: Proposal) -> int:
     )
 
 
-def insert_operation(tx: Transaction, operation: Operation, session: int | None = None) -> int:
+def insert_operation(tx: Transaction, operation: Operation) -> int:
     """Insert an operation as intended, without its changes; its place in the journal."""
-    if session is None:
-        session = session_number(tx, operation.session)
     return int(
         tx.value(
             "INSERT INTO operation (id, kind, session, tool, summary, created, target, undone_by,"
@@ -217,7 +219,7 @@ def insert_operation(tx: Transaction, operation: Operation, session: int | None 
             to_row(
                 operation.id,
                 operation.kind,
-                session,
+                session_number(tx, operation.session),
                 operation.tool,
                 operation.summary,
                 operation.created,
@@ -349,8 +351,6 @@ def insert_session_approval(tx: Transaction, given: SessionApproval) -> None:
 
 def select_session_approvals(tx: Transaction, session: str | None) -> tuple[SessionApproval, ...]:
     """Approvals in advance, of a session or of all, newest first."""
-    from filepact.domain.session_approval import SessionApproval  # noqa: PLC0415 - few ask
-
     rows = tx.all(_SESSION_APPROVALS, (None if session is None else to_text(session),))
     return tuple(
         SessionApproval(
@@ -593,5 +593,5 @@ def only(found: tuple[_Change, ...], change_id: str, what: str) -> _Change:
 def missing(change_id: str, what: str) -> NotFoundError:
     return NotFoundError(
         f"there is no {what} {change_id!r}",
-        hint="`filepact log` shows operations, `filepact pending` what waits.",
+        hint="`filepact log` shows operations, `filepact review --list` what waits.",
     )

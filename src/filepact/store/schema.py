@@ -226,18 +226,9 @@ ALTER TABLE operation_change ADD COLUMN after_attributes BLOB;
 """
 
 MIGRATIONS: tuple[str, ...] = (
-    _VERSION_1,
-    _VERSION_2,
-    _VERSION_3,
-    _VERSION_4,
-    _VERSION_5,
-    _VERSION_6,
-    _VERSION_7,
-    _VERSION_8,
-    _VERSION_9,
-    _VERSION_10,
-    _VERSION_11,
-)
+    _VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5, _VERSION_6, _VERSION_7,
+    _VERSION_8, _VERSION_9, _VERSION_10, _VERSION_11,
+)  # fmt: skip
 """Step ``n`` (from 1) takes a journal from version ``n - 1`` to ``n``."""
 
 
@@ -289,6 +280,7 @@ def migrate(database: apsw.Connection, steps: Sequence[str] = MIGRATIONS) -> Non
         database.pragma("application_id", APPLICATION_ID)
         database.pragma("user_version", len(steps))
         database.execute("COMMIT")
-    except BaseException:
-        database.execute("ROLLBACK")
-        raise
+    finally:
+        # Some failures, such as a full disk, have rolled back already.
+        if database.in_transaction:
+            database.execute("ROLLBACK")

@@ -118,6 +118,22 @@ class SqliteSnapshots:
             return sum(int(found or 0) for (found,) in rows)
         return 0
 
+    def inodes(self) -> dict[str, int]:
+        """The inodes of the roots when it was saved last; none where nobody knows."""
+        with self._lock, suppress(apsw.Error, OSError, ValueError, TypeError):
+            query = "SELECT json_extract(facts, '$.inodes') FROM facts"
+            rows: list[tuple[Any, ...]] = self._opened().execute(query).fetchall()
+            return {root: int(one) for (found,) in rows for root, one in json.loads(found).items()}
+        return {}
+
+    def rename(self, path: str) -> bool:
+        """Keep it under another path; whether it is there."""
+        with self._lock, suppress(OSError):
+            self._let_go()
+            self._path.replace(path)
+            return True
+        return False
+
     def content(self, name: str) -> bytes | None:
         """The stored bytes of a content, compressed; None where they are not stored."""
         with self._lock, suppress(apsw.Error, OSError, ValueError):
@@ -186,6 +202,7 @@ def _read(database: apsw.Connection) -> SnapshotRecord | None:
             # That of an earlier version does not say.
             hidden=facts.get("hidden", {}),
             ends=facts["ends"],
+            looked=facts.get("looked", {}),
             unwatched=facts.get("unwatched", 0),
             files=list(_files(rows.fetchall())),
         )
@@ -197,7 +214,7 @@ def _folders(stored: Any) -> dict[str, Revision]:
     if not isinstance(stored, dict):
         return dict.fromkeys(stored, FOLDER)
     return {
-        name: Revision.folder(one)
+        name: (Revision.folder(one) if one else FOLDER)
         if isinstance(one, int)
         else Revision.folder(one[0], to_attributes(json.dumps(one[1:]).encode()))
         for name, one in stored.items()
@@ -206,7 +223,10 @@ def _folders(stored: Any) -> dict[str, Revision]:
 
 def _of_folder(state: Revision) -> int | list[Any]:
     mode = state.mode & 0o7777
-    return mode if state.attributes is None else [mode, *json.loads(state.attributes.packed())]
+    if state.attributes is None:
+        # More than permission bits, so that it is none of those that nobody knows.
+        return mode or state.mode & ~FOLDER.mode
+    return [mode, *json.loads(state.attributes.packed())]
 
 
 def _files(rows: list[tuple[Any, ...]]) -> Iterator[tuple[WorkspacePath, SnapshotFile]]:
@@ -236,6 +256,7 @@ def _write(
         },
         "hidden": {root: sorted(some) for root, some in snapshot.hidden.items()},
         "ends": dict(snapshot.ends),
+        "looked": dict(snapshot.looked),
         "unwatched": snapshot.unwatched,
     }
     database.execute("INSERT OR REPLACE INTO facts VALUES (1, ?)", (json.dumps(facts),))

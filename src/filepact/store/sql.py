@@ -54,8 +54,7 @@ if TYPE_CHECKING:
         PruneResult,
         Session,
     )
-    from filepact.domain.permission_log import PermissionRecord, RecordKind
-    from filepact.domain.session_approval import SessionApproval
+    from filepact.domain.permission_log import PermissionRecord, RecordKind, SessionApproval
     from filepact.store.content import ContentStore
     from filepact.store.rows import Sides
     from filepact.store.transaction import Database, Transaction
@@ -89,7 +88,7 @@ class SqlStore:
 
     @property
     def contents(self) -> ContentStore:
-        """What keeps the contents of files."""
+        """The store of file contents."""
         return self._contents
 
     def read(self, work: Callable[[Transaction], _Answer]) -> _Answer:
@@ -498,7 +497,7 @@ def _targets(tx: Transaction, undo: str) -> list[str]:
 
 
 def _undos(tx: Transaction, ids: list[str]) -> list[str]:
-    """Those of some operations that are undos themselves."""
+    """The operations among these that are undos."""
     found = tx.among("SELECT id FROM operation WHERE id IN {wanted} AND kind = 'undo'", ids)
     return [row[0] for row in found]
 

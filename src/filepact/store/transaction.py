@@ -1,4 +1,4 @@
-"""What every database offers to the journal's queries: a transaction, and what opens one.
+"""The interface of every database for the journal's queries: a transaction, and its opener.
 
 Queries are written once, for SQLite; another database puts them into its own words.
 """
@@ -16,10 +16,13 @@ __all__ = ["Database", "FileSync", "Transaction"]
 
 
 class FileSync(Protocol):
-    """What puts a file on its disk while its caller goes on; one at a time."""
+    """Synchronises a file to disk while its caller goes on; one at a time."""
 
     def begin(self, descriptor: int, /) -> bool:
         """Begin; false, and nothing is done, where the system cannot do it."""
+
+    def now(self, descriptor: int, /) -> None:
+        """Have the bytes of a file on the disk before this returns."""
 
     def wait(self) -> None:
         """Wait until what was begun is on the disk.
@@ -33,7 +36,7 @@ class FileSync(Protocol):
 
 
 class Transaction(Protocol):
-    """What can be asked and done inside a transaction."""
+    """The queries and changes inside a transaction."""
 
     def run(self, query: str, values: Sequence[Any] = ()) -> None:
         """Run a statement that answers nothing."""
@@ -61,7 +64,7 @@ class Transaction(Protocol):
 
 
 class Database(Protocol):
-    """What threads share, and opens transactions."""
+    """A database that threads share; opens transactions."""
 
     def read(self, work: Callable[[Transaction], _Answer]) -> _Answer:
         """Ask several things of one unchanging view of the journal.
@@ -82,7 +85,7 @@ class Database(Protocol):
         """
 
     def version(self) -> object:
-        """What differs when anybody has committed since."""
+        """A value that differs when any connection has committed since."""
 
     def size(self) -> int:
         """Bytes that the journal takes."""

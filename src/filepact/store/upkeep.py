@@ -137,7 +137,7 @@ def commit_proposal(tx: Transaction, operation: Operation) -> None:
 def account(
     tx: Transaction, name: str, logged: str = "logged", *, drops: bool = False
 ) -> JournalSummary:
-    """What a journal tells of operations and of what is open; arguments as of `JournalSummary`.
+    """A journal's account of its operations and of what is open; arguments as of `JournalSummary`.
 
     Args:
         tx: Where it is asked.
@@ -312,7 +312,7 @@ def prune(
 
 
 def _candidates(tx: Transaction, horizon: float) -> tuple[int, int, list[int]]:
-    """What all contents take, the place from which on they stay, and those before it by last use."""
+    """The size of all contents, the place from which on they stay, and those before it by last use."""
     barrier = _barrier(tx, horizon)
     rows = tx.all(
         "SELECT number FROM content WHERE kept <> 'gone' AND last_seq < ?"

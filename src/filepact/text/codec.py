@@ -24,7 +24,7 @@ from filepact.text.detect_encoding import (
     is_stable,
     recognise,
 )
-from filepact.text.edit import Edit, EditList
+from filepact.text.edit import Edit, EditList, TextRequest, prove
 from filepact.text.lines import line_of
 from filepact.text.raw_bytes import escaped
 from filepact.values import dataclass, field, late_regex
@@ -175,22 +175,25 @@ def _encoding_of_new(text: str, name: str, given: NamedEncoding | None) -> Encod
     return Encoding(said, origin="declared") if said else UTF_8
 
 
-def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
+def rewrite(
+    source: SourceText, edits: EditList, *, name: str = "", asked: TextRequest | None = None
+) -> bytes:
     """A file's bytes after edits of its text; those outside the edits are what they were.
 
     A byte-order mark sent along with the text of a file that has one is not written twice.
 
     Raises:
+        UnprovenError: The edits do not do what was ``asked``; None asks for just them.
         EncodingUnsafeError: What an edit puts in cannot be written in the file's encoding, a line
             of an edit cannot be written without changing the rest of it, or the encoding could
             not be told from the result.
         ValueError: An edit reaches beyond the text.
     """
     name = name or source.name
+    text = prove(source.text, edits.apply(source.text), asked or TextRequest.as_made(edits), name)
     edits = edits.trim(source.text)
     if not edits:
         return source.data
-    text = edits.apply(source.text)
     if not source.data:
         return encode_new(text, name, source.given)
     encoding = source.encoding
@@ -222,31 +225,30 @@ def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
                 line=error.line,
             ) from None
     if not encoding.damaged and not _reads_back(source, data, text):
-        raise _mistaken(
-            encoding,
-            name,
-            "Put a byte-order mark before its text (U+FEFF), or convert the file to UTF-8 first."
-            if encoding.name in UNIT
-            else "Leave the line that names the encoding as it is, or convert the file to UTF-8 "
-            "first.",
-        )
+        way = "Leave the line that names the encoding as it is"
+        if encoding.name in UNIT:
+            way = "Put a byte-order mark before its text (U+FEFF)"
+        raise _mistaken(encoding, name, f"{way}, or convert the file to UTF-8 first.")
     _check_text(data, name, source.given)
     return data
 
 
-def rewrite_whole(source: SourceText, text: str, *, name: str = "") -> bytes:
+def rewrite_whole(
+    source: SourceText, text: str, *, name: str = "", sent: str | None = None
+) -> bytes:
     """A file's bytes with another text; lines that it keeps keep their bytes.
 
     Raises:
         EncodingUnsafeError: As :func:`rewrite`.
+        UnprovenError: It is another text than was ``sent``.
     """
+    asked = TextRequest.whole(source.text, text, text if sent is None else sent)
     encoding = source.encoding
-    if encoding.name == "utf-8" and encoding.known and not encoding.rival:
-        # Equal text is equal bytes here, so which lines are the same need not be found out.
-        edits = EditList((Edit(0, len(source.text), text),))
-    else:
-        edits = EditList.between(source.text, text)
-    return rewrite(source, edits, name=name)
+    # Where equal text is equal bytes, it need not be found out which lines are the same.
+    plain = encoding.name == "utf-8" and encoding.known and not encoding.rival
+    whole = EditList((Edit(0, len(source.text), text),))
+    edits = whole if plain else EditList.between(source.text, text)
+    return rewrite(source, edits, name=name, asked=asked)
 
 
 def _check_text(data: bytes, name: str, given: NamedEncoding | None) -> None:
@@ -295,14 +297,9 @@ def _encoding_after(source: SourceText, text: str) -> Encoding:
     get its encoding with its first character beyond.
     """
     encoding = source.encoding
-    free = (
-        encoding.known
-        and not encoding.bom
-        and encoding.origin in ("", "declared")
-        and encoding.name not in UNIT
-        and encoding.name not in STATEFUL
-        and source.data.isascii()
-    )
+    plain = encoding.name not in UNIT and encoding.name not in STATEFUL
+    free = encoding.known and not encoding.bom and encoding.origin in ("", "declared") and plain
+    free = free and source.data.isascii()
     return _encoding_of_new(text, source.name, None) if free and not text.isascii() else encoding
 
 

@@ -18,7 +18,7 @@ from filepact.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["DiffRange", "compare_lines", "edit_distance"]
+__all__ = ["DiffRange", "common_head", "common_tail", "compare_lines", "edit_distance"]
 
 _TOTAL_STEPS = 1_000_000
 _MOST_FOR_LINES = 4_000_000
@@ -44,10 +44,10 @@ def compare_lines(old: list[str], new: list[str]) -> list[DiffRange]:
 
     The lines between two regions are equal one by one.  Equal texts give an empty list.
     """
-    head = _common_head(old, new)
+    head = common_head(old, new)
     if head == len(old) == len(new):
         return []
-    tail = _common_tail(old, new, head)
+    tail = common_tail(old[head:], new[head:])
     rows, columns = len(old) - head - tail, len(new) - head - tail
     runs: list[_Run]
     there = set(old[head : head + rows])
@@ -63,23 +63,27 @@ def compare_lines(old: list[str], new: list[str]) -> list[DiffRange]:
     return _settle(regions, old, new)
 
 
-def _common_head(old: list[str], new: list[str]) -> int:
-    # Whole slices are compared, which is far quicker than line by line.
-    low, high = 0, min(len(old), len(new))
+def common_head(a: Sequence[object], b: Sequence[object]) -> int:
+    """The length of the common beginning of two texts, or of two lists of lines.
+
+    Whole slices are compared, which is far quicker than one by one.
+    """
+    low, high = 0, min(len(a), len(b))
     while low < high:
         middle = (low + high + 1) // 2
-        if old[low:middle] == new[low:middle]:
+        if a[low:middle] == b[low:middle]:
             low = middle
         else:
             high = middle - 1
     return low
 
 
-def _common_tail(old: list[str], new: list[str], head: int) -> int:
-    low, high = 0, min(len(old), len(new)) - head
+def common_tail(a: Sequence[object], b: Sequence[object]) -> int:
+    """The length of their common end."""
+    low, high = 0, min(len(a), len(b))
     while low < high:
         middle = (low + high + 1) // 2
-        if old[len(old) - middle : len(old) - low] == new[len(new) - middle : len(new) - low]:
+        if a[len(a) - middle : len(a) - low] == b[len(b) - middle : len(b) - low]:
             low = middle
         else:
             high = middle - 1

@@ -274,7 +274,7 @@ def _carried(data: bytes, *, complete: bool) -> tuple[str, int, int]:
 def _against_utf_8(
     data: bytes, own: str | None, text: str, encoding: Encoding, *, complete: bool
 ) -> tuple[str, Encoding] | None:
-    """The same bytes as UTF-8 when they are that too and a loose word names something else.
+    """UTF-8, where the bytes are valid UTF-8 and a loose word names another encoding.
 
     A caller or a person who names this very file, or a few, is believed.
     """

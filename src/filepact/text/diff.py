@@ -141,7 +141,7 @@ def _git_lines(
     *,
     bare: bool,
 ) -> Iterator[str]:
-    """What only Git's extended header can say; ``bare``: there are no hunks to say it."""
+    """The lines of Git's extended header; ``bare``: there are no hunks below."""
     if old is None:
         if new is not None and (bare or new_mode == _LINK or (new_mode or 0) & 0o100):
             yield f"new file mode {_git_mode(new_mode)}\n"
@@ -419,7 +419,7 @@ def takes_back(earlier: str, now: str, text: str) -> bool:
 
 
 def _stands_again(earlier: str, now: str, text: str) -> bool:
-    """Whether some of what was replaced may stand in a text; told quickly, and nearly always false."""
+    """Whether a part of the replaced text may stand in a text; a quick test, nearly always false."""
     if "\r" in earlier or "\r" in now:
         return True
     middle = middle_of(earlier, now, 0)

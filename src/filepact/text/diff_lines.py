@@ -222,7 +222,7 @@ def _left_out(rest: str) -> str:
 
 
 def _filled(diff: str, limit: int, room: int, *, context: bool = True) -> tuple[str, int]:
-    """As many lines of a diff as there is room for, long ones cut, and where in the diff they end."""
+    """The lines of a diff that fit, long ones cut, and where in the diff they end."""
     kept: list[str] = []
     used = done = 0
     for line, size in _shortened(diff, limit):
@@ -262,7 +262,7 @@ def _shortened(diff: str, limit: int) -> Iterator[tuple[str, int]]:
 
 
 def _lines_in(diff: str) -> Iterator[str]:
-    """As `split_lines`, but each when it is asked for."""
+    """Split lines as `split_lines` does, one at a time."""
     at = 0
     while at < len(diff):
         end = diff.find("\n", at) + 1 or len(diff)

@@ -1,21 +1,22 @@
-"""Edits of a text as values, and three-way merge by lines.
+"""Edits of a text as values, three-way merge by lines, and the proof that a result is what was asked.
 
-A merge has both changes, or is a conflict; never markers, never a guess.
+A merge has both changes, or there is none; never markers, never a guess.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from filepact.text.compare import DiffRange, compare_lines
+from filepact.errors import UnprovenError
+from filepact.text.compare import compare_lines
 from filepact.text.lines import common_head, common_tail, line_starts, middle_of, split_lines
-from filepact.values import dataclass
+from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-__all__ = ["Conflict", "Edit", "EditList", "MergeResult", "MergeSide", "merge"]
+__all__ = ["Edit", "EditList", "MergeResult", "RequestMatch", "TextRequest", "merge", "prove"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class EditList:
         return "".join(parts)
 
     def trim(self, text: str) -> EditList:
-        """The same change without what each edit leaves as it is.
+        """These edits without the text at their ends that they leave as it is.
 
         Args:
             text: The text before.
@@ -103,7 +104,7 @@ class EditList:
         return EditList(tuple(trimmed))
 
     def following(self, others: EditList) -> EditList | None:
-        """The same edits of a text in which others were made before; None where they meet.
+        """These edits shifted behind earlier ones; None where they overlap.
 
         What both add at one place stands in the order in which it was added.
         """
@@ -123,26 +124,8 @@ class EditList:
             raise ValueError(f"{self.edits[-1]} reaches beyond a text of {len(text)} characters")
 
 
-@dataclass(frozen=True, slots=True)
-class MergeSide:
-    """The lines of one of the three texts at a conflict.
-
-    Attributes:
-        start: 1-based number of its first line there; of the next line when it has none.
-        lines: The lines with their ends.
-    """
-
-    start: int
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Lines that both sides changed, each in its own way."""
-
-    base: MergeSide
-    mine: MergeSide
-    theirs: MergeSide
+Piece = tuple[str, str, str]
+"""A part of the base of a merge, and what it is in both texts made of that: mine, and theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,113 +133,229 @@ class MergeResult:
     """The outcome of a merge.
 
     Attributes:
-        text: The merged text; None when there is a conflict.
-        conflicts: Where both sides changed the same lines differently.
-        taken: What came from their side: regions from the lines of ``mine`` to the lines of
-            ``text``; empty when there is a conflict.
+        text: The merged text; None where both sides changed the same lines, each in its own way.
+        pieces: The three texts in parts.
     """
 
     text: str | None
-    conflicts: tuple[Conflict, ...]
-    taken: tuple[DiffRange, ...]
+    pieces: tuple[Piece, ...]
+
+    @property
+    def edits(self) -> EditList:
+        """The edits, line by line, that make the merged text of theirs."""
+        found: list[Edit] = []
+        at = 0
+        for base, mine, theirs in self.pieces:
+            if mine not in (base, theirs):
+                edits = EditList.between(theirs, mine).edits
+                found += [Edit(at + one.start, at + one.end, one.text) for one in edits]
+            at += len(theirs)
+        return EditList(tuple(found))
 
 
 def merge(base: str, mine: str, theirs: str) -> MergeResult:
     """Bring two changes of one text together.
 
-    Changes conflict when both changed or removed a same line of the base, or both add lines at
-    the same point, and the results differ: then nobody but a person knows what is wanted.
+    There is no result when both changed or removed a same line of the base, or both add lines at
+    the same point, and what they made differs: then nobody but a person knows what is wanted.
     Changes of neighbouring lines are both kept.
     """
-    if theirs in (mine, base):
-        return MergeResult(mine, (), ())
-    lines, own, other = split_lines(base), split_lines(mine), split_lines(theirs)
-    if mine == base:
-        return MergeResult(theirs, (), tuple(compare_lines(own, other)))
-    merged: list[str] = []
-    taken: list[DiffRange] = []
-    conflicts: list[Conflict] = []
-    at = own_at = other_at = 0
-    for start, end, own_part, other_part in _groups(lines, own, other):
-        merged.extend(lines[at:start])
-        own_at += start - at
-        other_at += start - at
-        own_end = own_at + end - start + _growth(own_part)
-        other_end = other_at + end - start + _growth(other_part)
-        ours, yours = own[own_at:own_end], other[other_at:other_end]
-        if not other_part or ours == yours:
-            merged.extend(ours)
-        elif not own_part:
-            taken.extend(
-                DiffRange(
-                    r.old_start - start + own_at,
-                    r.old_end - start + own_at,
-                    r.new_start - other_at + len(merged),
-                    r.new_end - other_at + len(merged),
-                )
-                for r in other_part
-            )
-            merged.extend(yours)
-        else:
-            conflicts.append(
-                Conflict(
-                    MergeSide(start + 1, tuple(lines[start:end])),
-                    MergeSide(own_at + 1, tuple(ours)),
-                    MergeSide(other_at + 1, tuple(yours)),
-                )
-            )
-        at, own_at, other_at = end, own_end, other_end
-    if conflicts:
-        return MergeResult(None, tuple(conflicts), ())
-    merged.extend(lines[at:])
-    return MergeResult("".join(merged), (), tuple(taken))
+    pieces: list[Piece] = [(base, mine, theirs)]
+    if mine != base and theirs not in (mine, base):
+        pieces = []
+        lines, own, other = split_lines(base), split_lines(mine), split_lines(theirs)
+        at = own_at = other_at = 0
+        for start, end, own_growth, other_growth in _groups(lines, own, other):
+            same = "".join(lines[at:start])
+            own_at, other_at = own_at + start - at, other_at + start - at
+            own_end = own_at + end - start + own_growth
+            other_end = other_at + end - start + other_growth
+            parts = lines[start:end], own[own_at:own_end], other[other_at:other_end]
+            pieces += (same, same, same), ("".join(parts[0]), "".join(parts[1]), "".join(parts[2]))
+            at, own_at, other_at = end, own_end, other_end
+        pieces += [("".join(lines[at:]),) * 3]
+    return MergeResult(_met(pieces), tuple(pieces))
 
 
-def _growth(regions: Sequence[DiffRange]) -> int:
-    return sum(r.new_end - r.new_start - (r.old_end - r.old_start) for r in regions)
+def _met(pieces: Sequence[Piece]) -> str | None:
+    """The text that a merge makes of its parts; None where both sides have changed one, and differ."""
+    if any(mine != base and theirs not in (base, mine) for base, mine, theirs in pieces):
+        return None
+    return "".join(theirs if mine == base else mine for base, mine, theirs in pieces)
 
 
-def _groups(
-    base: list[str], own: list[str], other: list[str]
-) -> list[tuple[int, int, list[DiffRange], list[DiffRange]]]:
-    """Ranges of the base in which changes of both sides meet, with these changes."""
+def _groups(base: list[str], own: list[str], other: list[str]) -> list[tuple[int, int, int, int]]:
+    """Ranges of the base in which changes of both sides meet, and by how many lines each side is longer there."""
     changes = [(region, True) for region in compare_lines(base, own)]
     changes += [(region, False) for region in compare_lines(base, other)]
     changes.sort(key=lambda change: (change[0].old_start, change[0].old_end))
     # After a last line without an end nothing can follow, so there every seam is one place.
     ended = all(map(_is_ended, (base, own, other)))
     closed = -1 if ended else len(base)
-    groups: list[tuple[int, int, list[DiffRange], list[DiffRange]]] = []
+    groups: list[tuple[int, int, int, int]] = []
+    start = end = mine = yours = 0
+    adds = False
     for region, is_own in changes:
-        if groups and _meets(groups[-1], region, closed):
-            start, end, own_part, other_part = groups.pop()
-            end = max(end, region.old_end)
+        more = region.new_end - region.new_start - (region.old_end - region.old_start)
+        # What only replaces has a clear order with its neighbours; two that add at one point have none.
+        meets = region.old_start == end and (end == closed or (adds and more > 0))
+        if groups and (meets or region.old_start < end):
+            groups.pop()
         else:
-            start, end, own_part, other_part = region.old_start, region.old_end, [], []
-        (own_part if is_own else other_part).append(region)
-        groups.append((start, end, own_part, other_part))
+            start, end, mine, yours, adds = region.old_start, region.old_start, 0, 0, False
+        if region.old_end >= end:
+            adds = more > 0 or (adds and region.old_end == end)
+        end = max(end, region.old_end)
+        mine, yours = mine + more * is_own, yours + more * (not is_own)
+        groups.append((start, end, mine, yours))
     return groups
-
-
-def _meets(
-    group: tuple[int, int, list[DiffRange], list[DiffRange]], region: DiffRange, closed: int
-) -> bool:
-    """Whether a change shares a line, or a point of insertion, with those before it."""
-    _, end, own_part, other_part = group
-    if region.old_start < end:
-        return True
-    if region.old_start > end:
-        return False
-    return end == closed or (
-        # What only replaces has a clear order with its neighbours; two that add have none.
-        _adds(region) and any(_adds(r) for r in own_part + other_part if r.old_end == end)
-    )
-
-
-def _adds(region: DiffRange) -> bool:
-    return region.new_end - region.new_start > region.old_end - region.old_start
 
 
 def _is_ended(lines: list[str]) -> bool:
     """Whether more lines can follow; a CR ends a line only where the text has no LF."""
     return not lines or lines[-1].endswith("\n") or (lines[0][-1] == lines[-1][-1] == "\r")
+
+
+# -- proof -------------------------------------------------------------------------------------
+#
+# Places are found in many ways, and then joined, shifted and merged.  Before anything is written, the text is
+# built once more from what was sent and the places alone.  Where it comes out as another one, it is refused.
+
+
+_ENDS = late_regex(r"\r*\n|\r")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMatch:
+    """A replacement that was asked for, at the place that was found for it.
+
+    Attributes:
+        start: Where the place begins, in characters of the text before.
+        end: Where it ends.
+        put: What comes there.
+        old: What was sent as standing there; None for whatever does.
+        new: What was sent to come there.
+        exact: Whether nothing but line ends is other than it was sent; else blanks and typography may be.
+        every: Whether all places of ``old`` were meant, or the only one; None where more than that tells the place.
+    """
+
+    start: int
+    end: int
+    put: str
+    old: str | None
+    new: str
+    exact: bool = True
+    every: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextRequest:
+    """The request for a text, at the places that were found for it.
+
+    Attributes:
+        steps: Replacements that happen at once, each step on the result of the one before it.
+        base: The text that the first step is for; None for the one that is changed.
+        pieces: How the result of the steps, which is mine, meets what is changed, which is theirs; empty
+            where nothing has to be merged.
+    """
+
+    steps: tuple[tuple[RequestMatch, ...], ...] = ()
+    base: str | None = None
+    pieces: tuple[Piece, ...] = ()
+
+    @classmethod
+    def whole(cls, before: str, put: str, sent: str) -> Self:
+        """All of a text is to be another one."""
+        return cls(((RequestMatch(0, len(before), put, None, sent),),))
+
+    @classmethod
+    def as_made(cls, edits: EditList) -> Self:
+        """Edits of the text itself, as they are."""
+        return cls(
+            (tuple(RequestMatch(e.start, e.end, e.text, None, e.text) for e in edits.edits),)
+        )
+
+    def doubled(self, before: str) -> str | None:
+        """A text that had one place where it was to be replaced, and has several in what is changed."""
+        base = before if self.base is None else self.base
+        ones = (one for step in self.steps for one in step)
+        sent = (one.old for one in ones if one.old and one.every is False)
+        return next((old for old in sent if before.count(old) > 1 >= base.count(old)), None)
+
+
+def prove(before: str, after: str, asked: TextRequest, name: str = "") -> str:
+    """A text that is another one with what was asked, each once at its place, and with nothing else.
+
+    Args:
+        before: The text that is changed.
+        after: What is to be written.
+        asked: What was asked, and where it belongs.
+        name: How the file is called in errors.
+
+    Raises:
+        UnprovenError: It is not.
+    """
+    text: str | None = before if asked.base is None else asked.base
+    for step in asked.steps:
+        text = text if text is None else _replaced(text, step)
+    if asked.pieces and text is not None:
+        base, mine, theirs = ("".join(side) for side in zip(*asked.pieces, strict=True))
+        merged = asked.base is None or _bare(base) == _bare(asked.base)
+        merged = merged and (not asked.steps or _bare(mine) == _bare(text)) and theirs == before
+        text = _met(asked.pieces) if merged else None
+    if text is None or after not in (text, text.removeprefix("\ufeff")) or asked.doubled(before):
+        raise UnprovenError(
+            f"{name or 'the file'}: what would be written is not what was asked",
+            hint="This is a mistake in filepact: please report it. Read the file again, and make the change "
+            "in smaller parts.",
+            path=name,
+        )
+    return after
+
+
+def _replaced(text: str, step: Sequence[RequestMatch]) -> str | None:
+    """A text with replacements at their places; None where one does not hold, or is not given, what was sent."""
+    if not _is_counted(text, step):
+        return None
+    parts: list[str] = []
+    at = 0
+    for one in step:
+        there, last = text[one.start : one.end], one.end == len(text)
+        fits = at <= one.start <= one.end <= len(text)
+        fits = fits and _is_as_sent(one.put, one.new, one, last=last)
+        ended = last or not one.new  # the break of lines that go away is not always sent
+        if not fits or (one.old is not None and not _is_as_sent(there, one.old, one, last=ended)):
+            return None
+        parts += (text[at : one.start], one.put)
+        at = one.end
+    return "".join((*parts, text[at:]))
+
+
+def _is_counted(text: str, step: Sequence[RequestMatch]) -> bool:
+    """Whether what is replaced everywhere, or in its only place, stands as often as that."""
+    if not step or not step[0].exact or not step[0].old or step[0].every is None:
+        return True
+    one, old = step[0], step[0].old
+    there = text[one.start : one.end]
+    # A line break that goes with it was not sent.
+    there = there if one.new or old[-1] in "\r\n" else there.rstrip("\r\n")
+    if one.every:
+        return len(step) in (text.count(there), _bare(text).count(_bare(there)))
+    return len(step) > 1 or text.find(there, text.find(there) + 1) < 0
+
+
+def _is_as_sent(text: str, sent: str, of: RequestMatch, *, last: bool) -> bool:
+    """Whether a text is what was sent, but for the kind of line ends, and one at the end where that may be."""
+    one, other = (text, sent) if text == sent else (_bare(text), _bare(sent))
+    if one == other or (last and one.strip("\n") == other.strip("\n")):
+        return True
+    if of.exact:
+        return False
+    from filepact.text.tolerant_match import fold  # noqa: PLC0415 - a server that only reads needs none of it
+
+    return "".join(fold(text).split()) == "".join(fold(sent).split())
+
+
+def _bare(text: str) -> str:
+    """A text with every line end as LF; a CR before one is a part of it, since who sends a text cannot tell."""
+    return _ENDS.sub("\n", text) if "\r" in text else text

@@ -172,7 +172,7 @@ def _options(pieces: list[str], start: int, end: int, closing: dict[int, int]) -
 
 
 def _tied(text: str) -> list[str]:
-    """The same with ``**`` only between slashes: within a name it is the name or folders too."""
+    """A pattern with ``**`` only between slashes: within a name it matches the name or folders too."""
     loose = [
         found.span()
         for found in _STARS.finditer(text)

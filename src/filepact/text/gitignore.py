@@ -31,19 +31,9 @@ __all__ = [
     "is_build",
 ]
 
-MACHINE_FOLDERS: Final = frozenset(
-    {
-        ".cache",
-        ".git",
-        ".next",
-        ".nuxt",
-        ".parcel-cache",
-        ".turbo",
-        ".venv",
-        "__pycache__",
-        "node_modules",
-    }
-)
+MACHINE_FOLDERS: Final = frozenset({
+    ".cache", ".git", ".next", ".nuxt", ".parcel-cache", ".turbo", ".venv", "__pycache__", "node_modules",
+})  # fmt: skip
 """Names of folders that programs fill: left out at any depth, but for what is tracked in them."""
 
 DEFAULT_IGNORED: Final = MACHINE_FOLDERS | {"build", "coverage", "dist", "venv"}
@@ -240,20 +230,8 @@ class IgnoreRules:
     def __bool__(self) -> bool:
         return bool(self._compiled.rules)
 
-    def decide(self, path: str, *, is_dir: bool) -> bool | None:
-        """Decide by the last rule that matches this very path.
-
-        Args:
-            path: Relative to the root; it must lie below ``base``.
-            is_dir: Whether it is a folder.
-
-        Returns:
-            True for ignored, False for brought back, None when no rule matches.
-        """
-        return self._compiled.decide(path[self._skip :], path[path.rfind("/") + 1 :], is_dir)
-
     def sparing(self, path: str) -> IgnoreRules:
-        """The same without the rules that ignore a folder or one of the folders it lies in."""
+        """These rules without those that ignore a folder or a folder above it."""
         if not path.startswith(f"{self.base}/") and self._skip:
             return self
         parts = path[self._skip :].split("/")
@@ -383,7 +361,7 @@ class IgnoreRuleSet:
     def sift(
         self, prefix: str, names: list[str], built: Callable[[str], bool] = lambda _name: True
     ) -> IgnoreResult:
-        """Those names of one folder that are not ignored, when the folder is not.
+        """The names in a folder that are not ignored; the folder itself is not.
 
         Rules for Git say nothing about tracked files; those of ``.ignore`` files do.
 

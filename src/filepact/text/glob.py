@@ -173,7 +173,7 @@ class Glob:
         return is_dir and self.matches_folder(path)
 
     def among(self, folder: str, names: list[str]) -> list[str]:
-        """Those of the files in one folder that match.
+        """The matching files among those in one folder.
 
         Args:
             folder: The folder's path with a slash behind it; empty for the one that is searched.
@@ -194,7 +194,7 @@ class Glob:
         return [name for name in names if self.matches(folder + name)]
 
     def select(self, paths: list[str], names: list[str], skip: int) -> list[str]:
-        """Those of many files that match.
+        """The matching files among many.
 
         Args:
             paths: They, some of them in folders.
@@ -253,7 +253,7 @@ def compile_filter(pattern: str) -> Callable[[str], bool]:
 
 
 def compile_selection(pattern: str) -> Callable[[str, list[str]], list[str]]:
-    """The same for the files of one folder at once; see :meth:`Glob.among`."""
+    """A matcher for the files of one folder at once; see :meth:`Glob.among`."""
     if not pattern.startswith("!"):
         return Glob.parse(pattern, braces=True).among
     unwanted = Glob.parse_unwanted(pattern[1:])
@@ -266,7 +266,7 @@ def compile_selection(pattern: str) -> Callable[[str, list[str]], list[str]]:
 
 
 def select_paths(pattern: str, paths: list[str], names: list[str], skip: int) -> list[str]:
-    """The same for many files at once; see :meth:`Glob.select`."""
+    """The matching files among many; see :meth:`Glob.select`."""
     if not pattern.startswith("!"):
         return Glob.parse(pattern, braces=True).select(paths, names, skip)
     unwanted = frozenset(Glob.parse_unwanted(pattern[1:]).select(paths, names, skip))

@@ -124,6 +124,10 @@ class _Search:
         around = self._base.around(first, depth)
         now = self._other.around(there, depth)
         why = self._enclosed_otherwise(around, now) or self._named_elsewhere(around, now)
+        for one, at in ((first, there - 1), (end - 1, there + end - first)):
+            key = self._base.keys[one] if new and first < end else ""
+            if key and self._other.keys[max(at, 0) : at + 1] == [key] and self._back[at] < 0:
+                why = why or "an equal line has come beside it"
         if not why and not (sent and self._is_named_by(*sent, around)):
             why = self._among_twins(first, end, there, depth, around) or (
                 "" if around else self._without_neighbours(first, end, there)

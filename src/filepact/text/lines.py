@@ -12,10 +12,10 @@ import sys
 from bisect import bisect_left, bisect_right
 from itertools import accumulate, count
 from operator import add
-from typing import TYPE_CHECKING, AnyStr, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.errors import InvalidParamsError
-from filepact.text.compare import compare_lines
+from filepact.text.compare import common_head, common_tail, compare_lines
 from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
@@ -280,30 +280,6 @@ def _separator(text: str) -> Literal["\n", "\r"]:
 
 
 _MARGIN: Final = 64
-
-
-def common_head(a: AnyStr, b: AnyStr) -> int:
-    """The length of the common prefix of two strings, or of two sequences of bytes."""
-    low, high = 0, min(len(a), len(b))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def common_tail(a: AnyStr, b: AnyStr) -> int:
-    """The length of the common suffix of two strings, or of two sequences of bytes."""
-    low, high = 0, min(len(a), len(b))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if a[len(a) - middle : len(a) - low] == b[len(b) - middle : len(b) - low]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class _PatternReader:
         self._at = 0
 
     def alternatives(self, depth: int = 0) -> _Groups:
-        """What is needed up to the end, or to the bracket that closes a group."""
+        """The literals needed up to the end, or to the bracket that closes a group."""
         if depth > _DEEPEST:
             raise _UnsureError
         branches = [self._branch(depth)]

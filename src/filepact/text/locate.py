@@ -18,7 +18,7 @@ from filepact.errors import (
     NoChangeError,
     StringNotFoundError,
 )
-from filepact.text.edit import Edit, EditList
+from filepact.text.edit import Edit, EditList, RequestMatch
 from filepact.text.lines import adopt_line_ends, line_ends
 from filepact.text.miss_report import explain_miss
 from filepact.text.reapply import RebaseError, carry
@@ -36,7 +36,6 @@ MOST_PLACES: Final = 200_000
 """Most places that are replaced at once."""
 
 _LISTED = 20
-_MOST_TRIED = 50
 
 _Ends = Literal["lf", "cr", "wide"]
 """What ends a text's lines: LF, CR, or some of them CRLF."""
@@ -53,6 +52,7 @@ class MatchResult:
         spans: The places, in code points of the text.
         text: The text.
         breaks: Places of whole lines that were removed with the end of the last, which was not sent.
+        asked: What was sent, at each place.
     """
 
     edits: EditList
@@ -60,16 +60,7 @@ class MatchResult:
     spans: tuple[tuple[int, int], ...]
     text: str = field(repr=False)
     breaks: int = 0
-
-    @property
-    def lines(self) -> tuple[int, ...]:
-        """The 1-based number of the line in which each place begins."""
-        return _lines_of(self.text, [start for start, _ in self.spans])
-
-    @property
-    def step(self) -> Step:
-        """The step that decided, which overlooks more than those before it."""
-        return self.steps[-1]
+    asked: tuple[RequestMatch, ...] = ()
 
     @property
     def exact(self) -> bool:
@@ -142,7 +133,7 @@ def place(
 
 
 def _without_numbers(request: _Request, old: str, new: str) -> MatchResult | None:
-    """The same request without the line numbers in its texts."""
+    """The match of a request without the line numbers in its texts."""
     if old == new:
         raise _no_change(request.shown)
     bare = _Request(request.text, old, new, request.ends, request.every, request.shown)
@@ -188,7 +179,12 @@ def _characters(request: _Request) -> MatchResult | None:
         )
         if all(request.text[edit.start : edit.end] == edit.text for edit in edits):
             raise _no_change(request.shown)
-        return MatchResult(EditList(edits), (step,), spans, request.text, breaks)
+        sent = request.old, request.new
+        asked = tuple(
+            RequestMatch(edit.start, edit.end, edit.text, *sent, every=request.every)
+            for edit in edits
+        )
+        return MatchResult(EditList(edits), (step,), spans, request.text, breaks, asked)
     return None
 
 
@@ -212,21 +208,19 @@ def _ends_of(text: str) -> _Ends:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """One step's way to find the places.
+    """The search of one step for the places of a text.
 
     Attributes:
         text: The text to search, or a form of it.
         needle: What to find in there.
         origin: From an offset in ``text`` to the one in the text; None when they are the same.
         new: The text to put there, before it takes the line ends of the place.
-        known: The one place, when it is known already.
     """
 
     text: str
     needle: str
     origin: Callable[[int], int] | None
     new: str
-    known: tuple[int, int] | None = None
 
     def spans(self) -> Iterator[tuple[int, int]]:
         """Ranges of the text, left to right, none overlapping the one before."""
@@ -242,8 +236,6 @@ class _Search:
         Raises:
             LookupError: There is none.
         """
-        if self.known is not None:
-            return self.known
         at = self.text.find(self.needle)
         if at == -1:
             raise LookupError
@@ -260,7 +252,7 @@ class _Search:
 
 
 def _exact(text: str, old: str, new: str, ends: _Ends) -> _Search | None:
-    """The same characters."""
+    """Search for exactly the same characters."""
     if ends == "wide" and "\n" in old and "\r" not in old:
         # Such a text cannot mean one kind of line end among others, and its first LF must not
         # be taken for the second half of a CRLF.
@@ -269,7 +261,7 @@ def _exact(text: str, old: str, new: str, ends: _Ends) -> _Search | None:
 
 
 def _line_ends(text: str, old: str, new: str, ends: _Ends) -> _Search | None:
-    """The same characters when every line end counts as LF."""
+    """Search for the same characters, with every line end as LF."""
     if "\n" not in old:
         return None
     bare = old.replace("\r\n", "\n")
@@ -293,65 +285,14 @@ _STRICT: dict[Step, Callable[[str, str, str, _Ends], _Search | None]] = {
 
 
 def _wide(text: str, old: str, new: str) -> _Search | None:
-    near = _by_longest_line(text, old)
-    if near is not None and len(near) < 2:
-        return _Search(text, old, None, new, near[0]) if near else None
     hay = text.replace("\r\n", "\n")
     if old not in hay:
         return None
+    if len(text) - len(hay) == hay.count("\n"):
+        return _Search(hay, old, lambda offset: offset + hay.count("\n", 0, offset), new)
     # Where in the searched text the LFs stand that were CRLF.
     wide = [match.start() - i for i, match in enumerate(re.finditer("\r\n", text))]
     return _Search(hay, old, lambda offset: offset + bisect_left(wide, offset), new)
-
-
-def _by_longest_line(text: str, old: str) -> list[tuple[int, int]] | None:
-    """The places, found around those of the longest line; None when that line is not rare."""
-    if "\r" in old:
-        return None
-    lines = old.split("\n")
-    longest = max(range(len(lines)), key=lambda i: len(lines[i]))
-    if not lines[longest]:
-        return None
-    spans: list[tuple[int, int]] = []
-    at = text.find(lines[longest])
-    tried = 0
-    while at != -1:
-        tried += 1
-        if tried > _MOST_TRIED:
-            return None
-        start = _back(text, at, lines[:longest])
-        end = _on(text, at + len(lines[longest]), lines[longest + 1 :])
-        if start is not None and end is not None:
-            spans.append((start, end))
-        at = text.find(lines[longest], at + 1)
-    return spans
-
-
-def _back(text: str, at: int, lines: list[str]) -> int | None:
-    """The start of these lines, if they end right before an offset."""
-    for line in reversed(lines):
-        if not text.endswith("\n", 0, at):
-            return None
-        at -= 2 if text.endswith("\r\n", 0, at) else 1
-        if not text.endswith(line, 0, at):
-            return None
-        at -= len(line)
-    return at
-
-
-def _on(text: str, at: int, lines: list[str]) -> int | None:
-    """The end of these lines, if they start right after an offset."""
-    for line in lines:
-        if text.startswith("\r\n", at):
-            at += 2
-        elif text.startswith("\n", at):
-            at += 1
-        else:
-            return None
-        if not text.startswith(line, at):
-            return None
-        at += len(line)
-    return at
 
 
 def _fit(text: str, ends: _Ends, new: str, start: int, end: int) -> str:
@@ -408,8 +349,12 @@ def _lines(request: _Request) -> MatchResult | None:
     edits = carry(request.text, place, sent, fresh)
     if not edits:
         raise _no_change(request.shown)
-    span = place.start, place.after
-    return MatchResult(edits, _steps_of(request, place, sent), (span,), request.text)
+    start, end = place.start, place.after
+    after = edits.apply(request.text)
+    put = after[start : len(after) - len(request.text) + end]
+    said = RequestMatch(start, end, put, request.old, request.new, exact=False)
+    steps = _steps_of(request, place, sent)
+    return MatchResult(edits, steps, ((start, end),), request.text, asked=(said,))
 
 
 def _steps_of(request: _Request, place: LineMatch, sent: list[str]) -> tuple[Step, ...]:

@@ -16,9 +16,10 @@ from filepact.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from filepact.text.edit import RequestMatch
     from filepact.text.locate import MatchResult
 
-__all__ = ["EditRequest", "EditSet", "joined", "place_all"]
+__all__ = ["EditRequest", "EditSet", "place_all"]
 
 _NOBODY = "\0"
 
@@ -47,14 +48,14 @@ class EditSet:
         placements: Each one's own, in places of the text before it.
         every: Which of them replace every place.
         exact: Whether each was found character by character.
-        sent: Where the one old text stands, word for word; empty for several.
+        steps: What was sent, at its places: each replacement in the text after those before it.
     """
 
     edits: EditList
     placements: tuple[MatchResult, ...]
     every: Literal["none", "some", "all"] = "none"
     exact: bool = True
-    sent: tuple[tuple[int, int], ...] = ()
+    steps: tuple[tuple[RequestMatch, ...], ...] = ()
 
 
 def place_all(
@@ -84,8 +85,9 @@ def place_all(
     if len(wanted) == 1:
         (one,) = wanted
         only = place(text, one.old, one.new, replace_all=one.replace_all, name=name)
-        sent = only.spans if only.exact and not one.replace_all else ()
-        return EditSet(only.edits, (only,), "all" if one.replace_all else "none", only.exact, sent)
+        return EditSet(
+            only.edits, (only,), "all" if one.replace_all else "none", only.exact, (only.asked,)
+        )
     marks = _Marks(text, name or "the file")
     now = text
     placements = []
@@ -108,11 +110,12 @@ def place_all(
         "some" if len(kinds) == 2 else "all" if kinds.pop() else "none"
     )
     exact = all(one.exact for one in placements)
-    return EditSet(_all_joined([one.edits for one in placements]), tuple(placements), every, exact)
+    steps = tuple(one.asked for one in placements)
+    return EditSet(EditList.between(text, now), tuple(placements), every, exact, steps)
 
 
 def _numbered(error: FilepactError, number: int, count: int) -> FilepactError:
-    """The same error, saying which replacement it is about."""
+    """The error, saying which replacement it is about."""
     return type(error)(
         f"edit {number} of {count}: {error.message}",
         hint=f"{error.hint} None of the edits was made.",
@@ -186,71 +189,3 @@ def _claimed(marks: str, placement: MatchResult, sign: str) -> str:
         for (start, end), more in zip(placement.spans, grown, strict=True)
     ]
     return EditList(tuple(claims)).apply(marks)
-
-
-# -- edits after edits --------------------------------------------------------------------
-
-
-def _all_joined(steps: list[EditList]) -> EditList:
-    """All of them as one, joined in pairs so that no list is walked more often than needed."""
-    while len(steps) > 1:
-        pairs = zip(steps[::2], steps[1::2], strict=False)
-        steps = [joined(*pair) for pair in pairs] + ([steps[-1]] if len(steps) % 2 else [])
-    return steps[0]
-
-
-def joined(first: EditList, then: EditList) -> EditList:
-    """Two lists of edits as one; the second counts in the text after the first."""
-    ones, others = first.edits, then.edits
-    i = j = shift = 0
-    edits: list[Edit] = []
-    while i < len(ones) or j < len(others):
-        starts = []
-        if i < len(ones):
-            starts.append(ones[i].start + shift)
-        if j < len(others):
-            starts.append(others[j].start)
-        start = end = min(starts)
-        before = shift
-        early: list[tuple[int, str]] = []
-        late: list[Edit] = []
-        while True:
-            if i < len(ones) and ones[i].start + shift <= end:
-                at, text = ones[i].start + shift, ones[i].text
-                early.append((at, text))
-                end = max(end, at + len(text))
-                shift += len(text) - (ones[i].end - ones[i].start)
-                i += 1
-            elif j < len(others) and others[j].start <= end:
-                late.append(others[j])
-                end = max(end, others[j].end)
-                j += 1
-            else:
-                break
-        edits.append(Edit(start - before, end - shift, _combined(early, late, start, end)))
-    return EditList(tuple(edits))
-
-
-def _combined(early: list[tuple[int, str]], late: list[Edit], start: int, end: int) -> str:
-    """The new text of a range of which every part is from one list or the other."""
-    parts: list[str] = []
-    k = 0
-
-    def keep(low: int, high: int) -> None:
-        nonlocal k
-        while k < len(early) and low < high:
-            at, text = early[k]
-            if at + len(text) > low:
-                parts.append(text[max(low - at, 0) : high - at] if high > at else "")
-                low = max(low, min(high, at + len(text)))
-            if at + len(text) > high:
-                return
-            k += 1
-
-    at = start
-    for edit in late:
-        keep(at, edit.start)
-        parts.append(edit.text)
-        at = edit.end
-    keep(at, end)
-    return "".join(parts)

@@ -11,8 +11,7 @@ from filepact.errors import (
     PatchAmbiguousError,
     PatchContextMismatchError,
 )
-from filepact.text.compare import compare_lines
-from filepact.text.edit import Edit, EditList
+from filepact.text.edit import Edit, EditList, RequestMatch
 from filepact.text.lines import chomp, line_range, split_lines
 from filepact.text.locate import place
 from filepact.text.patch_model import (
@@ -42,8 +41,6 @@ __all__ = [
     "reverse",
 ]
 
-_reverse = reverse
-
 
 @dataclass(frozen=True, slots=True)
 class PatchResult:
@@ -51,22 +48,20 @@ class PatchResult:
 
     Attributes:
         edits: The changes, as offsets in the text that was given.
-        hunks: How many hunks they come from.
         notes: What was not as the patch says, one sentence each.
         twins: Where the lines of a hunk stand as well, one sentence each, for whoever has not
             read the file.
         far: Hunks that stand far from their stated lines, with nothing else that says they belong
             there: number of the hunk, its stated line and its line, all from 1.
-        sent: Where the lines of the hunks stand, as offsets in the text.
+        asked: The hunks, at their places.
         exact: Whether all of them stand there as the patch has them.
     """
 
     edits: EditList
-    hunks: int
     notes: tuple[str, ...]
     twins: tuple[str, ...] = ()
     far: tuple[tuple[int, int, int], ...] = ()
-    sent: tuple[tuple[int, int], ...] = ()
+    asked: tuple[RequestMatch, ...] = ()
     exact: bool = True
 
 
@@ -74,7 +69,6 @@ def apply(
     text: str,
     patch: FilePatch,
     *,
-    reverse: bool = False,
     name: str = "",
     check: Callable[[], None] = lambda: None,
 ) -> PatchResult:
@@ -86,7 +80,6 @@ def apply(
     Args:
         text: The whole text of the file.
         patch: One part of a parsed patch.
-        reverse: Take the patch back instead.
         name: How the file is called in errors.
         check: Asked before each hunk is placed; raises to end the work.
 
@@ -95,8 +88,6 @@ def apply(
         PatchAmbiguousError: A hunk fits in several places, none of them the stated one.
         PatchAlreadyAppliedError: The text already holds what the patch would make of it.
     """
-    if reverse:
-        patch = _reverse(patch)
     if patch.creates and text:
         raise already_applied(name) if created_text(patch) == text else already_there(name)
     applied = _applied(text, patch, name, check)
@@ -160,22 +151,18 @@ def _placed_alike(text: str, target: _Target, patch: FilePatch, name: str) -> Pa
         moved = EditList(
             tuple(Edit(e.start - offset, e.end - offset, e.text) for e in found.edits.edits)
         )
-        hunks.append(replace(hunk, lines=tuple(_signed(there, moved.apply(there)))))
+        signed = [
+            *(f"-{line}" for line in target.lines[first:last]),
+            *(f"+{line}" for line in split_lines(moved.apply(there))),
+        ]
+        hunks.append(replace(hunk, lines=tuple(signed)))
         notes.append(f"Hunk {number} was placed by: {found.words}.")
     made = _placed(target, replace(patch, hunks=tuple(hunks)), name)
-    return replace(made, notes=(*notes, *made.notes), sent=(), exact=not notes)
-
-
-def _signed(old: str, new: str) -> Iterator[str]:
-    """The lines of a hunk that makes one text of another."""
-    before, after = split_lines(old), split_lines(new)
-    at = 0
-    for region in compare_lines(before, after):
-        yield from (" " + line for line in before[at : region.old_start])
-        yield from ("-" + line for line in before[region.old_start : region.old_end])
-        yield from ("+" + line for line in after[region.new_start : region.new_end])
-        at = region.old_end
-    yield from (" " + line for line in before[at:])
+    asked = tuple(
+        replace(one, old="".join(sent.old), new="".join(sent.new), exact=False)
+        for one, sent in zip(made.asked, patch.hunks, strict=True)
+    )
+    return replace(made, notes=(*notes, *made.notes), asked=asked, exact=not notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,10 +212,13 @@ def _placed(target: _Target, patch: FilePatch, name: str, *, lenient: bool = Fal
     compared = [same for hunk, same in zip(hunks, alike, strict=True) if hunk.old]
     bare_as_is = all(compared) if compared else exact or _are_mixed(lines)
     edits: list[Edit] = []
-    for hunk, at, same in zip(hunks, places, alike, strict=True):
+    asked: list[RequestMatch] = []
+    for number, (hunk, at, same) in enumerate(zip(hunks, places, alike, strict=True)):
         writer = _Writer(target, hunk, as_is=same if hunk.old else bare_as_is)
-        for start, end, new in writer.changes(at):
+        changes = list(writer.changes(at))
+        for start, end, new in changes:
             _append(edits, offsets[start], offsets[end], new)
+        asked.append(writer.asked(at, changes, offsets, loosened=number in placement.loosened))
         there = lines[at : at + len(hunk.old)]
         if not writer.as_is and hunk.old and _are_mixed((*there, *hunk.old)):
             note = "The line ends of the patch differ from the file's; the file's were kept."
@@ -242,12 +232,7 @@ def _placed(target: _Target, patch: FilePatch, name: str, *, lenient: bool = Fal
         for number, others in placement.twins.items()
     )
     far = tuple(placement.far(hunks, places))
-    sent = tuple(
-        (offsets[at], offsets[at + len(hunk.old)])
-        for hunk, at in zip(hunks, places, strict=True)
-        if hunk.old
-    )
-    return PatchResult(EditList(tuple(edits)), len(hunks), tuple(notes), twins, far, sent)
+    return PatchResult(EditList(tuple(edits)), tuple(notes), twins, far, tuple(asked))
 
 
 def _lines(places: Sequence[int]) -> str:
@@ -286,6 +271,26 @@ class _Writer:
                     yield start, at, new
                 added, start, at = [], at + 1, at + 1
 
+    def asked(
+        self, at: int, changes: list[tuple[int, int, str]], offsets: list[int], *, loosened: bool
+    ) -> RequestMatch:
+        """The hunk as it was sent, at its place; of one whose context differs there, what it changes."""
+        sent = list(self._hunk.lines)
+        while loosened and sent[-1][0] == " ":
+            sent.pop()
+        while loosened and sent[0][0] == " ":
+            sent.pop(0)
+            at += 1
+        old, new = ([line[1:] for line in sent if line[0] != sign] for sign in "+-")
+        done, last, put = at, at + len(old), []
+        for start, end, text in changes:
+            put += [*self._target.lines[done:start], text]
+            done = end
+        put += self._target.lines[done:last]
+        told = self._hunk.old_start is not None or self._hunk.anchors
+        sides = "".join(put), "".join(old), "".join(new)
+        return RequestMatch(offsets[at], offsets[last], *sides, every=None if told else False)
+
     def _appends(self, start: int) -> bool:
         """Whether lines without context go below a last line that lacks its end."""
         return not self._hunk.old and start == len(self._target.lines) and self._target.open_end
@@ -315,7 +320,7 @@ class _Writer:
 
 
 def _is_applied(target: _Target, patch: FilePatch, name: str) -> bool:
-    back = _reverse(patch).hunks
+    back = reverse(patch).hunks
     # The result of a bare removal is nothing, and nothing is found everywhere.
     if not back or not all(hunk.old for hunk in back):
         return False

@@ -71,12 +71,12 @@ class Hunk:
 
     @property
     def removes(self) -> bool:
-        """Whether it takes lines away."""
+        """Whether the hunk removes lines."""
         return any(line[0] == "-" for line in self.lines)
 
     @property
     def changes(self) -> bool:
-        """Whether it is more than context."""
+        """Whether the hunk changes anything."""
         return any(line[0] != " " for line in self.lines)
 
 
@@ -111,11 +111,6 @@ class FilePatch:
     line: int = 1
     whole: bool = False
     written: str = ""
-
-    @property
-    def named(self) -> bool:
-        """Whether the patch has a header that names the file."""
-        return self.old_path is not None or self.new_path is not None
 
 
 def reverse(patch: FilePatch) -> FilePatch:
@@ -260,7 +255,7 @@ class HunkErrors:
         )
 
     def no_context(self, hunk: Hunk, number: int) -> PatchContextMismatchError:
-        """It has no line to compare, and its header does not help."""
+        """The error for a hunk without a line to compare whose header does not help."""
         return PatchContextMismatchError(
             f"{self._title(hunk, number)} only adds lines, and nothing shows where",
             hint="Give the hunk a line of the file above or below what it adds, as context.",

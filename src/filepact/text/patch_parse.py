@@ -472,11 +472,13 @@ class _Envelope:
             self._at += 1
         self._pass_headers(name, new_name)
         hunks: list[Hunk] = []
-        while (end := self._body_end()) > self._at:
+        end = self._body_end()
+        while end > self._at:
             if self._without_empty(self._at, end) == self._at:
                 self._at = end
                 break
             hunks.append(self._hunk(first=not hunks))
+            end = end if self._at < end else self._body_end()
         if not hunks and new_name == name:
             malformed(header + 1, "an update without hunks", "Put @@ and changed lines after it.")
         return FilePatch(

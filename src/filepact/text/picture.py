@@ -127,7 +127,7 @@ def _little(data: bytes) -> int:
 
 
 def _part(data: bytes, start: int, size: int) -> bytes:
-    """Some bytes, all of which have to be there."""
+    """A range of bytes, all of which have to be there."""
     part = data[start : start + size]
     if len(part) < size:
         raise _DamagedError(_CUT)

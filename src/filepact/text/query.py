@@ -177,7 +177,7 @@ class Query:
         return data if self.keeps_cr or b"\r" not in data else data.replace(b"\r\n", b"\n")
 
     def matches(self, text: bytes) -> bool:
-        """Whether it may match in UTF-8 text; where that takes long to tell, it may."""
+        """Whether the query may match in UTF-8 text; where that takes long to tell, it may."""
         if self._is_plain(text):
             return self.plain in (text if self.exact else text.lower())
         if self._re2 is None or len(text) > self._step:
@@ -237,7 +237,7 @@ class Query:
 
     @property
     def by_lines(self) -> bool:
-        """Whether it matches only in lines that hold what it needs, each for itself."""
+        """Whether the query matches only within single lines that hold its literals."""
         return (
             bool(self.needs)
             and self._re2 is not None

@@ -27,7 +27,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(slots=True)
 class SettingsChange:
-    """What was put into a text; lists and plain values only, to be kept as JSON.
+    """The values put into a text; lists and plain values only, to be kept as JSON.
 
     Attributes:
         holders: Paths of mappings and lists that were made for it, outermost first.

@@ -461,7 +461,7 @@ class _Reading:
     # -- programs with a language of their own --------------------------------------------
 
     def _git_verb(self, rest: Sequence[Argument]) -> tuple[str, Sequence[Argument]]:
-        """What Git is told to do, behind the options that every verb has."""
+        """The verb of a Git command, behind Git's own options."""
         at = 0
         while at < len(rest) and rest[at].text.startswith("-"):
             if rest[at].text == "-C" and at + 1 < len(rest):

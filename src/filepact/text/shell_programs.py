@@ -1,4 +1,4 @@
-"""What programs do with what a shell gives them: the tables by which commands are read.
+"""Programs and their arguments in a shell: the tables by which commands are read.
 
 Of a program that stands in none of them it is only known that it may read what it names.
 """
@@ -136,7 +136,7 @@ _FROM_FILE: Final = late_regex(r"(?:[^=\s{]*=)?[@<]|[\w-]+@[^\s@]+$")
 
 
 def used_by(taker: str) -> WordUse:
-    """What is done with the files whose names something takes."""
+    """The action on files whose names a program takes."""
     return "delete" if _REMOVES.search(taker) else "write" if _CHANGES.search(taker) else "read"
 
 
@@ -174,7 +174,7 @@ def grep_search(
     rest: Sequence[Argument],
     operands: Callable[[str, Sequence[Argument], list[Argument]], list[Argument]],
 ) -> ShellSearch | None:
-    """What a program searches that looks for text, if it goes through folders.
+    """The search for text that a program makes through folders; None where it makes none.
 
     Args:
         name: It.
@@ -236,7 +236,7 @@ def grep_search(
 def listing_search(
     name: str, rest: Sequence[Argument], folders: Sequence[Argument], taker: str
 ) -> ShellSearch | None:
-    """What a program lists for another one to take it, if it does."""
+    """The listing that a program makes for another one; None where it makes none."""
     short = "".join(one.text[1:] for one in rest if re.fullmatch("-[a-zA-Z0-9]+", one.text))
     long = {one.text for one in rest if one.text.startswith("--")}
     if name == "ls":
@@ -297,7 +297,7 @@ _WRITTEN: Final = late_regex(
 
 
 def named_in(text: str) -> list[str]:
-    """What may be names of files in code, or in data that a program may take for names."""
+    """Possible names of files in code, or in data that a program may take for names."""
     plain, names = _REMARKS.sub("", text), _NAME
     short = _LONG_TEXTS.sub("", plain)
     if not _RUNS.search(short):
@@ -318,7 +318,7 @@ _RANGE: Final = late_regex(r"\{(\w)\.\.(\w)\}")
 
 
 def expand_word(text: str) -> list[str]:
-    """What the braces of a word stand for.
+    """The words that a word with braces stands for.
 
     Raises:
         GlobError: They stand for more than is looked at.

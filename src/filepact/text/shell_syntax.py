@@ -295,7 +295,7 @@ class ShellScript:
         return Argument(_source(node))
 
     def _only_said(self, node: Node) -> Argument | None:
-        """What a substitution prints, where its script says so itself."""
+        """The output of a substitution, where its script tells it."""
         inner = node.named_children[0] if node.named_child_count == 1 else node
         if inner.type == "command" and _name(inner) in ("echo", "printf"):
             told = [self._text(one) for one in inner.named_children[1:]]

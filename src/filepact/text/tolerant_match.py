@@ -483,7 +483,7 @@ def _places(text: str, place: LineMatch, line: str, separator: str) -> Iterator[
 def _starts_by_lines(
     text: str, place: LineMatch, wanted: Container[str], separator: str
 ) -> list[tuple[int, str]]:
-    """The same for many lines: every line of the text costs a little."""
+    """The possible starts for many lines: every line of the text costs a little."""
     found: list[tuple[int, str]] = []
     at = 0
     for line in text.split(separator):

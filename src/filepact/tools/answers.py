@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from filepact.domain.deadline import FOREVER, Deadline
+from filepact.domain.operation import moment
 from filepact.errors import FilepactError, TimedOutError
 from filepact.text.diff_lines import cut_diff
 from filepact.text.page import PAGE, cut_to, size_of
@@ -31,15 +32,20 @@ __all__ = [
     "ResultFormat",
     "TextFormat",
     "as_json",
+    "failure",
     "fitted",
     "in_envelope",
     "printable",
     "receipt_facts",
     "render_receipt",
+    "repeated",
+    "shortened",
 ]
 
+_REFUSAL: Final = 1_200
+"""The most characters of a refusal: what the next call needs, and no more."""
 _FAILURE: Final = 10_000
-"""The most characters of a refusal: Claude Code cuts those over 11,000."""
+"""The same with news at its end: Claude Code cuts what is over 11,000 characters."""
 
 CALL_SECONDS: Final = 1_200.0
 """How long one call may take whose answer is an envelope."""
@@ -57,6 +63,7 @@ class CallContext:
         progress: Told how far the work is: a count that grows, and a short text.
         page: What one answer may take to reach the reader uncut, in bytes as UTF-8.
         deadline: When the work has to be over, set by the toolbox; ``cancelled`` counts in it.
+        refusal: Why it may call nothing just now; None where it may.
     """
 
     session: Session
@@ -64,6 +71,7 @@ class CallContext:
     progress: Callable[[int, str], None] = lambda _done, _what: None
     page: int = PAGE
     deadline: Deadline = FOREVER
+    refusal: FilepactError | None = None
 
 
 def _nothing() -> None:
@@ -136,8 +144,7 @@ class TextFormat:
         page = call.page
         if isinstance(result, FilepactError):
             page = min(page, _FAILURE)
-            report = cut_to(printable(result.report()), page - min(_size_of(news), page // 2))
-            result = CallResult(report, failed=True, code=result.code)
+            result = failure(result, page - min(_size_of(news), page // 2))
         if result.data is not None:  # bytes are not added to
             return result
         text = result.text
@@ -150,6 +157,22 @@ class TextFormat:
                 text = longer
                 told.append(one)
         return replace(result, text=text, events=tuple(told)) if told else result
+
+
+def failure(error: FilepactError, room: int = _FAILURE) -> CallResult:
+    """The answer to a call that an error ended, in so much room."""
+    said, hint = shortened(f"{error.code}: {error.message}", error.hint, room)
+    return CallResult("\n".join(filter(None, (said, hint))), failed=True, code=error.code)
+
+
+def shortened(said: str, hint: str, room: int = _FAILURE) -> tuple[str, str]:
+    """A refusal's message and its next step, within a number of characters; the next step is cut last."""
+    said, hint = printable(said), printable(hint)
+    if len(said) + len(hint) < _REFUSAL and size_of(said) + size_of(hint) < room:
+        return said, hint
+    room = min(room, _REFUSAL)
+    hint = cut_to(hint, room // 2)
+    return cut_to(said, room - size_of(hint) - 1), hint
 
 
 def _size_of(news: Sequence[SessionEvent]) -> int:
@@ -211,7 +234,7 @@ class CallSummary:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """As an object; times in milliseconds."""
+        """The facts as an object; times in milliseconds."""
         facts: dict[str, Any] = {
             "durationMs": round(self.seconds * 1000),
             "cancelled": self.cancelled,
@@ -225,14 +248,19 @@ def in_envelope(
     data: Mapping[str, Any] | None, meta: CallSummary, error: FilepactError | None = None
 ) -> dict[str, Any]:
     """The whole answer; without ``error`` the call has succeeded."""
+    message, hint = shortened(error.message, error.hint) if error else ("", "")
     return {
         "success": error is None,
         "data": data,
         "meta": meta.facts,
-        "error": None
-        if error is None
-        else {"code": error.code, "message": error.message, "hint": error.hint},
+        "error": None if error is None else {"code": error.code, "message": message, "hint": hint},
     }
+
+
+def repeated(when: float | None, text: str) -> str:
+    """An answer that is given again, and says so first: it tells what was done then, and nothing is done now."""
+    of = "" if when is None else f" of {moment(when)}"
+    return f"Repeated answer{of}: this request came before, and nothing is done now.\n{text}"
 
 
 _KEPT: Final = frozenset({int, float, bool, type(None)})
@@ -277,7 +305,7 @@ def render_receipt(receipt: Receipt, *, page: int = PAGE, diagnostics: str = "")
 
 
 def fitted(diff: str, room: int) -> str:
-    """As much of a diff as there is room for, with what is left out said."""
+    """The beginning of a diff that fits, with a line about the rest."""
     limit = min(_DIFF, room)
     shown = cut_diff(diff, limit)
     while (taken := size_of(shown)) > room:
@@ -297,9 +325,9 @@ def _headline(receipt: Receipt) -> str:
     if receipt.status == "pending":
         return (
             f"Waiting for a person ({receipt.rule}), nothing changed yet: {receipt.summary}. "
-            f"Proposal {receipt.operation}; the person finds it with `filepact pending` and decides "
-            "there, and a later answer of these tools tells you. Until then these "
-            "tools show you the files as if it were done: go on from there, do not send it again."
+            f"Proposal {receipt.operation}; the person decides with `filepact review --list`. These tools show "
+            "you the files as if it were done: go on from there, do not send it again. Tests and the "
+            "shell do not see it yet; a later answer, or `history` (status), tells you when they do."
         )
     if receipt.status == "withdrawn":
         return f"{done}: nothing waits of it any more, and nothing was changed."

@@ -17,9 +17,9 @@ from filepact.tools.parameters import about
 from filepact.tools.registry import ParameterName, tool
 from filepact.values import dataclass
 from filepact.workspace.draft import Draft
-from filepact.workspace.folders import MOST, MOST_MOVED
+from filepact.workspace.folders import MOST_MOVED, MOST_OPENED
 from filepact.workspace.history import SessionHistory
-from filepact.workspace.location import not_there
+from filepact.workspace.location import in_other_letters, not_there
 from filepact.workspace.sent_text import changed_ends
 from filepact.workspace.target import check_revision
 
@@ -53,7 +53,7 @@ class EditParameters:
     replace_all: bool = False
 
 
-@tool(title="Write file", level="moderate", tier="essential", idempotent=True, destructive=True)
+@tool(title="Write file", level="moderate", tier="essential", destructive=True)
 def write_file(
     draft: Draft,
     path: Path,
@@ -259,7 +259,7 @@ def manage_files(
         if not there:
             draft.folders.make(path)
         return f"create the folder {location.shown}"
-    inside = draft.folders.inside(path, MOST if to is None else MOST_MOVED)
+    inside = draft.folders.inside(path, MOST_OPENED if to is None else MOST_MOVED)
     if inside is not None and expected_revision is not None:
         raise InvalidParamsError("expected_revision is for a file, but this is a folder")
     try:
@@ -304,6 +304,8 @@ def _move(
         draft.move(source, target, None)
         return f"move {source.location.shown} to {target.location.shown}"
     (old, _), (new, there) = draft.folders.find(path), draft.folders.find(to)
+    if new.path == old.path and (letters := in_other_letters(new, to)):
+        new, there = draft.folders.find(letters)
     base = old.place.path
     if there or f"{new.place.path}/".startswith(f"{base}/"):
         raise InvalidParamsError(

@@ -6,8 +6,9 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from filepact.errors import NewErrorsError, NotFoundError
-from filepact.tools.answers import CallResult, receipt_facts, render_receipt
+from filepact.domain.operation import Proposal, moment
+from filepact.errors import NewErrorsError, NoChangeError, NotFoundError
+from filepact.tools.answers import CallResult, receipt_facts, render_receipt, repeated
 from filepact.tools.edit import edit_file, history, manage_files, write_file
 from filepact.tools.patch import patch_apply
 from filepact.tools.read import directory_tree, grep, read_file, search_files
@@ -16,7 +17,7 @@ from filepact.values import dataclass, replace
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from filepact.domain.operation import Operation, Proposal
+    from filepact.domain.operation import Operation
     from filepact.semantic.service import SemanticWorkspace
     from filepact.semantic.updates import WorkspaceUpdate
     from filepact.tools.answers import CallContext
@@ -57,7 +58,6 @@ SERVER_TOOLS = (*TOOLS, manage_files, history)
 
 
 _LOOK: Final = 0.05  # seconds between two looks at what another process does
-_REPEATED: Final = "The same request came before; nothing was done twice."
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class EngineEvents:
             self._semantics.acknowledge(call.session.id, news)
 
     def _begin(self) -> None:
-        """What a call reads from now on is written down when it is over."""
+        """Have everything that a call reads from now on recorded when the call ends."""
         if self._workspace.audit is not None:
             self._workspace.audit.hold()
 
@@ -123,7 +123,8 @@ class EngineEvents:
     ) -> CallResult | TakenBack | None:
         """The answer to what was done, or waits, under the id of a change; None for nothing."""
         found: Operation | Proposal
-        shared, request = self._workspace.shared, call.session.request
+        elsewhere = CallResult(repeated(None, "Done at another machine."))
+        publisher, request = self._workspace.publisher, call.session.request
         try:
             found = self._workspace.operation(change)
             while found.state == "intended":
@@ -134,24 +135,36 @@ class EngineEvents:
                 if found.state == "intended":
                     time.sleep(_LOOK)
             if found.state == "rolled_back":
-                if request and shared is not None and shared.made(request, settle=settle):
-                    return CallResult(f"Done at another machine. {_REPEATED}")
+                if request and publisher is not None and publisher.made(request, settle=settle):
+                    return elsewhere
                 return "taken back"
         except NotFoundError:
             try:
-                found = self._workspace.proposal(change)
+                found = self._workspace.newest(change)
             except NotFoundError:
-                if request and shared is not None and shared.made(request, settle=settle):
-                    return CallResult(f"Done at another machine. {_REPEATED}")
+                if request and publisher is not None and publisher.made(request, settle=settle):
+                    return elsewhere
                 return None
+            if found.state == "committed":
+                found = self._workspace.operation(found.id)
+        if isinstance(found, Proposal):
+            found.check_waits()
+        elif found.undone_by is not None:
+            raise NoChangeError(
+                f"this request came before, as {found.id} at {moment(found.created)}, and what it "
+                f"did was undone by {found.undone_by}; nothing is done now",
+                hint="If it is still wanted, call the tool anew.",
+            )
         try:
             receipt = self._workspace.receipt(found)
             past = self._workspace.past(found.session, page=call.page, deadline=call.deadline)
-            told = replace(receipt, diff=past.diff(found), notes=(*receipt.notes, _REPEATED))
+            told = replace(receipt, diff=past.diff(found))
         except NotFoundError:
             # What it was is not kept any more.
-            return CallResult(f"{found.id}: {found.summary}. {_REPEATED}")
-        return CallResult(render_receipt(told, page=call.page), receipt=receipt_facts(told))
+            return CallResult(repeated(found.created, f"{found.id}: {found.summary}."))
+        first = repeated(found.created, "")
+        text = first + render_receipt(told, page=call.page - len(first))
+        return CallResult(text, receipt=receipt_facts(told))
 
     def record(self, call: CallContext, tool: str, asked: str, code: str, seconds: float) -> None:
         """A call is over."""
@@ -235,8 +248,10 @@ def preview_diagnostics(
     changes = draft.changes
     if not changes:
         return None
+    # What takes all of a call's time keeps its change from being made.
+    seconds = min(semantics.budget, call.deadline.left / 2)
     update = semantics.preview(
-        changes, draft.versions, session=call.session, cancelled=call.cancelled
+        changes, draft.versions, session=call.session, seconds=seconds, cancelled=call.cancelled
     )
     if strict:
         refuse_new_errors(semantics, draft, update)
@@ -256,7 +271,11 @@ def baseline_diagnostics(
     if all(one.before and one.after for one in draft.changes.changes):
         return None  # A text that was there can be shown to servers again.
     return semantics.baseline(
-        draft.changes, draft.versions, session=call.session, cancelled=call.cancelled
+        draft.changes,
+        draft.versions,
+        session=call.session,
+        seconds=call.deadline.left / 2,
+        cancelled=call.cancelled,
     )
 
 
@@ -320,7 +339,7 @@ def verified_line(
         draft.changes,
         draft.versions,
         session=call.session,
-        seconds=seconds,
+        seconds=min(semantics.budget if seconds is None else seconds, call.deadline.left),
         cancelled=call.cancelled,
         brief=True,
     )

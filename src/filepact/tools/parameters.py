@@ -18,7 +18,7 @@ from filepact.errors import InvalidParamsError
 from filepact.values import asdict, dataclass, fields, is_dataclass, late_regex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
@@ -73,7 +73,7 @@ _FOREIGN: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """What a parameter is for, and its bounds.
+    """The purpose of a parameter, and its bounds.
 
     Attributes:
         empty: Whether an empty text says something, where the parameter may be left out.
@@ -87,17 +87,8 @@ class _Options:
     empty: bool = False
 
 
-def about(
-    *,
-    description: str,
-    ge: float | None = None,
-    le: float | None = None,
-    min_length: int | None = None,
-    max_length: int | None = None,
-    empty: bool = False,
-) -> _Options:
-    """Marks a parameter with what agents are told of it."""
-    return _Options(description, ge, le, min_length, max_length, empty)
+about = _Options
+"""Marks a parameter with what agents are told of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +215,9 @@ class ToolParameters:
         """Convert the arguments that were sent to those of the function.
 
         Texts that are a number, true, false, a list or one item of a list are taken as that where one is
-        wanted.  Null, an empty text and an empty list stand for "not sent" where a parameter may be left
-        out and empty says nothing: some clients send every parameter.  Names may be written in camel or
-        snake case, and words to choose from in either and with other dashes.
+        wanted.  What says nothing counts as not sent where a parameter may be left out: some clients send
+        every parameter.  Names may be written in camel or snake case, and words to choose from in either
+        and with other dashes.
 
         Raises:
             InvalidParamsError: Something is missing, unknown, of the wrong type or out of range.
@@ -246,8 +237,7 @@ class ToolParameters:
                 sent_as[python_name] = name
                 folded = python_name in self._folded and value not in _EMPTY
                 sent = self._unfold(python_name, value) if folded else value
-                says = sent not in _EMPTY or (sent == "" and self._shapes[python_name].field.empty)
-                if says or python_name in self.required:
+                if python_name in self.required or self._shapes[python_name].says(sent):
                     known[python_name] = sent
         if not problems and (plain := self._plainly(known)) is not None:
             return plain
@@ -290,22 +280,19 @@ class ToolParameters:
             return words.get(_squeezed(value), value)
         if name not in self._lists:
             return value
-        parts: Mapping[str, Any] = schema["items"].get("properties", {})
+        parts = typing.cast("_Shape", self._shapes[name].item).parts
         if isinstance(value, str):
             found = _from_json(value)
             # A text that says no list is one item, such as a path.
             value = found if isinstance(found, list | dict | None) else value if parts else [value]
         if value is None or isinstance(value, dict):
-            # One item stands for a list of it.
-            value = [value] if value else []
-        if not parts or not isinstance(value, list):
+            value = [value]  # One item stands for a list of it.
+        if not isinstance(value, list):
             return value
-        known = {twin: part for part in parts for twin in _twins(part)}
-        optional = parts.keys() - set(schema["items"].get("required", ()))
-        return [
-            _renamed(_from_json(item) if isinstance(item, str) else item, known, optional)
-            for item in value
-        ]
+        if parts:
+            items = (_from_json(item) if isinstance(item, str) else item for item in value)
+            value = [_renamed(item, parts) for item in items]
+        return [item for item in value if item not in _EMPTY]
 
     def _problem(self, detail: ErrorDetails) -> str:
         """One complaint of the model as a sentence for the sender."""
@@ -341,7 +328,7 @@ def signature(function: Callable[..., object]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What a parameter holds.
+    """The type of a parameter's value.
 
     Attributes:
         kind: Its type; of an object the class of ours that it becomes.
@@ -355,6 +342,12 @@ class _Shape:
     words: tuple[str, ...] = ()
     item: _Shape | None = None
     parts: Mapping[str, tuple[_Shape, Any]] = MappingProxyType({})
+
+    def says(self, value: object) -> bool:
+        """Whether something is meant by a value, or only that nothing was to be sent."""
+        if value in _EMPTY:
+            return value == "" and self.field.empty
+        return value != 0 or (self.field.ge or 0) <= 0
 
 
 _BARE = _Options()
@@ -460,7 +453,7 @@ def _bytes_of(text: str) -> int:
 
 
 def _as_values(shape: _Shape, checked: Any) -> Any:
-    """What pydantic has made, with values of ours in place of its objects."""
+    """The validated values, with our own types in place of pydantic's objects."""
     if shape.item is not None and shape.item.parts and checked is not None:
         return [shape.item.kind(**dict(one)) for one in checked]
     return checked
@@ -492,16 +485,18 @@ def _from_json(text: str) -> object:
     return text
 
 
-def _renamed(item: object, known: Mapping[str, str], optional: Iterable[str]) -> object:
-    """An object with known names in place of their twins, if none collide, and without what says nothing."""
+def _renamed(item: object, parts: Mapping[str, tuple[_Shape, Any]]) -> object:
+    """An object with known names in place of their twins, if none collide; None for a form left blank."""
     if not isinstance(item, dict):
         return item
+    known = {twin: part for part in parts for twin in _twins(part)}
     renamed = {known.get(name, name): value for name, value in item.items()}
     if len(renamed) < len(item):
         return item
-    return {
-        name: said for name, said in renamed.items() if name not in optional or said not in _EMPTY
-    }
+    if all(said in _EMPTY or said is False for said in renamed.values()):
+        return None
+    optional = {name: shape for name, (shape, default) in parts.items() if default is not ...}
+    return {k: said for k, said in renamed.items() if k not in optional or optional[k].says(said)}
 
 
 def _twins(name: str) -> set[str]:

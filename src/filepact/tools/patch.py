@@ -26,6 +26,7 @@ from filepact.workspace.draft import Draft
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
+    from filepact.text.edit import RequestMatch
     from filepact.text.patch import FilePatch
     from filepact.workspace.target import Target
 
@@ -115,7 +116,7 @@ def _hunks(patches: Sequence[FilePatch]) -> str:
 
 
 def _words(parts: Sequence[FilePatch], step: _Step, targets: Mapping[str, Target]) -> str:
-    """What is done to one file."""
+    """The change of one file in words."""
     old, new = step
     shown = {name: target.location.shown for name, target in targets.items()}
     if new is None:
@@ -245,7 +246,7 @@ class _Edits:
 
     edits: EditList
     notes: tuple[str, ...]
-    sent: tuple[tuple[int, int], ...] = ()
+    steps: tuple[tuple[RequestMatch, ...], ...] = ()
     every: Literal["none"] = "none"
     exact: bool = True
 
@@ -281,7 +282,7 @@ def _apply_one(
 
     def make(text: str) -> _Edits:
         notes: list[str] = []
-        sent: tuple[tuple[int, int], ...] = ()
+        steps: list[tuple[RequestMatch, ...]] = []
         exact = True
         edits, whole = EditList(()), text
         for one in patches:
@@ -295,11 +296,12 @@ def _apply_one(
                     raise _unread(source, *doubtful[0])
             told = applied.notes if source.seen else (*applied.notes, *applied.twins)
             notes.extend(f"{source.location.shown}: {note}" for note in told)
-            edits, whole, sent = applied.edits, applied.edits.apply(whole), applied.sent
+            edits, whole = applied.edits, applied.edits.apply(whole)
+            steps.append(applied.asked)
             exact &= applied.exact
-        if len(patches) == 1:
-            return _Edits(edits, tuple(notes), sent, exact=exact)
-        return _Edits(EditList.between(text, whole), tuple(notes), exact=exact)
+        if len(patches) > 1:
+            edits = EditList.between(text, whole)
+        return _Edits(edits, tuple(notes), tuple(steps), exact=exact)
 
     if new is None:
         _check_kind(patch, source)

@@ -63,7 +63,7 @@ def read_file(
         Literal["utf-8", "base64"],
         about(description="base64: raw bytes, counted by lines and offset."),
     ] = "utf-8",
-    lines: Annotated[int | None, about(ge=0, description="Most lines to return.")] = None,
+    lines: Annotated[int | None, about(ge=1, description="Most lines to return.")] = None,
     offset: Annotated[int, about(description="First line, 0-indexed; below 0 from the end.")] = 0,
     column: Annotated[int, about(ge=0, description="Characters of it to skip.")] = 0,
     numbers: Annotated[bool, about(description="Number the lines.")] = True,
@@ -182,7 +182,7 @@ def _size_of_list(paths: list[str]) -> int:
 
 
 def _window_or_why(files: Reader, path: str, part: _Part) -> LineExcerpt | str:
-    """What is read of a file, or why nothing is."""
+    """The excerpt of a file, or why there is none."""
     try:
         try:
             return files.window(path, first=part.offset, count=part.lines)
@@ -321,7 +321,7 @@ def _footer(window: LineExcerpt, nature: str, sent: int, reached: int) -> str:
 
 
 def _nature(window: LineExcerpt, body: str) -> str:
-    """What a writer of this file should know: encoding, line ends, indentation, last line."""
+    """Facts for a writer of this file: encoding, line ends, indentation, last line."""
     words = [window.encoding]
     if window.ends in ("crlf", "cr", "mixed"):
         words.append({"crlf": "CRLF", "cr": "CR", "mixed": "mixed line ends"}[window.ends])

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, get_args
 
 from filepact.domain.deadline import Deadline
 from filepact.domain.operation import following
-from filepact.errors import FilepactError, SharedConflictError, without_threads
+from filepact.errors import (
+    FilepactError,
+    NoChangeError,
+    ProposalExpiredError,
+    SharedConflictError,
+    without_threads,
+)
 from filepact.tools.answers import (
     CallContext,
     CallResult,
@@ -312,7 +318,9 @@ class Toolset:
         if called is None:
             raise UnknownToolError(name, tuple(self._by_name))
         deadline = Deadline(self._seconds, call.cancelled, self._clock)
-        timed = CallContext(call.session, call.cancelled, call.progress, call.page, deadline)
+        timed = CallContext(
+            *(call.session, call.cancelled, call.progress, call.page, deadline, call.refusal)
+        )
         news = self._events(called, call)
         result: CallResult | FilepactError
         done, code, begun = "", "OK", time.perf_counter()
@@ -347,11 +355,15 @@ class Toolset:
         self, call: CallContext, change: str, *, settle: bool = False
     ) -> CallResult | TakenBack | None:
         """As of `ToolEngine`."""
-        found = self._engine.done_before(call, change, settle=settle)
+        try:
+            found = self._engine.done_before(call, change, settle=settle)
+        except (NoChangeError, ProposalExpiredError) as error:
+            # It was done, or waited, and does not stand any more.
+            return self._form.answer(call, error, ())
         return _printable(found) if isinstance(found, CallResult) else found
 
     def _events(self, called: Tool, call: CallContext) -> tuple[SessionEvent, ...]:
-        """What the caller should hear besides; nothing where that cannot be had.
+        """The events for the caller to hear besides; none where they cannot be read.
 
         What was done must not be hidden by that.
         """
@@ -369,6 +381,8 @@ class Toolset:
         self, called: Tool, arguments: Mapping[str, object], call: CallContext
     ) -> CallResult:
         """Check the arguments, and have the tool work on its port; anew where others were faster."""
+        if call.refusal is not None:
+            raise call.refusal
         values = called.parameters.check(arguments)
         for _ in range(TRIES - 1):
             try:

@@ -114,6 +114,11 @@ def rename_symbol(
     line: Line = None,
     column: Column = None,
     apply_changes: Apply = False,
+    leave_uses: Annotated[
+        bool,
+        about(description="Also if some uses would keep the old name."),
+        ParameterName("leaveUses"),
+    ] = False,
 ) -> str:
     """Rename what a file declares or uses, in all files: one change, undone as one.
 
@@ -122,7 +127,7 @@ def rename_symbol(
     draft.show("relative", diff=True, most=_DIFF)
     queries, path = draft.queries(file_path, _SECONDS)
     edits = queries.rename(path, NamePosition(line, column, name or ""), new_name)
-    return draft.carry_out(path, edits, apply=apply_changes)
+    return draft.carry_out(path, edits, apply=apply_changes, leave=leave_uses)
 
 
 @tool(

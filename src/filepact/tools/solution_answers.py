@@ -66,7 +66,7 @@ _WEIGHT: Final[dict[Severity, int]] = {"error": 0, "warning": 1, "information": 
 
 
 class _Answer:
-    """Whatever is a part of an answer; its fields have names in camel case outside."""
+    """A part of an answer; outside, its fields have names in camel case."""
 
     __slots__ = ()
     __pydantic_config__ = ConfigDict(alias_generator=to_camel)
@@ -77,7 +77,7 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Finding(_Answer):
-    """What a server finds; lines and columns begin at 1, columns count characters, the end is outside."""
+    """A server's finding; lines and columns begin at 1, columns count characters, the end is outside."""
 
     file_path: str
     line: int
@@ -530,8 +530,13 @@ class _Envelope(_Answer):
 def schema_of(answer: type[_Answer]) -> dict[str, Any]:
     """The schema of an envelope, by what its data is when the call has succeeded."""
     envelope, data = _schema(_Envelope), _schema(answer)
-    envelope["properties"]["data"] = {**data, "type": [data["type"], "null"]}
+    envelope["properties"]["data"] = _or_null(data)
     return envelope
+
+
+def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of what may be null as well: what is said of members binds objects alone, and several hosts take no list of types."""
+    return {name: part for name, part in schema.items() if name not in ("type", "enum")}
 
 
 def _schema(answer: type[_Answer]) -> dict[str, Any]:
@@ -544,8 +549,7 @@ def _plain(schema: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any
     if "$ref" in schema:
         schema = named[schema["$ref"].rpartition("/")[2]]
     if "anyOf" in schema:
-        option = _plain(schema["anyOf"][0], named)
-        return {**option, "type": [option["type"], "null"]}
+        return _or_null(_plain(schema["anyOf"][0], named))
     if "enum" in schema:
         return {"enum": schema["enum"]}
     plain = {"type": schema["type"]}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from filepact.errors import (
     CallCancelledError,
     FilepactError,
+    NamesLeftError,
     NewErrorsError,
     NotAFileError,
     NotFoundError,
@@ -36,6 +37,7 @@ from filepact.tools.solution_answers import (
 )
 from filepact.tools.solution_port import SolutionCall
 from filepact.values import late_logger, replace
+from filepact.workspace.file_snapshot import some_names
 from filepact.workspace.receipt import Receipt
 
 if TYPE_CHECKING:
@@ -159,7 +161,7 @@ class SolutionChange:
         return f"{'write' if target.document else 'create'} {target.location.shown}"
 
     def queries(self, path: str, seconds: float) -> tuple[ServerQueries, WorkspacePath]:
-        """What servers can be asked about a file, and the file.
+        """The questions that servers can answer about a file, and the file.
 
         Args:
             path: The file.
@@ -176,17 +178,32 @@ class SolutionChange:
             path, session=call.session, seconds=seconds, cancelled=call.cancelled
         )
 
-    def carry_out(self, path: WorkspacePath, edits: ServerEdits, *, apply: bool) -> str:
+    def carry_out(
+        self, path: WorkspacePath, edits: ServerEdits, *, apply: bool, leave: bool = True
+    ) -> str:
         """Put a change that a server would make into the draft.
 
         Args:
             path: The file that it was asked about.
             edits: The change.
             apply: Whether to do it.
+            leave: Whether uses that a rename leaves may keep the old name.
 
         Raises:
+            NamesLeftError: They may not, and there are some.
             StaleFileError: A file is not what the server was shown.
         """
+        if edits.left and not leave:
+            count = len(edits.left)
+            uses = f"{count} {'use' if count == 1 else 'uses'} of the old name"
+            listed = f"{uses} in code would be left: {some_names(edits.left)}"
+            if apply:
+                raise NamesLeftError(
+                    f"{listed}; nothing was changed",
+                    hint="Look at these places. Send leaveUses: true to rename the rest, and change "
+                    "with write_file which of them are meant.",
+                )
+            self.draft.notes.append(f"{listed}; leaveUses: true renames the rest")
         self.draft.dry_run = not apply
         self.draft.notes.extend(edits.notes)
         targets = carry_out(self.draft, edits)
@@ -340,7 +357,7 @@ class SolutionEngine(EngineEvents):
         )
 
     def _remember(self, call: CallContext, planned: SolutionChange) -> None:
-        """What was compared with was shown: a later call must not undo what somebody does until then."""
+        """Note the compared text as shown: a later call must not undo what others do until then."""
         if planned.target.document is not None:
             with suppress(FilepactError):
                 self._workspace.reader(call.session).document(planned.target.location.path)
@@ -421,8 +438,8 @@ def _answer(planned: SolutionChange, receipt: Receipt, update: WorkspaceUpdate) 
 def _waiting(receipt: Receipt) -> PendingProposal:
     message = (
         "Nothing is written yet: a person has to approve it, who finds it as "
-        f"{receipt.operation} with `filepact pending`. A later answer tells what was said. Do not "
-        "send it again."
+        f"{receipt.operation} with `filepact review --list`. A later answer tells what was said. Do not "
+        "send it again. Builds and tests do not see it yet."
     )
     return PendingProposal(str(receipt.operation), receipt.rule, message)
 

@@ -289,7 +289,7 @@ class SolutionCall:
 
 
 def _nothing(path: str) -> LoadResult:
-    """What is opened where there are no servers."""
+    """The answer to loading a file where there are no servers."""
     return LoadResult("folder", path, (), 0, approximate=True, messages=(_OFF,))
 
 

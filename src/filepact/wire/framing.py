@@ -8,6 +8,7 @@ conversation, since nobody knows where the next message begins.
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.values import dataclass, late_regex
@@ -35,6 +36,8 @@ __all__ = [
     "Message",
     "MessageReader",
     "frame",
+    "one_line",
+    "read_batch",
     "read_message",
 ]
 
@@ -52,7 +55,7 @@ _LENGTH = late_regex(rb"(?im)^content-length:[ \t]*(\d{1,12})[ \t]*\r?$")
 
 
 class FrameError(Exception):
-    """What the other side sends cannot be cut into messages any more; the text says why."""
+    """The error for bytes that cannot be cut into messages any more; its text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,23 @@ def _message(body: bytes) -> Message | InvalidMessage:
 
 # -- one message a line ------------------------------------------------------------------------
 
+_BATCH: Final = 100  # messages that may come as one
+
+
+def one_line(data: bytes) -> bytes:
+    """JSON in which nothing ends a line for any reader: some end one at characters that JSON leaves as they are."""
+    if not data.isascii():
+        for end, escaped in _ENDS:
+            data = data.replace(end, escaped)
+    return data
+
+
+_ENDS: Final = (
+    ("\u2028".encode(), rb"\u2028"),
+    ("\u2029".encode(), rb"\u2029"),
+    ("\x85".encode(), rb"\u0085"),
+)
+
 # Clients that gave up on this framing try that of language servers; their header is no message.
 _HEADER: Final = late_regex(rb"[A-Za-z][A-Za-z-]{0,63}:[^{\[]*")
 
@@ -204,10 +224,18 @@ class MessageReader:
     Args:
         decode: Decodes JSON; raises a `ValueError` for anything else, and for too deep a nesting.
         limit: Most bytes of one line.
+        batches: Whether a line may hold several messages, as a list.
     """
 
-    def __init__(self, decode: Callable[[bytes], Any], limit: int = LINE_LIMIT) -> None:
+    def __init__(
+        self,
+        decode: Callable[[bytes], Any],
+        limit: int = LINE_LIMIT,
+        *,
+        batches: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._decode = decode
+        self._batches = batches
         self._cutter = ByteLineReader(limit)
 
     def feed(self, data: bytes) -> list[Message | ErrorResponse]:
@@ -225,12 +253,28 @@ class MessageReader:
                 said = f"the message is longer than {self._cutter.limit:,} bytes"
                 found.append(ErrorResponse(INVALID_REQUEST, said))
                 continue
-            clean = line.strip()
-            if clean[:1] == b"{" or not _HEADER.fullmatch(clean):
+            clean = line.strip().removeprefix(BOM_UTF8)  # with which pipes of Windows begin
+            if clean[:1] == b"[" and self._batches():
+                batch = read_batch(clean, self._decode)
+                found += [batch] if isinstance(batch, ErrorResponse) else batch
+            elif clean[:1] == b"{" or not _HEADER.fullmatch(clean):
                 message = read_message(clean, self._decode)
                 if message is not None:
                     found.append(message)
         return found
+
+
+def read_batch(
+    line: bytes, decode: Callable[[bytes], Any]
+) -> list[Message | ErrorResponse] | ErrorResponse:
+    """The messages of a list of such, as MCP 2025-03-26 has them, but for those that must not be answered."""
+    try:
+        parsed = decode(line)
+    except ValueError as error:
+        return ErrorResponse(PARSE_ERROR, f"not JSON: {error}")
+    if not isinstance(parsed, list) or not 0 < len(parsed) <= _BATCH:
+        return ErrorResponse(INVALID_REQUEST, f"a batch has 1 to {_BATCH} messages")
+    return [one for one in map(_checked, parsed) if one is not None]
 
 
 def read_message(line: bytes, decode: Callable[[bytes], Any]) -> Message | ErrorResponse | None:
@@ -239,6 +283,10 @@ def read_message(line: bytes, decode: Callable[[bytes], Any]) -> Message | Error
         parsed = decode(line)
     except ValueError as error:
         return ErrorResponse(PARSE_ERROR, f"not JSON: {error}", _salvaged_id(line))
+    return _checked(parsed)
+
+
+def _checked(parsed: Any) -> Message | ErrorResponse | None:
     if not isinstance(parsed, dict):
         return ErrorResponse(INVALID_REQUEST, "a message is one JSON object")
     wanted = request_id(parsed)

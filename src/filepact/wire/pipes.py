@@ -39,6 +39,7 @@ __all__ = [
     "read_some",
     "standard_pipes",
     "stopped_by_signals",
+    "unconfirmed",
     "widen",
     "write_all",
     "write_at_once",
@@ -50,6 +51,10 @@ _LONG = 0.01  # seconds after which another thread reads on
 _LOOKS = 60  # how often it is looked for that in vain before nobody looks any more
 _HELD = 0.001  # seconds after which answers are sent that were to go with those after them
 _PIECES = 1_000  # of which one write is made; the system takes 1,024
+_SET_SIZE, _WITHOUT_WAITING = (
+    1_031,
+    8,
+)  # F_SETPIPE_SZ and RWF_NOWAIT of Linux: macOS has none, and refuses them
 _QUEUE = 256  # pieces of work that may wait; then the client waits
 _UNREAD = 1 << 25  # bytes that the client may leave unread; then nothing more is read of it
 _LAST_WRITE = 2.0  # seconds for a client that is slow to take the last answers
@@ -71,6 +76,18 @@ def listen(host: str, port: int, *, backlog: int = 512) -> socket.socket:
     return socket.socket(made.family, made.type, socket.IPPROTO_TCP, fileno=made.detach())
 
 
+def unconfirmed(connection: int) -> int:
+    """How many bytes that were sent over a connection the other system has not confirmed; 0 where nobody can tell."""
+    import fcntl  # noqa: PLC0415 - no such module everywhere
+    import termios  # noqa: PLC0415
+
+    try:
+        told = fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4))
+    except OSError:
+        return 0
+    return int.from_bytes(told, sys.byteorder)
+
+
 @contextmanager
 def standard_pipes() -> Iterator[tuple[int, int]]:
     """Take standard input and output for the protocol, and leave harmless ones in their place."""
@@ -90,14 +107,18 @@ def standard_pipes() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Call ``stop``, in a thread of its own, on SIGTERM and SIGINT.
+    """Call ``stop``, in a thread of its own, on SIGTERM, SIGINT, and on SIGHUP where that is not ignored.
 
     A handler in Python is not enough: a signal that comes just before the main thread waits for a lock does not wake it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    signals = (signal.SIGTERM, signal.SIGINT)
+    signals = [signal.SIGTERM, signal.SIGINT]
+    if (
+        signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+    ):  # as it is where a program is to outlast its terminal
+        signals.append(signal.SIGHUP)
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
 
@@ -125,6 +146,11 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
         os.close(wake)
 
 
+def _never() -> bool:
+    """No client sends several messages as one."""
+    return False
+
+
 def _nothing(*_anything: object) -> None:
     """Nothing is to be done."""
 
@@ -145,6 +171,7 @@ class MessagePipes:
         workers: Most pieces of work at once; one that waits for a person is one of them.
 
     Attributes:
+        takes_batches: Whether the client may send several messages as one.
         before: Called before messages are sent, by one thread at a time.
         receive: Takes each message, in order, in the reading thread.
     """
@@ -159,6 +186,7 @@ class MessagePipes:
         workers: int,
     ) -> None:
         self.before: Callable[[], None] = _nothing
+        self.takes_batches: Callable[[], bool] = _never
         self._encode = encode
         self._source = os.dup(source)
         self._sink = sink
@@ -168,7 +196,10 @@ class MessagePipes:
         self._outgoing: SimpleQueue[bytes | None] = SimpleQueue()
         self._unwritten = 0  # bytes that the writing thread has still to write
         self._writer: threading.Thread | None = None
-        self._lines = MessageReader(decode)
+        self._lines = MessageReader(
+            decode,
+            batches=lambda: self.takes_batches(),  # noqa: PLW0108 - it is set later
+        )
         self._waiting = select.poll()
         self._waiting.register(self._source, select.POLLIN)
         self.receive: Callable[[Message], None] = _nothing
@@ -426,10 +457,10 @@ def _begin(name: str, work: Callable[..., None], *args: object) -> threading.Thr
 
 def widen(pipe: int) -> None:
     """Enlarge the buffer of a pipe, so that long lines cause fewer wake-ups."""
-    with suppress(OSError, AttributeError, ImportError):
+    with suppress(OSError, ImportError):
         import fcntl  # noqa: PLC0415 - does not exist on Windows
 
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _WIDE)
+        fcntl.fcntl(pipe, _SET_SIZE, _WIDE)
 
 
 def read_some(source: int, most: int = _CHUNK) -> bytes:
@@ -450,8 +481,8 @@ def _write_now(sink: int, pieces: Sequence[bytes]) -> int:
     No flag of the pipe says so: they are those of the program at the other end as well.
     """
     try:
-        return os.pwritev(sink, pieces[:_PIECES], -1, os.RWF_NOWAIT)
-    except (OSError, AttributeError):
+        return os.pwritev(sink, pieces[:_PIECES], -1, _WITHOUT_WAITING)
+    except (OSError, AttributeError, NotImplementedError):
         return 0  # It is full, or closed, or the system has no such call.
 
 

@@ -8,7 +8,7 @@ looked through.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
@@ -26,7 +26,7 @@ from filepact.workspace.journal import new_id
 from filepact.workspace.receipt import done_receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Approval, ChangeId, Operation, Proposal, Session
@@ -90,7 +90,7 @@ class Approvals:
 
     @cached_property
     def granted(self) -> SessionApprovals:
-        """What was approved in advance."""
+        """The approvals in advance."""
         from filepact.workspace.session_approvals import SessionApprovals  # noqa: PLC0415 - to write
 
         return SessionApprovals(self._store, self._guard.policy)
@@ -158,15 +158,19 @@ class Approvals:
         versions = self._writer.versions()
         return self._writer.shown(proposal.changes, versions, proposal.session).whole
 
-    def check_unmoved(self, change_id: str) -> None:
+    def check_unmoved(self, change_id: str, *, to_agent: bool = False) -> None:
         """Refuse a proposal whose files have moved, as approving it would; nothing is done.
+
+        Args:
+            change_id: As for `Workspace.approve`.
+            to_agent: See there.
 
         Raises:
             ProposalChangedError: What fits the files now waits under another id.
         """
         proposal = self._find(change_id)
         with self._fitting.locked(proposal.changes.paths):
-            self._unmoved(proposal, None)
+            self._unmoved(proposal, proposal.session if to_agent else None)
 
     def hunks(self, proposal: Proposal, *, fine: bool = False) -> tuple[ProposalHunk, ...]:
         """The parts of a proposal that can be decided about one by one; empty if that is not so.
@@ -191,7 +195,7 @@ class Approvals:
         return self._writer.versions()
 
     def version(self) -> object:
-        """What is another whenever the journal is; it costs one question that reads nothing."""
+        """A value that differs whenever the journal does; it costs one question that reads nothing."""
         return self._store.version()
 
     def moved(self, proposal: Proposal) -> tuple[WorkspacePath, ...]:
@@ -199,7 +203,7 @@ class Approvals:
         return self._fitting.moved(proposal.changes)
 
     def moved_files(self, proposal: Proposal) -> tuple[ChangedFile, ...]:
-        """The same with what others have made of them."""
+        """The files of a proposal that have moved, each with what others have made of it."""
         moved = {*self.moved(proposal)}
         return tuple(
             self._moved_file(ChangeSet((one,)))
@@ -225,6 +229,7 @@ class Approvals:
         accept: Collection[int] = (),
         reject: Collection[int] = (),
         fine: bool = False,
+        approve: Callable[[ChangeId, Approval], Receipt] | None = None,
     ) -> tuple[Receipt | None, ChangeId | None]:
         """Decide about some hunks of a proposal, by their numbers.
 
@@ -237,6 +242,7 @@ class Approvals:
             accept: The hunks to be done.
             reject: The hunks that are refused.
             fine: As for `hunks`: what the numbers count.
+            approve: Does what is accepted; None for `approve`.
 
         Returns:
             The receipt of what was done, and the id of what waits; None for nothing.
@@ -245,16 +251,17 @@ class Approvals:
             InvalidParamsError: There are no such hunks, or it goes back, which is done as a whole.
         """
         proposal = self._divisible(change_id)
+        do = approve or partial(self.approve, to_agent=False)
         every = {one.number for one in self.hunks(proposal, fine=fine)}
         if every == {*accept} and not {*reject} and not approval.reason:
-            return self.approve(proposal.id, approval, to_agent=False), None
+            return do(proposal.id, approval), None
         if every == {*reject} and not {*accept}:
             self.reject(proposal.id, approval)
             return None, None
         done, waits = self.divide(change_id, approval, accept=accept, reject=reject, fine=fine)
         if done is None:
             return None, waits
-        return self.approve(done, approval, to_agent=False), waits
+        return do(done, approval), waits
 
     def divide(
         self,
@@ -477,6 +484,6 @@ def _numbered(numbers: Collection[int]) -> str:
 
 
 def _with_reason(approval: Approval, said: str) -> Approval:
-    """What a person has decided, as the author is told of it."""
+    """The person's decision, as the author is told of it."""
     more = f": {approval.reason}" if approval.reason else "."
     return replace(approval, reason=f"{said}{more}")

@@ -35,9 +35,8 @@ if TYPE_CHECKING:
         ProposalLimits,
         Session,
     )
-    from filepact.domain.permission_log import PermissionRecord
+    from filepact.domain.permission_log import PermissionRecord, SessionApproval
     from filepact.domain.policy import Policy
-    from filepact.domain.session_approval import SessionApproval
     from filepact.fs.audit_file import AuditFile
     from filepact.fs.audit_pipes import AuditPipes
     from filepact.workspace.journal import JournalStore
@@ -54,7 +53,7 @@ _DAY: Final = 86_400.0
 _MEBIBYTE: Final = 1 << 20
 _LARGEST: Final = 32 * _MEBIBYTE
 _SIGNED: Final = 1_000  # records after which a head is signed
-_MOST_HELD: Final = 200  # records of what one call reads that wait for its next other record
+_MOST_HELD: Final = 200  # records of what a call has read and done that wait for its next
 _FEW: Final = 50  # records for which none is signed when a process ends
 _FILES: Final = 500  # files of one record
 _LONGEST: Final = 1_000  # characters of a name that somebody sent
@@ -177,16 +176,21 @@ class AuditLog:
                 return 0
             return seq
 
-    def hold(self) -> None:
-        """What this thread's call reads is written down with whatever is recorded next, its end at the latest.
+    def note(self, event: str, facts: Mapping[str, object]) -> None:
+        """Write down what has happened: in a call that holds, with its next record, for which nothing else waits."""
+        waiting = getattr(self._here, "held", None)
+        if waiting is None or len(waiting) >= _MOST_HELD:
+            self.record(event, facts)
+        else:
+            waiting.append((event, facts, time.time()))
 
-        Nobody is shown anything before the call is over.
-        """
+    def hold(self) -> None:
+        """Record what this thread notes with its next record: nobody is shown anything before the call is over."""
         if getattr(self._here, "held", None) is None:
             self._here.held = []
 
     def _session(self, session: Session) -> Mapping[str, object]:
-        """What is told of a session: mostly of the same one as before, of which it is made already."""
+        """The facts about a session; those of the last session are kept."""
         known = self._told
         if known is None or known[0] is not session:
             known = self._told = session, _session(session)
@@ -238,11 +242,7 @@ class AuditLog:
         facts: dict[str, object] = {"session": self._session(session), "path": _name(path)}
         if held is not None:
             facts["sha256"], facts["size"] = held.revision.content, len(held.data)
-        waiting = getattr(self._here, "held", None)
-        if waiting is None or len(waiting) >= _MOST_HELD:
-            self.record("read", facts)
-        else:
-            waiting.append(("read", facts, time.time()))
+        self.note("read", facts)
 
     def refused(self, session: Session, tool: str, error: FilepactError) -> None:
         """The rules have refused something."""
@@ -268,7 +268,7 @@ class AuditLog:
         if not can_sign():
             raise NotFoundError(
                 "the package that signs the audit log is not installed: cryptography",
-                hint="Install filepact with its extra: pip install 'filepact[sign]'.",
+                hint="Install filepact's extra `sign`.",
             )
         key = self.file.key(new_key)
         public = verifier(_ORIGIN, key)
@@ -487,7 +487,7 @@ class _AuditedJournal:
     def _ended(self, change_id: ChangeId, state: OperationState) -> None:
         # Told when the journal has it, and which one: it can be asked for it later.
         facts = {"change": change_id, "state": state, "journal": self._store.name}
-        self._log.record("outcome", facts)
+        self._log.note("outcome", facts)
 
     def propose(
         self,

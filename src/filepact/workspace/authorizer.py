@@ -22,21 +22,21 @@ from filepact.values import replace
 from filepact.workspace.folder_steps import turning_above
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import ExitStack
 
-    from filepact.domain.change import FileChange
+    from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import Document, WorkspacePath
     from filepact.domain.operation import Session
+    from filepact.domain.permission_log import SessionApproval
     from filepact.domain.policy import Action, Sign
-    from filepact.domain.session_approval import SessionApproval
     from filepact.fs.root import Root
     from filepact.text.codec import SourceText
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.location import Location, Name
 
-__all__ = ["ChangePolicy", "SessionPermissions"]
+__all__ = ["ChangePolicy", "SessionPermissions", "rules_on"]
 
 _RUNS = 0o6111
 """Whoever runs a file runs it, with the last two as somebody else."""
@@ -44,7 +44,7 @@ _PRINTED = bytes(range(0x20, 0x7F)) + b"\t\n\r"
 
 
 class SessionPermissions:
-    """What a person has allowed a session, and what of it one call has made use of.
+    """The permissions that a person has given a session, and those that a call has used.
 
     Args:
         store: The journal, which is asked when a rule asks.
@@ -101,7 +101,7 @@ class SessionPermissions:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the author is told of it."""
+        """The notes for the author."""
         return tuple(
             f"A person has approved changes of {one.pattern} in advance for this session ({one.id})."
             for one in self.used.values()
@@ -253,16 +253,22 @@ class ChangePolicy:
         Raises:
             PathBlockedError: A rule denies it.
         """
-        action = _action(change)
+        action = change.action
         signs: frozenset[Sign] = frozenset()
         if written is not None:
             signs = _signs(location, change, source, written, ends)
-        elif _action(change) == "create" and _looks_alike(location.root, change.path.path):
+        elif action == "create" and _looks_alike(location.root, change.path.path):
             signs = frozenset({"look-alike name"})
+        found = (one for one in (source, written) if one is not None)
+        contents = {one.revision.content: one.data for one in found}
+        # A link steers by its own name as well.
+        if location.decision.rule.spares and location.lookup.relative == change.path.path:
+            signs |= self._guard.signs_of(change, contents.__getitem__, agent=self._agent)
         decision = location.decision
         if signs or action != location.action or change.path != location.path:
             decision = self._guard.permit(change.path, action, agent=self._agent, signs=signs)
-        asking = [each for each in (location.decision, decision) if each.verdict == "ask"]
+        voices = [decision] if "harmless" in signs else [location.decision, decision]
+        asking = [each for each in voices if each.verdict == "ask"]
         if asking and not signs and self._allowed(location, change.path, action):
             asking = []
         self._asking.pop(location.shown, None)
@@ -294,10 +300,18 @@ class ChangePolicy:
         return ", ".join(dict.fromkeys(self._asking.values()))
 
 
-def _action(change: FileChange) -> Action:
-    if change.after is None:
-        return "delete"
-    return "create" if change.before is None else "write"
+def rules_on(guard: Guard, changes: ChangeSet, contents: Mapping[str, bytes], *, agent: str) -> str:
+    """The names of the rules that ask about changes as they are really made, joined by commas; empty for none.
+
+    Raises:
+        PathBlockedError: A rule denies one.
+    """
+    asking: list[str] = []
+    for one in changes.changes:
+        signs = guard.signs_of(one, contents.__getitem__, agent=agent)
+        decision = guard.permit(one.path, one.action, agent=agent, signs=signs)
+        asking += [decision.rule.name] * (decision.verdict == "ask")
+    return ", ".join(dict.fromkeys(asking))
 
 
 def _signs(

@@ -78,7 +78,7 @@ class Buffer:
 
     @property
     def is_unsaved(self) -> bool:
-        """Whether it holds more than the disk had; else it can only be older than the disk."""
+        """Whether the buffer holds more than the disk had; else it can only be older than the disk."""
         return self.base is None or not same_text(self.text, self.base)
 
     def holding(self, text: str) -> Buffer:

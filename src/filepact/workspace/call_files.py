@@ -8,12 +8,14 @@ from __future__ import annotations
 import posixpath
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import WorkspacePath
 from filepact.domain.protected import is_in_git
 from filepact.domain.tool_call import NamedFiles
 from filepact.errors import FilepactError
+from filepact.fs.path_form import at_home
 from filepact.fs.read import look_at
 from filepact.fs.walk import TreeReader
 from filepact.text.glob import GlobError, literal_length
@@ -69,19 +71,13 @@ def files_of(call: ToolCall, guard: Guard, start: str, home: str = "") -> CallFi
 class _Finding:
     def __init__(self, guard: Guard, home: str) -> None:
         self._guard = guard
-        self._home = home
+        self.at_home = partial(at_home, home=home)
         self.files: set[WorkspacePath] = set()
         self.written: set[WorkspacePath] = set()
         self.named: set[WorkspacePath] = set()
         self.globs: set[WorkspacePath] = set()
         self.folders: set[Folder] = set()
         self.sweeping = False
-
-    def at_home(self, path: str) -> str:
-        """A path with what ``~`` stands for."""
-        if self._home and (path == "~" or path.startswith("~/")):
-            return self._home + path[1:]
-        return path
 
     def add(self, path: str, action: str) -> None:
         """Take in an absolute name; of a link, the link and what it leads to."""
@@ -90,31 +86,24 @@ class _Finding:
             true = posixpath.join(look_at(above).path, name)
             if action == "write" and (leads := look_at(true).path) != true:
                 self.add(leads, action)
-            inside = self._inside(true)
+            inside = self._guard.inside(true)
             if inside is None or len(self.files) + len(self.folders) >= _MOST_NAMES:
                 return
             root, base = inside
             if base != "." and is_in_git(base):
                 return
-            kind = look_at(true).kind
-            if kind == "folder" and self._guard.root_of(root).glance(base) != ():
+            if look_at(true).kind == "folder" and root.glance(base) != ():
                 if action == "delete":
-                    self.folders.add((root, base))
+                    self.folders.add((root.path, base))
                 elif action == "rights":
-                    self.files.add(WorkspacePath(root, base))
+                    self.files.add(WorkspacePath(root.path, base))
             elif base != ".":
-                self.files.add(WorkspacePath(root, base))
-                self.written |= {WorkspacePath(root, base)} if action == "write" else set()
-                self.named |= {WorkspacePath(root, base)} if action != "rights" else set()
-
-    def _inside(self, path: str) -> Folder | None:
-        roots = [
-            one for one in self._guard.roots if f"{path}/".startswith(f"{one.path.rstrip('/')}/")
-        ]
-        if not roots:
-            return None
-        root = max(roots, key=lambda one: len(one.path))
-        return root.path, path[len(root.path.rstrip("/")) + 1 :] or "."
+                file = WorkspacePath(root.path, base)
+                self.files.add(file)
+                self.written |= {file} if action == "write" else set()
+                # What is not there is not removed: what comes there meanwhile may be a person's.
+                removes = action == "delete" and root.glance(base) is not None
+                self.named |= {file} if removes or action == "write" else set()
 
     def command(self, command: str, start: str) -> None:
         """Take in what a shell would do with a text."""
@@ -156,22 +145,22 @@ class _Finding:
         for text in texts:
             path = posixpath.join(start, self.at_home(text))
             if word.pattern and literal_length(path) < len(path):
-                if inside := self._inside(posixpath.normpath(path)):
-                    self.globs.add(WorkspacePath(*inside))
+                if inside := self._guard.inside(posixpath.normpath(path)):
+                    self.globs.add(WorkspacePath(inside[0].path, inside[1]))
                 yield from self._matching(path)
             elif not word.inside or look_at(posixpath.dirname(path)).kind == "folder":
                 yield path
 
     def _matching(self, path: str) -> Iterator[str]:
-        """What wildcards stand for in a path of a root."""
+        """The files that wildcards match in a path of a root."""
         folder = path[: literal_length(path)].rpartition("/")[0]
-        inside = self._inside(look_at(folder).path)
+        inside = self._guard.inside(look_at(folder).path)
         if inside is None:
             return
-        root, parts = self._guard.root_of(inside[0]), path[len(folder) + 1 :].split("/")
-        skip = 0 if inside[1] == "." else len(inside[1]) + 1
+        (root, base), parts = inside, path[len(folder) + 1 :].split("/")
+        skip = 0 if base == "." else len(base) + 1
         walk = TreeReader(
-            *(root, inside[1]),
+            *(root, base),
             allow=lambda _path, _is_folder: True,
             ignore=False,
             max_depth=len(parts),

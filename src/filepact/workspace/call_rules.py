@@ -1,4 +1,4 @@
-"""What the rules say of a call of an agent's own tool, before it is made: of each file that it names or covers.
+"""The verdict of the rules on a call of an agent's own tool, before it is made: of each file that it names or covers.
 
 Neither is anything of the call carried out, nor is the journal asked.  A command is judged by its text:
 what its words name, what its wildcards stand for now, and what programs in it would search.  What is
@@ -11,12 +11,13 @@ import posixpath
 import re
 from contextlib import ExitStack, suppress
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from filepact.domain.person import DECIDING, decides
 from filepact.domain.policy import AccessRequest, EntryFilter, Policy
 from filepact.errors import ApprovalRequiredError, FilepactError, TooLargeError
+from filepact.fs.path_form import at_home, is_beneath
 from filepact.fs.read import look_at
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader, is_ignored
@@ -55,7 +56,7 @@ _FILEPACT: Final = late_regex(
 
 
 class CallVerdict(NamedTuple):
-    """What the rules say of a call.
+    """The verdict of the rules on a call.
 
     Attributes:
         verdict: The strictest one.
@@ -85,7 +86,7 @@ class CallJudge:
         self._guard = guard
         self._agent = agent
         self._start = start
-        self._home = home
+        self._at_home = partial(at_home, home=home)
         self._left = _MOST_LOOKED_AT
         self._secrets: frozenset[str] | None = None
 
@@ -151,7 +152,7 @@ class CallJudge:
         return CallVerdict("allow", f"rule \u201c{decision.rule.name}\u201d" if given else "")
 
     def _by_name(self, path: str, action: Action, shown: str) -> CallVerdict:
-        """What the rules say of a name wherever it lies: as it was sent, and as it leads."""
+        """The verdict on a name wherever it lies: as it was sent, and as it leads."""
         try:
             found = look_at(path)
         except ValueError:
@@ -173,42 +174,32 @@ class CallJudge:
         return said
 
     def _is_secret(self, found: PathInfo) -> bool:
-        root = self._root_of(found.path) or self._guard.roots[0]
-        inside = found.path.removeprefix(f"{root.path.rstrip('/')}/")
+        root, inside = self._guard.inside(found.path) or (self._guard.roots[0], found.path)
         return found.file is not None and root.is_secret(inside, *found.file)
 
     def _decide(self, path: str, action: Action) -> Decision:
         root = self._root_of(path)
-        if root is None:
-            request = AccessRequest("/", path.lstrip("/") or ".", action, self._agent)
-        else:
-            inside = path[len(root.path.rstrip("/")) + 1 :] or "."
-            request = AccessRequest(root.path, inside, action, self._agent)
-        return self._guard.policy.decide(request)
+        top = "/" if root is None else root.path
+        inside = path[len(top.rstrip("/")) :].lstrip("/") or "."
+        return self._guard.policy.decide(AccessRequest(top, inside, action, self._agent))
 
     def _root_of(self, path: str) -> Root | None:
         """The root that an absolute path lies in, if it lies in one."""
-        found = [one for one in self._guard.roots if _is_in(path, one.path)]
+        found = [one for one in self._guard.roots if is_beneath(path, one.path)]
         return max(found, key=lambda one: len(one.path), default=None)
 
     def inside(self, path: str) -> str | None:
-        """A name as an absolute path, in a spelling that the guard knows, if it lies in a root; else None."""
+        """A name as an absolute path, or what it leads to, if that lies in a root; else None."""
         path = posixpath.join(self._start, self._at_home(path))
-        plain = posixpath.normpath(path)
-        if self._root_of(plain) is not None:
+        if self._guard.inside(posixpath.normpath(path)) is not None:
             return path
         true = look_at(path).path
-        return true if self._root_of(true) is not None else None
-
-    def _at_home(self, path: str) -> str:
-        if self._home and (path == "~" or path.startswith("~/")):
-            return self._home + path[1:]
-        return path
+        return true if self._guard.inside(true) is not None else None
 
     # -- files that are covered -----------------------------------------------------------
 
     def _search(self, search: FileSearch, start: str) -> CallVerdict:
-        """What the rules say of a search by the host's own tool."""
+        """The verdict on a search by the host's own tool."""
         if wrong := _unsayable("".join((search.folder, *search.globs))):
             return CallVerdict("deny", f"the search {wrong}, so nobody can tell what it covers")
         folder = posixpath.join(start, self._at_home(search.folder))
@@ -273,10 +264,8 @@ class CallJudge:
         if true.kind == "missing" or self._left <= 0:
             return None
         with ExitStack() as keep:
-            root = self._root_of(true.path)
-            if root is None:
-                root = keep.enter_context(Root.open(true.path))
-            base = true.path[len(root.path.rstrip("/")) + 1 :] or "."
+            inside = self._guard.inside(true.path)
+            root, base = inside or (keep.enter_context(Root.open(true.path)), ".")
             accepts = _accepts(only, without, hidden=hidden)
             below = folder[len(literal) :].strip("/").split("/") if literal != folder else []
             skip = 0 if base == "." else len(base) + 1
@@ -377,7 +366,7 @@ class CallJudge:
         return _SILENT
 
     def _named(self, path: str, action: Action, shown: str) -> CallVerdict:
-        """What the rules say of a word that is taken for a name."""
+        """The verdict on a word that is taken for a name."""
         if action == "write" and look_at(path).kind == "missing":
             said = self._by_name(path, "create", shown)
             if said.verdict == "deny":
@@ -389,7 +378,7 @@ class CallJudge:
         return _SILENT if said.verdict == "ask" and action == "read" else said
 
     def _wildcards(self, text: str, path: str, action: Action) -> CallVerdict:
-        """What the rules say of the files that wildcards stand for at this moment."""
+        """The verdict on the files that wildcards match at this moment."""
         folder = _literal_folder(path)
         said = self._by_name(path, action, text)
         if said.verdict == "deny":
@@ -404,7 +393,7 @@ class CallJudge:
         return _covering(covered, text, "name the files that you mean")
 
     def _text(self, text: str, starts: Sequence[str]) -> CallVerdict:
-        """What the rules say of the names in code or data: of files that are there, or anywhere outside."""
+        """The verdict on names in code or data: of files that exist, or lie anywhere outside."""
         for each in written_in(text):
             name = self._at_home(each)
             for start in starts:
@@ -487,7 +476,7 @@ def _about(policy: Policy, root: str) -> Policy:
     """The rules that can say something about a folder."""
 
     def kept(rule: Rule) -> bool:
-        return rule.root is None or _is_in(rule.root, root) or _is_in(root, rule.root)
+        return rule.root is None or is_beneath(rule.root, root) or is_beneath(root, rule.root)
 
     return Policy([*filter(kept, policy.rules)], [*filter(kept, policy.fallbacks)])
 
@@ -559,10 +548,6 @@ def _is_below(path: str, patterns: Sequence[str]) -> bool:
         fnmatchcase(part, pattern) and (part[:1] != "." or pattern[:1] == ".")
         for part, pattern in zip(parts, patterns, strict=False)
     )
-
-
-def _is_in(path: str, folder: str) -> bool:
-    return f"{path}/".startswith(f"{folder.rstrip('/')}/")
 
 
 def _literal_folder(pattern: str) -> str:

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import Revision
+from filepact.domain.document import FOLDER, Revision
 from filepact.domain.operation import ChangeId
 from filepact.errors import (
     FilepactError,
@@ -30,13 +30,16 @@ from filepact.errors import (
     WriteFailedError,
 )
 from filepact.fs.in_place import Staging
+from filepact.text.confusables import shown_name
 from filepact.values import dataclass, replace
 from filepact.workspace.displaced_files import DisplacedFiles
 from filepact.workspace.folder_steps import (
     FolderSteps,
+    lasting,
     missing_folders,
-    remove_emptied,
     remove_folders,
+    settle_folders,
+    shut_folders,
     stays_joined,
 )
 from filepact.workspace.journal import new_id
@@ -117,7 +120,7 @@ class Committer:
         self._store = store
         self._state = state
         self._root_of = root_of
-        self._show = show
+        self._show: Callable[[WorkspacePath], str] = lambda path: shown_name(show(path))
         self.cut_off = False
         self.shares = False
         self.publish: Callable[[Operation, Mapping[str, bytes]], Callable[[], None] | None] = (
@@ -212,17 +215,20 @@ class Committer:
             raise
         notes = [begun.note, *self._settle(begun.id, parts)]
         notes += [f"{self._show(path)}: written, durability not confirmed" for path in unsure]
-        folders.settle()
-        notes += remove_emptied(begun, self._store, self._root_of)
-        # Some may have held only what has gone with the others.
-        notes += [f"{self._show(path)} stays: it is not empty" for path in folders.settle()]
+        stay = settle_folders(folders, begun, self._store, self._root_of)
+        if stay and self._late.let_go(stay):
+            # Some file systems keep a file in its folder, under a hidden name, as long as it is open.
+            stay = settle_folders(folders, begun, self._store, self._root_of)
+        notes += [f"the folder {self._show(path)} stays: {why}" for path, why in stay.items()]
         notes += [
             f"{self._show(path)}: {'; '.join(told)}" for path, told in folders.notes.items() if told
         ]
         note = "; ".join(filter(None, notes))
-        told = self._tell(OperationResult(begun.id, "applied", note))
+        left = lasting(begun.changes)
+        told = self._tell(OperationResult(begun.id, "applied", note, left))
         if not told:
             note = "; ".join(filter(None, [note, "the journal does not have the end of it yet"]))
+        begun = replace(begun, changes=left or begun.changes)
         return replace(begun, state="applied", note=note, confirmed=told and not unsure)
 
     def put_back(self, meant: Document, found: Revision, change_id: str) -> None:
@@ -308,6 +314,10 @@ class Committer:
             self._state.keep_room()
             if planned:
                 operation = replace(operation, directories=planned)
+            if shut := shut_folders(operation, self._root_of):
+                changes = ChangeSet((*operation.changes.changes, *shut))
+                operation = replace(operation, changes=changes)
+                contents = {**contents, FOLDER.content: b""}
             return self._store.begin(operation, contents, prepare)
         except StateFailedError as error:
             # The journal may have the intention, and only its disk refuse it: the next call takes it back.
@@ -512,7 +522,8 @@ class Committer:
         folders.take_back()
         remove_folders(operation, self._root_of)
         if not kept:
-            self._tell(OperationResult(operation.id, end, cause.message))
+            told = OperationResult(operation.id, end, cause.message, lasting(operation.changes))
+            self._tell(told)
             cause.details["outcome"] = "not_applied"
             return
         names = ", ".join(self._show(change.path) for change in kept)

@@ -16,9 +16,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filepact.errors import FilepactError
+from filepact.fs.path_form import is_beneath
 from filepact.values import begun, dataclass, late_logger, replace
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import ChangeId
     from filepact.fs.atomic import DisplacedFile
@@ -82,6 +85,26 @@ class DisplacedFiles:
                     self._look(self._queues[0].pop(), last=True)
             elif idle or self._crowded():
                 self._changed.notify()
+
+    def let_go(self, folders: Collection[WorkspacePath]) -> bool:
+        """Look for the last time at replaced files that lay in folders, whichever operation replaced them; whether there were any."""
+        with self._changed:
+            every = [one for queue in self._queues for one in queue]
+            some = [
+                one
+                for one in every
+                if any(
+                    at.root == one.path.root and is_beneath(one.path.path, at.path)
+                    for at in folders
+                )
+            ]
+            for queue in self._queues:
+                kept = [one for one in queue if one not in some]
+                queue.clear()
+                queue.extend(kept)
+        for one in some:
+            self._look(one, last=True)
+        return bool(some)
 
     def close(self) -> None:
         """Look at all files once more and let them go."""

@@ -329,7 +329,7 @@ class Documents:
         return self._recent.known_lines
 
     def keep(self, document: Document) -> None:
-        """What a file is to hold: if it is read in that state, nothing has to be made of its bytes again."""
+        """Keep the document that a file is to hold: read in that state, its bytes are not decoded again."""
         self._recent.keep(document)
 
     def layer(self, path: WorkspacePath) -> ProposalFile | None:
@@ -401,7 +401,7 @@ class Documents:
     def stored(
         self, location: Location, *, limit: int = EDIT_LIMIT, like: Document | None = None
     ) -> Document:
-        """What the disk has.
+        """The document on the disk.
 
         Args:
             location: The file.

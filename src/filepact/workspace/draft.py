@@ -22,7 +22,8 @@ from filepact.errors import (
     TooLargeError,
 )
 from filepact.fs.locks import PATIENCE
-from filepact.text.codec import encode_new, rewrite, rewrite_whole
+from filepact.text.codec import SourceText, rewrite, rewrite_whole
+from filepact.text.detect_encoding import UTF_8
 from filepact.text.diff import shown_by_diff
 from filepact.text.edit import Edit, EditList
 from filepact.text.raw_bytes import restore
@@ -30,6 +31,7 @@ from filepact.values import replace
 from filepact.workspace.authorizer import ChangePolicy
 from filepact.workspace.documents import EDIT_LIMIT, DocumentCache
 from filepact.workspace.folders import ProposalFolders
+from filepact.workspace.location import in_other_letters
 from filepact.workspace.pending import DraftChanges
 from filepact.workspace.read_tracker import KnownText
 from filepact.workspace.sent_text import (
@@ -86,7 +88,7 @@ _FEW: Final = 64
 
 
 class Draft:
-    """What one call wants to change.  Use it as a context manager: it holds locks.
+    """The changes that one call wants to make.  Use it as a context manager: it holds locks.
 
     Attributes:
         tool: Name of the tool that works on it.
@@ -224,6 +226,11 @@ class Draft:
             or opener.find(path, there=path in there, follow=path not in itself)
             for path in paths
         }
+        new_names = locations.keys() - {*there} if len(locations) > 1 else ()
+        true = {locations[one].path for one in there} if new_names else ()
+        for path in new_names:
+            if locations[path].path in true and (new := in_other_letters(locations[path], path)):
+                locations[path] = opener.find(new, there=False, follow=False)
         self._lock(location.lock_key for location in locations.values())
         if self._documents.proposed is not None:
             self._documents.proposed.look_again()
@@ -243,11 +250,8 @@ class Draft:
                 "two of the paths lead to the same file",
                 hint="Name each file once, by one name.",
             )
-        self.open_folders = {
-            one.location.path: one.location.held.folder
-            for one in targets.values()
-            if one.location.held
-        }
+        places = [one.location for one in targets.values()]
+        self.open_folders = {one.path: one.held.folder for one in places if one.held}
         self.opened = tuple(
             one.document
             for one in targets.values()
@@ -275,22 +279,22 @@ class Draft:
             The edits, in places of what the file holds now; and as they were made, which may be
             for what the session knows of it.  None where a proposal of its own holds them already.
         """
-        document = readable(target)
+        readable(target)
         make = as_shown(make)
         proposed, layer = self._documents.proposed, target.proposal
         before = None if proposed is None or layer is None else proposed.before(layer)
         if holds_already(target, before, make):
             return EditList(()), None
         found = self._placed(target, make)
-        self._put(target, rewrite(document.source, found.edits, name=target.location.shown))
+        self._put(target, found.bytes_of(target))
         self._know_edits(target, found.edits)
         return found.edits, found.made
 
     def write(self, target: Target, text: str, *, append: bool = False) -> None:
         """Give a file a whole new text, or one more piece at its end.
 
-        An existing file keeps its encoding and its line ends; when it changed since the session
-        read it, both are merged by lines; so is what an editor holds, if the session never read it.
+        An existing file keeps its encoding and line ends.  What came since the session read it, or
+        is unsaved in an editor, if it never did, is merged by lines.
         """
         shown, document, path = target.location.shown, target.document, target.location.path
         there = "" if document is None or target.hidden else text_of(document)
@@ -301,7 +305,8 @@ class Draft:
                 check_still(target)
                 notes += [f"{shown} held no text ({document.size:,} bytes); it was replaced."]
             self._say(notes)
-            self._put(target, encode_new(whole, shown, self._documents.given(path)))
+            new = SourceText("", UTF_8, b"", self._documents.given(path))
+            self._put(target, rewrite_whole(new, whole, name=shown, sent=text))
             return
         with self._judge.conceal_errors(target.location) if target.hidden else nullcontext():
             self._write_over(target, document, text, append=append)
@@ -338,10 +343,10 @@ class Draft:
                 # The disk has it already; what is typed over that stays with the editor.
                 self.opened = tuple(one for one in self.opened if one is not document)
         else:
-            self._put(target, rewrite_whole(document.source, mine, name=shown))
+            self._put(target, rewrite_whole(document.source, mine, name=shown, sent=text))
             return
         self.notes.extend(found.notes)
-        self._put(target, rewrite(document.source, found.edits, name=shown))
+        self._put(target, found.bytes_of(target))
         self._known[target.location.path] = found.known
 
     def _say(self, notes: list[str]) -> None:
@@ -385,10 +390,10 @@ class Draft:
             emptied_by: Computes edits that have to leave nothing of its text; None removes it
                 whatever it holds, unless it is no longer what the session saw.
         """
-        document = readable(target, "removed")
+        readable(target, "removed")
         if emptied_by is None:
             check_still(target)
-        elif self._placed(target, as_shown(emptied_by)).edits.apply(document.text):
+        elif self._placed(target, as_shown(emptied_by)).text_of(target):
             check_still(target)
             raise PatchContextMismatchError(
                 f"{target.location.shown}: the file holds more than the patch removes",
@@ -429,10 +434,8 @@ class Draft:
                 hint="Choose another name.",
                 path=target.location.shown,
             )
-        data = document.data
         found = None if make is None else self._placed(source, as_shown(make))
-        if found is not None:
-            data = rewrite(document.source, found.edits, name=source.location.shown)
+        data = document.data if found is None else found.bytes_of(source)
         self._put(target, data, state=document.revision, source=document)
         if make is None:
             # Its name says nothing of what it holds.
@@ -462,8 +465,6 @@ class Draft:
         self.notes.extend(found.notes)
         if found.known is not None:
             self._known[target.location.path] = found.known
-        elif found.notes:
-            self.surprises = True
         return found
 
     def _put(
@@ -585,7 +586,8 @@ class Draft:
         """The known texts of the files that the session may see, once the change is done."""
         known: dict[WorkspacePath, KnownText] = {}
         for path, written in self._written.items():
-            of = self._known[path] if path in self._known else KnownText.of(written)
+            whole = replace(KnownText.of(written), sent=not self.session.shared)
+            of = self._known.get(path, whole)
             if of is not None and path not in self._hidden:
                 known[path] = replace(of, revision=written.revision)
         return known

@@ -128,7 +128,7 @@ class Editors:
         self._buffers.refused(delivery)
 
     def buffer(self, path: Name) -> Buffer | None:
-        """What an editor holds of a file."""
+        """The buffer that an editor has of a file."""
         return self._buffers.get(self._true(path))
 
     def is_doubtful(self, path: Name) -> bool:
@@ -140,7 +140,7 @@ class Editors:
         return self._buffers.get(path) is not None
 
     def stored(self, path: Name | Location) -> Document | None:
-        """What the disk has of a file, which may have been found before; None for no file."""
+        """The document on the disk, for a file that may have been found before; None for no file."""
         if not isinstance(path, Location):
             return self._stored(self.locate(path))
         # Where nothing was, something may be by now.
@@ -373,7 +373,7 @@ class BufferWriter:
         )
 
     def before_external(self, disk: Document) -> Document | None:
-        """What a file was before something written past the doors made it what it is now.
+        """The state of a file before a change past the doors.
 
         None where that is not what happened to it last.
         """

@@ -82,7 +82,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class LineExcerpt:
-    """Some lines of a file, and what a reader needs to go on.
+    """An excerpt: lines of a file, and what a reader needs to go on.
 
     Attributes:
         shown: The file's name as it is shown.
@@ -285,7 +285,7 @@ def _after(text: str, lines: int, start: int = 0) -> int | None:
 def _check(spent: int, wanted: ExcerptOptions, shown: str) -> None:
     if spent > wanted.most:
         raise TooLargeError(
-            f"{shown}: these lines are too long for one answer",
+            f"{shown}: {'these lines are' if wanted.count else 'it is'} too large for one answer",
             hint="Ask for fewer lines, with line and limit.",
             path=shown,
         )
@@ -527,7 +527,7 @@ def _decoded_with_gaps(stream: BinaryIO, encoding: Encoding, deadline: Deadline)
 
 
 def _errors(encoding: Encoding, others: str = "replace") -> str:
-    """What becomes of bytes that are not of an encoding; raw bytes of UTF-8 are carried everywhere."""
+    """The error handler for bytes outside an encoding; raw bytes of UTF-8 are carried everywhere."""
     return "surrogateescape" if encoding.name == "utf-8" else others
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from filepact.compression import compress, decompress
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER, Revision, WorkspacePath
-from filepact.domain.operation import BY_NOBODY, PAST_THE_DOORS, UNASKED, UNOBSERVED, Operation
+from filepact.domain.operation import BY_NOBODY, PAST_THE_DOORS, SEEN, UNASKED, UNOBSERVED
 from filepact.domain.policy import AccessRequest
 from filepact.domain.protected import is_bookkeeping, steers_git
 from filepact.errors import FilepactError
@@ -33,14 +33,14 @@ from filepact.workspace.file_states import (
 from filepact.workspace.folder_steps import folders_alone, made_folders, turning_above, with_folders
 from filepact.workspace.journal import new_operation
 from filepact.workspace.kept_files import KnownFiles
-from filepact.workspace.moves import carry
+from filepact.workspace.moves import carry, renamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 
     from filepact.domain.document import RootId
-    from filepact.domain.operation import ChangeId, Session
-    from filepact.domain.policy import Action, Rule
+    from filepact.domain.operation import ChangeId, Operation, Session
+    from filepact.domain.policy import Rule
     from filepact.fs.locks import FileLocks
     from filepact.fs.watch import Stamp
     from filepact.workspace.file_snapshot import CallFiles
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 __all__ = ["ChangeList", "ExternalChanges", "KnownFileLimits"]
 
 _SAVED_TOGETHER: Final = 256  # files that are read, with a store
-_ACTIONS: Final[dict[str, Action]] = {"create": "create", "delete": "delete"}
 _WAYS: Final = {
     PAST_THE_DOORS: "past the doors",
     BY_NOBODY: "outside of any call",
@@ -62,7 +61,7 @@ _WAYS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ChangeList:
-    """What was found to have changed.
+    """The changes that a look has found.
 
     Attributes:
         operation: What can be taken back, as it was put into the journal.
@@ -203,7 +202,6 @@ class ExternalChanges:
         """Take a snapshot of all files, unless there is one, of this process or a stored one.
 
         What has changed since a stored one is found by the next look.
-
         Their stamps are taken first and their contents after that, so that a look in another
         thread may come in between: what changed before it was read is then seen, and not kept.
         So is what is changed after a mark, if it was made before the stamps were taken.
@@ -227,18 +225,16 @@ class ExternalChanges:
         with self._lock:
             return self._figures()
 
-    def resnapshot(
-        self, *, contents: bool = True, cancelled: Callable[[], bool] = lambda: False
-    ) -> None:
+    def resnapshot(self, *, contents: bool = True) -> None:
         """Take the snapshot anew: what has changed since was changed by a person, and by no agent.
 
-        Where marks were made, as they were at the oldest; the next time counts the next.  Arguments and errors as for
-        `snapshot`.
+        Where marks were made, as they were at the oldest; the next time counts the next.  The argument and errors
+        are those of `snapshot`.
         """
         with self._lock:
-            self._begin(cancelled, anew=True)
+            self._begin(lambda: False, anew=True)
         if contents:
-            self.read_contents(cancelled=cancelled)
+            self.read_contents()
 
     def _begin(self, cancelled: Callable[[], bool], *, anew: bool) -> None:
         self._catch_up()
@@ -439,12 +435,12 @@ class ExternalChanges:
                 if before or dirname(path.path) in seen.folders.get(path.root, ()):
                     seen.changes.append(FileChange(path, before, after))
                 return
-        sides = (before, after) if returns else (unread(old), unread(now))
-        change = FileChange(path, *sides)
+        change = FileChange(path, *((before, after) if returns else (unread(old), unread(now))))
         (seen.changes if returns else seen.lost).append(change)
         if seen.judged:
-            action = _ACTIONS.get(change.kind, "write")
-            decision = self._guard.policy.decide(AccessRequest(*path, action, agent))
+            kept = seen.contents.__getitem__
+            signs = self._guard.signs_of(change, kept, agent=agent) if returns else frozenset()
+            decision = self._guard.policy.decide(AccessRequest(*path, change.action, agent, signs))
             if decision.verdict != "allow":
                 seen.unasked[path] = decision.rule
 
@@ -506,7 +502,7 @@ class ExternalChanges:
 
     def _take_in(self, operation: Operation) -> None:
         inside = [one for one in operation.changes.changes if one.path.root in self._roots]
-        self._files.note_folders(carry(self._files, inside))
+        self._files.note_folders(carry(self._files, inside, self._guard))
         for change in filter(None, (one.of_file for one in inside)):
             old = self._files.get(change.path)
             if operation.state == "applied":
@@ -517,7 +513,8 @@ class ExternalChanges:
             elif old is None or old.revision != change.after:
                 # What the system has refused to set is no change of somebody else's.
                 after = change.after.bare if change.after.was_read else None
-                self._files.put(change.path, FileState(None, after))
+                stamp = None if after else self._files.present(change.path)
+                self._files.put(change.path, FileState(stamp, after))
 
     def _compare_with_door(self, old: FileState | None, change: FileChange) -> None:
         """Note what was written before a change of ours began, and nobody has looked at."""
@@ -560,10 +557,10 @@ class ExternalChanges:
         lost = operation = None
         if seen.changes or seen.alone:
             seen.changes = with_folders(*(self._guard, seen.changes, seen.folders, seen.was_free))
-            back, kept = folders_alone(self._guard, seen.changes, seen.alone)
-            seen.changes += back
+            found = self._guard, seen.changes, seen.alone
+            seen.changes, kept, along = folders_alone(*found, renamed(*found))
             seen.lost += kept
-            self._files.note_folders([*seen.changes, *kept])
+            self._files.note_folders([*seen.changes, *kept, *along])
             seen.contents.add(FOLDER.content, compress(b"", 1))
         names = tuple(self._guard.show(*one.path) for one in seen.lost)
         sized = some_names([self._files.shown(one.path) for one in seen.lost])
@@ -576,7 +573,7 @@ class ExternalChanges:
             lost = self._store.adopt(self._operation(session, tool, seen.lost, note, seen), {})
             self._applied[lost.id] = lost.seq
         if seen.changes:
-            note = f"{lead}seen on the disk; what came before the last state is not known"
+            note = f"{lead}{SEEN}; what came before the last state is not known"
             if names:
                 note += f"; changed as well, and not kept: {sized}"
             operation = self._store.adopt(

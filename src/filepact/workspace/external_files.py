@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import content_id
 from filepact.errors import BinaryFileError, FilepactError
+from filepact.fs.outside import existing
 from filepact.fs.walk import is_ignored
 from filepact.fs.watch import Stamp, stamp_at
 from filepact.text.codec import decode
@@ -13,7 +14,7 @@ from filepact.values import dataclass
 from filepact.workspace.file_snapshot import FileSnapshot, files_below, nested_roots
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.fs.watch import RootStamps
@@ -78,19 +79,25 @@ class ExternalFiles:
         root = self._guard.root_of(path.root)
         stamp = stamp_at(root, path.path)
         for _ in range(_TRIES):
-            if stamp is None:
-                return None
-            if stamp.is_link or stamp.size > _LARGEST:
-                return ExternalFile(stamp)
+            if stamp is None or stamp.is_link or stamp.size > _LARGEST:
+                break
             try:
                 data = root.read(path.path, limit=_LARGEST, follow=False).data
             except FilepactError:
                 data = None
             again = stamp_at(root, path.path)
             if again == stamp:
-                return ExternalFile(stamp) if data is None else self._sample(path, stamp, data)
+                if data is None:
+                    break
+                return ExternalFile(stamp, self.text(path, data), content_id(data))
             stamp = again
         return None if stamp is None else ExternalFile(stamp)
+
+    def above(self, root: RootId, names: Sequence[str]) -> tuple[str, ...]:
+        """Files of some names in the folders above a root; none of them is read."""
+        folders = root.split("/")[:-1]
+        tops = ("/".join(folders[: count + 1]) for count in range(len(folders)))
+        return existing(f"{top}/{name}" for top in tops for name in names)
 
     def ignored(self, path: WorkspacePath) -> bool:
         """Whether ignore files name a file, or a folder above it; it need not be there."""
@@ -102,6 +109,3 @@ class ExternalFiles:
             return decode(data, name=path.path, given=self._given(path)).text
         except BinaryFileError:
             return None
-
-    def _sample(self, path: WorkspacePath, stamp: Stamp, data: bytes) -> ExternalFile:
-        return ExternalFile(stamp, self.text(path, data), content_id(data))

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.domain.document import Revision, WorkspacePath
 from filepact.errors import FilepactError
+from filepact.fs.path_form import is_beneath
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import (
     IGNORE_FILES,
     MOST_FILES,
     RootStamps,
     Stamp,
+    folder_sign,
     is_gone,
     is_odd,
     scan,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     """By its root, and its path beneath it; ``.`` is the root itself."""
 
 __all__ = [
+    "CACHES",
     "MOST_COUNTED",
     "CallFiles",
     "FileSnapshot",
@@ -55,9 +58,7 @@ __all__ = [
     "unwatched_said",
 ]
 
-_RACY: Final = 2 * 10**9
-"""Nanoseconds in which a file may change twice under one stamp, on some file systems."""
-
+_RACY: Final = 2 * 10**9  # nanoseconds in which a file may change twice under one stamp
 _COARSE: Final = 20 * 10**6  # nanoseconds by which times of files may be behind the clock
 _MOST_HIDDEN: Final = 1_000  # files of a folder that is ignored from now on, if all are looked for
 _MOST_NAMED: Final = 20_000  # files below the folders that a call may remove
@@ -67,12 +68,7 @@ _UNKNOWN: Final = Stamp(0, 0, 0, 0, 0)
 
 
 def is_racy(stamp: Stamp, now: int) -> bool:
-    """Whether a stamp is racy: the file may still change without changing its stamp.
-
-    Args:
-        stamp: The file's stamp.
-        now: Nanoseconds since the epoch.
-    """
+    """Whether a file may still change without changing its stamp; `now` in nanoseconds since the epoch."""
     return now - stamp.changed < _RACY
 
 
@@ -86,12 +82,12 @@ def nested_roots(root: Root, guard: Guard) -> frozenset[str]:
 
 
 _SPECIAL: Final = Revision.unread("special", 0o600)
-_CACHES: Final = frozenset({".cache", ".git", "__pycache__"})
-"""Folders whose end nobody needs to hear of."""
+CACHES: Final = frozenset({".cache", "__pycache__"})
+"""Folders whose beginning and end nobody needs to hear of."""
 
 
 class CallFiles(NamedTuple):
-    """What a call may change.
+    """The files and folders that a call may change.
 
     Attributes:
         files: Files that it names, whether they are there or not.
@@ -145,6 +141,7 @@ class FileSnapshot:
         made: Those that programs make for themselves, and pipes and the like, that a call may remove.
         hidden: The files and folders that were there, and were not looked at or into.
         end: The last path that was looked at where there are too many files; else None.
+        looked: When the last look began, nanoseconds since the epoch; 0 for none.
     """
 
     def __init__(
@@ -174,7 +171,8 @@ class FileSnapshot:
         self.hidden: frozenset[str] = frozenset()
         self._passed: frozenset[str] | None = None
         self.end: str | None = None
-        self._looked = 0
+        self.looked = self._began = 0
+        self._new: Collection[str] = ()
 
     @property
     def watcher(self) -> RootWatcher:
@@ -283,13 +281,16 @@ class FileSnapshot:
         self.made, self._passed = made, self.hidden
 
     def unkept(self, since: int) -> Iterator[tuple[str, Revision | None, Revision | None]]:
-        """What is not looked into and has gone since a call began, or has come since a time, with its states."""
-        root = self._root
-        for name in [one for one in self.made if not root.glance(one) and is_gone(root, one)]:
-            yield name, self.made[name], None
+        """Unwatched entries that went since a call began, or came since a time, with their states."""
+        root, gone = self._root, {x.attributes.linked for x in self.made.values() if x.attributes}
+        for name, was in [*self.made.items()]:
+            other = was == _SPECIAL and not is_odd(root, name)
+            if other if root.glance(name) else is_gone(root, name):
+                yield name, was, None
         passed = self.hidden if self._passed is None else self._passed
         for name in sorted(self.hidden - passed - self.folders.keys()):
-            state, held = unkept_state(root, name, empty=False), root.glance(name)
+            held = root.glance(name)
+            state = unkept_state(root, name, empty=folder_sign(root, name) in gone)
             if state and held and held[3] > since and _is_free((), (), passed, self.end, name):
                 yield name, None, state
 
@@ -303,7 +304,8 @@ class FileSnapshot:
     # -- what is different ----------------------------------------------------------------
 
     def check(self, cancelled: Callable[[], bool], *, keep: bool = False) -> RootEvents:
-        """What was touched since the last check; arguments and errors as for `RootWatcher.check`."""
+        """The entries touched since the last check; arguments and errors as for `RootWatcher.check`."""
+        self._began = time.time_ns() - _COARSE
         return self.watcher.check(
             lambda name: name in self.stamps or self._overlooks(name), cancelled, keep=keep
         )
@@ -333,17 +335,11 @@ class FileSnapshot:
         stamps = {
             name: stamp for name, stamp in seen.scan.stamps.items() if self._differs(name, stamp)
         }
-        for name in self._missing(seen.scan):
-            stamp = stamp_at(self._root, name)
-            if self._differs(name, stamp) and (stamp is not None or is_gone(self._root, name)):
-                stamps[name] = stamp
-        for name in self._expected() - seen.scan.stamps.keys() - self.stamps.keys():
-            stamp = stamp_at(self._root, name)
-            if self._differs(name, stamp):
-                stamps[name] = stamp
-        newly = self._newly_seen(stamps)
+        expected = self._expected() - seen.scan.stamps.keys() - self.stamps.keys()
+        stamps |= self._rechecked((*self._missing(seen.scan), *expected))
         if hidden and any(name.endswith(IGNORE_FILES) for name in stamps):
             stamps |= self._made_and_hidden(seen.scan)
+        newly = self._newly_seen(stamps)
         self._doubtful |= stamps.keys()
         found = seen.scan.folders
         # What is only seen now may have been there before.
@@ -369,14 +365,24 @@ class FileSnapshot:
         return partial(_is_free, attended, self._trees, self.hidden, self.end)
 
     def _newly_seen(self, stamps: dict[str, Stamp | None]) -> frozenset[str]:
-        """Those that were there before: under names that were not looked at, or in a folder that was not."""
-        looked, self._looked, was_free = self._looked, time.time_ns() - _COARSE, self.was_free
+        """The entries that existed before: under names that were not watched, or elsewhere.
+
+        What was made before the last look and nobody knew came by another name, alone or in a folder, from where
+        nobody looks or from outside: it may be the only copy.
+        """
+        looked, self.looked, was_free = self.looked, self._began, self.was_free
         new = {name: one for name, one in stamps.items() if one and name not in self.stamps}
-        came = {name for name, one in new.items() if one.changed < looked}
-        moves = came and any(self._root.glance(one) is None for one in {*self.hidden, *self.made})
-        known = {one.inode for one in self.stamps.values()} if moves else set()
-        came = {name for name in came if moves and new[name].inode not in known}
-        return frozenset(name for name in new if name in came or not was_free(name))
+        old = {x for x in new.keys() - self._new if min(new[x][2:4]) < looked}
+        # What is moved by itself changes by that, but is as old as it was.
+        born = {x: self._root.born(x) for x in old}
+        came = {x for x in old if min(new[x].changed, born[x] or looked) < looked}
+        known = {one.inode: one.changed for one in self.stamps.values()} if came else {}
+        # What was born after a known file changed last is not that one, and has its number.
+        before = {x for x in came if (born[x] or 0) > known.get(new[x].inode, -1)}
+        # Where a folder is known to have been there was no file.
+        before |= {name for name in new if not (name in self.folders or was_free(name))}
+        self._new = new.keys() - before
+        return frozenset(before)
 
     def _expected(self) -> set[str]:
         """The files that are looked at every time, with those of folders that came."""
@@ -404,7 +410,7 @@ class FileSnapshot:
         return made
 
     def _rechecked(self, names: Iterable[str]) -> dict[str, Stamp | None]:
-        """Those of some files that are suspect; the others are in doubt no more."""
+        """The suspect files among these; the others are in doubt no more."""
         found: dict[str, Stamp | None] = {}
         for name in sorted(names):
             stamp = stamp_at(self._root, name)
@@ -425,15 +431,12 @@ class FileSnapshot:
         if self.stamps.keys() == found.stamps.keys():
             return []
         dark = tuple(f"{folder}/" for folder in found.unreadable)
-        return [
-            name for name in self.stamps if name not in found.stamps and not name.startswith(dark)
-        ]
+        gone = (name for name in self.stamps if name not in found.stamps)
+        return [name for name in gone if not name.startswith(dark)]
 
     def _note(self, found: RootStamps) -> None:
         self._listed = found.stamps.keys()
-        self.there = found.folders
-        self.hidden = found.hidden
-        self.end = found.end
+        self.there, self.hidden, self.end = found.folders, found.hidden, found.end
 
 
 def _is_free(
@@ -447,11 +450,8 @@ def _is_free(
         return True
     if end is not None and name > end:
         return False
-    parts = name.split("/")
     # What is in these folders, nobody lists.
-    return "__pycache__" not in parts and not any(
-        "/".join(parts[:count]) in hidden for count in range(1, len(parts) + 1)
-    )
+    return "__pycache__" not in name.split("/") and not _is_below(name, hidden)
 
 
 def files_behind(root: Root, skip: Collection[str], *, after: str = "", most: int = 0) -> int:
@@ -525,7 +525,10 @@ def named_below(
         f"{guard.show(root, name)} (no file)"
         for root, snapshot in snapshots.items()
         for name in sorted(snapshot.hidden)
-        if (WorkspacePath(root, name) in files or any(_lies_in(root, name, at) for at in folders))
+        if (
+            WorkspacePath(root, name) in files
+            or any(root == at and is_beneath(name, folder) for at, folder in folders)
+        )
         and is_odd(guard.root_of(root), name)
     ]
     for root, name in files:
@@ -550,10 +553,6 @@ def named_below(
     return found, more
 
 
-def _lies_in(root: RootId, name: str, folder: Folder) -> bool:
-    return root == folder[0] and (folder[1] == "." or f"{name}/".startswith(f"{folder[1]}/"))
-
-
 def unkept_state(root: Root, path: str, *, empty: bool = True) -> Revision | None:
     """The state of what is not looked into: a folder that programs have made for themselves, a pipe or the like.
 
@@ -563,13 +562,12 @@ def unkept_state(root: Root, path: str, *, empty: bool = True) -> Revision | Non
         empty: Whether any other folder counts as well.
 
     Returns:
-        None for anything else, and for caches.
+        None for anything else, and for repositories.
     """
     if is_odd(root, path):
         return _SPECIAL
-    if basename(path) in _CACHES or not (empty or is_machine_made(root, path)):
-        return None
-    return root.folder_state(path)
+    wanted = basename(path) != ".git" and (empty or is_machine_made(root, path))
+    return root.folder_state(path) if wanted else None
 
 
 def is_machine_made(root: Root, path: str) -> bool:
@@ -583,18 +581,18 @@ def is_machine_made(root: Root, path: str) -> bool:
 
 
 def unwatched_said(files: int) -> str:
-    """What is said where a root has more files than are looked at."""
+    """The sentence for a root that has more files than are watched."""
     some = f"{files:,} {'file is' if files == 1 else 'files are'}"
     some = f"more than {some}" if files >= MOST_COUNTED else some
     return f"{some} {_UNWATCHED} only where a call names them"
 
 
 def unwatched_in(note: str) -> str:
-    """That sentence, if the note of an operation has it; else empty."""
+    """The sentence of `unwatched_said` in an operation's note; empty where it has none."""
     return next((one for one in note.split("; ") if _UNWATCHED in one), "")
 
 
 def some_names(names: Sequence[str], most: int = 5) -> str:
-    """Some of many names, in a sentence."""
+    """The first of many names, for a sentence."""
     shown = ", ".join(names[:most])
     return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown

@@ -10,7 +10,7 @@ from filepact.compression import compress, decompress, packed_size
 from filepact.domain.document import Revision, WorkspacePath
 from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
-from filepact.fs.watch import is_gone, stamp_at, stamps_at
+from filepact.fs.watch import folder_sign, is_gone, stamp_at, stamps_at
 from filepact.text.secrets import holds_private_key
 from filepact.workspace.file_snapshot import files_below, is_racy, unkept_state
 
@@ -64,7 +64,7 @@ class FileState(NamedTuple):
 
     @property
     def size(self) -> int:
-        """What its bytes take, in memory or in the store."""
+        """The size of the bytes, in memory or in the store."""
         return self.held if self.packed is None else len(self.packed)
 
 
@@ -166,11 +166,11 @@ class IgnoredStamps(dict["WorkspacePath", "Stamp"]):
                     self[path] = stamp
             state = None if stamps else unkept_state(of, top)
             if state is not None:
-                made[top] = state
+                made[top] = state.as_whole(folder_sign(of, top))
         return made
 
     def differences(self) -> Iterator[tuple[WorkspacePath, Stamp | None]]:
-        """Those that are different, or gone, with their stamps now."""
+        """The files that differ or are gone, with their present stamps."""
         for root in self._guard.roots:
             known = {path.path: one for path, one in self.items() if path.root == root.path}
             for name, stamp in stamps_at(root, known).items():

@@ -10,18 +10,19 @@ after, so the temporary names of its files are beside it.
 from __future__ import annotations
 
 from contextlib import suppress
-from posixpath import dirname
+from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.domain.change import FileChange
 from filepact.domain.document import FOLDER, Revision, WorkspacePath
 from filepact.domain.operation import IN_PLACE
 from filepact.errors import FilepactError, NotFoundError, StaleFileError, WriteFailedError
-from filepact.fs.watch import is_gone
+from filepact.fs.watch import is_gone, is_odd
 from filepact.values import replace
+from filepact.workspace.file_snapshot import CACHES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from filepact.domain.change import ChangeSet
     from filepact.domain.document import RootId
@@ -33,19 +34,27 @@ if TYPE_CHECKING:
     KnownFolders = Mapping[RootId, Mapping[str, Revision]]
 
 __all__ = [
+    "INSTEAD",
     "FolderChange",
     "FolderSteps",
     "folder_at",
+    "folders_above",
     "folders_alone",
+    "lasting",
     "made_folders",
     "missing_folders",
-    "remove_emptied",
     "remove_folders",
     "same_rights",
+    "settle_folders",
+    "shut_folders",
     "stays_joined",
     "turning_above",
     "with_folders",
+    "written",
 ]
+
+INSTEAD: Final = Revision.unread("instead", 0o600)
+"""The state of a pipe or the like that has taken the place of something."""
 
 _NOT_HELD: Final = Revision.unread("folder", 0).content
 _OPEN: Final = 0o700
@@ -69,7 +78,7 @@ class FolderChange(NamedTuple):
 
 
 class FolderSteps:
-    """What an operation does to folders, in the order in which it is done.
+    """The changes of folders in an operation, in the order in which they are made.
 
     Args:
         operation: The operation, with the folders that it makes.
@@ -90,6 +99,7 @@ class FolderSteps:
         self._turning: set[WorkspacePath] = set()
         self._named: set[WorkspacePath] = set()
         self._new: list[WorkspacePath] = []
+        self._opens = _opens(operation)
         changes = operation.changes.changes
         if len(changes) == 1 and not operation.directories and changes[0].of_file is changes[0]:
             return  # So are most operations.
@@ -132,8 +142,11 @@ class FolderSteps:
         Raises:
             FilepactError: One cannot be made.
         """
+        for path, before in [*self._going.items()] if self._opens else []:
+            if _is_shut(before) and path not in self.moved:
+                self._give(path, _opened(before))
         for path, (before, _) in self._staying.items():
-            if _bits(before) is not None and before.mode & _OPEN != _OPEN:
+            if _is_shut(before):
                 self._give(path, _opened(before))
         for path, state in self._coming.items():
             if not self._turns(path) and path not in self.moved:
@@ -182,7 +195,8 @@ class FolderSteps:
                 self._give(path, before)
         for path, state in self._going.items():
             # What went out of it and came back has left a time.
-            if state.attributes and self._root_of(path.root).folder_state(path.path) == state:
+            now = self._root_of(path.root).folder_state(path.path)
+            if (self._opens and now and _is_shut(state)) or (state.attributes and now == state):
                 self._give(path, state)
 
     def settle(self) -> tuple[WorkspacePath, ...]:
@@ -202,11 +216,12 @@ class FolderSteps:
                 ):
                     continue
             stay.append(path)
+            if self._opens and _is_shut(self._going[path]):
+                self._give(path, self._going[path])
         # Innermost first: whatever is done in a folder is the time of its last change.
         for path in reversed(self._new):
             state = self._coming[path]
-            closed = _bits(state) is not None and state is not None and state.mode & _OPEN != _OPEN
-            if state is not None and (closed or state.attributes is not None):
+            if state is not None and (_is_shut(state) or state.attributes is not None):
                 self._give(path, state)
         for path, (_, after) in reversed(self._staying.items()):
             if after is not None and _bits(after) is not None:
@@ -250,6 +265,44 @@ def _opened(state: Revision) -> Revision:
     return Revision(state.content, state.mode | _OPEN, state.attributes)
 
 
+def _is_shut(state: Revision) -> bool:
+    """Whether a folder has permission bits with which its owner can put no files into it."""
+    return _bits(state) is not None and state.mode & _OPEN != _OPEN
+
+
+def _opens(operation: Operation) -> bool:
+    """Whether it does again, or takes back, what a program could do that had opened a folder for it."""
+    return operation.kind != "change" or operation.tool == "run"
+
+
+def shut_folders(operation: Operation, root_of: Callable[[RootId], Root]) -> list[FileChange]:
+    """Folders that are opened for the moment, since names come and go in them that this user may not put there.
+
+    Each is a change that changes nothing, so that the journal knows what a crash has to give back; see `lasting`.
+    """
+    found: dict[WorkspacePath, FileChange] = {}
+    changes = operation.changes.changes if _opens(operation) else ()
+    named = {WorkspacePath(*one) for one in operation.directories}
+    named |= {one.path for one in changes if one.of_file is not one}
+    for change in changes:
+        sides = [side for side in (change.before, change.after) if side and not side.is_link]
+        above = dirname(change.path.path)
+        if not above or (len(sides) == 2 and not change.turns):
+            continue  # It is written where it is.
+        path = WorkspacePath(change.path.root, above)
+        if path not in named and (state := root_of(path.root).shut_folder(above)):
+            found[path] = FileChange(path, state.aside, state)
+        named.add(path)
+    return [*found.values()]
+
+
+def lasting(changes: ChangeSet) -> ChangeSet | None:
+    """Changes without those of folders that were only opened for the moment; None where that is all of them."""
+    folders = [one for one in changes.changes if one.of_folder]
+    passing = [one.path for one in folders if one.before and one.before.compared == one.after]
+    return changes.without(passing) if passing else None
+
+
 def _bits(state: Revision | None) -> int | None:
     """The permission bits of a folder; None where they are not known."""
     if state is None or (state.mode == FOLDER.mode and state.attributes is None):
@@ -289,18 +342,22 @@ def missing_folders(
     return tuple(found)
 
 
-def remove_emptied(
-    operation: Operation, store: JournalStore, root_of: Callable[[RootId], Root]
-) -> list[str]:
-    """Who takes back what was made also removes the folders that were made for it, if empty now.
+def settle_folders(
+    steps: FolderSteps, operation: Operation, store: JournalStore, root_of: Callable[[RootId], Root]
+) -> dict[WorkspacePath, str]:
+    """Settle folders; who takes back what was made also removes those that were made for it, if empty now.
 
     Returns:
-        What a person should know.
+        Those that stay though they were to go, and why.
     """
+    steps.settle()
     back = [] if operation.kind == "redo" else _taken_back(operation, store)
     some = {one for one, whole in operation.taken_back.items() if not whole}
     made = (_emptied(one, operation) if one.id in some else one for one in back)
-    return [note for one in made for note in remove_folders(one, root_of)]
+    stay = {path: why for one in made for path, why in remove_folders(one, root_of).items()}
+    # Some may have held only what has gone with the others.
+    stay |= dict.fromkeys(steps.settle(), "it is not empty")
+    return {path: why for path, why in sorted(stay.items()) if root_of(path.root).glance(path.path)}
 
 
 def stays_joined(operation: Operation, store: JournalStore) -> bool:
@@ -315,7 +372,7 @@ def stays_joined(operation: Operation, store: JournalStore) -> bool:
 
 
 def _taken_back(operation: Operation, store: JournalStore) -> list[Operation]:
-    """What an undo, redo or restore takes back."""
+    """The operations that an undo, redo or restore takes back."""
     back: list[Operation] = []
     if operation.kind == "change":
         return []
@@ -332,7 +389,7 @@ def _taken_back(operation: Operation, store: JournalStore) -> list[Operation]:
 
 
 def _emptied(made: Operation, operation: Operation) -> Operation:
-    """What some of was taken back, with those folders that were made for it from which something went."""
+    """The operation that was taken back, with those folders made for it that lost an entry."""
     gone = [change.path for change in operation.changes.changes if change.after is None]
     held = tuple(
         (root, folder)
@@ -350,23 +407,21 @@ def _restored(operation: Operation, root: RootId, store: JournalStore) -> int:
         return store.operation(operation.target).seq - 1
 
 
-def remove_folders(operation: Operation, root_of: Callable[[RootId], Root]) -> list[str]:
-    """Remove the folders that were made for an operation, as far as they are empty.
-
-    Returns:
-        What a person should know.
-    """
-    notes: list[str] = []
+def remove_folders(
+    operation: Operation, root_of: Callable[[RootId], Root]
+) -> dict[WorkspacePath, str]:
+    """Remove the folders that were made for an operation, as far as they are empty; those that stay, and why."""
+    stay: dict[WorkspacePath, str] = {}
     for root_id, path in reversed(operation.directories):
         try:
             root = root_of(root_id)
             if not root.remove_directory(path) and root.place(path).kind == "directory":
-                notes.append(f"the folder {path} stays: it is not empty")
+                stay[WorkspacePath(root_id, path)] = "it is not empty"
         except WriteFailedError as error:
-            notes.append(f"the folder {path} stays: {error.message}")
+            stay[WorkspacePath(root_id, path)] = error.message
         except FilepactError:
             pass  # It is somewhere else now, or something else.
-    return notes
+    return stay
 
 
 # -- what others did ----------------------------------------------------------------------
@@ -418,18 +473,19 @@ def with_folders(
         for path, state in ((WorkspacePath(root, name), state) for name, state in there.items())
         if path not in found and (path in tops or turning_above(path, tops))
     }
-    stamps = {(one.before.mode, _written(one.before)) for one in gone.values() if one.before}
+    stamps = {(one.before.mode, written(one.before)) for one in gone.values() if one.before}
     for root, path in made_folders(found.values(), known, was_free):
         where = WorkspacePath(root, path)
         state = folder_at(guard, where)
-        moved = state and (state.mode, _written(state) or 0) in stamps
+        moved = state and (state.mode, written(state) or 0) in stamps
         if state and (moved or not guard.root_of(root).makes(path, state)):
             found.setdefault(where, FileChange(where, None, state))
     return [*(found | gone).values()]
 
 
-def _written(folder: Revision) -> int | None:
-    return None if folder.attributes is None else folder.attributes.modified
+def written(folder: Revision | None) -> int | None:
+    """When a name came or went in a folder last; None where that is not known."""
+    return folder.attributes.modified if folder and folder.attributes else None
 
 
 def same_rights(was: Revision, now: Revision) -> bool:
@@ -448,33 +504,51 @@ def folder_at(guard: Guard, path: WorkspacePath) -> Revision | None:
 
 
 def folders_alone(
-    guard: Guard, changes: Iterable[FileChange], differing: Iterable[FolderChange]
-) -> tuple[list[FileChange], list[FileChange]]:
+    guard: Guard,
+    changes: Collection[FileChange],
+    differing: Iterable[FolderChange],
+    renamed: Collection[FileChange] = (),
+) -> tuple[list[FileChange], list[FileChange], list[FileChange]]:
     """Folders that came or went without any file, or have other permissions.
 
     Args:
         guard: The roots.
         changes: What has become of files, with the folders that went along.
         differing: The folders that are different.
+        renamed: Those of them that have another name.
 
     Returns:
-        What can go back; and what is only told.
+        All that can go back; what is only told; and the folders in those that have another name.
     """
     told = {one.path for one in changes}
+    along: list[FileChange] = []
     around = {
         WorkspacePath(path.root, above)
         for path, before in ((one.path, one.before) for one in changes)
-        for above in _folders_above(path.path)
+        for above in folders_above(path.path)
         if before is None
     }
-    back: list[FileChange] = []
-    lost: list[FileChange] = []
-    for path, was, now, made in differing:
-        if path in told or (was is None and path in around):
+    moved = {one.path for one in renamed}
+    back = [*(one for one in changes if one.path not in moved), *renamed]
+    # A pipe or the like took the place of a file, and stays when that is to come back.
+    lost = [
+        FileChange(one.path, None, INSTEAD)
+        for one in changes
+        if one.after is None and is_odd(guard.root_of(one.path.root), one.path.path)
+    ]
+    for path, whole, now, made in differing:
+        was = whole and whole.as_whole("")
+        if path in told or path in moved or (was is None and path in around):
+            continue
+        if turning_above(path, moved):
+            along.append(FileChange(path, was, now))
+            continue
+        cache = made and basename(path.path) in CACHES
+        if cache and now:
             continue
         # What this user may not look into holds what nobody knows.
         one = was or now
-        if made or (
+        if (made and not cache) or (
             one and None in (was, now) and not one.attributes and one.mode & 0o500 != 0o500
         ):
             lost.append(
@@ -490,10 +564,11 @@ def folders_alone(
         with suppress(FilepactError):
             guard.permit(path, "write" if now is None else "delete", back=True)
             back.append(change)
-    return back, lost
+    return back, lost, along
 
 
-def _folders_above(path: str) -> Iterator[str]:
+def folders_above(path: str) -> Iterator[str]:
+    """The folders that a file or folder lies in, but for the root, the nearest first."""
     while path := dirname(path):
         yield path
 

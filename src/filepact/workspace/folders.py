@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from filepact.workspace.pending import ProposalFile, ProposalFiles
 
 __all__ = [
-    "MOST",
     "MOST_APART",
     "MOST_MOVED",
     "MOST_OPENED",
@@ -43,14 +42,11 @@ __all__ = [
     "check_moved",
 ]
 
-MOST: Final = 500
-"""Most files and folders that are removed at once."""
-
 MOST_MOVED: Final = 100_000
 """Most that are moved at once, which is one renaming; the rules are asked about each, under both names."""
 
-MOST_OPENED: Final = 2_000
-"""Most of these that are opened for it, where the names alone do not tell that it may be done."""
+MOST_OPENED: Final = 5_000
+"""Most that are removed at once, or opened to be moved, where the names alone do not tell that it may be done."""
 
 MOST_APART: Final = 2_000
 """Files and folders up to which each is a change of its own, which goes back alone as well."""
@@ -104,7 +100,7 @@ class ProposalFolders:
         self._documents = documents
         self._put = put
 
-    def find(self, path: str) -> tuple[Location, bool]:
+    def find(self, path: Name) -> tuple[Location, bool]:
         """The place of a folder, and whether it is there.
 
         Raises:
@@ -124,21 +120,23 @@ class ProposalFolders:
         """Whether there is a folder in the root of a place, or proposed files are in it."""
         proposed = self._documents.proposed
         layers = () if proposed is None else proposed.below(location.root.path, folder)
-        return location.root.place(folder).kind != "missing" or any(
+        return location.root.place(folder, known=True).kind != "missing" or any(
             one.change.after is not None for one in layers
         )
 
-    def inside(self, path: str, most: int = MOST) -> FolderContents | None:
+    def inside(self, path: str, most: int = MOST_OPENED) -> FolderContents | None:
         """All that lies in a folder, so many files and folders at most; None for what is no folder.
 
         Raises:
-            InvalidParamsError: It is the root.
+            InvalidParamsError: It is the root, or a folder that the client shares.
             PathBlockedError: It holds something that is neither file, link nor folder.
             TooLargeError: It holds more than is moved or removed at once.
         """
         location = self._judge.find(path, follow=False)
-        if location.place.path == ".":
-            raise InvalidParamsError("the root itself stays where it is", path=path)
+        here = location.root.path, location.place.path
+        if here[1] == "." or here in self._guard.narrowed:
+            hint = "Name what lies in it."
+            raise InvalidParamsError("the folder you work in stays", hint=hint, path=path)
         bare = path.rstrip("/")
         while bare.endswith("/."):
             bare = bare[:-2].rstrip("/")

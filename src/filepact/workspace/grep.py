@@ -261,7 +261,7 @@ class _Run:
         return True
 
     def _counted(self) -> bool:
-        """Whether it has been counted long enough."""
+        """Whether matches have been counted long enough."""
         if self.bytes_left <= 0 or self.hits_left <= 0:
             return True
         few = self.query.linear and self.bytes_left > _COUNT_BYTES - _COUNTED_BYTES

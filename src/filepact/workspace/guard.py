@@ -7,9 +7,9 @@ as it was sent, the kernel resolves it once, and the rules are asked again for w
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from functools import partial
-from posixpath import dirname
+from posixpath import dirname, join, split
 from typing import TYPE_CHECKING
 
 from filepact.domain.document import RootId, SecretSearch, WorkspacePath
@@ -24,16 +24,18 @@ from filepact.domain.protected import (
 from filepact.errors import (
     ApprovalRequiredError,
     FilepactError,
+    NotFoundError,
     PathBlockedError,
 )
-from filepact.fs.path_form import check_form
+from filepact.fs.mounts import rest_below
+from filepact.fs.path_form import check_form, is_beneath
+from filepact.fs.read import look_at
 from filepact.values import replace
 from filepact.workspace.location import (
     Location,
     NameRequest,
     RuleFilter,
     check_is_file,
-    lies_in,
     not_there,
     unescaped,
 )
@@ -41,7 +43,7 @@ from filepact.workspace.location import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from filepact.domain.change import ChangeSet
+    from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import Document
     from filepact.domain.policy import Action, Sign
     from filepact.fs.read import FileInfo
@@ -62,38 +64,33 @@ class Guard:
 
     Attributes:
         by_path: The roots by their true paths.
+        narrowed: The folders that the client shares, each with its root's path; empty for all.
         moves_whole: Whether a folder may be moved as one change; a shared workspace has files only.
 
     Args:
         roots: The folders that may be used, the working folder first.
-        given: Other spellings of the same roots, as people typed them, in the same order.
         policy: Every rule in force.
         net: Whether files are looked through for private keys, and hits of searches for tokens.
+        bumps: Whether no rule asks where a manifest only names another version of what is in it already.
     """
 
     def __init__(
         self,
         roots: Sequence[Root],
         *,
-        given: Sequence[str] = (),
         policy: Policy | None = None,
         net: bool = True,
+        bumps: bool = False,
     ) -> None:
         self.roots = tuple(roots)
         self.by_path = {root.path: root for root in reversed(self.roots)}
         for root in self.roots:
             root.may_change = partial(self._may_change, root)
         self.policy = Policy((*BUILT_IN_RULES, *SIGN_RULES)) if policy is None else policy
-        self.net = net
-        self._spellings: list[tuple[str, Root]] = [(root.path, root) for root in self.roots]
-        self._spellings += [
-            (os.path.normpath(spelling), root)
-            for spelling, root in zip(given, self.roots, strict=False)
-            if spelling.startswith("/")
-        ]
+        self.net, self._bumps = net, bumps
         # A folder that was named as a root of its own goes before one that it lies in.
-        self._spellings.sort(key=lambda known: -len(known[0]))
-        self._narrowed: tuple[tuple[RootId, str], ...] = ()
+        self._inner_first = sorted(self.roots, key=lambda root: -len(root.path))
+        self.narrowed: tuple[tuple[RootId, str], ...] = ()
         self._shared: tuple[str, ...] = ()
         self.moves_whole = True
         self._start: tuple[Root, str] = (self.roots[0], ".")
@@ -170,7 +167,7 @@ class Guard:
         else:
             place = lookup.root.place(lookup.relative, follow=lookup.follow, known=lookup.known)
         if place.path == before.path and (place.kind == "missing") == (before.kind == "missing"):
-            if self._narrowed:
+            if self.narrowed:
                 self._check_narrowed(lookup.root, place.path, lookup.sent)
             return replace(location, place=place, held=held)
         request = AccessRequest(lookup.root.path, lookup.relative, lookup.action, lookup.agent)
@@ -195,7 +192,7 @@ class Guard:
         resolved = asked
         if path != lookup.relative:
             resolved = self._decide(AccessRequest(root.path, path, action, agent), lookup.sent)
-        if self._narrowed:
+        if self.narrowed:
             self._check_narrowed(root, path, lookup.sent)
         if lookup.missing is not None and place.kind == "missing":
             action = lookup.missing
@@ -251,8 +248,7 @@ class Guard:
         Arguments and errors as of `find_file`.
         """
         plain = self._plain
-        known = plain.get((path, agent))
-        if known is not None:
+        if (known := plain.get((path, agent))) is not None:
             before, true = known
             opened = before.root.hold_in_one_step(true.path)
             if opened is not None:
@@ -299,7 +295,9 @@ class Guard:
         if path.startswith("/") or (root is first and folder == "."):
             return path
         whole = os.path.normpath(path)
-        if not any(id_ == first.path and lies_in(whole, inside) for id_, inside in self._narrowed):
+        if not any(
+            id_ == first.path and is_beneath(whole, inside) for id_, inside in self.narrowed
+        ):
             return path
         there = root.place(_joined(folder, path or "."), follow=False).kind != "missing"
         if there or first.place(path, follow=False).kind == "missing":
@@ -311,14 +309,28 @@ class Guard:
         start, folder = self._start
         if root == start.path and folder == ".":
             return path
-        if root == start.path and lies_in(path, folder):
+        if root == start.path and is_beneath(path, folder):
             return path[len(folder) + 1 :] or "."
         return _absolute(root, path)
 
+    def inside(self, path: str) -> tuple[Root, str] | None:
+        """The innermost root that an absolute path lies in, and its name there.
+
+        It may name a folder above the root otherwise: through a link, or where it is mounted twice.
+        """
+        for root in self._inner_first:
+            if is_beneath(path, root.path):
+                return root, path[len(root.path) :].lstrip("/") or "."
+        above, name = split(path.rstrip("/"))
+        true = join(look_at(above).path, name)
+        for root in self._inner_first:
+            if (rest := rest_below(true, root.identity)) is not None:
+                return root, rest
+        return None
+
     def root_of(self, root: RootId) -> Root:
         """The open root of a path in the journal."""
-        found = self.by_path.get(root)
-        if found is not None:
+        if (found := self.by_path.get(root)) is not None:
             return found
         raise PathBlockedError(
             f"{root} is not one of the folders in use",
@@ -343,10 +355,35 @@ class Guard:
             PathBlockedError: A rule denies it.
         """
         root = self.root_of(path.root)
-        if self._narrowed:
+        if self.narrowed:
             self._check_narrowed(root, path.path, path.path)
         request = AccessRequest(path.root, path.path, action, agent, signs)
         return self._decide(request, self.show(path.root, path.path), back=back)
+
+    def signs_of(
+        self, change: FileChange, content: Callable[[str], bytes], *, agent: str
+    ) -> frozenset[Sign]:
+        """Whether a change of a manifest is harmless, as a sign for the rules; none for any other.
+
+        Args:
+            change: As it is really made, or was.
+            content: The bytes of its states.
+            agent: Who makes it.
+        """
+        before, after = change.before, change.after
+        if before is None or after is None or before.is_link or before != before.compared:
+            return frozenset()
+        if self.policy.decide(AccessRequest(*change.path, "write", agent)).rule.spares is None:
+            return frozenset()
+        from filepact.domain.harmless import is_harmless  # noqa: PLC0415 - few files are manifests
+
+        try:
+            old, new = content(before.content), content(after.content)
+        except (KeyError, NotFoundError):
+            return frozenset()
+        same = after == before.with_bytes(new)
+        harmless = same and is_harmless(change.path.path, old, new, bumps=self._bumps)
+        return frozenset({"harmless"} if harmless else ())
 
     def _may_change(self, root: Root, path: str) -> bool:
         return self.policy.decide(AccessRequest(root.path, path, "write")).verdict == "allow"
@@ -357,8 +394,7 @@ class Guard:
         A person gets these back, whatever has written to them; agents do not see them there either.
         """
         decision = self.policy.decide(AccessRequest(path.root, path.path, "read"))
-        rule = decision.rule
-        return decision.verdict == "allow" or (rule.layer, rule.name) == _KEPT
+        return decision.verdict == "allow" or (decision.rule.layer, decision.rule.name) == _KEPT
 
     def check_together(self, changes: ChangeSet, *, agent: str) -> None:
         """Ask the rules for what the files of one change make of their folders.
@@ -449,11 +485,11 @@ class Guard:
 
         A walk asks for each folder on its way down, so only the last part of a name is new.
         """
-        narrowed = tuple(inside for id_, inside in self._narrowed if id_ == root.path)
+        narrowed = tuple(inside for id_, inside in self.narrowed if id_ == root.path)
         return RuleFilter(
             self.policy,
             AccessRequest(root.path, ".", action, agent),
-            narrowed if self._narrowed else None,
+            narrowed if self.narrowed else None,
         )
 
     # -- narrowing ------------------------------------------------------------------------
@@ -470,24 +506,32 @@ class Guard:
 
         Returns:
             One sentence about what is in force.
+
+        Raises:
+            PathBlockedError: None lies inside, and of one it cannot be said where it lies.
         """
         inside: list[tuple[RootId, str]] = []
         shared: list[str] = []
-        for folder in folders:
-            before = len(inside)
-            clean = os.path.normpath(folder)
-            for spelling, root in self._spellings:
-                if clean == spelling or lies_in(spelling, clean):
-                    inside.append((root.path, "."))
-                elif lies_in(clean, spelling):
-                    place = root.place(os.path.relpath(clean, spelling))
-                    if place.kind == "directory":
-                        inside.append((root.path, place.path))
-            if len(inside) > before:
-                shared.append(clean)
+        unclear = ""
+        for folder in map(os.path.normpath, folders):
+            true = look_at(folder).path
+            here = [(root.path, ".") for root in self.roots if is_beneath(root.path, true)]
+            if (found := self.inside(true)) is not None:
+                with suppress(FilepactError):
+                    place = found[0].place(found[1])
+                    here += [(found[0].path, place.path)] if place.kind == "directory" else []
+                unclear = unclear if here else folder
+            inside += here
+            shared += [folder] if here else []
+        if not inside and unclear:
+            raise PathBlockedError(
+                f"{unclear}: your client shares it alone, and it is no folder that can be used",
+                hint="Ask the person to share a folder that is there.",
+                path=unclear,
+            )
         if not inside:
             return "the client's folders lie outside the roots; the roots stay as they are"
-        self._narrowed = tuple(dict.fromkeys(inside))
+        self.narrowed = tuple(dict.fromkeys(inside))
         self._shared = tuple(dict.fromkeys(shared))
         # Where whole roots are shared, names start in the first of ours as before.
         moves = moves and any(folder != "." for _, folder in inside)
@@ -495,10 +539,10 @@ class Guard:
         self._start = (self.root_of(first), folder)
         # Another one, and after the others: a call that has begun keeps what it finds in the one before.
         self._plain = {}
-        return f"narrowed to {', '.join(_absolute(*one) for one in self._narrowed)}"
+        return f"narrowed to {', '.join(_absolute(*one) for one in self.narrowed)}"
 
     def _check_narrowed(self, root: Root, path: str, asked: str) -> None:
-        if not any(root.path == id_ and lies_in(path, inside) for id_, inside in self._narrowed):
+        if not any(root.path == id_ and is_beneath(path, inside) for id_, inside in self.narrowed):
             raise PathBlockedError(
                 f"{asked}: outside the folders that your client shares",
                 hint=f"Use a path inside {', '.join(self._shared)}; relative paths start at "
@@ -512,9 +556,8 @@ class Guard:
         if not path.startswith("/"):
             root, folder = self._start
             return root, _joined(folder, path or ".")
-        for spelling, root in self._spellings:
-            if lies_in(path, spelling):
-                return root, path[len(spelling) :].lstrip("/") or "."
+        if (found := self.inside(path)) is not None:
+            return found
         allowed = ", ".join(self._shared or (root.path for root in self.roots))
         raise PathBlockedError(
             f"{path}: outside the folders that may be used",

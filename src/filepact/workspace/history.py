@@ -19,25 +19,26 @@ from filepact.errors import (
     NoChangeError,
     NotFoundError,
     PathBlockedError,
+    WriteFailedError,
 )
 from filepact.values import replace
+from filepact.workspace.authorizer import rules_on
 from filepact.workspace.folders import check_moved
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.pending import check_free
 from filepact.workspace.rebase import not_kept, nothing_to_do, together
 from filepact.workspace.receipt import Receipt, done_receipt
 from filepact.workspace.refusals import refused_files
-from filepact.workspace.selection import Selection
+from filepact.workspace.selection import Selection, newest_first
 from filepact.workspace.undo_plan import plan_redo, plan_selection, plan_undo
 from filepact.workspace.writer import ChangeWriter, KeptFiles, left_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from filepact.domain.change import FileChange
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import Operation
-    from filepact.domain.policy import Action, Decision, Rule
+    from filepact.domain.policy import Action, Rule
     from filepact.fs.state import StateFolder
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
@@ -49,15 +50,12 @@ if TYPE_CHECKING:
     """Asks a person whether a plan that is in doubt is what they mean."""
 
 
-__all__ = [
-    "SessionHistory",
-    "SessionLimit",
-    "UndoExecutor",
-]
+__all__ = ["SessionHistory", "SessionLimit", "UndoExecutor"]
 
 _STEP: Final = 0.2
 _DECIDED: Final = 10
 _FAR: Final = 20  # operations that are named as a way on
+_LISTED: Final = "history with action log lists what you changed, and what of it is undone."
 
 
 class SessionLimit:
@@ -121,25 +119,17 @@ class UndoExecutor:
         Raises:
             NoChangeError: A change of the same files by this session waits already.
         """
-        rules = [
-            decision.rule.name
-            for change in plan.changes.changes
-            if (decision := self._permit(change, session.agent)).verdict == "ask"
-        ]
-        if not rules and preview:
-            rules = ["preview mode"]
+        rule = rules_on(self._guard, plan.changes, {}, agent=session.agent)
+        rule = rule or "preview mode" * preview
         check_free(self._waiting.of(session), plan.changes.paths, self._writer.show)
         check_moved(self._guard, session.agent, plan.changes)
-        rule = ", ".join(dict.fromkeys(rules))
-        return self.carry_out(plan, session, deadline, dry_run=dry_run, rule=rule, partly=partly)
-
-    def _permit(self, change: FileChange, agent: str = "") -> Decision:
-        action: Action = "write"
-        if change.after is None:
-            action = "delete"
-        elif change.before is None and agent:
-            action = "create"
-        return self._guard.permit(change.path, action, agent=agent, back=not agent)
+        return self.carry_out(
+            *(plan, session, deadline),
+            dry_run=dry_run,
+            rule=rule,
+            judged=not preview,
+            partly=partly,
+        )
 
     def carry_out(
         self,
@@ -149,6 +139,7 @@ class UndoExecutor:
         *,
         dry_run: bool,
         rule: str = "",
+        judged: bool = False,
         partly: bool = False,
         agrees: Agrees | None = None,
     ) -> Receipt:
@@ -160,6 +151,7 @@ class UndoExecutor:
             deadline: When it has to be over.
             dry_run: Whether it is only shown.
             rule: What wants a person's word, if anything does.
+            judged: Whether that goes by names alone, so that what is harmless does not wait.
             partly: Whether files that cannot go back are left, and the others go.
             agrees: Asks a person where the plan is in doubt; None where nobody can be asked.
 
@@ -176,13 +168,15 @@ class UndoExecutor:
             unable = {path: not_kept(self._writer.show(path)) for path in plan.unable}
             plan = replace(plan, unable=unable, lost={})
         conflicts: dict[WorkspacePath, FilepactError] = {}
+        plan = plan.around(self._is_no_folder)
         aside = {} if rule else self._large.find(plan.lost, conflicts)
         ends = {*aside, *conflicts, *(other for _, other in aside.values() if other)}
         files = len({*plan.unable, *ends}) + len(plan.changes.changes)
         plan = replace(plan, unable={k: one for k, one in plan.unable.items() if k not in ends})
         for change in plan.changes.changes:
             try:
-                self._permit(change)
+                action: Action = "delete" if change.after is None else "write"
+                self._guard.permit(change.path, action, back=True)
             except PathBlockedError as error:
                 conflicts[change.path] = error
         whole, plan = plan, plan.without(conflicts)
@@ -204,6 +198,9 @@ class UndoExecutor:
                 left = left_files(self._writer.show, conflicts, part.unable)
                 said = (f"left as it is: {one.reason}" for one in left)
                 fitted = replace(fitted, notes=(*fitted.notes, *said))
+                if judged and rule:
+                    made = fitted.changes, fitted.contents
+                    rule = rules_on(self._guard, *made, agent=session.agent)
                 proposal = replace(
                     new_proposal(session, whole.tool or whole.kind, part.summary, fitted.changes),
                     rule=rule,
@@ -228,6 +225,10 @@ class UndoExecutor:
                         *(receipt, part, conflicts, aside, session), dry_run=dry_run
                     )
 
+    def _is_no_folder(self, path: WorkspacePath) -> bool:
+        root = self._guard.root_of(path.root)
+        return root.glance(path.path) is not None and root.folder_state(path.path) is None
+
     def _fit(
         self,
         plan: UndoChange,
@@ -239,7 +240,7 @@ class UndoExecutor:
         files: int,
         partly: bool,
     ) -> RebaseResult:
-        """What a plan makes of the files as they are, but for those that cannot go back.
+        """The result of a plan for the present files, without those that cannot go back.
 
         Raises:
             FilepactError: There are such, and they are not to be left.
@@ -284,9 +285,16 @@ class UndoExecutor:
         self, plan: UndoChange, conflicts: Conflicts, files: int, session: Session
     ) -> FilepactError:
         """One refusal for all files that cannot go back, with the way on that there is."""
-        if session.agent:
-            return together(conflicts, files)
         ways: list[str] = []
+        others, alone = files - len({*conflicts, *plan.unable}), plan.alone
+        partly = f"`filepact {plan.kind} {f'{alone} ' if alone else ''}--partly` changes the other {others:,} and leaves these alone."
+        if session.agent:
+            links = {one.path for one in plan.changes.changes if one.after and one.after.is_link}
+            if links >= conflicts.keys() and {*map(type, conflicts.values())} == {WriteFailedError}:
+                # A confined server makes no links; a person's command does.
+                partly, others = f"`filepact {plan.kind} {alone}` does all of it.", 1
+            way = f"Tell the person: {partly}" if others and alone else ""
+            return together(conflicts, files, way)
         between = self._between(plan, conflicts)
         if between:
             named = between[: -_DECIDED - 1 : -1]
@@ -299,18 +307,17 @@ class UndoExecutor:
             ids = [str(one.id) for one in (*plan.operations, *between)]
             if self._fits(plan, ids, conflicts):
                 ways.append(f"`filepact undo {' '.join(ids)}` takes all of that back together.")
-        others, alone = files - len(conflicts), plan.alone
         if others:
-            command = f"filepact {plan.kind} {alone} " if alone else ""
-            ways.append(f"`{command}--partly` changes the other {others:,} and leaves these alone.")
+            ways.append(partly)
         verb = "brought back" if plan.kind == "redo" else "taken back"
-        error = together(conflicts, files, " ".join(ways), verb)
+        whole = conflicts if others else {**conflicts, **plan.unable}
+        error = together(whole, files, " ".join(ways), verb)
         if others and alone:
             error.details |= {"operation": alone, "others": others}
         return error
 
     def _between(self, plan: UndoChange, conflicts: Conflicts) -> list[Operation]:
-        """What changed the files since and is in force, oldest first."""
+        """The operations since then that changed the files and are in force, oldest first."""
         if not plan.operations:
             return []
         store, ours = self._store, {one.id for one in plan.operations}
@@ -339,10 +346,7 @@ class UndoExecutor:
         return not still
 
     def take_back(
-        self,
-        of: Operation,
-        rules: Mapping[WorkspacePath, Rule],
-        roots: Sequence[RootId],
+        self, of: Operation, rules: Mapping[WorkspacePath, Rule], roots: Sequence[RootId]
     ) -> tuple[dict[ChangeId, Literal["approve", "redo"]], list[WorkspacePath]]:
         """Take back, for a person who wants it so, what a program did without their word.
 
@@ -464,7 +468,7 @@ class SessionHistory:
         if change_id is None:
             newest = self.log(1)
             if not newest:
-                raise NotFoundError("you have changed nothing yet")
+                raise NotFoundError("you have changed nothing yet", hint=_LISTED)
             return newest[0]
         found: Operation | Proposal
         try:
@@ -493,10 +497,8 @@ class SessionHistory:
         if change_id in ("turn", "session"):
             turn = self._session.turn if change_id == "turn" else ""
             if change_id == "turn" and not turn:
-                raise InvalidParamsError(
-                    "your host does not say where turns begin",
-                    hint="Name a change, or `session` for all that you have done.",
-                )
+                hint = "Name a change, or `session` for all that you have done."
+                raise InvalidParamsError("your host does not say where turns begin", hint=hint)
             selection = Selection(turn=turn, session=self._session)
             plan = plan_selection(self._store, self._roots, selection)
             return self._go_back(plan, dry_run=dry_run, partly=partly)
@@ -511,10 +513,8 @@ class SessionHistory:
         change = self._newest(undone=True) if change_id is None else self.change(change_id)
         plan = plan_redo(self._store, self._roots, change.id)
         if self._store.operation(plan.target).session.id not in self._store.sessions(self._session):
-            raise NoChangeError(
-                f"{change.id} was undone by somebody else",
-                hint="Ask the person whether to bring it back.",
-            )
+            hint = "Ask the person whether to bring it back."
+            raise NoChangeError(f"{change.id} was undone by somebody else", hint=hint)
         return self._go_back(plan, dry_run=dry_run, partly=partly)
 
     def status(self, wait: float = 0.0) -> tuple[Proposal, ...]:
@@ -556,10 +556,8 @@ class SessionHistory:
             raise self._not_its_own(change_id) from None
 
     def _not_its_own(self, change_id: str) -> NotFoundError:
-        return NotFoundError(
-            f"there is no change {change_id!r} of yours",
-            hint="history with action log lists yours; people see all with `filepact log`.",
-        )
+        hint = f"{_LISTED} People see all with `filepact log`."
+        return NotFoundError(f"there is no change {change_id!r} of yours", hint=hint)
 
     def _newest(self, *, undone: bool) -> Operation:
         """The newest change in force; with ``undone`` the last undo if no change came after it."""
@@ -572,22 +570,18 @@ class SessionHistory:
                     break
                 if operation.undone_by is None:
                     return operation
-        what = (
-            "redo: no undo of yours since your last change"
-            if undone
-            else "undo: no change of yours"
-        )
-        raise NoChangeError(f"there is nothing to {what}")
+        what = "undo of yours since your last change" if undone else "change of yours is in force"
+        verb = "redo" if undone else "undo"
+        raise NoChangeError(f"there is nothing to {verb}: no {what}", hint=_LISTED)
 
     def _own(self) -> Iterator[Operation]:
-        before: int | None = None
-        while page := self._store.operations(session=self._session, before_seq=before, limit=100):
-            yield from (one for one in page if one.state in ("applied", "interrupted"))
-            before = page[-1].seq
+        own = newest_first(self._store, None, self._session)
+        return (one for one in own if one.state in ("applied", "interrupted"))
 
     def _withdraw(self, proposal: Proposal, *, dry_run: bool) -> Receipt:
         if proposal.state != "proposed":
-            raise NoChangeError(f"{proposal.id} no longer waits: it was {proposal.state}")
+            said = f"{proposal.id} no longer waits: it was {proposal.state}"
+            raise NoChangeError(said, hint=_LISTED)
         summary = f"take back the proposal {proposal.id} ({proposal.summary})"
         if dry_run:
             return Receipt(None, "preview", summary)

@@ -53,7 +53,7 @@ class ProposalHunk:
 
 @dataclass(frozen=True, slots=True)
 class HunkSelection:
-    """Some hunks of a proposal as a change set, and what is still undecided on top of it.
+    """Chosen hunks of a proposal as a change set, and the undecided rest on top of it.
 
     Attributes:
         accepted: The hunks that were accepted.

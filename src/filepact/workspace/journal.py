@@ -11,6 +11,7 @@ from filepact.domain.operation import ChangeId, JournalStatistics, Operation, Pr
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from filepact.domain.audit import JournalSummary
     from filepact.domain.change import ChangeSet
     from filepact.domain.document import RootId
     from filepact.domain.operation import (
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
         ProposalState,
         Session,
     )
-    from filepact.domain.permission_log import PermissionRecord, RecordKind
-    from filepact.domain.session_approval import SessionApproval
+    from filepact.domain.permission_log import PermissionRecord, RecordKind, SessionApproval
 
 
 __all__ = [
+    "JournalDatabase",
     "JournalStatistics",
     "JournalStore",
     "PruneResult",
@@ -243,7 +244,7 @@ class JournalStore(Protocol):
         """The place of the newest operation, finished or not; 0 in an empty journal."""
 
     def now(self) -> float:
-        """What time it is for all who use the journal, seconds since the epoch.
+        """The time of all who use the journal, seconds since the epoch.
 
         What one machine says and another one compares with the time is said and compared by this.
         """
@@ -276,7 +277,7 @@ class JournalStore(Protocol):
         """Have one count no more; on disk when this returns."""
 
     def session_approvals(self, session: str | None = None) -> tuple[SessionApproval, ...]:
-        """Those that were given to a session, or to any; newest first."""
+        """The approvals given to a session, or to any; newest first."""
 
     # -- questions and reports ----------------------------------------------------------------
 
@@ -323,10 +324,20 @@ class JournalStore(Protocol):
         """
 
     def version(self) -> object:
-        """What differs from what it was whenever anybody has changed the journal since."""
+        """A value that differs whenever the journal has changed since."""
 
     def close(self) -> None:
         """Let go of the journal; anything else afterwards is a `StateFailedError`."""
+
+
+class JournalDatabase(JournalStore, Protocol):
+    """A journal that does not lie in the state folder."""
+
+    def move_root(self, old: RootId, new: RootId) -> int:
+        """Have the history of a folder belong to another; how many operations it has."""
+
+    def account(self) -> JournalSummary:
+        """The journal's account of operations, to be compared with the audit log."""
 
 
 def new_operation(session: Session, tool: str, summary: str, changes: ChangeSet) -> Operation:

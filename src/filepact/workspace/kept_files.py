@@ -14,15 +14,11 @@ from posixpath import dirname
 from typing import TYPE_CHECKING, Final
 
 from filepact.compression import decompress
-from filepact.domain.document import (
-    SnapshotFile,
-    SnapshotRecord,
-    WorkspacePath,
-    content_id,
-)
+from filepact.domain.document import FOLDER, SnapshotFile, SnapshotRecord, WorkspacePath, content_id
 from filepact.domain.protected import has_agent_logs, is_agent_log, is_in_git
 from filepact.fs.atomic import LARGEST
-from filepact.fs.watch import Stamp, moment, stamp_at
+from filepact.fs.kernel import place_of, same_places
+from filepact.fs.watch import Stamp, is_later, moment, stamp_at
 from filepact.workspace.file_snapshot import (
     FileSnapshot,
     RacyFiles,
@@ -39,7 +35,7 @@ from filepact.workspace.file_states import (
     kept_state,
     read_state,
 )
-from filepact.workspace.folder_steps import FolderChange, folder_at, same_rights
+from filepact.workspace.folder_steps import FolderChange, folder_at, folders_above, same_rights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
@@ -83,6 +79,7 @@ class KnownFiles:
         self.store = store
         self.unwatched = 0
         self.newly: list[tuple[WorkspacePath, Stamp]] = []
+        self._went: dict[RootId, set[str]] = {}
         self._attended: dict[Hashable, _Attended] = {}
         self._unsaved: set[WorkspacePath] = set()
         self._told: set[WorkspacePath] = set()
@@ -126,7 +123,7 @@ class KnownFiles:
 
     @property
     def descriptors(self) -> tuple[int, ...] | None:
-        """What can be read once something was touched; None where a root has to be scanned."""
+        """The descriptors that become readable once an entry is touched; None where a root has to be scanned."""
         found = [snapshot.watcher.descriptor for snapshot in self._snapshots.values()]
         return None if None in found else tuple(one for one in found if one is not None)
 
@@ -182,10 +179,13 @@ class KnownFiles:
                     continue
                 if was and now and same_rights(was, now):
                     continue
+                # With all that it held it was moved before.
+                if since and now is None and name in self._went.get(root, ()):
+                    continue
                 path = WorkspacePath(root, name)
                 held = of.glance(name) if now is not None else ()
                 later, late = (
-                    bool(one) and (held[3] > one if held else self._is_later(path, None, one))
+                    bool(one) and (held[3] > one if held else is_later(of, name, None, one))
                     for one in (since, until)
                 )
                 if (later or not since) and not late:
@@ -271,10 +271,9 @@ class KnownFiles:
             The place in the journal up to which it knows of operations, and the files that have
             still to be read; None where there is no snapshot of these very folders.
         """
-        found = None if self.store is None else self.store.load()
-        if found is None or self.store is None:
+        if self.store is None or (found := self.store.load()) is None:
             return None
-        if dict(found.inodes) != self._inodes():
+        if not same_places(found.inodes, self._inodes()):
             self.store.clear()
             return None
         unread: list[tuple[WorkspacePath, Stamp]] = []
@@ -284,10 +283,12 @@ class KnownFiles:
             if stamp is not None and file.revision is None:
                 unread.append((path, stamp))
         for root, snapshot in self._snapshots.items():
-            snapshot.folders = snapshot.there = dict(found.folders.get(root, {}))
+            folders = found.folders.get(root, {})
+            top = self._guard.root_of(root).folder_state(".") or FOLDER
+            snapshot.folders = snapshot.there = {".": top, **folders}
             snapshot.hidden = frozenset(found.hidden.get(root, ()))
             snapshot.watcher.expected = snapshot.folders
-            snapshot.end = found.ends.get(root)
+            snapshot.end, snapshot.looked = found.ends.get(root), found.looked.get(root, 0)
         self.unwatched = found.unwatched
         self._unsaved.clear()
         self._saved = self._view
@@ -315,8 +316,9 @@ class KnownFiles:
         gone = tuple(self._unsaved - self._states.keys())
         ends = {root: snapshot.end for root, snapshot in self._snapshots.items()}
         hidden = {root: snapshot.hidden for root, snapshot in self._snapshots.items()}
+        looked = {root: snapshot.looked for root, snapshot in self._snapshots.items()}
         record = SnapshotRecord(
-            *(seq, self._inodes(), self.folders, hidden, ends, self.unwatched), files=files
+            *(seq, self._inodes(), self.folders, hidden, ends, looked, self.unwatched), files=files
         )
         if not self.store.save(record, gone):
             # It may be gone as a whole: then all of it has to be written again.
@@ -330,7 +332,7 @@ class KnownFiles:
 
     @property
     def _view(self) -> list[tuple[object, ...]]:
-        """What was looked at and what was not, by root."""
+        """The watched and the unwatched parts, by root."""
         return [(one.folders, one.hidden, one.end) for one in self._snapshots.values()]
 
     def packed(self, state: FileState) -> bytes | None:
@@ -346,13 +348,13 @@ class KnownFiles:
         return packed if sound else None
 
     def _inodes(self) -> dict[RootId, int]:
-        """The inodes of the roots; 0 for one that is not there."""
-        return {root.path: (root.glance(".") or (0,))[0] for root in self._guard.roots}
+        """Which folders the roots are, as of `place_of`."""
+        return {root.path: place_of(root.path) for root in self._guard.roots}
 
     # -- all of them ----------------------------------------------------------------------
 
     def mark(self) -> None:
-        """What is changed from now on is left by one `begin` anew, to be found as different.
+        """Have changes from now on left by one `begin` anew, to be found as differences.
 
         From any thread, within milliseconds; several marks wait for as many of these.
         """
@@ -415,42 +417,46 @@ class KnownFiles:
         self.newly.clear()
         for root in self._guard.roots:
             _, suspects = self._look(root, lambda: False, keep=True, hidden=True)
-            there = {stamp.inode: stamp for stamp in suspects.stamps.values() if stamp}
-            later: set[str] = set()
-            moved: set[Stamp] = set()
+            there = {one.inode: (name, one) for name, one in suspects.stamps.items() if one}
+            known = self._snapshots[root.path].stamps
+            # What lies in a folder that was moved has its old times still.
+            brought = {known.get(name) for name in suspects.stamps} - {None}
+            later, before, left = set[str](), set[str](), set[str]()
+            moved = set[Stamp]()
             for name, stamp in suspects.stamps.items():
-                known = self._states.get(WorkspacePath(root.path, name))
-                old = None if known is None else known.stamp
-                again = there.get(old.inode) if old and stamp is None else None
+                old = known.get(name)
+                other = old is not None and (stamp is None or stamp.inode != old.inode)
+                again = there.get(old.inode) if old and other else None
+                by_folder = again is not None and again[1] == old
                 # One that is there by another name, which it got before, went before.
-                went = again is not None and old != again and again.changed <= since
-                path = WorkspacePath(root.path, name)
-                if went or (since and not self._is_later(path, stamp, since)):
-                    continue
-                later.add(name)
-                if old and (stamp is None or stamp.inode != old.inode):
-                    # What lies in a folder that was moved has its old times still.
-                    moved.add(old)
+                went = again and since and not is_later(root, *again, since, came=by_folder)
+                if stamp is None:
+                    (before if went and by_folder else left).update(folders_above(name))
+                came, gone = other and stamp in brought, went and stamp is None
+                if not gone and (not since or is_later(root, name, stamp, since, came=came)):
+                    later.add(name)
+                    moved |= {old} if old and other and not went else set()
+            self._went[root.path] = before - left
             for name, stamp in suspects.stamps.items():
                 path = WorkspacePath(root.path, name)
                 if name in suspects.newly and stamp is not None:
                     self._ignored.pop(path, None)
                     self.put(path, FileState(stamp))
                     self.newly.append((path, stamp))
-                elif until and self._is_later(path, stamp, until):
+                elif until and is_later(root, name, stamp, until):
                     continue
                 elif name in later or stamp in moved:
                     yield path, stamp
-
         for path, stamp in self._ignored.differences() if ignored else ():
-            late = until and self._is_later(path, stamp, until)
-            if not late and (not since or self._is_later(path, stamp, since)):
+            place = self._guard.root_of(path.root), path.path, stamp
+            if not (until and is_later(*place, until)) and (not since or is_later(*place, since)):
                 yield path, stamp
 
     def _look(
         self, root: Root, cancelled: Callable[[], bool], *, keep: bool, hidden: bool = False
     ) -> tuple[RootEvents, RacyFiles]:
-        """What was touched in a root, and what may be different; nothing if it was cancelled."""
+        """The touched entries of a root, and those that may differ; none if the look was cancelled."""
+        root.place(".")  # Of one that is not there, nothing is told from what was removed.
         snapshot = self._snapshots[root.path]
         end = snapshot.end
         seen = snapshot.check(cancelled, keep=keep)
@@ -477,25 +483,7 @@ class KnownFiles:
             return False
         if seen.late is not None and path.path in seen.names:
             return path.path in seen.late
-        return self._is_later(path, stamp, self._since)
-
-    def _is_later(self, path: WorkspacePath, stamp: Stamp | None, since: int) -> bool:
-        """Whether a file has become what it is after a moment; one that is gone, if its folder has.
-
-        Args:
-            path: The file.
-            stamp: Its stamp; None for one that is gone.
-            since: Nanoseconds since the epoch.
-        """
-        if stamp is not None:
-            return stamp.changed > since
-        root, above = self._guard.root_of(path.root), path.path
-        while above:
-            above = dirname(above)
-            folder = root.glance(above or ".")
-            if folder:
-                return folder[3] > since
-        return False
+        return is_later(self._guard.root_of(path.root), path.path, stamp, self._since)
 
     def _leave(self, path: WorkspacePath, stamp: Stamp | None, seen: RootEvents) -> None:
         """Have a file found as different, of which it may not be known what it was before."""
@@ -540,9 +528,9 @@ class KnownFiles:
             stamp = self.present(path) if known is None or known.stamp is None else known.stamp
             if stamp is None or (known is not None and known.revision is not None):
                 continue
-            if known is None:
+            if known is None or known.stamp is None:
                 self.put(path, FileState(stamp))
-                added.add(path)
+                added |= {path} if known is None else set()
             if not self._guard.keeps(path):
                 continue
             if stamp.size <= min(left, self.limits.changed) and time.monotonic() < until:
@@ -571,12 +559,11 @@ class KnownFiles:
         return unkept
 
     def _free(self, files: Iterable[WorkspacePath]) -> set[WorkspacePath]:
-        """Those that nothing is at, and the folders above them that are not there either."""
+        """The paths without an entry, and the missing folders above them."""
         free: set[WorkspacePath] = set()
         for root, path in files:
-            parts = path.split("/")
-            for end in range(len(parts), 0, -1):
-                place = WorkspacePath(root, "/".join(parts[:end]))
+            for above in (path, *folders_above(path)):
+                place = WorkspacePath(root, above)
                 if place in self._states or self._guard.root_of(root).glance(place.path):
                     break
                 free.add(place)

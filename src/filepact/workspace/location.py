@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 from filepact.domain.document import WorkspacePath
 from filepact.domain.policy import AccessRequest, EntryFilter
 from filepact.errors import FilepactError, NotAFileError, NotFoundError, PathBlockedError
+from filepact.fs.path_form import check_new_name, is_beneath
 from filepact.text.confusables import (
     folded_name,
     meanings,
@@ -35,7 +36,7 @@ __all__ = [
     "RuleFilter",
     "alike_note",
     "check_is_file",
-    "lies_in",
+    "in_other_letters",
     "not_there",
     "unescaped",
 ]
@@ -235,11 +236,22 @@ class RuleFilter(EntryFilter):
         return self._policy.decide(request).verdict == "allow"
 
 
-def lies_in(path: str, folder: str) -> bool:
-    """Whether a path is a folder or beneath it, by parts."""
-    return folder in (".", "/") or path == folder or path.startswith(f"{folder.rstrip('/')}/")
-
-
 def _reaches(path: str, inside: str, *, is_dir: bool) -> bool:
     """Whether an entry is in a shared folder, or a folder on the way to one."""
-    return lies_in(path, inside) or (is_dir and lies_in(inside, path))
+    return is_beneath(path, inside) or (is_dir and is_beneath(inside, path))
+
+
+def in_other_letters(there: Location, sent: Name) -> WorkspacePath | None:
+    """The name that was sent for what has it in other letters, where these do not tell names apart; else None.
+
+    Raises:
+        PathBlockedError: No new name may be such.
+    """
+    if isinstance(sent, WorkspacePath) or not there.root.spelling.folds:
+        return None
+    above, _, true = there.place.path.rpartition("/")
+    name = sent.rstrip("/").rpartition("/")[2]
+    if name == true or name.casefold() != true.casefold():
+        return None
+    check_new_name(name)
+    return WorkspacePath(there.root.path, f"{above}/{name}" if above else name)

@@ -8,26 +8,31 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from posixpath import commonprefix
+from posixpath import basename, commonprefix
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.change import FileChange
+from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError, StaleFileError, WriteFailedError
 from filepact.fs.walk import TreeReader
+from filepact.fs.watch import folder_sign
+from filepact.text.gitignore import MACHINE_FOLDERS
 from filepact.values import dataclass
+from filepact.workspace.file_snapshot import CACHES, is_machine_made
+from filepact.workspace.folder_steps import written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-    from filepact.domain.change import ChangeSet
     from filepact.domain.document import Document, Revision, RootId
     from filepact.fs.root import Root
     from filepact.fs.staged import WriteResult
-    from filepact.workspace.folder_steps import FolderSteps
+    from filepact.workspace.folder_steps import FolderChange, FolderSteps
+    from filepact.workspace.guard import Guard
     from filepact.workspace.kept_files import KnownFiles
 
     Pair = tuple[FileChange, FileChange]
+    Changes = dict[WorkspacePath, FileChange]
 
 __all__ = [
     "MoveSteps",
@@ -35,6 +40,7 @@ __all__ = [
     "fit_whole",
     "make_again",
     "moves_of",
+    "renamed",
     "same_entries",
     "whole_moves",
 ]
@@ -65,10 +71,9 @@ class Move:
 
     @property
     def apart(self) -> tuple[Move, ...]:
-        """The moves of the files and links in a folder, each by itself."""
-        return tuple(
-            Move(old.path, new.path, (old, new)) for old, new in same_entries(self.changes)
-        )
+        """The moves of what lies in a folder, each by itself."""
+        pairs = (*same_entries(self.changes), *whole_moves(self.changes))
+        return tuple(Move(old.path, new.path, (old, new)) for old, new in pairs)
 
     @property
     def states(self) -> tuple[tuple[str, Revision], ...]:
@@ -91,10 +96,18 @@ def moves_of(changes: ChangeSet) -> tuple[Move, ...]:
         for pair in same_entries(changes.changes)
         if not any(_is_below(side.path, turning) for side in pair)
     ]
-    whole = [(old, new, (old, new)) for old, new in whole_moves(changes.changes)]
-    ends = {one.path for *_, both in whole for one in both}
+    whole = whole_moves(changes.changes)
+    ends = {one.path for pair in whole for one in pair}
     folders = _folders([one for one in changes.changes if one.path not in ends], pairs)
-    folders = [*whole, *folders]
+    for old, new in whole:
+        # One that lies in another folder which is moved goes along.
+        for at, (source, target, inside) in enumerate(folders):
+            below = old.path.path.removeprefix(source.path.path)
+            if _lies_in(old.path, source.path) and new.path.path == target.path.path + below:
+                folders[at] = source, target, (*inside, old, new)
+                break
+        else:
+            folders.append((old, new, (old, new)))
     tops = {old.path: new.path for old, new, _ in folders}
     alone = [
         Move(old.path, new.path, (old, new)) for old, new in pairs if not _is_below(old.path, tops)
@@ -122,6 +135,7 @@ class MoveSteps:
         self._folders = folders
         self._moves = moves_of(changes)
         self._done: list[Move] = []
+        self._whole = {one.path for pair in whole_moves(changes.changes) for one in pair}
         self.first = self._moves[0].source if self._moves else None
         self.paths = _paths(self._moves)
         folders.moved = self.paths
@@ -137,7 +151,7 @@ class MoveSteps:
         """
         whole = self._do_all(self._moves)
         if whole:
-            self._folders.moved = self.paths - _paths(whole)
+            self._folders.moved = self.paths - _paths(whole) | self._whole
             self._folders.make()
         left = self._do_all(each for one in whole for each in one.apart)
         return _paths(left)
@@ -191,9 +205,14 @@ def rename(root: Root, one: Move, *, back: bool = False) -> bool:
     if one.folder:
         _move_whole(root, old.path, new.path, one)
         return True
-    if len(states) > 1 and not _holds_only(root, old.path, {name for name, _ in states if name}):
+    ends, whole = (one.source, one.target), len(one.changes) == 2 * len(states)
+    names = {x.path[len(at.path) + 1 :] for at in ends for x in _paths((one,)) if _lies_in(x, at)}
+    # Of a folder that nobody looks into, what lies in it is known under one of its names only, and not all of it.
+    kept = {f"{old.path}/{name}" for name, state in states if name and state.is_whole}
+    if names and (whole or not back) and _holds_only(root, old.path, names, kept) != whole:
         return False
-    return root.rename(old.path, new.path, states)
+    there = whole or all(root.folder_state(f"{old.path}/{name}") for name, _ in states if name)
+    return there and root.rename(old.path, new.path, states)
 
 
 def _move_whole(root: Root, path: str, to: str, one: Move) -> None:
@@ -236,24 +255,72 @@ def fit_whole(
         folder = current(old.path)
         if folder is not None and old.before is not None and current(new.path) is None:
             state = folder.revision.as_whole(old.before)
-            if state.is_whole:
+            # What somebody has put into it does not go where programs clear away.
+            fits = basename(new.path.path) not in MACHINE_FOLDERS or written(state) == written(
+                old.before
+            )
+            if state.is_whole and fits:
                 yield from (FileChange(old.path, state, None), FileChange(new.path, None, state))
 
 
-def carry(files: KnownFiles, changes: list[FileChange]) -> list[FileChange]:
-    """Have what is known of files go with the folder that was moved; the changes with those of the folders in it."""
+def renamed(
+    guard: Guard, changes: Collection[FileChange], differing: Iterable[FolderChange]
+) -> list[FileChange]:
+    """Folders that nobody looks into and that have another name now, but for those in which something else was changed.
+
+    A cache that is seen by its new name goes back by that, if it is as it was.
+    """
+    found: list[FileChange] = []
+    going = {
+        (one.path.root, one.before.attributes.linked): FileChange(one.path, one.before, None)
+        for one in differing
+        if one.after is None and one.before and one.before.is_whole and one.before.attributes
+    }
+    for one in differing if going else ():
+        root = guard.root_of(one.path.root)
+        state, sign = root.folder_state(one.path.path), folder_sign(root, one.path.path)
+        old = going.get((one.path.root, sign)) if one.before is None else None
+        inside = (_lies_in(other.path, one.path) for other in changes)
+        if old and basename(old.path.path) in CACHES and not one.made:
+            continue
+        if old is None or old.before is None or state is None or any(inside):
+            continue
+        with suppress(FilepactError):
+            guard.permit(old.path, "write", back=True)
+            guard.permit(one.path, "delete", back=True)
+            number = sign.partition(" ")[0]
+            found.append(FileChange(old.path, old.before.as_whole(number), None))
+            found.append(FileChange(one.path, None, state.as_whole(number)))
+    return found
+
+
+def carry(files: KnownFiles, changes: list[FileChange], guard: Guard) -> list[FileChange]:
+    """Have what is known of files go with the folder that was moved; the changes with those of the folders in it.
+
+    What comes where programs make what they need is known no more.
+    """
     inner: list[FileChange] = []
-    for old, new in whole_moves(changes):
-        root, base, at = old.path.root, new.path.path, len(old.path.path)
+    for move in moves_of(ChangeSet(tuple(changes))):
+        (root, old), (_, base), named = move.source, move.target, _paths((move,))
+        if move.changes[0].of_file is not None:
+            continue
+        seen = not is_machine_made(guard.root_of(root), base)
         for path, state in [*files]:
-            if path.root == root and _lies_in(path, old.path):
+            # Where there was no way but copies, nothing else has gone.
+            if (
+                _lies_in(path, move.source)
+                and path not in named
+                and (move.folder or not files.present(path))
+            ):
                 files.drop(path)
-                files.doubt(path)
-                files.put(WorkspacePath(root, base + path.path[at:]), state)
+                if seen:
+                    files.doubt(path)
+                    files.put(WorkspacePath(root, base + path.path[len(old) :]), state)
         for name, folder in files.folders[root].items():
-            if _lies_in(path := WorkspacePath(root, name), old.path):
+            path, to = WorkspacePath(root, name), WorkspacePath(root, base + name[len(old) :])
+            if _lies_in(path, move.source) and path not in named:
                 inner.append(FileChange(path, folder, None))
-                inner.append(FileChange(WorkspacePath(root, base + name[at:]), None, folder))
+                inner += [FileChange(to, None, folder)] if seen else []
     return [*changes, *inner]
 
 
@@ -281,10 +348,10 @@ def make_again(
     )
 
 
-def _holds_only(root: Root, folder: str, names: set[str]) -> bool:
-    """Whether all that lies in a folder is what is known of it."""
+def _holds_only(root: Root, folder: str, names: set[str], kept: set[str]) -> bool:
+    """Whether all that lies in a folder is what is known of it, whatever some folders in it hold."""
     at = len(folder) + 1
-    with TreeReader(root, folder, allow=lambda _path, _is_folder: True, ignore=False) as entries:
+    with TreeReader(root, folder, allow=lambda path, _: path not in kept, ignore=False) as entries:
         if any(entry.path[at:] not in names for entry in entries):
             return False
         return entries.complete and not entries.beyond
@@ -341,22 +408,22 @@ def _folders(
         return []
     names = {old.path: new.path for old, new in pairs}
     found: list[tuple[FileChange, FileChange, tuple[FileChange, ...]]] = []
+    folders = going.keys() | coming.keys()
     taken: set[WorkspacePath] = set()
     for path, old in sorted(going.items()):
         if _is_below(path, taken):
             continue
-        inside = [one for one in changes if one.path.root == path.root and _lies_in(one.path, path)]
-        new = _counterpart(path, inside, names, coming)
-        if new is None or new.path in taken or _lies_in(new.path, path):
+        inside = [one for one in changes if _lies_in(one.path, path)]
+        new = _counterpart(path, inside, names, going, coming)
+        same = new and old.before and old.before.attributes and old.before == new.after
+        if new is None or not same or new.path in taken or _lies_in(new.path, path):
             continue
-        if not _same_folder(old, new):
-            continue
-        there = [
-            one for one in changes if one.path.root == path.root and _lies_in(one.path, new.path)
-        ]
+        there = [one for one in changes if _lies_in(one.path, new.path)]
         before = {one.path.path[len(path.path) :]: one.before for one in inside if not one.after}
         after = {one.path.path[len(new.path.path) :]: one.after for one in there if not one.before}
-        if len(before) == len(inside) and len(after) == len(there) and before == after:
+        known = len(before) == len(inside) and len(after) == len(there)
+        unknown = not (before and after) and all(one.path in folders for one in (*inside, *there))
+        if known and (before == after or unknown):
             taken |= {path, new.path}
             found.append((old, new, (old, new, *inside, *there)))
     return found
@@ -366,29 +433,33 @@ def _counterpart(
     path: WorkspacePath,
     inside: list[FileChange],
     names: dict[WorkspacePath, WorkspacePath],
-    coming: dict[WorkspacePath, FileChange],
+    going: Changes,
+    coming: Changes,
 ) -> FileChange | None:
-    """The folder that comes where one goes, by where a file of it goes."""
+    """The folder that comes where one goes, by where a file of it goes; without one, by when a name last came in it."""
     for one in inside:
         target = names.get(one.path)
         ends = one.path.path[len(path.path) :]
         if target is not None and target.path.endswith(ends):
             return coming.get(WorkspacePath(path.root, target.path[: -len(ends)]))
-    if inside:
+    at = path.root, written(going[path].before)
+    new = _outermost(coming, at)
+    if new is None or _outermost(going, at) != path or any(one.path not in going for one in inside):
         return None
-    empty = [one for one in coming.values() if one.path.root == path.root]
-    return empty[0] if len(coming) == 1 and empty else None
+    return coming[new]
 
 
-def _same_folder(old: FileChange, new: FileChange) -> bool:
-    before, after = old.before, new.after
-    return bool(before and after and before.attributes and before == after)
+def _outermost(some: Changes, at: tuple[RootId, int | None]) -> WorkspacePath | None:
+    """The folder of a time; None where several have it that do not lie in it: what they hold would be mixed up."""
+    of = ((path, written(one.before or one.after)) for path, one in some.items())
+    found = sorted(path for path, time in of if (path.root, time) == at)
+    return found[0] if found and all(_lies_in(one, found[0]) for one in found[1:]) else None
 
 
 def _lies_in(path: WorkspacePath, folder: WorkspacePath) -> bool:
-    return path.path.startswith(f"{folder.path}/")
+    return path.root == folder.root and path.path.startswith(f"{folder.path}/")
 
 
 def _is_below(path: WorkspacePath, tops: Iterable[WorkspacePath]) -> bool:
     """Whether a path is one of some, or lies in one."""
-    return any(path == one or (path.root == one.root and _lies_in(path, one)) for one in tops)
+    return any(path == one or _lies_in(path, one) for one in tops)

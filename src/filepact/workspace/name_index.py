@@ -53,7 +53,7 @@ _RETRY_SECONDS: Final = 60.0
 
 
 class IndexChanges(NamedTuple):
-    """What has changed since the last time.
+    """The changes since the last look.
 
     Attributes:
         names: Files that were touched, made or removed, by path beneath the root.
@@ -448,7 +448,7 @@ class NameIndex:
             return "unreadable"
 
     def _tracking(self, top: str) -> Callable[[], WorkTreeIndex | None]:
-        """What tells what Git tracks in a work tree.
+        """A function that tells what Git tracks in a work tree.
 
         A tree that is known stays as it is known, whoever lists its top: only `_git_moved` renews it, and
         with it all names that depend on it.

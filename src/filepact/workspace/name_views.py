@@ -1,4 +1,4 @@
-"""What one reader may see of a root's names: a finished walk, and the files that globs select from it."""
+"""One reader's view of a root's names: a finished walk, and the files that globs select from it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FileList:
         self.come: set[str] = set()
 
     def changed(self, gone: Collection[str], come: Collection[str]) -> FileList:
-        """The same after some files went and some came."""
+        """This view after files were removed and added."""
         paths = self.paths.copy()
         for path in gone:
             del paths[bisect_left(paths, path)]

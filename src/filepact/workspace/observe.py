@@ -35,12 +35,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import Revision
     from filepact.fs.root import Root
 
-__all__ = [
-    "RootEvents",
-    "RootStamps",
-    "RootWatcher",
-    "Stamp",
-]
+__all__ = ["RootEvents", "RootStamps", "RootWatcher", "Stamp"]
 
 _SCAN_EVERY: Final = 60.0
 _TRIES: Final = 3
@@ -131,7 +126,7 @@ class RootWatcher:
 
     @property
     def descriptor(self) -> int | None:
-        """What can be read once something was touched; None where changes are found by scans alone."""
+        """The descriptor that becomes readable once an entry is touched; None where scans alone find changes."""
         notices = self._notices
         return None if notices is None else notices.fileno()
 
@@ -147,7 +142,8 @@ class RootWatcher:
             noticed = self._notices.drain()
             self._before = _joined(self._before, noticed)
         return noticed.folders or any(
-            not _is_ours(name) and name not in self._ignored for name in noticed.names
+            not _is_ours(name) and name not in self._ignored
+            for name in noticed.names | noticed.moved
         )
 
     def distrust(self) -> None:
@@ -172,11 +168,7 @@ class RootWatcher:
             return notices is not None
 
     def check(
-        self,
-        knows: Callable[[str], bool],
-        cancelled: Callable[[], bool],
-        *,
-        keep: bool = False,
+        self, knows: Callable[[str], bool], cancelled: Callable[[], bool], *, keep: bool = False
     ) -> RootEvents:
         """Report the files touched since the last check.
 
@@ -292,7 +284,7 @@ class RootWatcher:
     def _looked_into(
         self, folder: str, notices: InotifyWatcher, cancelled: Callable[[], bool]
     ) -> RootStamps | None:
-        """What is in a new folder, with each folder watched before it is looked into for the last time."""
+        """The entries of a new folder; each folder is watched before its last listing."""
         watched = {folder}
         try:
             notices.forget(watched)

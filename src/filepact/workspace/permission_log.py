@@ -15,7 +15,8 @@ from filepact.domain.permission_log import (
     shorten,
 )
 from filepact.errors import FilepactError
-from filepact.values import begun, dataclass, late_logger
+from filepact.text.secrets import redact
+from filepact.values import begun, dataclass, late_logger, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,6 +36,10 @@ _TOGETHER: Final = 2.0  # seconds in which what is read goes into one row
 _AGAIN: Final = 600.0  # seconds after which the same is written down again
 _REMEMBERED: Final = 10_000
 _ROW: Final = 50  # files of one row
+_CALLED: Final = late_regex(  # a secret by what is said of it
+    r"(?i)((?<![a-z])(?:pass|pwd|secret|token|(?:api)?key|pin)\w*[\"']?(?:\s*[:=]+|\s+ist?\b)\s*"
+    r"|(?<![a-z])(?:bearer|token|key)\s+(?=\S*\d)(?=\S{12})|://[^/\s:@]*:(?=[^/\s]*@)|\s-u\s*\w+:)(?!\[)[^\s@]+"
+)
 _DOING: Final[dict[str, Action]] = {"read": "read"}
 
 
@@ -44,7 +49,7 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """Something that an agent did or wanted to do with a file.
+    """An access to a file that an agent made or wanted to make.
 
     Attributes:
         rule: The rule that refused it; empty where it was done.
@@ -104,14 +109,20 @@ class PermissionLog:
             path, rule = error.details.get("path"), error.details.get("rule", "roots")
             self._add(session, tool, str(path or "."), str(rule))
 
-    def turn(self, session: Session) -> None:
-        """A session's turn begins: what it does again is written down again; that it began, at once."""
+    def turn(self, session: Session, words: str = "") -> None:
+        """A session's turn begins: what it does again is written down again; that it began, at once.
+
+        Args:
+            session: Whose, with the turn.
+            words: What the person asked for; its beginning is kept, and no secret in it.
+        """
         with self._changed:
             for key in [one for one in self._noted if one[0] == session.id]:
                 del self._noted[key]
+        asked = redact(" ".join(words[:4_096].split()))
         begin = PermissionRecord(
-            *(time.time(), session, self._guard.roots[0].path, session.turn),
-            *("run", (), "told"),
+            *(time.time(), session, self._guard.roots[0].path, session.turn, "run", (), "told"),
+            by=shorten(_CALLED.sub(r"\1[not shown]", asked), 120),
             how="turn",
         )
         try:
@@ -197,6 +208,21 @@ class PermissionLog:
                 )
 
     # -- looked up ------------------------------------------------------------------------
+
+    def requests(self) -> dict[str, str]:
+        """The person's request of each turn, its first words, by the turn's name, as far as it was told."""
+        return {
+            one.title: one.by
+            for root in self._guard.roots
+            for one in self._store.questions(root=root.path, limit=None, kind="turns")
+            if one.by and one.title
+        }
+
+    def turn_of(self, session: str) -> str:
+        """The name of the turn that a session began last, by the id of the session; empty if none was told."""
+        root = self._guard.roots[0].path
+        found = self._store.questions(root=root, session=session, limit=1, kind="turns")
+        return found[0].title if found else ""
 
     def questions(
         self,

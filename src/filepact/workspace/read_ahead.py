@@ -25,7 +25,7 @@ _MOST_WAITING: Final = 4
 
 
 class FileGroup:
-    """Some files, and what was read of them so far.
+    """A group of files, and the results read so far.
 
     Attributes:
         paths: The files.
@@ -52,7 +52,7 @@ class FileGroup:
             self._done.set()
 
     def each(self, read: Read) -> Iterator[FileRead]:
-        """What is read of each, in order, and the rest now."""
+        """The result for each file, in order; the rest is read now."""
         self._done.wait()
         if self._failed is not None:
             raise self._failed

@@ -48,7 +48,7 @@ another one's change.
 _LONGEST: Final = 256 * 1024  # characters of a text that is kept beyond the process's end
 _DELAY: Final = 0.2  # seconds for which what is to be written down is gathered
 
-ChangedBy = Literal["own", "others", "read"]
+ChangedBy = Literal["sent", "own", "others", "read"]
 
 Span = tuple[int, int]
 """The characters ``[start, end)`` of a text."""
@@ -64,15 +64,17 @@ class KnownText:
         shown: The parts of the text that it was really shown or wrote, in order and apart; None
             for all of it.
         read: Whether any of it was shown by a tool that reads; if not, by diffs of changes alone.
+        sent: Whether it was sent as a whole, and not read since: only the agent that sent it has it.
         older: Texts that it knew before, the newest first, and for each of them who has changed the
-            file since: only the session itself (``own``), others too, or others before all of it was read
-            again (``read``).
+            file since: one agent of the session, by whole texts (``sent``), only the session itself
+            (``own``), others too, or others before all of it was read again (``read``).
     """
 
     content: str | None
     revision: Revision
     shown: tuple[Span, ...] | None = None
     read: bool = True
+    sent: bool = False
     older: tuple[tuple[str, ChangedBy], ...] = ()
 
     @property
@@ -208,11 +210,13 @@ class KnownText:
         places.  Exactly an earlier text is taken as meant where nobody else has a part in what
         goes.
         """
-        if self.content is None or text == self.content or (text, "own") in self.older:
+        exactly = (by for earlier, by in self.older if earlier == text)
+        if self.content is None or text == self.content or {"own", "sent"} & {*exactly}:
             return None
         from filepact.text.diff import takes_back  # noqa: PLC0415 - who reads needs none
 
-        return next((one for one in self.older if takes_back(one[0], self.content, text)), None)
+        older = (one for one in self.older if one[1] != "sent")
+        return next((one for one in older if takes_back(one[0], self.content, text)), None)
 
 
 _Who = tuple[str, str]
@@ -430,7 +434,9 @@ class KnownTextCache:
         """Whether a session was shown all of this very state before, so that no part of it is news to it."""
         key = (session.id, session.conversation or ""), document.path
         known = self.last(session, document.path) if session.shared else self._known.get(key)
-        if known is None or known.content is None or known.shown is not None or not known.read:
+        if known is None or known.content is None or known.shown is not None:
+            return False
+        if not known.read or known.sent:
             return False
         same = known.revision is document.revision or known.revision == document.revision
         same = same and all(by != "others" for _, by in known.older)
@@ -439,7 +445,7 @@ class KnownTextCache:
     def shown_text(
         self, session: Session, path: WorkspacePath, text: str, parts: Iterable[Span]
     ) -> None:
-        """Some parts of a file's text were shown, and nothing else is known of the file."""
+        """Note parts of a file's text as shown; nothing else is known of the file."""
         revision = Revision.unread("only its text", 0)
         self._shown(session, path, KnownText(text, revision, _normal(parts, len(text))))
 
@@ -524,9 +530,10 @@ def _after(before: KnownText, known: KnownText, *, own: bool) -> KnownText:
     """The known text with the earlier ones added."""
     if known.content is None or before.content is None:
         return known
-    older = before.older
+    older = before.older if known.sent else _marked(before.older, "sent", "own")
     if before.content != known.content:
-        older = ((before.content, "own" if own else "others"), *older)
+        by: ChangedBy = "others" if not own else "sent" if before.sent and known.sent else "own"
+        older = ((before.content, by), *older)
         if not own:
             older = _marked(_marked(older, "own", "others"), "read", "others")
     return replace(known, older=tuple(one for one in older if one[0] != known.content)[:_OLDER])

@@ -59,7 +59,7 @@ _SMALL = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class ByteExcerpt:
-    """Some bytes of a file.
+    """A range of a file's bytes.
 
     Attributes:
         first: Where in the file they begin.
@@ -169,7 +169,7 @@ class Reader:
         return part
 
     def piece(self, path: str, *, first: int, most: int) -> ByteExcerpt:
-        """Some bytes of a file of any size.
+        """A range of bytes of a file of any size.
 
         Args:
             path: The file.
@@ -476,7 +476,7 @@ class Reader:
 
     @contextmanager
     def _index(self, root: Root) -> Iterator[RootSearch]:
-        """What is known of a root's files, for one search."""
+        """The index of a root's files, for one search."""
         if self._indexes is None:
             yield NO_INDEX
             return

@@ -36,13 +36,14 @@ from filepact.errors import (
 from filepact.fs.atomic import LARGEST
 from filepact.fs.walk import TreeReader
 from filepact.text.codec import rewrite
+from filepact.text.confusables import shown_name
 from filepact.text.diff import unified
 from filepact.text.diff_lines import cut_diff
-from filepact.text.edit import EditList, merge
+from filepact.text.edit import TextRequest, merge
 from filepact.text.landmarks import lost_place
 from filepact.values import dataclass, replace
 from filepact.workspace.documents import DocumentCache
-from filepact.workspace.folder_steps import turning_above
+from filepact.workspace.folder_steps import same_rights, turning_above
 from filepact.workspace.moves import fit_whole, same_entries
 from filepact.workspace.receipt import renames, states
 
@@ -191,7 +192,7 @@ class Rebase:
         )
 
     def turned(self, fitted: RebaseResult, conflicts: Conflicts | None) -> RebaseResult:
-        """The same where folders that make way are found to hold nothing else.
+        """This result where folders that make way turned out to hold nothing else.
 
         Folders that nobody has told of, and that hold nothing but what goes, go with them.  Of what stays as it is
         nothing below is made.
@@ -207,7 +208,8 @@ class Rebase:
             if change.before is None or not change.before.is_folder:
                 continue
             root = self._guard.root_of(path.root)
-            with TreeReader(root, path.path, allow=_every, ignore=False) as entries:
+            every = TreeReader(root, path.path, allow=lambda _path, _folder: True, ignore=False)
+            with every as entries:
                 for entry in entries:
                     inside = WorkspacePath(path.root, entry.path)
                     if inside in going:
@@ -241,13 +243,10 @@ class Rebase:
         """The files of a change set that are not what it starts from any more."""
         found: list[WorkspacePath] = []
         for path, before, _after in changes.exact:
-            try:
-                now = _revision(self._current(path))
-            except FilepactError:
-                found.append(path)
-                continue
-            if not same_state(now, before):
-                found.append(path)
+            with suppress(FilepactError):
+                if same_state(_revision(self._current(path)), before):
+                    continue
+            found.append(path)
         return tuple(found)
 
     def are_bookkeeping(self, changes: ChangeSet, conflicts: Conflicts) -> bool:
@@ -268,7 +267,7 @@ class Rebase:
             return False
 
     def _show(self, path: WorkspacePath) -> str:
-        return self._guard.show(path.root, path.path)
+        return shown_name(self._guard.show(path.root, path.path))
 
     def _current(self, path: WorkspacePath) -> Document | None:
         # A journal's path is a true name: what stands there is meant, also where it is a link.
@@ -330,11 +329,10 @@ def fit(
             if any(side and side.is_whole for side in (change.before, change.after)):
                 raise _stale(
                     show(change.path),
-                    "the folder that was moved is gone, or its other name is taken",
+                    "the folder that was moved is gone or was changed, or its other name is taken",
                 )
-            now = current(change.path)
-            held = () if now is None else (now,)
-            hidden = hides(change.path, chain(held, states(change, versions)))
+            now = _as_known(current(change.path), change)
+            hidden = hides(change.path, chain([now] if now else [], states(change, versions)))
             result = _fit_shown(change, now, content, show(change.path), hidden=hidden)
         except (NotFoundError, StaleFileError, PathBlockedError, TooLargeError) as error:
             if conflicts is None:
@@ -343,15 +341,16 @@ def fit(
             continue
         if now is not None:
             contents[now.revision.content] = now.data
-        before = now.revision if now is not None else None
-        if before is not None and before.is_folder:
-            contents[before.content] = b""
+        before = _revision(now)
         if result is None and hidden and before is not None and not before.is_folder:
             # That it is so already would confirm a guess: it is written once more.
             fitted.append(FileChange(change.path, before.aside, before))
             continue
         if result is None:
-            notes.append(f"{show(change.path)} is already as it should be.")
+            after = change.after
+            other = before and after and after.is_folder and not same_rights(before, after)
+            said = "stays as somebody made it" if other else "is already as it should be"
+            notes.append(f"{show(change.path)} {said}.")
             continue
         after, data = result
         if after is not None and data is not None:
@@ -410,6 +409,13 @@ def _carried(
     return found
 
 
+def _as_known(now: Document | None, change: FileChange) -> Document | None:
+    """A file or folder as it is; of a folder that nobody may look into, what was known of it says more."""
+    shut = now is not None and now.revision.is_folder and now.revision.attributes is None
+    known = change.before if shut and now and now.revision == change.before else None
+    return Document(change.path, b"", known) if known else now
+
+
 def _fit_shown(
     change: FileChange,
     now: Document | None,
@@ -429,15 +435,9 @@ def _fit_shown(
         raise
 
 
-def _every(_path: str, _is_folder: bool) -> bool:
-    return True
-
-
 def nothing_to_do() -> NoChangeError:
-    return NoChangeError(
-        "every file is already as it should be",
-        hint="Nothing has to be done; `filepact log` shows what happened.",
-    )
+    hint = "Nothing has to be done; `filepact log` shows what happened."
+    return NoChangeError("every file is already as it should be", hint=hint)
 
 
 def _revision(document: Document | None) -> Revision | None:
@@ -457,7 +457,7 @@ def not_kept(shown: str, change: FileChange | None = None) -> NotFoundError:
     said = "what the file held is not in the journal, so it cannot be brought back"
     hint = "Other operations can be taken back by their ids."
     if change and not change.before:
-        said, hint = "it was made there, and what it holds was not kept", "Remove it yourself."
+        said, hint = "it was made there and stays until you remove it", "Remove it yourself."
     elif lost and lost.is_folder and not lost.was_read:
         said = "what lay in a folder that programs make for themselves was not kept"
         hint = "What has made it makes it again."
@@ -476,7 +476,7 @@ def together(
     Args:
         conflicts: At least one of them.
         files: How many files were to be changed in all.
-        way: What may be done instead, in whole sentences; empty for what the errors say themselves.
+        way: What may be done instead, in whole sentences; empty for what the errors say, the first for all.
         verb: What they cannot be.
     """
     errors = list(conflicts.values())
@@ -485,11 +485,10 @@ def together(
         if not way:
             return one
         return type(one)(one.message, hint=f"Nothing was changed. {way}", **one.details)
-    hint = f"Nothing was changed. {way}".rstrip()
+    hint = f"Nothing was changed. {way}" if way else errors[0].hint
     said = "\n".join(error.message for error in errors[:_CONFLICTS])
     more = len(errors) - _CONFLICTS
-    kinds = {type(error) for error in errors}
-    kind = kinds.pop() if len(kinds) == 1 else StaleFileError
+    kind = type(errors[0]) if len({*map(type, errors)}) == 1 else StaleFileError
     return kind(
         f"{len(errors):,} of {files:,} files cannot be {verb}:\n{said}"
         + (f"\nand {more:,} more" if more > 0 else ""),
@@ -547,7 +546,7 @@ def _fit_one(
 
 
 def _other_rights(before: Revision, after: Revision, now: Revision) -> Revision:
-    """What a file or folder is now, with the mode and the attributes that a change is to change."""
+    """The present state of a file or folder, with the mode and attributes of a change applied."""
     attributes = now.attributes
     if attributes is not None and after.attributes is not None:
         attributes = attributes.changed(before.attributes, after.attributes)
@@ -583,7 +582,7 @@ def _merge(before: bytes, after: bytes, now: Document, shown: str) -> bytes:
             f"where line {lost.line} of it belongs is no longer certain: {lost.reason}.\n"
             "What happened since:\n" + _difference(before, now.data, shown),
         )
-    return rewrite(present, EditList.between(present.text, merged.text), name=shown)
+    return rewrite(present, merged.edits, name=shown, asked=TextRequest(pieces=merged.pieces))
 
 
 def _stale(shown: str, why: str) -> StaleFileError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from posixpath import dirname, join, normpath
@@ -13,7 +14,7 @@ from filepact.domain.document import FOLDER, LINK
 from filepact.errors import BinaryFileError
 from filepact.text.codec import detect
 from filepact.text.compare import compare_lines
-from filepact.text.confusables import encoding_named, with_bytes_shown
+from filepact.text.confusables import encoding_named, shown_name, with_bytes_shown
 from filepact.text.detect_encoding import UNIT
 from filepact.text.diff import quote_name, unified, unified_binary
 from filepact.values import dataclass
@@ -61,6 +62,9 @@ ENCODING: Final = "Encoding of "
 _NAMED = 5
 _FEW_PAIRS = 16
 _COMPARED = 1_000_000
+_REMOVED: Final = "Removed folder"
+_STAYS: Final = re.compile("(?:^|; )the folder (.+?) stays: (.+?)(?=; |$)", re.DOTALL)
+_SET_ASIDE = "--- {name}\n+++ {name}\n(too large to be shown; the file itself was set aside)\n"
 _UNREAD = "--- {name}\n+++ {name}\n(what the file held or holds was not kept)\n"
 _AWAY = "--- {name}\n+++ {name}\n(a link; where it leads is outside and not told)\n"
 _HIDDEN = "--- {name}\n+++ {name}\n(what the file holds may not be seen)\n"
@@ -92,7 +96,7 @@ class SkippedFile:
         path: As it is shown.
         reason: Why, in one line.
         bytes: How many bytes are lost, if that is known.
-        lost: Whether nobody can bring it back, since what it held was not kept.
+        lost: Whether it stays in any case: what it held was not kept, or it holds something else.
     """
 
     path: str
@@ -117,7 +121,7 @@ class Receipt:
         present: Of an applied change, whether each of its files is there now; nothing of what is in
             them, which the session may not be allowed to know.
         left: Of going back, the files that were to go too and stay as they are.
-        as_sent: Whether an applied change is exactly what its author sent, who knows the diff.
+        as_sent: Whether a change is exactly what its author sent, who knows the diff.
     """
 
     operation: str | None
@@ -158,13 +162,19 @@ def done_receipt(
     operation: Operation, shown: ChangeDiff, notes: tuple[str, ...] = (), *, as_sent: bool = False
 ) -> Receipt:
     """The answer to a change that was done just now, perhaps exactly as it was sent."""
-    if operation.note:
-        notes = (*notes, operation.note)
+    files, diff, note = shown.files, shown.diff, operation.note
+    notes = (*notes, note) if note else notes
+    stay = {f"{path}/": why for path, why in _STAYS.findall(note)}
+    if stay:
+        files = tuple(one for one in files if shown_name(one.path) not in stay)
+        gone = tuple(f"{_REMOVED} {path}" for path in stay)
+        diff = "\n".join(line for line in diff.split("\n") if not line.startswith(gone))
     return Receipt(
-        *(operation.id, "applied", operation.summary, shown.files, shown.diff, notes),
+        *(operation.id, "applied", operation.summary, files, diff, notes),
         confirmed=operation.confirmed,
         present=tuple((one.path, one.after is not None) for one in operation.changes.changes),
-        as_sent=as_sent and not operation.note,
+        left=tuple(SkippedFile(path, why, lost=True) for path, why in stay.items()),
+        as_sent=as_sent and not note,
     )
 
 
@@ -233,7 +243,8 @@ def show_changes(
         elif change.path in hidden:
             diff = _HIDDEN.format(name=shown)
         elif not change.retraceable:
-            diff = _UNREAD.format(name=shown)
+            aside = any(one and one.is_set_aside for one in (change.before, change.after))
+            diff = (_SET_ASIDE if aside else _UNREAD).format(name=shown)
         elif to_agent and _leads_out(change, versions.content):
             whole, diff = False, _AWAY.format(name=shown)
         elif change.path in moved:
@@ -260,11 +271,11 @@ def show_changes(
 
 
 def _folder_line(change: FileChange, shown: str) -> str:
-    """What happens to a folder of this name, as a line of a diff; empty for nothing."""
+    """The change of a folder as a line of a diff; empty for none."""
     folder = change.after if change.after and change.after.is_folder else change.before
     if folder is None or not folder.is_folder or change.of_folder:
         return ""
-    verb, mode = "Folder" if folder == change.after else "Removed folder", folder.mode & 0o7777
+    verb, mode = "Folder" if folder == change.after else _REMOVED, folder.mode & 0o7777
     if folder.is_whole:
         verb = "Moved here with all that it holds:" if change.after else "Moved away:"
     rights = f" ({mode:o})" if mode not in (0, 0o755, 0o775) else ""
@@ -272,7 +283,7 @@ def _folder_line(change: FileChange, shown: str) -> str:
 
 
 def _rights(change: FileChange, shown: str) -> str:
-    """What becomes of owner, access lists, attributes, and of modes that patches do not tell; a line for each."""
+    """The changes of owner, access lists, attributes and of modes that patches do not tell; a line for each."""
     before, after = change.before, change.after
     if before is None or after is None or change.turns:
         return ""
@@ -358,7 +369,7 @@ def origins(
 def renames(
     changes: Sequence[FileChange], content: Callable[[str], bytes]
 ) -> dict[WorkspacePath, FileChange]:
-    """Those of `origins` that are no guess: no other file of the change could be meant."""
+    """The renames of `origins` that are certain: no other file of the change could be meant."""
     found = origins(changes, content)
     files = [one for one in (each.of_file for each in changes) if one is not None]
     made = {one.path: one.after for one in files if one.after and not one.before}

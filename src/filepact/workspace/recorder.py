@@ -192,7 +192,7 @@ class ChangeRecorder:
 
 
 class _GitLog:
-    """What Git's own log tells of moves of ``HEAD``: commits, checkouts, resets, merges."""
+    """Moves of ``HEAD`` in Git's own log: commits, checkouts, resets, merges."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
@@ -207,7 +207,7 @@ class _GitLog:
         return time.time_ns() - found[3] < _LONGEST_GIT * 10**9
 
     def news(self) -> str:
-        """What moved it since the last time, in Git's words; empty where nothing did."""
+        """The move of ``HEAD`` since the last look, in Git's words; empty for none."""
         try:
             data = self._root.read(_HEAD, limit=_LONGEST_LOG, follow=False).data
         except FilepactError:

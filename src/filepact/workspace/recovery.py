@@ -57,7 +57,7 @@ from filepact.fs.in_place import is_torn
 from filepact.text.edit import merge
 from filepact.values import dataclass
 from filepact.workspace.commit import OperationResult, tell_end
-from filepact.workspace.folder_steps import FolderSteps, remove_emptied, remove_folders
+from filepact.workspace.folder_steps import FolderSteps, lasting, remove_folders, settle_folders
 from filepact.workspace.moves import MoveSteps, make_again
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class _Trace:
 
     @property
     def of_file(self) -> bool:
-        """Whether it is the change of a file or link, or of a folder alone."""
+        """Whether the change is of a file or link, or of a folder alone."""
         return self.change.of_file is not None
 
     @property
@@ -342,8 +342,10 @@ class Recovery:
         self, operation: Operation, files: list[_Trace], left: list[_Leftover]
     ) -> Operation:
         notes = self._clear(operation, left)
-        FolderSteps(operation, self._root_of).complete()
-        notes += remove_emptied(operation, self._store, self._root_of)
+        folders = FolderSteps(operation, self._root_of)
+        folders.complete()
+        stay = settle_folders(folders, operation, self._store, self._root_of)
+        notes += [f"the folder {self._show(path)} stays: {why}" for path, why in stay.items()]
         note = "completed after a crash"
         as_before = [self._show(one.change.path) for one in files if one.now == one.change.before]
         if as_before:
@@ -442,6 +444,7 @@ class Recovery:
         changes: ChangeSet | None = None,
     ) -> Operation:
         note = "; ".join(filter(None, [operation.note, *notes]))
+        changes = changes or lasting(operation.changes)
         tell_end(self._store, self._state, OperationResult(operation.id, state, note, changes))
         return self._store.operation(operation.id)
 

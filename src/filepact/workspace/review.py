@@ -7,14 +7,18 @@ moved, nothing is done, and what fits them now is shown again, under an id of it
 
 from __future__ import annotations
 
+import re
 import time
 from collections import OrderedDict
+from functools import partial
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Final, Literal
 
-from filepact.domain.operation import Approval, ChangeId
+from filepact.domain.operation import PREVIEW_MODE, Approval, ChangeId, who
+from filepact.domain.permission_log import shorten
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, ProposalChangedError
-from filepact.values import dataclass
+from filepact.text.confusables import visible
+from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
+    "ChangeKind",
     "ProposalStatus",
     "Review",
     "ReviewEntry",
@@ -35,8 +40,12 @@ __all__ = [
     "ReviewItem",
     "ReviewResult",
     "ReviewRule",
+    "author_of",
+    "fenced",
     "in_groups",
 ]
+
+ChangeKind = Literal["create", "modify", "delete", "rename"]
 
 ProposalStatus = Literal["fresh", "moved", "stale"]
 """``fresh``: its files are what it was made from.  ``moved``: others have changed them, elsewhere, and
@@ -46,6 +55,7 @@ _POLL: Final = 0.5
 _SHARE: Final = 20
 """Looking takes one in so many parts of the time at most."""
 _KEPT: Final = 8
+_AUTHOR: Final = 80
 _EXPIRY: Final = 60.0
 
 
@@ -55,14 +65,28 @@ class ReviewEntry:
 
     Attributes:
         moved: Its files that others have changed since.
+        kind: What becomes of its files; ``modify`` also where that differs.
+        lines: How many it adds and removes; None where its diff cannot be made.
     """
 
     proposal: Proposal
     moved: tuple[ChangedFile, ...] = ()
+    kind: ChangeKind = field(default="modify", compare=False)
+    lines: tuple[int, int] | None = field(default=None, compare=False)
 
     @property
     def id(self) -> ChangeId:
         return self.proposal.id
+
+    @property
+    def asked(self) -> bool:
+        """Whether a rule asks about these files, and not only the mode about every change."""
+        return self.proposal.rule != PREVIEW_MODE
+
+    @property
+    def letter(self) -> str:
+        """The letter that Git has for the change of these files."""
+        return {"create": "A", "modify": "M", "delete": "D", "rename": "R"}[self.kind]
 
     @property
     def status(self) -> ProposalStatus:
@@ -73,7 +97,7 @@ class ReviewEntry:
 
 @dataclass(frozen=True, slots=True)
 class ReviewGroup:
-    """What one agent has proposed in one turn of one session, oldest first."""
+    """The proposals of one agent in one turn of one session."""
 
     session: Session
     turn: str
@@ -130,19 +154,20 @@ class ReviewItem:
 
     @property
     def hunks(self) -> tuple[ProposalHunk, ...]:
-        """Those of all files."""
+        """The hunks of all files."""
         return tuple(hunk for file in self.files for hunk in file.hunks)
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewResult:
-    """What came of a decision.
+    """The result of a decision.
 
     Attributes:
         id: What was decided about.
         receipt: What was done; None for nothing.
         waits: What waits under another id: what is left, or what has to be looked at again.
         moved: Whether nothing was done because the files have moved.
+        diff: That of what waits then, as far as who hears the result may see it.
         since: The diff of what others have changed in them.
         error: Why nothing was done.
     """
@@ -151,19 +176,33 @@ class ReviewResult:
     receipt: Receipt | None = None
     waits: ChangeId | None = None
     moved: bool = False
+    diff: str = ""
     since: str = ""
     error: FilepactError | None = None
 
 
+def author_of(proposal: Proposal) -> str:
+    """The name of who has proposed, which is of its own choice, on one line of bounded length."""
+    return visible(shorten(who(proposal.session.actor), _AUTHOR))
+
+
+def fenced(shown: str) -> str:
+    """A diff as a block of Markdown, which nothing in it can end."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", shown)), default=0))
+    return f"{fence}diff\n{shown}\n{fence}"
+
+
 def in_groups(entries: Sequence[ReviewEntry]) -> tuple[ReviewGroup, ...]:
-    """What waits by agent, session and turn, in the order of the oldest of each."""
+    """Waiting proposals by agent, session and turn, in the order of the oldest of each; what a rule asks about comes first in it."""
     agents: dict[str, dict[tuple[str, str], list[ReviewEntry]]] = {}
     for one in entries:
         session = one.proposal.session
         turns = agents.setdefault(str(session.actor), {})
         turns.setdefault((session.id, session.turn), []).append(one)
     return tuple(
-        ReviewGroup(some[0].proposal.session, turn, tuple(some))
+        ReviewGroup(
+            some[0].proposal.session, turn, tuple(sorted(some, key=lambda one: not one.asked))
+        )
         for turns in agents.values()
         for (_, turn), some in turns.items()
     )
@@ -176,6 +215,8 @@ class Review:
         workspace: Whose proposals.
         session: The person who decides.
         diagnose: What servers find in a proposal, as lines for people; None where none are asked.
+        approve: Does what is accepted; None for the workspace.
+        to_agent: Whether the results go to the agent that proposed, as for `Workspace.approve`.
     """
 
     def __init__(
@@ -183,30 +224,36 @@ class Review:
         workspace: Workspace,
         session: Session,
         diagnose: Callable[[Proposal], str] | None = None,
+        *,
+        approve: Callable[[ChangeId, Approval], Receipt] | None = None,
+        to_agent: bool = False,
     ) -> None:
         self.workspace = workspace
         self.session = session
         self._diagnose = diagnose
+        self._to_agent = to_agent
+        self._approve = approve or partial(workspace.approve, to_agent=to_agent)
         self._lock = Lock()
         self._version: object = None
         self._asked = 0.0
         self._waiting: tuple[Proposal, ...] = ()
         self._since: dict[ChangeId, str] = {}
         self._parts: OrderedDict[tuple[ChangeId, bool], tuple[ProposalHunk, ...]] = OrderedDict()
+        self._counted: dict[ChangeId, tuple[ChangeKind, tuple[int, int] | None]] = {}
         self._done: list[ChangeId] = []
         self._undone: list[ChangeId] = []
 
     # -- looking --------------------------------------------------------------------------
 
     def waiting(self) -> tuple[ReviewEntry, ...]:
-        """What waits, oldest first, each as its files are now."""
+        """The waiting proposals, oldest first, each with the present state of its files."""
         found = [self._entry(one) for one in self._proposals()]
         return tuple(one for one in found if one is not None)
 
     def wait(
         self, seen: Sequence[ReviewEntry], seconds: float, ended: Event | None = None
     ) -> tuple[ReviewEntry, ...]:
-        """What waits once it is something else than was seen, or when the time is over.
+        """Wait until the list of proposals is another than the one seen, or the time is over.
 
         New proposals, decided ones, and files that others change: all are told.
 
@@ -245,7 +292,7 @@ class Review:
             files.setdefault(hunk.path, []).append(hunk)
         origins = {hunk.path: hunk.origin for some in files.values() for hunk in some}
         return ReviewItem(
-            ReviewEntry(proposal, tuple(moved.values())),
+            ReviewEntry(proposal, tuple(moved.values()), *self._count(proposal)),
             tuple(
                 ReviewFile(
                     *(path, self.workspace.show(path), tuple(hunks)),
@@ -264,7 +311,7 @@ class Review:
         return self.workspace.approving.shows_author_all(item.entry.proposal)
 
     def diagnostics(self, change_id: str) -> str:
-        """What servers find in a proposal, as lines for people; empty where none are asked.
+        """The findings of language servers in a proposal, as lines for people; empty where none are asked.
 
         It may take as long as servers may.
         """
@@ -273,19 +320,20 @@ class Review:
         return self._diagnose(self.workspace.proposal(change_id))
 
     def proposed_text(self, change_id: str, path: WorkspacePath) -> str | None:
-        """What a file is to hold, for a person to edit; None where it is no text, or is removed."""
+        """The proposed text of a file, for a person to edit; None where it is no text, or is removed."""
         texts = self.workspace.texts(self.workspace.proposal(change_id))
         return next((one.after for one in texts if one.path == path), None)
 
     def text_before(self, change_id: str, path: WorkspacePath) -> str | None:
-        """What a file held before, for the lines that no hunk shows; None where it is no text, or was none."""
+        """The text of a file before, for the lines that no hunk shows; None where it is no text, or was none."""
         texts = self.workspace.texts(self.workspace.proposal(change_id))
         return next((one.before for one in texts if one.path == path), None)
 
     def _entry(self, proposal: Proposal) -> ReviewEntry | None:
         """A proposal as its files are now; None where somebody has decided about it just now."""
         try:
-            entry = ReviewEntry(proposal, self.workspace.approving.moved_files(proposal))
+            moved = self.workspace.approving.moved_files(proposal)
+            entry = ReviewEntry(proposal, moved, *self._count(proposal))
         except FilepactError:
             if self._waits(proposal):
                 raise
@@ -304,6 +352,22 @@ class Review:
         found = self.workspace.pending()
         with self._lock:
             self._version, self._asked, self._waiting = version, now, found
+            known = self._counted.keys() & {one.id for one in found}
+            self._counted = {id_: self._counted[id_] for id_ in known}
+        return found
+
+    def _count(self, proposal: Proposal) -> tuple[ChangeKind, tuple[int, int] | None]:
+        """The kind of change of a proposal's files, and its added and removed lines; counted once for each id."""
+        if (known := self._counted.get(proposal.id)) is not None:
+            return known
+        try:
+            hunks = self._hunks(proposal, fine=False)
+        except FilepactError:  # what it was to hold was given up
+            return "modify", None
+        kinds = {one.kind for one in hunks}
+        kind = kinds.pop() if len(kinds) == 1 else "modify"
+        found = kind, (sum(one.added for one in hunks), sum(one.removed for one in hunks))
+        self._counted[proposal.id] = found
         return found
 
     def _hunks(self, proposal: Proposal, fine: bool) -> tuple[ProposalHunk, ...]:
@@ -335,6 +399,7 @@ class Review:
         accept: Collection[int],
         reject: Collection[int] = (),
         reason: str = "",
+        by: Approval | None = None,
     ) -> ReviewResult:
         """Decide about hunks of a proposal as they were shown: what is in neither waits on.
 
@@ -343,6 +408,7 @@ class Review:
             accept: The numbers of those that are to be done.
             reject: Of those that are refused.
             reason: Why, for the agent.
+            by: What was approved in advance, where that decides; None for the person, now.
 
         Raises:
             InvalidParamsError: There are no such hunks, or only all of it can be decided about.
@@ -350,7 +416,7 @@ class Review:
             StaleFileError: The same lines were changed since; it waits as before.
         """
         proposal, approving = item.entry.proposal, self.workspace.approving
-        word = Approval(self.session.actor, reason)
+        word = by or Approval(self.session.actor, reason)
         every = {one.number for one in item.hunks}
         if not item.divisible and every not in ({*accept}, {*reject}):
             raise InvalidParamsError(
@@ -363,11 +429,15 @@ class Review:
         try:
             if accept:
                 # Before it is divided: what has to be looked at again stays one.
-                approving.check_unmoved(proposal.id)
+                approving.check_unmoved(proposal.id, to_agent=self._to_agent)
             if not item.divisible:
-                return self._did(proposal, self.workspace.approve(proposal.id, word))
+                return self._did(proposal, self._approve(proposal.id, word))
             receipt, waits = approving.decide(
-                proposal.id, word, accept=accept, reject=reject, fine=item.fine
+                *(proposal.id, word),
+                accept=accept,
+                reject=reject,
+                fine=item.fine,
+                approve=self._approve,
             )
         except ProposalChangedError as changed:
             return self._changed(proposal.id, changed)
@@ -425,16 +495,16 @@ class Review:
 
     def _changed(self, change_id: ChangeId, changed: ProposalChangedError) -> ReviewResult:
         now = ChangeId(str(changed.details["proposal"]))
-        since = str(changed.details["since"])
+        diff, since = str(changed.details["diff"]), str(changed.details["since"])
         with self._lock:
             self._since[now] = since
-        return ReviewResult(change_id, waits=now, moved=True, since=since)
+        return ReviewResult(change_id, waits=now, moved=True, diff=diff, since=since)
 
     # -- going back -----------------------------------------------------------------------
 
     @property
     def last_done(self) -> ChangeId | None:
-        """What `undo` takes back: the last that was done in this review and is in force."""
+        """The operation that `undo` takes back: the last one of this review that is in force."""
         return self._done[-1] if self._done else None
 
     def undo(self) -> ReviewResult:

@@ -67,7 +67,7 @@ _IDLE_SECONDS: Final = 900.0
 
 
 class RootSearch:
-    """What one search knows of a root, from the moment it began.
+    """The view of a root that one search has, from the moment it began.
 
     Args:
         names: The names; None where the disk has to be walked.
@@ -118,7 +118,7 @@ class RootSearch:
     def known(
         self, base: str, allow: EntryFilter, glob: str, needs: Needs, held: Collection[str]
     ) -> KnownTexts | None:
-        """What is known of texts; None where that is nothing.
+        """The index of texts; None where there is none.
 
         Args:
             base: As of the walk.
@@ -236,7 +236,7 @@ class SearchIndexes:
 
     @contextmanager
     def search(self, root: Root) -> Iterator[RootSearch]:
-        """What is known of a root for one search; nothing is filled while it lasts."""
+        """The view of a root for one search; nothing is filled while it lasts."""
         with self._changed:
             self._searching += 1
             index = self._roots.get(root.path)
@@ -460,5 +460,5 @@ class SearchIndexes:
 
 
 def _said(encoding: NamedEncoding | None) -> str:
-    """What is said about an encoding, so that it can be compared."""
+    """The declared encoding, in a form that can be compared."""
     return "" if encoding is None else f"{encoding.codec} {encoding.origin}"

@@ -111,12 +111,12 @@ class Selection:
 
     @property
     def names_work(self) -> bool:
-        """Whether it says whose work is meant, or which."""
+        """Whether the selection says whose work is meant, or which."""
         return bool(self.ids or self.turn or self.session or self.agent)
 
     @property
     def by_time(self) -> bool:
-        """Whether it says since when."""
+        """Whether the selection says since when."""
         return self.since is not None or bool(self.checkpoint or self.before)
 
     def matches(self, operation: Operation) -> bool:
@@ -155,7 +155,7 @@ def operations_on(
 def turns_on(
     store: JournalStore, roots: Sequence[RootId], limit: int | None, since: float | None = None
 ) -> Turns:
-    """What was done in some roots by turn, and where no turn is known by session; newest first.
+    """Operations in some roots by turn, or by session where no turn is known; newest first.
 
     Args:
         store: Their journal.
@@ -200,12 +200,12 @@ def whose(operation: Operation) -> Whose:
 
 
 def is_passing(operation: Operation) -> bool:
-    """Whether it is a save that only was noticed, which is not taken back unless it is named."""
+    """Whether the operation is a noticed save, which is not taken back unless it is named."""
     return operation.tool == BY_EDITOR or operation.tool in _NOBODYS
 
 
 def is_in_force(operation: Operation) -> bool:
-    """Whether it is a change that can be taken back, and did not only pass by."""
+    """Whether the operation is a change that can be taken back, and no noticed save."""
     return (
         operation.kind in ("change", "restore")
         and not is_passing(operation)
@@ -221,7 +221,7 @@ def same_work(one: Operation, other: Operation) -> bool:
 
 
 def lost_with(store: JournalStore, operation: Operation) -> Operation | None:
-    """What the same call did and cannot be brought back, if anything."""
+    """The operation with those changes of the same call that cannot be brought back, if any."""
     for one in store.operations(before_seq=operation.seq, limit=1):
         together = one.seq == operation.seq - 1 and one.session == operation.session
         lost = not any(change.returns for change in one.changes.changes)
@@ -247,17 +247,16 @@ def known_author(operation: Operation) -> Operation:
     return operation
 
 
-def newest_first(store: JournalStore, roots: frozenset[RootId]) -> Iterable[Operation]:
-    """Operations that touch one of the roots, newest first, read in pages."""
-    before: int | None = None
-    while True:
-        page = store.operations(before_seq=before, limit=100)
-        if not page:
-            return
-        for operation in page:
-            if any(path.root in roots for path in operation.changes.paths):
-                yield operation
-        before = page[-1].seq
+def newest_first(
+    store: JournalStore, roots: frozenset[RootId] | None, session: Session | None = None
+) -> Iterable[Operation]:
+    """Operations that touch one of the roots, or of one session, newest first, read in pages."""
+    before, most = None, 4  # One of the first is nearly always the one.
+    while page := store.operations(session=session, before_seq=before, limit=most):
+        for one in page:
+            if roots is None or any(path.root in roots for path in one.changes.paths):
+                yield one
+        before, most = page[-1].seq, 100
 
 
 def select(
@@ -322,12 +321,9 @@ def _candidates(
 
 
 def left_by(
-    store: JournalStore,
-    roots: Sequence[RootId],
-    selection: Selection,
-    chosen: Sequence[Operation],
+    store: JournalStore, roots: Sequence[RootId], selection: Selection, chosen: Sequence[Operation]
 ) -> list[Operation]:
-    """What was done in the time that is meant, is in force, and stays since nobody named it; newest first."""
+    """Operations in the selected time that are in force and stay, since nobody named them; newest first."""
     if not selection.by_time:
         return []
     named, after = {one.id for one in chosen}, selection.place_in(store, roots)
@@ -348,7 +344,7 @@ def left_by(
 def _since(
     store: JournalStore, roots: frozenset[RootId], since: float | None, after: int
 ) -> Iterable[Operation]:
-    """What was done in some roots from a time on, or after a place in the journal, newest first."""
+    """Operations in some roots from a time on, or after a place in the journal; newest first."""
     for operation in newest_first(store, roots):
         if operation.seq <= after or (since is not None and operation.created < since):
             return
@@ -460,7 +456,7 @@ def _begun(
 def left_beside(
     store: JournalStore, roots: Sequence[RootId], taken: Sequence[Operation]
 ) -> list[Operation]:
-    """What was done while a turn went on, is in force and not of it: the agent's own, or nobody's; newest first.
+    """Operations in force from the time of a turn that are not of it: the agent's own, or nobody's; newest first.
 
     Args:
         store: The journal.
@@ -537,7 +533,7 @@ def partly_gone(operation: Operation) -> set[tuple[str, WorkspacePath]]:
 
 
 def effective(store: JournalStore, chosen: Sequence[Operation]) -> list[Operation]:
-    """Those of the chosen that have to be taken back for all of them to be."""
+    """The chosen operations that have to be taken back for all of them to be."""
     names = {one.id for one in chosen}
     alone = [one for one in chosen if not _settled(store, one, names)]
     undos = {one.id for one in alone if one.kind == "undo"}

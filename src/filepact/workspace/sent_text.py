@@ -1,4 +1,4 @@
-"""What was sent for a file: what may not be in it, its line ends, and how it fits what the file holds now."""
+"""The text that was sent for a file: what may not be in it, its line ends, and how it fits what the file holds now."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from filepact.errors import (
     StaleFileError,
     StringNotFoundError,
 )
+from filepact.text.codec import rewrite
 from filepact.text.compare import compare_lines
-from filepact.text.edit import EditList, merge
+from filepact.text.edit import EditList, TextRequest, merge, prove
 from filepact.text.landmarks import ChangeConflict, is_same_run, lost_place
 from filepact.text.lines import (
     adopt_line_ends,
@@ -27,7 +28,7 @@ from filepact.text.lines import (
     split_lines,
     with_line_ends_of,
 )
-from filepact.text.page import left_in
+from filepact.text.page import beginning, left_in
 from filepact.text.raw_bytes import RawByteText, holds_raw_bytes
 from filepact.values import dataclass, late_regex, replace
 from filepact.workspace.read_tracker import KnownText
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from filepact.domain.document import Document, WorkspacePath
+    from filepact.text.edit import RequestMatch
     from filepact.workspace.read_tracker import Span
     from filepact.workspace.target import Target
 
@@ -99,7 +101,7 @@ def changed_ends(target: Target, text: str) -> list[str]:
 def appended(
     target: Target, text: str, wanted: Callable[[WorkspacePath], str]
 ) -> tuple[str, list[str]]:
-    """What is put at the end of an existing file: it begins a line, where the last one has no end.
+    """The text to append to an existing file: it begins a new line, where the last one has no end.
 
     Args:
         target: The file.
@@ -189,8 +191,8 @@ class EditResult(Protocol):
         """Which of the edits are meant for every place of what they replace."""
 
     @property
-    def sent(self) -> Sequence[Span]:
-        """Where what was sent as the text before stands, word for word; empty where that is not told."""
+    def steps(self) -> tuple[tuple[RequestMatch, ...], ...]:
+        """The replacements that were sent, at their places: each step in the text after the one before; empty where that is not told."""
 
 
 Made = TypeVar("Made", bound=EditList | EditResult)
@@ -216,8 +218,10 @@ def as_shown(make: Callable[[str], Made]) -> Callable[[str], Made]:
             edits = shown.edits(edits_of(found))
             if edits is None:
                 raise
-            made = edits if isinstance(found, EditList) else replace(found, edits=edits, sent=())
-            return cast("Made", made)
+            if isinstance(found, EditList):
+                return cast("Made", edits)
+            prove(shown.shown, found.edits.apply(shown.shown), _asked(found))
+            return cast("Made", replace(found, edits=edits, steps=()))
 
     return made
 
@@ -231,12 +235,24 @@ class RebasedFile(Generic[Made]):
         known: What the session knows of the file then; None where the change says it.
         notes: Sentences for the answer.
         made: The edits as the tool made them, for what the session knows or for the present text.
+        asked: What they were made of.
     """
 
     edits: EditList
+    asked: TextRequest
     known: KnownText | None = None
     notes: tuple[str, ...] = ()
     made: Made | None = None
+
+    def bytes_of(self, target: Target) -> bytes:
+        """The bytes that the file is to hold: what was asked for and nothing else."""
+        source, name = existing(target).source, target.location.shown
+        return rewrite(source, self.edits, name=name, asked=self.asked)
+
+    def text_of(self, target: Target) -> str:
+        """The text of these bytes, of a file that may go away with it."""
+        before = existing(target).text
+        return prove(before, self.edits.apply(before), self.asked, target.location.shown)
 
 
 def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
@@ -259,7 +275,7 @@ def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
     document, seen = existing(target), target.seen
     if not target.moved or seen is None or seen.text == document.text:
         made = make(document.text)
-        return RebasedFile(edits_of(made), made=made)
+        return RebasedFile(edits_of(made), _asked(made), made=made)
     then, now = _tried(make, seen.text), _tried(make, document.text)
     if isinstance(then, FilepactError) or (_is_exact(now) and not _is_exact(then)):
         if isinstance(now, FilepactError):
@@ -268,7 +284,7 @@ def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
             # One of several places is left, and nobody said that it was this one.
             raise _stale(target, "the text you sent was in several places when you read the file")
         note = "The file had changed since you read it; the edit fits what it holds now."
-        return RebasedFile(edits_of(now), notes=(note,), made=now)
+        return RebasedFile(edits_of(now), _asked(now), notes=(note,), made=now)
     if isinstance(now, AmbiguousMatchError | PatchAmbiguousError) and not now.details.get("stated"):
         raise now
     every, sent = _said(then)
@@ -277,18 +293,18 @@ def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
             raise _stale(target, "somebody changed the places of a text to be replaced everywhere")
     elif every == "all":
         note = f"The file had changed since you read it; each place that it has now was changed:\n{since(target, DIFF_IN_NOTE)}"
-        return RebasedFile(edits_of(now), notes=(note,), made=now)
+        return RebasedFile(edits_of(now), _asked(now), notes=(note,), made=now)
     elif _is_known_again(seen, document.text, sent, _said(now)[1]):
         note = "The file is again as you knew it before; the edit was made in that."
-        return RebasedFile(edits_of(now), notes=(note,), made=now)
-    found = _carried(target, seen, edits_of(then).apply(seen.text), sent=sent)
+        return RebasedFile(edits_of(now), _asked(now), notes=(note,), made=now)
+    found = _carried(target, seen, edits_of(then).apply(seen.text), sent, _asked(then))
     if (
         every != "none"
         and not isinstance(now, FilepactError)
         and found.edits.apply(document.text) != edits_of(now).apply(document.text)
     ):
         raise _stale(target, "a text to be replaced everywhere has other places now")
-    return RebasedFile(found.edits, seen.edited(edits_of(then)), found.notes, then)
+    return RebasedFile(found.edits, found.asked, seen.edited(edits_of(then)), found.notes, then)
 
 
 def _tried(make: Callable[[str], Made], text: str) -> Made | FilepactError:
@@ -304,7 +320,16 @@ def _is_exact(made: EditList | EditResult | FilepactError) -> bool:
 
 def _said(made: EditList | EditResult) -> tuple[str, Sequence[Span]]:
     """Which edits are meant for every place, and where what was sent as the text before stands."""
-    return ("none", ()) if isinstance(made, EditList) else (made.every, made.sent)
+    if isinstance(made, EditList):
+        return "none", ()
+    one = len(made.steps) == 1 and made.exact and made.every == "none"
+    return made.every, [(p.start, p.end) for p in made.steps[0] if p.old] if one else ()
+
+
+def _asked(made: EditList | EditResult) -> TextRequest:
+    """The request that a tool has made edits of; themselves, where it does not tell."""
+    steps = () if isinstance(made, EditList) else made.steps
+    return TextRequest(steps) if steps else TextRequest.as_made(edits_of(made))
 
 
 def _is_known_again(
@@ -319,7 +344,11 @@ def _is_known_again(
 
 
 def _carried(
-    target: Target, seen: KnownText, mine: str, sent: Sequence[Span] = ()
+    target: Target,
+    seen: KnownText,
+    mine: str,
+    sent: Sequence[Span] = (),
+    of: TextRequest | None = None,
 ) -> RebasedFile[EditResult]:
     """A session's whole text, brought line by line into a file that moved since it was read.
 
@@ -330,12 +359,13 @@ def _carried(
         seen: What the session knows of it.
         mine: The text that it made of what it knows.
         sent: The parts of what it knows that it named as the text before.
+        of: What it asked for; None for its whole text.
 
     Raises:
         StaleFileError: Both sides changed the same lines, or a place is not certain.
     """
-    edits, lost = _joined(target, seen.text, mine, sent)
-    if edits is None:
+    merged, lost = _joined(target, seen.text, mine, sent, of)
+    if merged is None:
         why = "somebody changed the same lines since you read it"
         if lost is not None:
             why = (
@@ -347,7 +377,7 @@ def _carried(
     if seen.revision.content != existing(target).revision.content:
         note = "The file had changed since you read it; both changes were merged, line by line:\n"
         note += since(target, DIFF_IN_NOTE)
-    return RebasedFile(edits, KnownText(mine, seen.revision), (note,))
+    return RebasedFile(*merged, KnownText(mine, seen.revision), (note,))
 
 
 def carried_whole(target: Target, seen: KnownText, mine: str) -> RebasedFile[EditResult]:
@@ -359,14 +389,15 @@ def carried_whole(target: Target, seen: KnownText, mine: str) -> RebasedFile[Edi
     try:
         return _carried(target, seen, mine)
     except StaleFileError:
-        edits = _of_present(target, seen.text, mine)
-        if edits is None:
+        merged = _of_present(target, seen.text, mine)
+        if merged is None:
             raise
     note = "The new text has most of what was changed since you read the file, and was taken for one of what it holds now. That was:\n"
-    return RebasedFile(edits, KnownText(mine, seen.revision), (note + since(target, DIFF_IN_NOTE),))
+    notes = (note + since(target, DIFF_IN_NOTE),)
+    return RebasedFile(*merged, KnownText(mine, seen.revision), notes)
 
 
-def _of_present(target: Target, base: str, mine: str) -> EditList | None:
+def _of_present(target: Target, base: str, mine: str) -> tuple[EditList, TextRequest] | None:
     """The edits of a text that was made from most of what others have made of ``base``; None where it was not.
 
     Lines that they only put in, and that it lacks, stay: they may have come last.
@@ -404,8 +435,8 @@ def kept_typed(target: Target, saved: str, mine: str) -> RebasedFile[EditResult]
     """
     name, revision = target.location.shown, existing(target).revision
     text = adopt_line_ends(mine, saved)
-    edits, _ = _joined(target, saved, text)
-    if edits is None:
+    merged, _ = _joined(target, saved, text)
+    if merged is None:
         told = {} if target.hidden else {"revision": revision.short}
         raise StaleFileError(
             f"{name}: an editor holds unsaved text of it, in the same lines",
@@ -414,7 +445,7 @@ def kept_typed(target: Target, saved: str, mine: str) -> RebasedFile[EditResult]
             **told,
         )
     return RebasedFile(
-        edits, KnownText(text, revision), (f"{name}: the unsaved text of an editor was kept.",)
+        *merged, KnownText(text, revision), (f"{name}: the unsaved text of an editor was kept.",)
     )
 
 
@@ -440,9 +471,9 @@ def holds_already(
 
 
 def _joined(
-    target: Target, base: str, mine: str, sent: Sequence[Span] = ()
-) -> tuple[EditList | None, ChangeConflict | None]:
-    """Rebase the difference of two texts onto the file's present text.
+    target: Target, base: str, mine: str, sent: Sequence[Span] = (), of: TextRequest | None = None
+) -> tuple[tuple[EditList, TextRequest] | None, ChangeConflict | None]:
+    """Rebase the difference of two texts onto the file's present text, with what was asked for.
 
     None where both changed the same lines, or a place is not certain; the latter is said.
     """
@@ -454,7 +485,16 @@ def _joined(
     if merged.text is None:
         return None, None
     lost = lost_place(known, wanted, now, [line_range(base, *one) for one in sent])
-    return (EditList.between(now, merged.text) if lost is None else None), lost
+    steps = (of or TextRequest.whole(base, mine, mine)).steps
+    proven = TextRequest(steps, base, merged.pieces)
+    if (old := proven.doubled(now)) is not None:
+        raise AmbiguousMatchError(
+            f"{target.location.shown}: the text to replace stands in {now.count(old)} places by now, "
+            f"and stood in one when you read the file: {beginning(old, 60)}",
+            hint="Read the file again, and send more of the lines around the place that is meant.",
+            path=target.location.shown,
+        )
+    return ((merged.edits, proven) if lost is None else None), lost
 
 
 def _stale(target: Target, why: str) -> StaleFileError:

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import re
+from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.operation import PREVIEW_MODE, Approval
-from filepact.domain.session_approval import SessionApproval
+from filepact.domain.permission_log import SessionApproval
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
 from filepact.text.glob import compile_filter
+from filepact.workspace.authorizer import SessionPermissions
 from filepact.workspace.journal import new_id
 
 if TYPE_CHECKING:
+    from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import Proposal
     from filepact.domain.policy import Policy
     from filepact.workspace.journal import JournalStore
 
-__all__ = ["SessionApprovals"]
+__all__ = ["ApprovalScope", "SessionApprovals", "pattern_of"]
 
+ApprovalScope = Literal["change", "file", "session"]
+"""How far an approval may reach: the one change, its files, or whatever its session does."""
+
+_SCOPES: Final[tuple[ApprovalScope, ...]] = ("change", "file", "session")
 _SECONDS: Final = 86_400.0
+_NAMED: Final = 3
+
+
+def pattern_of(path: WorkspacePath) -> str:
+    """The pattern that fits this file and no other of its root."""
+    return "/" + re.sub(r"[*?{}\[\]\\]", r"\\\g<0>", path.path)
 
 
 class SessionApprovals:
@@ -37,16 +50,41 @@ class SessionApprovals:
         return self._store.session_approvals()
 
     def in_force(self) -> tuple[SessionApproval, ...]:
-        """Those that count now."""
+        """The approvals in force."""
         now = self._store.now()
         return tuple(one for one in self.listed() if one.in_force(now))
+
+    def scope(self, proposal: Proposal) -> ApprovalScope:
+        """How far an approval may reach that is given with a proposal.
+
+        What shows on a change, such as hidden characters, may be another thing in the next.  What is
+        protected from the start is approved for the files that were shown, and no further.
+        """
+        if not proposal.session.agent or not proposal.rules:
+            return "change"
+        return min((self._scope_of(name) for name in proposal.rules), key=_SCOPES.index)
+
+    def _scope_of(self, name: str) -> ApprovalScope:
+        if name == PREVIEW_MODE:
+            return "session"
+        rules = [one for one in (*self._policy.fallbacks, *self._policy.rules) if one.name == name]
+        if not rules or any(one.signs for one in rules):
+            return "change"
+        return "file" if any(one.layer == "built-in" for one in rules) else "session"
+
+    def covering(self, proposal: Proposal) -> Approval | None:
+        """The approval in advance under which a proposal may be carried out; None where a person is to be asked."""
+        permissions = SessionPermissions(self._store, proposal.session)
+        rules, paths = proposal.rules, proposal.changes.paths
+        if not rules or not all(permissions.allows(path, rule) for rule in rules for path in paths):
+            return None
+        return permissions.approval
 
     def check(self, proposal: Proposal, pattern: str) -> None:
         """Refuse an approval that could not be given with a proposal.
 
         Raises:
-            InvalidParamsError: The pattern fits none of its files, or a rule asks about what a change
-                shows, which nobody knows in advance.
+            InvalidParamsError: The pattern fits none of its files, or reaches further than `scope`.
             SearchFailedError: It is no pattern.
         """
         matches = compile_filter(pattern)
@@ -55,28 +93,39 @@ class SessionApprovals:
                 f"{pattern} fits no file of {proposal.id}",
                 hint="Name files like those that you have looked at, such as docs/**.",
             )
-        if not proposal.session.agent or not proposal.rules:
-            raise InvalidParamsError("this is not an agent's change that waits for a rule")
-        known = {one.name: one for one in (*self._policy.fallbacks, *self._policy.rules)}
-        for name in proposal.rules:
-            if name != PREVIEW_MODE and (name not in known or known[name].signs):
-                raise InvalidParamsError(
-                    f"the rule {name} asks about each change, and cannot be answered in advance",
-                    hint="Approve this change alone.",
-                )
+        scope = self.scope(proposal)
+        if scope == "change":
+            raise InvalidParamsError(
+                f"{proposal.rule or 'no rule'} asks about each change, and cannot be answered in advance",
+                hint="Approve this change alone.",
+            )
+        exact = [pattern_of(path) for path in proposal.changes.paths]
+        if scope == "file" and pattern not in exact:
+            raise InvalidParamsError(
+                f"{proposal.rule} is approved in advance for the files that you have seen alone",
+                hint=f"Name one of them: {', '.join(exact[:_NAMED])}.",
+            )
 
-    def give(self, proposal: Proposal, pattern: str, approval: Approval) -> SessionApproval:
+    def give(
+        self, proposal: Proposal, pattern: str, approval: Approval, root: RootId | None = None
+    ) -> SessionApproval:
         """Approve what the session of a proposal does next to files like its own.
+
+        Args:
+            proposal: What the person was shown.
+            pattern: A glob that fits one of its files at least.
+            approval: The person's word.
+            root: Where the files lie; None for the root of the first that the pattern fits.
 
         Raises:
             InvalidParamsError: As `check`.
         """
         self.check(proposal, pattern)
-        now = self._store.now()
+        now, matches = self._store.now(), compile_filter(pattern)
         given = SessionApproval(
             id=f"g{new_id()[1:]}",
             session=proposal.session,
-            root=proposal.changes.paths[0].root,
+            root=root or next(one.root for one in proposal.changes.paths if matches(one.path)),
             pattern=pattern,
             rules=proposal.rules,
             change=proposal.id,
@@ -96,7 +145,9 @@ class SessionApprovals:
         """
         found = [one for one in self.listed() if one.id.startswith(begins)]
         if len(found) != 1 or len(begins) < 2:
-            raise NotFoundError(f"there is no such approval in advance: {begins!r}")
+            raise NotFoundError(
+                f"no such approval: {begins!r}", hint="See `filepact policy grants`."
+            )
         (one,) = found
         now = self._store.now()
         if not one.in_force(now):

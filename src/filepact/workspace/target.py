@@ -79,7 +79,7 @@ class Target:
 
     @property
     def unread(self) -> bool:
-        """Whether it holds something that the session was never shown any of, and could be."""
+        """Whether the file holds text that the session was never shown, and could be."""
         return (
             self.document is not None
             and bool(self.document.data)
@@ -251,7 +251,7 @@ def leads_out(root: str, path: str, leads: str) -> bool:
 DIFF_IN_ERROR: Final = 700
 """Characters of a difference in a refusal, which has 1,200 in all."""
 
-DIFF_IN_NOTE: Final = 4_000
+DIFF_IN_NOTE: Final = 2_000
 """Characters of a difference that an answer shows for the first time."""
 
 
@@ -306,7 +306,7 @@ def readable(target: Target, to_be: str = "") -> Document:
 
 
 def _other_rights(before: Revision, after: Revision) -> str:
-    """What differs in two states of the same bytes."""
+    """The differences of two states of the same bytes."""
     told = [f"mode {before.mode:04o} -> {after.mode:04o}"] if before.mode != after.mode else []
     if before.attributes and after.attributes:
         told += before.attributes.differences(after.attributes)
@@ -416,4 +416,5 @@ def since(target: Target, limit: int = DIFF_IN_ERROR) -> str:
         if known != target.seen.text
         else ""
     )
-    return ends + cut_diff(unified(known, now, old_name=name, new_name=name), limit)
+    # Who has read the file needs few of the lines that stayed.
+    return ends + cut_diff(unified(known, now, old_name=name, new_name=name, context=1), limit)

@@ -55,8 +55,7 @@ def telemetry_of(provider: str, file: BinaryIO | None) -> Telemetry:
     except ImportError as error:
         raise InvalidParamsError(
             f"a package for telemetry is missing: {error.name}",
-            hint="Install filepact with its extra: pip install 'filepact[otel]'; or remove telemetry "
-            "in [audit] from your settings.",
+            hint="Remove telemetry in [audit] from your settings, or install filepact's extra `otel`.",
         ) from error
 
 
@@ -122,7 +121,7 @@ class Telemetry:
         self._failed = False
 
     def record(self, event: str, facts: Mapping[str, object], when: float) -> None:
-        """What the audit log is told, and when it was."""
+        """Record an event of the audit log, with its time."""
         try:
             self._record(event, facts, when)
         except Exception:  # noqa: BLE001 - nobody's work stops for this, and it is logged once

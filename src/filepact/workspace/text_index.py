@@ -1,4 +1,4 @@
-"""What is known of a root's texts: which trigrams each holds, and, for a while, the texts themselves.
+"""The index of a root's texts: which trigrams each holds, and, for a while, the texts themselves.
 
 Nothing is answered from here: it says in which files a search need not look.
 """
@@ -28,7 +28,7 @@ __all__ = ["KnownTexts", "TextIndex"]
 _BUDGET: Final = 64 << 20
 _FEW: Final = 2_000
 _MOST_ADDED: Final = 8
-"""So many times as much as was added since has to be in a block, or all is put into one again."""
+"""A block smaller than this many times the later additions is merged with them."""
 
 _MOST_NOTED: Final = 10_000
 _MOST_KEPT: Final = 64 << 20
@@ -48,7 +48,7 @@ _Stamp = tuple[int, ...]
 
 
 class KnownTexts(NamedTuple):
-    """What is known for one search.
+    """The index of texts for one search.
 
     Attributes:
         look: The files that may match, in path order.
@@ -182,7 +182,7 @@ class TextIndex:
             self._emptied += 1
 
     def known(self, files: FileList, needs: Needs, held: Collection[str]) -> KnownTexts:
-        """What is known for a search.
+        """The index of texts for a search.
 
         Args:
             files: The files that are searched.
@@ -314,7 +314,7 @@ class TextIndex:
     # -- filling --------------------------------------------------------------------------
 
     def claim(self, files: FileList) -> list[str]:
-        """Those of some files of which nothing is known; they are about to be read.
+        """Claim the files that are not in the index; they are about to be read.
 
         What is forgotten before it is put is not put.
         """
@@ -373,7 +373,7 @@ class TextIndex:
     # -- for others -----------------------------------------------------------------------
 
     def record(self) -> IndexRecord | None:
-        """What others may know; None where that would not be all, or there is nothing new."""
+        """The index for other processes; None where it would not be complete, or there is nothing new."""
         with self._lock:
             trigrams = self._trigrams
             image = None if trigrams is None else trigrams.image

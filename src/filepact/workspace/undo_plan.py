@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import WorkspacePath, same_state
-from filepact.domain.operation import BY_SEVERAL, PARTLY, Checkpoint, who
+from filepact.domain.operation import BY_SEVERAL, PARTLY, SEEN, Checkpoint, who
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError, StaleFileError
 from filepact.values import dataclass, field, replace
+from filepact.workspace.folder_steps import INSTEAD, turning_above
 from filepact.workspace.moves import whole_moves
-from filepact.workspace.rebase import not_kept
+from filepact.workspace.rebase import Conflicts, not_kept
 from filepact.workspace.receipt import renames
 from filepact.workspace.selection import (
     effective,
@@ -37,13 +38,15 @@ from filepact.workspace.selection import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from filepact.domain.document import Revision, RootId
     from filepact.domain.operation import ChangeId, Operation, OperationKind
     from filepact.errors import FilepactError
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.selection import Place, Selection
+
+    Moved = Callable[[ChangeSet], Collection[WorkspacePath]]
 
 __all__ = [
     "UndoChange",
@@ -62,7 +65,7 @@ _NAMED: Final = 3  # operations that a summary names
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a plan takes back of an operation.
+    """The part of an operation that a plan takes back.
 
     Attributes:
         files: The files whose changes are taken back.
@@ -116,7 +119,7 @@ class UndoChange:
         return named[0].id if len(named) == 1 else ""
 
     def in_part(self, left: Collection[WorkspacePath]) -> UndoChange:
-        """The same but for some files; of a redo, a new change, so that the undo stays in force."""
+        """This plan without some files; of a redo, a new change, so that the undo stays in force."""
         if self.kind != "redo" or not left:
             return self.without(left)
         return replace(
@@ -124,11 +127,21 @@ class UndoChange:
         )
 
     def without(self, left: Collection[WorkspacePath]) -> UndoChange:
-        """The same but for some files."""
+        """This plan without some files."""
         if not left:
             return self
         earlier = tuple(step.without(left) for step in self.earlier)
         return replace(self, changes=self.changes.without(left), earlier=earlier)
+
+    def around(self, stands: Callable[[WorkspacePath], bool]) -> UndoChange:
+        """This plan without the files whose place something holds that cannot be removed; ``stands`` tells whether it does."""
+        changed = dict.fromkeys(self.changes.paths)
+        ways = {path for path in self.unable if stands(path)}
+        unable = {k: why for k, why in self.unable.items() if k in ways or k not in changed}
+        for path in changed:
+            if (way := turning_above(path, ways)) is not None:
+                unable[path] = StaleFileError(f"{path.path}: {way.path} stands there, and stays")
+        return replace(self.without(unable), unable=unable)
 
     def target_without(self, left: Collection[WorkspacePath]) -> str:
         """The target if some files are left as they are."""
@@ -148,7 +161,7 @@ def _returns(operation: Operation) -> bool:
 
 
 def net_changes(operations: Iterable[Operation]) -> tuple[ChangeSet, ...]:
-    """What operations did, given oldest first: of what follows each other in a file, all at once."""
+    """The net changes of operations, given oldest first: successive changes of a file become one."""
     runs = _Runs()
     for operation in operations:
         runs.note_folders(operation)
@@ -199,28 +212,40 @@ def plan_redo(
     roots: Iterable[RootId],
     change_id: str | None,
     places: Sequence[Place] = (),
+    moved: Moved = lambda changes: changes.paths,
 ) -> UndoChange:
     """Plan to bring back what was undone: the operation or undo named, else the last undo.
 
-    Without a name, only undos after the last new change count, as in an editor; a save of a person
-    is none.  Of some places alone it is a new change, and the undo stays in force.
+    Without a name, only undos after the last new change count, as in an editor, of which some files have `moved`
+    from what they were before; a save of a person is none.  Of some places alone it is a new change, and the undo stays.
     """
     if change_id is None:
-        undo = _last_undo(store, frozenset(roots))
+        undo = _last_undo(store, frozenset(roots), moved)
     else:
         undo = store.operation(change_id)
         if undo.kind != "undo":
             if undo.undone_by is None:
-                raise NoChangeError(
-                    f"{undo.id} is not undone",
-                    hint="`filepact log` shows which operations are.",
-                )
+                hint = "`filepact log`, or history with action log, shows which operations are."
+                raise NoChangeError(f"{undo.id} is not undone", hint=hint)
             undo = store.operation(undo.undone_by)
     if undo.undone_by is not None:
-        raise NoChangeError(f"{undo.id} was already redone, by {undo.undone_by}")
+        raise NoChangeError(
+            f"{undo.id} was already redone, by {undo.undone_by}",
+            hint="What it brought back is in force: undo that by its own id.",
+        )
     originals = [store.operation(one) for one in list(undo.taken_back)[: _NAMED + 1]]
     said = _named(originals, len(undo.taken_back))
+    # What is too large for the journal came back by itself, right after all else.
+    after = store.operations(after_seq=undo.seq, limit=1, newest_first=False)
+    stay = [
+        f"{change.path.path} stays: nothing would bring it back once more"
+        for one in after
+        if one.kind == "undo" and {*one.taken_back} == {*undo.taken_back}
+        for change in one.changes.changes
+        if change.after and change.after.is_set_aside
+    ]
     plan = UndoChange("redo", undo.id, f"redo {said}", undo.changes.inverse(), operations=(undo,))
+    plan = replace(plan, notes=tuple(stay))
     if places:
         outside = [path for path in undo.changes.paths if not any(is_in(path, at) for at in places)]
         if len(outside) == len(undo.changes.paths):
@@ -277,14 +302,15 @@ def _newest_in_force(store: JournalStore, roots: frozenset[RootId]) -> tuple[Ope
     raise NoChangeError("there is nothing to undo here", hint=hint)
 
 
-def _last_undo(store: JournalStore, roots: frozenset[RootId]) -> Operation:
+def _last_undo(store: JournalStore, roots: frozenset[RootId], moved: Moved) -> Operation:
     for operation in newest_first(store, roots):
         if not operation.was_done or is_passing(operation):
             continue
         if operation.kind in ("change", "restore"):
             break
         # What is too large for the journal was put back, and nobody removes it again.
-        if operation.kind == "undo" and operation.undone_by is None and _returns(operation):
+        open_ = operation.kind == "undo" and operation.undone_by is None and _returns(operation)
+        if open_ and moved(operation.changes):
             return operation
     raise NoChangeError(
         "there is nothing to redo: no undo since the last change",
@@ -319,7 +345,7 @@ def plan_selection(
         raise NoChangeError(
             "there is nothing to undo: no such change is in force",
             hint=" ".join(stays)
-            or "`filepact log --turns` shows what was done, and what is undone already.",
+            or "`filepact log --turns`, or history with action log, shows what is undone already.",
         )
     plan = _plan(taken, chosen, places, store)
     if selection.checkpoint:
@@ -340,14 +366,14 @@ def plan_selection(
 
 
 def _stays(one: Operation) -> str:
-    """What a person has to know of an operation that was made while a turn went on, and is not of it."""
+    """The sentence about an operation from the time of a turn that is not of it."""
     why = "it is of no turn" if one.session.agent else "nobody knows whose it is"
     why = "several agents were at work" if one.tool == BY_SEVERAL else why
     return f"Not taken back, since {why}: {one.id}, {one.summary} (`filepact undo {one.id}` does)."
 
 
 def _doubt(taken: Sequence[Operation], selection: Selection) -> tuple[str, str]:
-    """What speaks against taking back what is selected without a word of a person, and another way."""
+    """The reason why a selection needs a person's word, and another way."""
     if selection.only_places:
         own = [one for one in taken if whose(one) == "person"]
         if own:
@@ -380,10 +406,9 @@ def _plan(
     store: JournalStore,
 ) -> UndoChange:
     """The plan that takes operations back, which are given oldest first."""
-    _check_moved_folders(taken)
     gone = _gone(store, chosen)
     runs = _Runs()
-    unable: dict[WorkspacePath, FilepactError] = {}
+    unable, instead = _moved_apart(taken), Conflicts()
     parts: list[_Part] = []
     for operation in taken:
         within = places.get(operation.id)
@@ -393,9 +418,11 @@ def _plan(
             meant = _with_other_ends(meant, left, store)
         runs.note_folders(operation)
         for change in meant:
-            runs.add(change)
+            if change.after != INSTEAD:
+                runs.add(change)
             if not change.retraceable:
-                unable[change.path] = not_kept(change.path.path, change)
+                some = instead if change.after == INSTEAD else unable
+                some[change.path] = not_kept(change.path.path, change)
         if meant:
             files = frozenset(change.path for change in meant)
             of = [operation.id]
@@ -404,38 +431,37 @@ def _plan(
             parts += [_Part(one, files, len(meant) == len(left)) for one in of]
     parts.reverse()
     steps = runs.steps(without=unable)
-    if not steps and not unable:
-        raise NoChangeError(
-            "the files are as they were before that",
-            hint="`filepact log` shows what happened.",
-        )
+    if not (steps or unable or instead):
+        hint = "`filepact log`, or history with action log, shows what happened."
+        raise NoChangeError("the files are as they were before that", hint=hint)
     summary = f"undo {_named(taken[::-1], len(taken))}"
     first, *earlier = steps or (ChangeSet(()),)
     return UndoChange(
-        *("undo", "", summary, first, tuple(earlier), unable, runs.of(unable), tuple(parts)),
+        *("undo", "", summary, first, tuple(earlier)),
+        *({**instead, **unable}, runs.of(unable), tuple(parts)),
         operations=tuple(taken),
     )
 
 
-def _check_moved_folders(taken: Sequence[Operation]) -> None:
-    """Refuse to take back at once that a folder was moved as a whole and what was done to files in it, by either name.
-
-    Raises:
-        StaleFileError: The operations are named that go back one after the other.
-    """
+def _moved_apart(taken: Sequence[Operation]) -> Conflicts:
+    """Moves of whole folders in which files were changed as well, by either name: nothing goes back if one is ours, else all but that."""
+    found = Conflicts()
     for one in taken:
-        ends = [f"{end.path.path}/" for pair in whole_moves(one.changes.changes) for end in pair]
-        inside = [
-            other
-            for other in (taken if ends else ())
-            if any(path.path.startswith(end) for path in other.changes.paths for end in ends)
+        ends = [end.path for pair in whole_moves(one.changes.changes) for end in pair]
+        both = [
+            x for x in taken if x is one or any(turning_above(y, ends) for y in x.changes.paths)
         ]
-        if inside:
-            ids = [f"`filepact undo {each.id}`" for each in taken[::-1] if each in (one, *inside)]
+        if len(both) > 1 and SEEN not in one.note:
+            ids = ", ".join(f"`filepact undo {each.id}`" for each in both[::-1])
             raise StaleFileError(
                 f"{one.id} moved a folder with all that was in it ({one.summary}), and files in it were changed as well",
-                hint=f"Nothing was changed. Take them back one after the other: {', '.join(ids)}.",
+                hint=f"Nothing was changed. Take them back one after the other: {ids}.",
             )
+        why = (
+            f"files in that folder were changed as well; `filepact undo {one.id}` comes after that"
+        )
+        found |= {x: StaleFileError(f"{x.path}: {why}") for x in ends if len(both) > 1}
+    return found
 
 
 def _in_words(operations: Sequence[Operation]) -> list[str]:
@@ -516,12 +542,12 @@ class _Runs:
             known.append((before, change.after))
 
     def of(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, FileChange]:
-        """What became of some files, if it is known of each moment in between."""
+        """The changes of files over the operations, as far as every state in between is known."""
         ends = {path: known[0] for path in paths if len(known := self._runs[path]) == 1}
         return {path: FileChange(path, *one) for path, one in ends.items() if one[0] != one[1]}
 
     def steps(self, without: Collection[WorkspacePath] = ()) -> tuple[ChangeSet, ...]:
-        """What takes all of them back: the newest of each file, then what goes before that."""
+        """The change sets that take all of them back: the newest of each file, then the earlier ones."""
         back = [
             [
                 FileChange(path, after, before)

@@ -54,14 +54,13 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Guard
     from filepact.workspace.history import Agrees
     from filepact.workspace.journal import JournalStatistics, JournalStore
-    from filepact.workspace.layer import LayerCommitter
     from filepact.workspace.pending import SessionEvent
+    from filepact.workspace.publishing import ChangePublisher
     from filepact.workspace.read_tracker import KnownTextWriter
     from filepact.workspace.reader import Reader
     from filepact.workspace.receipt import ChangeDiff
     from filepact.workspace.search_index import SearchIndexes
     from filepact.workspace.selection import Place, Turns
-    from filepact.workspace.shared import SharedRoot
 
 __all__ = ["Mode", "Workspace"]
 
@@ -85,7 +84,7 @@ class Workspace:
         lasting: What sessions know beyond the end of the process; None keeps nothing.
         limits: How much may wait for a person, and for how long.
         audit: The audit log; closed with the workspace.  None for none.
-        shared: The root that is a checkout: each call begins with its newest version, each change makes one.
+        publisher: Of a root whose changes others have too: each call begins with the newest, each change makes one.
     """
 
     def __init__(  # noqa: PLR0913 - the parts that it puts together
@@ -100,12 +99,12 @@ class Workspace:
         lasting: KnownTextWriter | None = None,
         limits: ProposalLimits = ProposalLimits(),  # noqa: B008 - frozen
         audit: AuditLog | None = None,
-        shared: SharedRoot | None = None,
+        publisher: ChangePublisher | None = None,
     ) -> None:
         self.guard = guard
         self.mode = mode
         self.audit = audit
-        self.shared = shared
+        self.publisher = publisher
         self._store = store = store if audit is None else audited(store, audit)
         self._state = state
         self._seen = KnownTextCache(lasting=lasting)
@@ -139,10 +138,10 @@ class Workspace:
         self._making = threading.Lock()
         self.recovery = Recovery(store, state, guard.root_of, self.show, self.approving.renew)
         self._mend = partial(self.recovery.mend, self._committer)
-        if shared is not None:
+        if publisher is not None:
             parts, guard.moves_whole = (self._committer, self.recovery), False
-            shared.bind(*parts, fitting=self._fitting, writer=self._writer)
-            self._mend = partial(self._mend, shared.refresh)
+            publisher.bind(*parts, fitting=self._fitting, writer=self._writer)
+            self._mend = partial(self._mend, publisher.refresh)
         self.recovered = self.recovery.run()
 
     def __enter__(self) -> Self:
@@ -200,16 +199,9 @@ class Workspace:
         """The true path of the state folder."""
         return self._state.path
 
-    def layers(self) -> LayerCommitter:
-        """What commits the layers of programs that ran behind overlays."""
-        from filepact.workspace.layer import LayerCommitter  # noqa: PLC0415 - one command needs it
-
-        return LayerCommitter(
-            *(self.guard, self._store, self._waiting),
-            fitting=self._fitting,
-            writer=self._writer,
-            external=self.external,
-        )
+    def parts(self) -> tuple[JournalStore, PendingProposals, Rebase, ChangeWriter]:
+        """The parts that decide about changes and make them, for a package whose changes come from elsewhere."""
+        return self._store, self._waiting, self._fitting, self._writer
 
     def reader(
         self,
@@ -325,9 +317,8 @@ class Workspace:
             if grows:
                 names = ", ".join(one.id for one in grows)
                 notes = (*notes, f"In place of {names}: it holds what you proposed there as well.")
-            return Receipt(
-                proposal.id, "pending", summary, shown.files, shown.diff, notes, rule, step
-            )
+            facts = summary, shown.files, shown.diff, notes, rule, step
+            return Receipt(proposal.id, "pending", *facts, as_sent=not draft.surprises)
         fitted = RebaseResult(changes.compared, contents, ())
         operation = self._writer.write(
             *(proposal, fitted, shown, draft.versions),
@@ -491,7 +482,8 @@ class Workspace:
     ) -> Receipt:
         """Bring back what was undone last, or the operation named, in some places or all; else as `undo_selected`."""
         self._mend()
-        plan = plan_redo(self._store, self._root_ids(), change_id, places)
+        given = self._root_ids(), change_id, places, self._fitting.moved
+        plan = plan_redo(self._store, *given)
         return self._plans.carry_out(plan, session, dry_run=dry_run, partly=partly, agrees=agrees)
 
     def restore(self, session: Session, name: str, *, dry_run: bool = False) -> Receipt:
@@ -541,7 +533,7 @@ class Workspace:
         return operations_on(self._store, roots, relative, limit, before_seq)
 
     def turns(self, limit: int | None = 20, since: float | None = None) -> Turns:
-        """What was done by turn, or by session where no turn is known; see `turns_on`."""
+        """Operations by turn, or by session where no turn is known; see `turns_on`."""
         self.recovery.mend(self._committer)
         return turns_on(self._store, self._root_ids(), limit, since)
 

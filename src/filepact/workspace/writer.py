@@ -40,7 +40,7 @@ __all__ = ["ChangeWriter", "KeptFiles", "left_files"]
 
 
 class ChangeWriter:
-    """What every change goes through once its files are locked and fit."""
+    """The way of every change once its files are locked and fit."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class ChangeWriter:
         )
 
     def linked(self, changes: ChangeSet) -> tuple[str, ...]:
-        """What becomes of files with several names (hard links), to be said before it is done."""
+        """The effect on files with several names (hard links), to be said before a change."""
         told: list[str] = []
         for change in changes.changes:
             before = change.before
@@ -160,7 +160,7 @@ Places = dict[WorkspacePath, tuple[str, "WorkspacePath | None"]]
 
 
 class KeptFiles:
-    """What of an undo the journal does not have.
+    """The files of an undo that the journal does not have.
 
     Args:
         guard: The roots.
@@ -258,7 +258,7 @@ class KeptFiles:
             else:
                 done += [plan.lost[one].inverse() for one in ends]
         left = left_files(self._writer.show, conflicts, {**plan.unable, **failed})
-        receipt = replace(receipt, left=left)
+        receipt = replace(receipt, left=(*receipt.left, *left))
         if not done:
             return receipt
         changes = ChangeSet(tuple(done))

@@ -1,4 +1,4 @@
-"""What the compiler itself knows to do about lines of a file: usings that are missing, and usings too many."""
+"""What the compiler itself knows to do about lines of a file: usings that are missing or too many, and missing members."""
 
 from __future__ import annotations
 
@@ -10,12 +10,23 @@ if TYPE_CHECKING:
 
     from filepact_csharp.compiler import Compiler
 
-__all__ = ["UNUSED", "offered"]
+__all__ = ["MEMBERS", "UNUSED", "offered"]
 
 UNUSED: Final = "Remove unused usings"
+MEMBERS: Final = "Add missing members"
+_UNFINISHED: Final = frozenset({"CS0534", "CS0535"})
+_THROWN: Final = "throw new System.NotImplementedException();"
+_SEEN_BY: Final = {
+    "Public": "public",
+    "Protected": "protected",
+    "Internal": "internal",
+    "ProtectedOrInternal": "protected internal",
+    "ProtectedAndInternal": "private protected",
+}
 _MISSING: Final = frozenset({"CS0246", "CS0103"})
 _NO_MEMBER: Final = "CS1061"
 _NOT_NEEDED: Final = "CS8019"
+_MEMBERS: Final = frozenset({"Method", "Property", "Event"})
 _MOST: Final = 8
 _NOT_MEANT: Final = ("Internal", "System.Private")
 """Namespaces of the runtime itself, whose libraries stand in for those that a build refers to."""
@@ -51,11 +62,15 @@ def _offered(
     if certain and (gone := [one for one in usings if one.SpanStart in too_many]):
         edits = [(one.SpanStart, one.FullSpan.End, "") for one in gone]
         yield UNUSED, "source.organizeImports", edits
-    missing = [
-        (code, span)
-        for code, span in found
-        if start <= span.Start < max(end, start + 1) and (code in _MISSING or code == _NO_MEMBER)
-    ]
+    here = [(code, span) for code, span in found if start <= span.Start < max(end, start + 1)]
+    unfinished = {
+        int(one.SpanStart): one
+        for code, span in here
+        if code in _UNFINISHED and (one := _type_around(root, span.Start)) is not None
+    }
+    if edits := [edit for one in unfinished.values() for edit in _completed(model, tree, one)]:
+        yield MEMBERS, "quickfix", edits
+    missing = [(code, span) for code, span in here if code in _MISSING or code == _NO_MEMBER]
     if not missing:
         return
     if any(one.ContainsDirectives for one in usings) or (not usings and root.ContainsDirectives):
@@ -73,6 +88,85 @@ def _offered(
     names = {one: None for one in names if not one.startswith(_NOT_MEANT)}
     for name in sorted(names, key=lambda one: (not one.startswith("System"), one))[:_MOST]:
         yield f"using {name};", "quickfix", [(at, at, f"using {name};{line}")]
+
+
+def _type_around(root: Any, position: int) -> Any:
+    """The declaration of a type that a position stands in, if it has a body."""
+    kinds = importlib.import_module("Microsoft.CodeAnalysis.CSharp.Syntax")
+    node = root.FindToken(position, False).Parent
+    while node is not None and not isinstance(node, kinds.TypeDeclarationSyntax):
+        node = node.Parent
+    return None if node is None or not node.CloseBraceToken.Span.Length else node
+
+
+def _completed(model: Any, tree: Any, node: Any) -> Iterator[Edit]:
+    """A type's declaration with the members that it lacks, each of which throws."""
+    csharp = importlib.import_module("Microsoft.CodeAnalysis.CSharp")
+    never = importlib.import_module("System.Threading").CancellationToken(False)
+    holder = csharp.CSharpExtensions.GetDeclaredSymbol(model, node, never)
+    lines = tree.GetText(never).Lines
+    close = int(node.CloseBraceToken.SpanStart)
+    line = lines.GetLineFromPosition(close)
+    before = str(line.ToString())[: close - int(line.Start)]
+    end = "\r\n" if "\r\n" in str(tree) else "\n"
+    first = str(lines.GetLineFromPosition(int(node.SpanStart)).ToString())
+    indent = first[: len(first) - len(first.lstrip())]
+    inner = indent + ("\t" if indent.startswith("\t") else "    ")
+    words = dict.fromkeys(_member(model, close, prefix, one) for prefix, one in _lacking(holder))
+    if any(words) and None not in words:
+        added = "".join(f"{inner}{one}{end}" for one in words if one)
+        behind = close - len(before) + len(before.rstrip())
+        alone = not before.strip()
+        yield (behind, behind, added) if alone else (behind, close, f"{end}{added}{indent}")
+
+
+def _lacking(holder: Any) -> Iterator[tuple[str, Any]]:
+    """The members that a type has to have and has not, each with the words that stand before it."""
+    core = importlib.import_module("Microsoft.CodeAnalysis")
+    holder = core.INamedTypeSymbol(holder)
+    for interface in holder.AllInterfaces:
+        for one in interface.GetMembers():
+            if one.IsAbstract and holder.FindImplementationForInterfaceMember(one) is None:
+                yield "public static" if one.IsStatic else "public", one
+    done: list[Any] = []
+    above = holder
+    while above is not None:
+        for one in above.GetMembers():
+            kind = str(one.Kind)
+            if one.IsOverride and kind in _MEMBERS:
+                over = getattr(core, f"I{kind}Symbol")(one)
+                done.append(getattr(over, f"Overridden{kind}"))
+            known = any(
+                each is not None and each.OriginalDefinition.Equals(one.OriginalDefinition)
+                for each in done
+            )
+            if one.IsAbstract and kind in _MEMBERS and not known:
+                yield f"{_SEEN_BY[str(one.DeclaredAccessibility)]} override", one
+        above = above.BaseType
+
+
+def _member(model: Any, position: int, prefix: str, member: Any) -> str | None:
+    """The text of a member that throws; empty for an accessor, and None for what cannot be written so."""
+    core, kind = importlib.import_module("Microsoft.CodeAnalysis"), str(member.Kind)
+    if kind == "Method" and str(core.IMethodSymbol(member).MethodKind) != "Ordinary":
+        return "" if core.IMethodSymbol(member).AssociatedSymbol is not None else None
+    form = core.SymbolDisplayFormat.MinimallyQualifiedFormat.RemoveMemberOptions(
+        core.SymbolDisplayMemberOptions.IncludeContainingType
+    ).AddMiscellaneousOptions(
+        core.SymbolDisplayMiscellaneousOptions.IncludeNullableReferenceTypeModifier
+    )
+    if "override" not in prefix:
+        form = form.AddGenericsOptions(core.SymbolDisplayGenericsOptions.IncludeTypeConstraints)
+    said = f"{prefix} {member.ToMinimalDisplayString(model, position, form)}"
+    if kind == "Event":
+        return f"{said};"
+    if kind == "Method":
+        return f"{said} => {_THROWN}"
+    found = core.IPropertySymbol(member)
+    ways = ["get"] if found.GetMethod is not None else []
+    if found.SetMethod is not None:
+        ways.append("init" if found.SetMethod.IsInitOnly else "set")
+    return f"{said} {{ {' '.join(f'{one} => {_THROWN}' for one in ways)} }}"
 
 
 def _namespaces(compilation: Any) -> Iterator[Any]:

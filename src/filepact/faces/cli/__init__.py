@@ -11,6 +11,8 @@ import gc
 import os
 import sys
 
+from filepact import unsupported
+
 TYPE_CHECKING = False  # `typing` takes longer to load than a hook has time
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,8 +38,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         argv: The words after the command; None for those of this process, which starts again where
             its surroundings say what is imported, or that names of files are not UTF-8.
     """
-    if argv is not None:
-        return perform(argv)
+    if argv is not None or unsupported():
+        return perform(sys.argv[1:] if argv is None else argv)
     isolated = sys.flags.isolated or not any(map(_leads, os.environ.items()))
     if os.path.basename(sys.argv[0]) == "__main__.py":  # noqa: PTH119 - starts faster
         isolated = sys.flags.isolated  # of `-m`; the folder that we are in comes first on its path
@@ -68,9 +70,15 @@ def perform(words: Sequence[str], *, alone: bool = False) -> int:
         code = hook(words[1:])
         if code is not None:
             return code
+    if said := unsupported():
+        sys.stderr.write(f"filepact: {said}\n")
+        return 1
     if words[:1] == ["mcp"]:
         gc.disable()  # until all is loaded: it stays to the end
-    from filepact.faces.cli import main  # noqa: PLC0415 - as above
+    try:
+        from filepact.faces.cli import main  # noqa: PLC0415 - as above
+    except KeyboardInterrupt:
+        return 130  # as of `main.run`, which it did not come to
 
     code = main.run(words)
     if alone and words[:1] == ["mcp"]:
@@ -98,7 +106,8 @@ def isolated_command() -> tuple[str, ...]:
     if place not in named and (not own or place in site.getsitepackages()):
         return (*start, "-m", "filepact")
     # Where an isolated Python does not look: behind its own modules, and before those of others.
-    places = list(dict.fromkeys((place, *own)))
+    beside = [one for one in sys.path if one.startswith(f"{os.path.dirname(place)}/packages/")]  # noqa: PTH120
+    places = list(dict.fromkeys((place, *beside, *own)))
     return (*start, "-c", f"import sys; sys.path[3:3] = {places!r}{_PROGRAM}")
 
 

@@ -15,7 +15,7 @@ from filepact.config.person import read_settings, state_folder
 from filepact.domain.audit import parse
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.faces.cli.context import opened
-from filepact.faces.cli.render import CheckResult, count, size
+from filepact.faces.cli.render import CheckResult, count
 from filepact.faces.cli.screen import (
     DONE,
     FAILED,
@@ -26,6 +26,7 @@ from filepact.faces.cli.screen import (
     plain,
 )
 from filepact.faces.cli.turns import time_named
+from filepact.faces.cli.wording import size, with_install_line
 from filepact.text.signed_note import can_sign, check_verifier, split_notes
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def verify(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     if (heads or arguments.key) and not can_sign():
         raise NotFoundError(
             "the package that checks signatures is not installed: cryptography",
-            hint="Install filepact with its extra: pip install 'filepact[sign]'.",
+            hint="Install filepact's extra `sign`.",
         )
     for key in arguments.key or ():
         try:
@@ -148,12 +149,12 @@ def _verdict(found: AuditCheckResult, *, compared: bool) -> Iterator[TerminalTex
     if len(found.problems) > _SHOWN:
         yield TerminalText(f"  and {len(found.problems) - _SHOWN} more; --json lists them\n")
     for note in found.notes[:_SHOWN]:
-        yield TerminalText(f"  {note}\n")
+        yield TerminalText(f"  {with_install_line(note)}\n")
     signed = f"up to record {found.signed:,}" if found.signed else "nothing yet"
     how = (
         "`filepact audit sign` signs the rest"
         if can_sign()
-        else "that needs pip install 'filepact[sign]'"
+        else with_install_line("that needs filepact's extra `sign`")
     )
     yield from _row("signed", f"{signed}; {how}")
     both = f"{count(found.operations, 'operation')} in both"

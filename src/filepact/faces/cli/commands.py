@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import REMAINDER
 from typing import TYPE_CHECKING
 
 from filepact.faces.cli.journal_commands import add_journal_commands
@@ -11,13 +10,12 @@ from filepact.faces.cli.parser import add_dry_run, add_offer, add_unattended, co
 if TYPE_CHECKING:
     from filepact.faces.cli.parser import CommandGroup
 
-__all__ = ["add_acp_commands", "add_commands", "add_file_commands"]
+__all__ = ["add_commands", "add_file_commands"]
 
 
 def add_commands(group: CommandGroup) -> None:
     """Add them, in the order in which the help shows them."""
     _add_serving(group)
-    _add_running(group)
     add_journal_commands(group)
     _add_looking(group)
     _add_rules(group)
@@ -59,46 +57,6 @@ def _add_serving(group: CommandGroup) -> None:
         help="auto: do what the rules allow; review (old name: preview): every change waits for a person; "
         "read-only: as --read-only (default: auto)",
     )
-    add = group.add(
-        "serve",
-        "gateway:serve",
-        "serve folders to many agents over HTTP, as a gateway",
-        "filepact serve ~/project --listen 127.0.0.1:8750",
-        "Speaks MCP over Streamable HTTP at /mcp, with and without sessions. Say who may use it in [serve] of the settings. "
-        "Needs `pip install 'filepact[serve]'`. After SIGTERM it finishes the calls in progress, then stops.",
-        extra="serve",
-    )
-    add(
-        "roots",
-        metavar="ROOT",
-        nargs="*",
-        help="folder that agents may use; the first is their working folder (default: the workspaces in the settings)",
-    )
-    add(
-        "--listen",
-        metavar="ADDRESS",
-        default="127.0.0.1:8750",
-        help="where to listen, as HOST:PORT (default: 127.0.0.1:8750)",
-    )
-    add(
-        "--health",
-        metavar="ADDRESS",
-        help="address for /healthz, /readyz and /metrics, as HOST:PORT (default: none)",
-    )
-    add("--workers", metavar="N", type=count, help="number of worker processes (default: 1)")
-    add(
-        "--new-token",
-        metavar="NAME",
-        help="print a new token and its line for the tokens file, then exit",
-    )
-    add(
-        "--mode",
-        choices=("auto", "review", "read-only"),
-        default="auto",
-        help="auto: do what the rules allow; review: every change waits for a person; read-only: "
-        "only tools that change nothing (default: auto)",
-    )
-    add_offer(add)
     add = group.add(
         "setup",
         "setup:setup",
@@ -180,57 +138,6 @@ def _add_serving(group: CommandGroup) -> None:
     add("shell", choices=("bash", "zsh", "fish", "tcsh"), help="the shell")
 
 
-def _add_running(group: CommandGroup) -> None:
-    add = group.add(
-        "run",
-        "run:run",
-        "run a program; all its changes are checked, recorded and undoable",
-        "filepact run -- claude",
-        "What the program and its children write below the roots goes into a layer first and is committed from there. "
-        "The rest of the system is read-only for it, and secrets are hidden. On other systems than Linux, changes are "
-        "only recorded. The exit code is the program's.",
-    )
-    add(
-        "--mode",
-        choices=("auto", "review"),
-        default="auto",
-        help="auto: do what the rules allow; review: all of it waits for `filepact approve` (default: auto)",
-    )
-    add(
-        "--writable",
-        metavar="DIR",
-        action="append",
-        default=[],
-        help="folder or file outside the roots, or a `.git` inside, that the program may change directly, without a record; may be given several times",
-    )
-    add("--resume", metavar="ID", help="continue with the layers of an earlier run")
-    add(
-        "--layers",
-        choices=("auto", "required", "off"),
-        default="auto",
-        help="auto: use layers if the system has them, else record changes afterwards; required: do not start without layers; off: never use layers (default: auto)",
-    )
-    add(
-        "--commit",
-        choices=("quiet", "end"),
-        help="quiet: commit what the rules allow at the end, and whenever the program has changed nothing for two seconds; end: only at the end (default: that of the settings, or quiet)",
-    )
-    add("words", metavar="CMD", nargs=REMAINDER, help="the program and its arguments, after `--`")
-    add = group.add(
-        "runs",
-        "run:runs",
-        "list, commit or discard runs whose layers are not committed",
-        "filepact runs --commit r1a2b3c4d",
-        "A run is kept if filepact was killed together with its program, or if a part of its layers could not be committed.",
-    )
-    add(
-        "--commit",
-        metavar="ID",
-        help="commit the layers of a run; while it still runs, only what the rules allow",
-    )
-    add("--discard", metavar="ID", help="delete the layers of a run")
-
-
 def _add_looking(group: CommandGroup) -> None:
     add = group.add(
         "doctor",
@@ -238,7 +145,13 @@ def _add_looking(group: CommandGroup) -> None:
         "check the installation, the state folder and this folder",
         "filepact doctor",
         "Each problem comes with its fix. The exit code is 1 if there is a problem. Also lists the installed language servers, "
-        "and how to install those that fit this folder's files.",
+        "and how to install those that fit this folder's files. "
+        "With --journal: rebuilds every text and compares it with its id, and lists what the state folder takes, who has "
+        "the journal open, and files there that do not belong to it. Servers may be running. "
+        "With --repair: keeps the damaged journal in the state folder, and lists what is lost. No server may be running. "
+        "Of a sound journal that differs from the audit log, it records in the log that they differ: "
+        "`filepact audit verify` then compares only what comes later. The exit code is 3 if there is nothing to repair. "
+        "With --moved: call it in the folder, where it lies now. `filepact status`, `log` and `doctor` say when it is needed.",
     )
     add(
         "--all",
@@ -250,6 +163,16 @@ def _add_looking(group: CommandGroup) -> None:
         action="store_true",
         help="start each language server that has files here, and show its version and the time "
         "to its first diagnostics",
+    )
+    for option, does, said in (
+        ("--journal", "check", "instead: check the whole journal, and list what cannot be undone"),
+        ("--repair", "repair", "instead: rebuild a damaged journal from what can still be read"),
+    ):
+        add(option, dest="does", action="store_const", const=f"state:{does}", help=said)
+    add(
+        "--moved",
+        metavar="FOLDER",
+        help="instead: keep the history of a folder that you have moved or renamed; FOLDER is where it lay before",
     )
     add = group.add(
         "trust",
@@ -348,6 +271,24 @@ def _add_rules(group: CommandGroup) -> None:
         "filepact policy test",
         "The exit code is 1 if one fails, 3 if there are none.",
     )
+    add = below.add(
+        "grants",
+        "deciding:grants",
+        "list what was approved in advance, or revoke it",
+        "filepact policy grants --revoke g4k2m",
+        "You approve in advance with `filepact approve ID --also GLOB`. This holds for one session of one agent, for the "
+        "rules that asked, and for a day at most. It never holds for rules that look at the text of a change. What you allow in "
+        "an editor's dialog for longer than once is listed as well.",
+    )
+    add(
+        "--revoke",
+        metavar="ID",
+        action="append",
+        default=[],
+        help="from now on you are asked again",
+    )
+    add("--all", action="store_true", help="include expired and revoked ones")
+    add_unattended(add)
 
 
 def _add_config(group: CommandGroup) -> None:
@@ -376,60 +317,6 @@ def _add_config(group: CommandGroup) -> None:
         "config:schema",
         "print the JSON schema of the file, for editors that check TOML",
         "filepact config schema > filepact.schema.json",
-    )
-
-
-def add_acp_commands(group: CommandGroup) -> None:
-    """Add those for the Agent Client Protocol, in the order in which the help shows them."""
-    _add_proxy(group)
-    _add_check(group)
-
-
-def _add_proxy(group: CommandGroup) -> None:
-    add = group.add(
-        "acp",
-        "acp:acp",
-        "run an agent behind filepact in an editor, with the Agent Client Protocol",
-        "filepact acp -- gemini --acp",
-        "Put `filepact acp --` before the agent's command in the editor's settings. Files that the "
-        "agent asks for are guarded and recorded, the agent also gets the seven tools, and everything "
-        "else passes unchanged. The folders are the editor's; --root narrows them. Without AGENT: one "
-        "link in a chain of proxies that a conductor starts.",
-    )
-    add("agent", metavar="AGENT", nargs="*", help="the agent's command, after `--`")
-    add(
-        "--mode",
-        choices=("auto", "preview"),
-        default="auto",
-        help="auto: do what the rules allow; preview: ask the person about every change (default: auto)",
-    )
-    add(
-        "--explain",
-        action="store_true",
-        help="list the ways in which agents reach files; with AGENT: start it, ask what it is, stop it",
-    )
-    add("--no-tools", action="store_true", help="do not give the agent the seven tools")
-    add(
-        "--no-watch",
-        action="store_true",
-        help="do not look for changes that the agent makes without the protocol",
-    )
-    add(
-        "--patience",
-        metavar="SECONDS",
-        type=seconds(86_400),
-        default=30.0,
-        help="how long the editor may take to send its text of a file; then the request fails and "
-        "nothing is written (default: 30)",
-    )
-
-
-def _add_check(group: CommandGroup) -> None:
-    group.hand_on(
-        "acp-check",
-        "acp:acp_check",
-        "check how a client of the Agent Client Protocol serves files",
-        "Takes the arguments of the command acp-conformance. Install this separate package first.",
     )
 
 

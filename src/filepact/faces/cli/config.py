@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from filepact.config.person import read_settings, settings_file
 from filepact.config.settings import Settings, parse_settings
-from filepact.config.template import KEYS, json_schema, template
+from filepact.config.template import KEYS, all_keys, json_schema, template
 from filepact.domain.operation import AuditOptions, StoreOptions
 from filepact.errors import InvalidParamsError, NoChangeError, WriteFailedError
+from filepact.extension import extensions
 from filepact.faces.cli.history import agrees
 from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain
 
@@ -39,7 +40,7 @@ def show(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     found, usual = in_force(read_settings(arguments.config)), in_force(Settings())
     spans = [TerminalText(f"# {file}{'' if file.exists() else ', not there: defaults'}\n", "dim")]
     table = ""
-    for key in KEYS:
+    for key in all_keys():
         if key.table != table:
             table = key.table
             spans.append(TerminalText(f"\n[{table}]\n", "title"))
@@ -104,27 +105,29 @@ def edit(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 
 def in_force(settings: Settings) -> dict[tuple[str, str], Any]:
     """The settings by table and key; None for what is not set."""
-    from filepact.config.serving import GatewaySettings  # noqa: PLC0415 - for this command alone
-
     parts = {
         "guard": settings.guard,
         "mcp": settings.server,
-        "acp": settings.proxy,
         "hooks": settings.hooks,
         "recording": settings.recording,
-        "run": settings.run,
-        "serve": settings.gateway or GatewaySettings(),
         "proposals": settings.limits,
         "audit": settings.audit or AuditOptions(),
-        "store": settings.store or StoreOptions(""),
         "diagnostics": settings.diagnosing,
     }
-    return {
+    found = {
         (key.table, key.name): settings.notify
         if key.name == "notify"
         else _plain(getattr(parts[key.table], key.name))
         for key in KEYS
     }
+    for one in extensions():
+        said = settings.extensions.get(one.name) or one.read_settings({}, "", "")
+        if isinstance(said, StoreOptions):
+            said = settings.store or said  # which a variable may name as well
+        found |= {
+            (key.table, key.name): _plain(getattr(said, key.name)) for key in one.setting_keys()
+        }
+    return found
 
 
 def _plain(value: Any) -> Any:

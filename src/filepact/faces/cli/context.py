@@ -9,7 +9,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.config.folders import project_folder, state_folder
-from filepact.errors import FilepactError, InvalidParamsError
+from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 __all__ = [
     "CommandContext",
     "acting",
+    "agent_of",
     "called_by",
     "find_context",
+    "gone",
     "here",
     "login_name",
     "moved_here",
@@ -67,7 +69,8 @@ def find_context(arguments: Namespace) -> CommandContext:
     folder = Path.cwd()
     above = (folder, *folder.parents)
     for number, one in enumerate(above):
-        if (one / ".git").is_file() and project_folder(str(one)) != str(one):
+        there = os.path.lexists(one / ".git")  # Which a closed folder does not stop.
+        if there and (one / ".git").is_file() and project_folder(str(one)) != str(one):
             above = above[: number + 1]  # A linked worktree, whatever it lies in.
             break
     settings, roots = _journal(state, arguments.config)
@@ -84,8 +87,9 @@ def find_context(arguments: Namespace) -> CommandContext:
 
 
 def _worktrees(folder: Path) -> Iterator[str]:
-    """The same folder in each linked worktree of the repository whose main one it lies in."""
-    top = next((one for one in (folder, *folder.parents) if (one / ".git").is_dir()), None)
+    """Yield a folder's counterpart in each linked worktree of the repository whose main worktree holds it."""
+    above = (one for one in (folder, *folder.parents) if os.path.lexists(one / ".git"))
+    top = next((one for one in above if (one / ".git").is_dir()), None)
     if top is None:
         return
     for file in sorted(top.glob(".git/worktrees/*/gitdir")):
@@ -97,7 +101,7 @@ def _worktrees(folder: Path) -> Iterator[str]:
 
 
 def moved_here(context: CommandContext, config: str | None) -> tuple[str, str] | None:
-    """What to say, and the next step, if the folder seems to have been moved here from where its history is."""
+    """Return a message and the next step, if the folder seems to have been moved here from where its history is."""
     from filepact.config.person import read_store  # noqa: PLC0415 - loads the database
     from filepact.opening import moved_from  # noqa: PLC0415 - with it
 
@@ -107,7 +111,7 @@ def moved_here(context: CommandContext, config: str | None) -> tuple[str, str] |
         return None
     old, operations = found
     said = f"{operations:,} operation{' belongs' if operations == 1 else 's belong'} to {old}, which is gone"
-    return said, f"If this folder is it, moved here: `filepact state move {quote(old)}`."
+    return said, f"If this folder is it, moved here: `filepact doctor --moved {quote(old)}`."
 
 
 def _journal(state: str, config: str | None) -> tuple[Settings | None, tuple[str, ...]]:
@@ -225,3 +229,26 @@ def here(workspace: Workspace, path: str) -> str:
     # Only put in front: what `..` or a slash at the end mean, the disk decides and not the text.
     above = folder.relative_to(first) if folder.is_relative_to(first) else folder
     return path if above == Path() else f"{above}/{path}"
+
+
+def gone(error: Exception) -> FilepactError | None:
+    """Return the error that the command's own folder was removed; None if something else is wrong."""
+    try:
+        if isinstance(error, FileNotFoundError):
+            Path.cwd()
+    except FileNotFoundError:
+        return NotFoundError(
+            "the folder that you are in was removed",
+            hint='If it was made anew, type cd "$PWD"; else go into another one.',
+        )
+    return None
+
+
+def agent_of(command: Sequence[str]) -> str:
+    """The name that rules know a program by: its own, without folders."""
+    name = os.path.basename(command[0]) if command else ""  # noqa: PTH119 - a name alone
+    if not name:
+        raise InvalidParamsError(
+            "no program was named", hint="Name it at the end: `filepact run -- claude`."
+        )
+    return name

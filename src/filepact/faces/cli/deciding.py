@@ -11,7 +11,6 @@ from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, Pr
 from filepact.faces.cli.context import here, opened, person
 from filepact.faces.cli.history import agrees, at_terminal, decider, hunks_of, shown_change
 from filepact.faces.cli.render import (
-    HOW_TO_DECIDE,
     answer_receipt,
     count,
     details,
@@ -28,6 +27,7 @@ from filepact.faces.cli.screen import (
     TerminalText,
     plain,
 )
+from filepact.faces.cli.wording import how_to_decide
 from filepact.text.confusables import visible
 from filepact.values import replace
 from filepact.workspace.review import Review
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from filepact.workspace.review import ReviewEntry
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["approve", "grants", "pending", "reject"]
+__all__ = ["approve", "grants", "pending", "reject", "watch"]
 
 _LOOK_AGAIN: Final = 3_600.0
 _EVENTS: Final[dict[str, tuple[str, Style]]] = {
@@ -58,22 +58,19 @@ _EVENTS: Final[dict[str, tuple[str, Style]]] = {
 # -- listing -----------------------------------------------------------------------------------------
 
 
-def pending(arguments: Namespace, screen: Terminal) -> CommandAnswer | None:
-    """List the proposals that wait for a person, oldest first; or tell of them as they come."""
-    if arguments.watch:
-        _watch(arguments, screen)
-        return None
+def pending(arguments: Namespace, screen: Terminal) -> CommandAnswer:
+    """List the proposals that wait for a person, oldest first."""
     with opened(arguments) as workspace:
         waiting = workspace.pending()
         spans, known = listed(workspace, waiting, screen)
     if waiting and screen.terminal:
-        spans.append(TerminalText(f"\n{HOW_TO_DECIDE}", "dim"))
+        spans.append(TerminalText(f"\n{how_to_decide(screen.columns)}", "dim"))
     return CommandAnswer(
         tuple(spans) or plain("Nothing waits for you.\n"), {"pending": known}, long=True
     )
 
 
-def _watch(arguments: Namespace, screen: Terminal) -> None:
+def watch(arguments: Namespace, screen: Terminal) -> None:
     """Tell of what waits, and of what becomes of it, a line for each, until it is interrupted."""
     notifies = read_settings(arguments.config).notify
     with opened(arguments) as workspace:
@@ -233,8 +230,9 @@ def grants(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         found = [one for one in every if one.root in roots]
     rows = [
         TerminalText(
-            f"{one.id}  {visible(one.pattern)}  {who(one.session.actor)}, session {visible(one.session.id)}  "
-            f"{', '.join(one.rules)}  {'revoked' if one.revoked else 'until ' + moment(one.expires)}\n"
+            f"{one.id}  {visible(one.pattern)}  {'revoked' if one.revoked else 'until ' + moment(one.expires)}\n"
+            f"    {who(one.session.actor)}, session {visible(one.session.id)}\n"
+            f"    rules: {', '.join(one.rules)}\n"
         )
         for one in found
     ]
@@ -312,7 +310,7 @@ def _check_selection(arguments: Namespace) -> None:
     if bool(arguments.operation) == several:
         raise InvalidParamsError(
             f"`filepact {arguments.command}` needs ID, --all or --session S",
-            hint="`filepact pending` lists what waits, with its ids.",
+            hint="`filepact review --list` lists what waits, with its ids.",
         )
     if arguments.hunks is not None and (several or len(arguments.operation) != 1):
         raise InvalidParamsError("--hunks goes with one ID", hint="Name it, and leave --all out.")
@@ -333,7 +331,7 @@ def _selected(workspace: Workspace, arguments: Namespace) -> tuple[Proposal, ...
         if len(sessions) > 1:
             raise InvalidParamsError(
                 f"{len(sessions)} sessions begin with {arguments.session!r}",
-                hint="Name more of it; `filepact pending --json` has them.",
+                hint="Name more of it; `filepact review --list --json` has them.",
             )
         if not sessions:
             raise NoChangeError(f"no session begins with {arguments.session!r}")

@@ -28,9 +28,11 @@ from filepact.faces.cli.audit import check_accounts
 from filepact.faces.cli.connections import connections, fire_hook, last_heard
 from filepact.faces.cli.context import find_context, moved_here, opened
 from filepact.faces.cli.hook_command import entry_options
-from filepact.faces.cli.render import CheckResult, age, count, size
+from filepact.faces.cli.render import CheckResult, age, count
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
 from filepact.faces.cli.servers import check_servers
+from filepact.faces.cli.state import move
+from filepact.faces.cli.wording import extras, install_line, size
 from filepact.text.gitignore import MACHINE_FOLDERS
 from filepact.values import asdict
 from filepact.workspace.documents import PROJECT_FILE
@@ -71,15 +73,6 @@ _PACKAGES = {
     "tree-sitter": "tree_sitter",
     "tree-sitter-bash": "tree_sitter_bash",
 }
-_EXTRAS = {
-    "sign": ("cryptography", "signed heads of the audit log"),
-    "review": ("textual", "the review on the whole screen"),
-    "web": ("starlette", "the review in a browser"),
-    "acp": ("acp", "editors and clients of agents"),
-    "serve": ("mcp", "many users over the network"),
-    "objects": ("obstore", "shared workspaces"),
-    "postgres": ("psycopg", "the journal in a database"),
-}
 _UNREMARKABLE = {("extras", "none"), ("extras", "ok"), ("C#", "none")}
 # Where two names cannot be exchanged in one step, or a lock is only a wish.
 _WEAK_FILE_SYSTEMS = ("9p", "afs", "ceph", "cifs", "fuse", "nfs", "smb", "vboxsf", "virtiofs")
@@ -90,6 +83,8 @@ _ROOM, _LEAST_ROOM = 64 * 1024 * 1024, 1024 * 1024
 
 def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Check everything that can be checked without changing anything."""
+    if arguments.moved is not None:
+        return move(arguments, screen)
     from filepact.opening import unwatched_files  # noqa: PLC0415 - loads the database
 
     context = find_context(arguments)
@@ -168,7 +163,7 @@ def _wrapped(text: str, columns: int | None) -> str:
 
 
 def in_short(found: Sequence[CheckResult]) -> Iterator[CheckResult]:
-    """What a person wants to know of this folder: packages on one line, servers only for files that are here."""
+    """Yield the checks for a person: packages on one line, servers only for files that are in this folder."""
     packages = [one for one in found if one.name in _PACKAGES and one.level == "ok"]
     absent = [one for one in found if one.facts.get("missing") and not one.facts.get("here")]
     for one in found:
@@ -194,7 +189,7 @@ def check_programs() -> Iterator[CheckResult]:
     if sys.platform != "linux":
         yield CheckResult(
             "system",
-            "warn",
+            "ok",
             "names are resolved step by step here, because the system has no openat2",
             "Nothing to do; on Linux the kernel itself keeps paths inside the root.",
         )
@@ -214,15 +209,16 @@ def check_extras(heads: bool) -> CheckResult:
     Args:
         heads: Whether signed heads of the audit log are to be kept elsewhere as well.
     """
-    absent = [name for name, (module, _) in _EXTRAS.items() if find_spec(module) is None]
+    known = extras()
+    absent = [name for name, (module, _) in known.items() if find_spec(module) is None]
     facts = {"extras": absent}
     if "sign" in absent and heads:
         said = "signed heads of the audit log are wanted, and the extra sign is not installed"
-        return CheckResult("extras", "warn", said, "pip install 'filepact[sign]'", facts)
+        return CheckResult("extras", "warn", said, install_line("sign"), facts)
     if not absent:
-        return CheckResult("extras", "ok", ", ".join(_EXTRAS), "", facts)
-    said = "not installed: " + ", ".join(f"{name} ({_EXTRAS[name][1]})" for name in absent)
-    return CheckResult("extras", "none", said, f"pip install 'filepact[{absent[0]}]'", facts)
+        return CheckResult("extras", "ok", ", ".join(known), "", facts)
+    said = "not installed: " + ", ".join(f"{name} ({known[name][1]})" for name in absent)
+    return CheckResult("extras", "none", said, install_line(absent[0]), facts)
 
 
 def check_agents(folder: Path, options: Sequence[str], state: str) -> Iterator[CheckResult]:
@@ -419,7 +415,7 @@ def check_journal(state: str, tell: Callable[[str], None]) -> Iterator[CheckResu
         "journal",
         "fail",
         said,
-        "`filepact state check` says what, `filepact state repair` keeps the rest.",
+        "`filepact doctor --journal` says what, `filepact doctor --repair` keeps the rest.",
     )
 
 
@@ -484,7 +480,7 @@ def check_wall(
             return CheckResult(name, "fail", said, needed)
         return CheckResult(
             name,
-            "ok" if wanted == "off" else "warn",
+            "ok" if wanted == "off" or sys.platform != "linux" else "warn",
             said,
             "" if wanted == "off" else "Nothing to do; the guard does not depend on it.",
         )
@@ -498,13 +494,15 @@ def check_wall(
 
 
 def _check_attributes(folder: str, missing: Sequence[str]) -> CheckResult:
-    """What comes back with a file besides its bytes."""
+    """Check which attributes come back with a file besides its bytes."""
     said = f"what a file in {folder} has besides its bytes comes back with it"
     if not missing:
         return CheckResult("attributes", "ok", said)
     why = {
         "extended attributes": "this file system has none",
-        "access lists": "this file system has none",
+        "access lists": "they stay with a file, and are in no copy of one that is gone"
+        if sys.platform == "darwin"
+        else "this file system has none",
         "the owner": "only root may give a file to somebody else",
     }
     but = ", ".join(f"{one} ({why[one]})" for one in missing)

@@ -81,7 +81,7 @@ def _context(arguments: Namespace) -> CommandContext:
 
 
 def _facts(told: str) -> dict[str, Any]:
-    """What a guard tells of itself."""
+    """Return the facts that a guard has told about itself; none where they cannot be read."""
     try:
         found = json.loads(told)
     except ValueError:

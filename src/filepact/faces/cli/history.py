@@ -37,9 +37,10 @@ from filepact.faces.cli.render import (
     listed,
     show_diff,
     tally,
+    when,
 )
 from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain, remark
-from filepact.faces.cli.turns import log_turns, select, time_named
+from filepact.faces.cli.turns import files_shown, log_turns, select, time_named
 from filepact.text.confusables import visible
 from filepact.values import replace
 from filepact.workspace.file_snapshot import unwatched_in, unwatched_said
@@ -47,13 +48,14 @@ from filepact.workspace.selection import Selection
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from filepact.domain.operation import Checkpoint, Operation, Session
     from filepact.faces.cli.context import CommandContext
     from filepact.faces.cli.screen import Terminal
     from filepact.workspace.history import Agrees
     from filepact.workspace.hunks import ProposalHunk
+    from filepact.workspace.receipt import Receipt
     from filepact.workspace.undo_plan import UndoChange
     from filepact.workspace.workspace import Workspace
 
@@ -61,7 +63,6 @@ __all__ = [
     "agrees",
     "at_terminal",
     "checkpoint",
-    "checkpoints",
     "decider",
     "diff",
     "hunks_of",
@@ -111,12 +112,31 @@ def log(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             else tuple(islice(_operations_since(workspace, path, since), limit))
         )
         spans, known = listed(workspace, operations, screen)
+        requests = workspace.asked.requests()
+        spans = [*_below_requests(spans, operations, requests, screen.columns or _WIDTH)]
         _tell_unwatched(find_context(arguments), workspace, operations)
     if not spans:
         spans = [*plain(_nothing(arguments))]
         if moved := moved_here(find_context(arguments), arguments.config):
             spans.append(TerminalText(f"{moved[0]}.\n{moved[1]}\n", "warn"))
     return CommandAnswer(tuple(spans), {"operations": known}, long=True)
+
+
+def _below_requests(
+    spans: Sequence[TerminalText],
+    operations: Sequence[Operation],
+    requests: Mapping[str, str],
+    room: int,
+) -> Iterator[TerminalText]:
+    """Lines of operations, and above those of one turn what the person had asked for, if that is known."""
+    left, turn, begins, now = iter(operations), "", True, time.time()
+    for span in spans:
+        if begins and turn != (turn := (one := next(left)).session.turn) and turn in requests:
+            told = f"\u201d  {when(one.created, now)}"
+            words = cut(visible(requests[turn]), room - 1 - len(told), first=True)
+            yield TerminalText(f"\u201c{words}{told}\n", "dim")
+        yield span
+        begins = span.text == "\n"
 
 
 def _operations_since(workspace: Workspace, path: str | None, since: float) -> Iterator[Operation]:
@@ -213,18 +233,23 @@ def diff(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 def undo(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Take operations back."""
     context = find_context(arguments)
-    with opened(arguments, context) as workspace:
-        _tell_unwatched(context, workspace, workspace.log(limit=_USUAL_LIMIT))
-        selection = select(workspace, arguments)
-        session = decider(arguments, screen)
-        how = _how(workspace, arguments, screen)
-        if selection == Selection(selection.ids[:1]):
-            # Only so is what only passed by left out, and an undo itself undone.
-            one = selection.ids[0] if selection.ids else None
-            receipt = workspace.undo(session, one, **how)
-        else:
-            receipt = workspace.undo_selected(session, selection, **how)
-        return answer_receipt(receipt, screen)
+    try:
+        with opened(arguments, context) as workspace:
+            _tell_unwatched(context, workspace, workspace.log(limit=_USUAL_LIMIT))
+            selection = select(workspace, arguments)
+            session = decider(arguments, screen)
+            how = _how(workspace, arguments, screen)
+            if selection == Selection(selection.ids[:1]):
+                # Only so is what only passed by left out, and an undo itself undone.
+                one = selection.ids[0] if selection.ids else None
+                receipt = workspace.undo(session, one, **how)
+            else:
+                receipt = workspace.undo_selected(session, selection, **how)
+            return _went_back(receipt, arguments, screen)
+    except (NoChangeError, NotFoundError) as error:
+        if moved := moved_here(context, arguments.config):
+            raise type(error)(error.message, hint=f"{moved[0]}. {moved[1]}") from None
+        raise
 
 
 def _tell_unwatched(
@@ -255,7 +280,7 @@ def redo(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             places=selection.places,
             **_how(workspace, arguments, screen),
         )
-        return answer_receipt(receipt, screen)
+        return _went_back(receipt, arguments, screen)
 
 
 def restore(arguments: Namespace, screen: Terminal) -> CommandAnswer:
@@ -266,7 +291,7 @@ def restore(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     if name is None and arguments.before is None:
         raise InvalidParamsError(
             "name a checkpoint, or with --before an operation",
-            hint="`filepact checkpoints` lists checkpoints, `filepact log` operations.",
+            hint="`filepact checkpoint` lists checkpoints, `filepact log` operations.",
         )
     with opened(arguments) as workspace:
         selection = replace(
@@ -279,11 +304,28 @@ def restore(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     if receipt.status == "applied":
         forward = f"`filepact redo {receipt.operation}` goes forward again."
         receipt = replace(receipt, notes=(*receipt.notes, forward))
-    return answer_receipt(receipt, screen)
+    return _went_back(receipt, arguments, screen)
+
+
+def _went_back(receipt: Receipt, arguments: Namespace, screen: Terminal) -> CommandAnswer:
+    """The answer to an undo and its like: what became of each file, and the diff only where it is wanted."""
+    answer = answer_receipt(receipt, screen, diff=arguments.diff or arguments.dry_run)
+    kinds = {(True, False): "delete", (False, True): "create"}
+    files = [
+        (
+            visible(one.path),
+            kinds.get((one.before is not None, one.after is not None), "modify"),
+            one.added,
+            one.removed,
+        )
+        for one in receipt.files
+    ]
+    first, *others = answer.spans
+    return replace(answer, spans=(first, *files_shown(files), *others))
 
 
 def _how(workspace: Workspace, arguments: Namespace, screen: Terminal) -> _How:
-    """What is said of how to go back, and who is asked where it is in doubt."""
+    """Return the options of an undo or redo, with the question to the person for a doubtful plan."""
     asks = at_terminal(screen) and not arguments.unattended
 
     def agrees_to(plan: UndoChange) -> bool:
@@ -321,7 +363,9 @@ def _plan_shown(workspace: Workspace, plan: UndoChange, screen: Terminal) -> Ite
 
 
 def checkpoint(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
-    """Name this moment."""
+    """Name this moment; without a name, list those that have one."""
+    if arguments.name is None:
+        return _checkpoints(arguments)
     with opened(arguments) as workspace:
         made = workspace.checkpoint(arguments.name)
     return CommandAnswer(
@@ -333,7 +377,7 @@ def checkpoint(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     )
 
 
-def checkpoints(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
+def _checkpoints(arguments: Namespace) -> CommandAnswer:
     """The checkpoints of the first root, oldest first."""
     with opened(arguments) as workspace:
         found = workspace.checkpoints()

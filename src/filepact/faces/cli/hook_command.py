@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import NotFoundError
+from filepact.faces.cli.wording import source
 from filepact.values import late_regex
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ __all__ = [
     "hook_lines",
     "hook_text",
     "is_hook",
+    "with_paths_emptied",
 ]
 
 NAMED: Final = ("filepact",)
@@ -38,8 +40,8 @@ GONE: Final = "filepact is gone: install it again, or remove its hooks: {path}"
 EXIT: Final = """{ [ $? = 2 ] || echo "{gone}" >&2; exit 2; }"""
 """An exit code of 2 is a refusal; what filepact itself ends with so has said why."""
 
-_NO_PATHS: Final = "PYTHONPATH= PYTHONHOME= PYTHONUSERBASE= PYTHONPYCACHEPREFIX="
-"""So that no Python that is started by name imports what lies in a project."""
+_PATHS: Final = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX")
+"""What a Python that is started by name goes by; emptied, it imports nothing that lies in a project."""
 
 _HOOK: Final = late_regex(
     r"filepact\S*\s(?:.*\s)?hook (?:claude|codex|gemini|copilot|cursor)(?:[\s;]|$)"
@@ -76,9 +78,10 @@ def hook_text(words: Sequence[str]) -> str:
     if words[0] != NAMED[0]:
         return text
     inside = '"${CLAUDE_PROJECT_DIR:-$PWD}"' if "claude" in words else '"$PWD"'
+    emptied = " ".join(f"{name}=" for name in _PATHS)
     none = 'echo "No filepact is on the PATH outside of this project." >&2; false'
     return (
-        f'case $(command -v filepact) in {inside}/*|[!/]*|"") {none};; *) {_NO_PATHS} {text};; esac'
+        f'case $(command -v filepact) in {inside}/*|[!/]*|"") {none};; *) {emptied} {text};; esac'
     )
 
 
@@ -100,6 +103,18 @@ def filled(value: Any, words: Mapping[str, str], arguments: Sequence[str] = ()) 
     return value
 
 
+def with_paths_emptied(value: Any) -> Any:
+    """A value in which every server that is started by name gets these variables empty."""
+    if not isinstance(value, dict):
+        return value
+    command = value.get("command")
+    if command == NAMED[0] and "args" in value:
+        return {**value, "env": dict.fromkeys(_PATHS, "")}
+    if isinstance(command, list) and command[:1] == [NAMED[0]]:
+        return {**value, "environment": dict.fromkeys(_PATHS, "")}
+    return {key: with_paths_emptied(one) for key, one in value.items()}
+
+
 def check_lasting(command: Sequence[str]) -> None:
     """Refuse a program that the next clean-up of a cache takes away.
 
@@ -112,8 +127,7 @@ def check_lasting(command: Sequence[str]) -> None:
         if any(cache in place for cache in caches):
             raise NotFoundError(
                 f"{command[0]} lies in a cache and goes when that is emptied, as with uvx and pipx run",
-                hint="Install it to stay: `uv tool install filepact` or `pipx install filepact`; "
-                "then run this again.",
+                hint=f"Install it to stay, and run this again: uv tool install {source()}",
             )
 
 

@@ -84,7 +84,7 @@ class SettingsFile:
 
 @dataclass(frozen=True, slots=True)
 class SettingsRecord:
-    """What is kept about a file that something was put into.
+    """The record of a settings file that was changed.
 
     Attributes:
         after: SHA-256 of what it held then.
@@ -219,7 +219,7 @@ def _is_empty(data: bytes, kind: SettingsFormat) -> bool:
 
 
 def _merged(parts: Sequence[Any]) -> dict[str, Any]:
-    """What several parts want in one file, together."""
+    """Return the settings of several parts of one file, merged."""
     found: dict[str, Any] = {}
     for part in parts:
         for key, value in part.items():
@@ -234,7 +234,7 @@ def _merged(parts: Sequence[Any]) -> dict[str, Any]:
 
 
 def held(file: HostFile, project: Path) -> Any:
-    """What a file holds, as its format has it; None where it is not there.
+    """Return a file's content as its format has it; None where there is no file.
 
     Raises:
         FilepactError: It cannot be read or understood.
@@ -255,7 +255,7 @@ def digest(data: bytes) -> str:
 
 
 def read_record(state: str) -> dict[str, SettingsRecord]:
-    """What was put into settings files; nothing where that cannot be read."""
+    """Return the records of changed settings files; none where they cannot be read."""
     try:
         found = json.loads(Path(state, _RECORD).read_bytes())
         return {
@@ -274,7 +274,7 @@ def read_record(state: str) -> dict[str, SettingsRecord]:
 def setup_notes(
     record: Mapping[str, SettingsRecord], set_up: Iterable[tuple[str, str, str]]
 ) -> dict[str, bytes]:
-    """What is kept in the state folder of files and folders that were set up, by the name of the note."""
+    """Return the notes for the state folder about files and folders that were set up, by their names."""
     files = {
         path: {
             "after": one.after,

@@ -154,7 +154,7 @@ class Host:
         return self.server.path.startswith("~")
 
     def files(self, guard: Guarding | None, *, team: bool = False) -> tuple[HostFile, ...]:
-        """What it wants for one way to guard; None for the server alone.
+        """Return the host's files for one way to guard; None for the server alone.
 
         Args:
             guard: The way.
@@ -168,7 +168,7 @@ class Host:
         return found + (self.only if guard == "only-filepact" else ())
 
     def every_file(self) -> tuple[HostFile, ...]:
-        """What it may want, or has wanted, in whichever way."""
+        """Return all files that the host may have, or had, for any way to guard."""
         found = (self.server, *self.only)
         if self.hooks is not None:
             projects = dict.fromkeys(filter(None, (self.hooks.team, self.hooks.former)))
@@ -589,7 +589,7 @@ def hook_words(
 
 
 def hook_wants(hooks: HostEvents, file: HostFile, words: Sequence[str]) -> Any:
-    """What is wanted in a file of hooks that run this command; those that only record refuse nothing."""
+    """Return the settings of a file of hooks that run this command; hooks that only record refuse nothing."""
     records, gone = "--record" in words, GONE.replace("{path}", file.path)
     if isinstance(file.wants, str):
         before = json.dumps(() if records else hooks.before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import re
 import sys
 from contextlib import suppress
 from importlib import import_module
@@ -38,7 +39,7 @@ from filepact.faces.cli.screen import (
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Sequence
-    from typing import NoReturn
+    from typing import NoReturn, TextIO
 
     from filepact.faces.cli.parser import CommandParser
 
@@ -58,11 +59,19 @@ def run(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     try:
         return _run(words)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough.  Python would complain once more at exit.
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
+    except OSError as error:
+        full = _full()
+        if not full and os.environ.get("FILEPACT_DEBUG"):
+            raise
+        # Python would complain once more at exit.
+        for stream in full:
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if isinstance(error, BrokenPipeError):
+            return DONE  # Whoever read our output has seen enough.
+        with suppress(OSError):
+            remark(f"filepact: the answer cannot be written: {error.strerror}\n")
+        return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     except SystemExit as stop:
@@ -102,7 +111,11 @@ def _run(words: list[str]) -> int:
     except (BrokenPipeError, KeyboardInterrupt, SystemExit):
         raise
     except Exception as error:
-        missing = _missing(error, arguments)
+        if isinstance(error, OSError) and _full():
+            raise
+        from filepact.faces.cli.context import gone  # noqa: PLC0415 - for errors
+
+        missing = _missing(error, arguments) or gone(error)
         if missing is None and os.environ.get("FILEPACT_DEBUG"):
             raise
         return _explain(missing or _internal(error), screen)
@@ -110,6 +123,17 @@ def _run(words: list[str]) -> int:
         return DONE
     screen.answer(answer)
     return answer.code
+
+
+def _full() -> list[TextIO]:
+    """Return the outputs that take no more; they keep their text in memory."""
+    found = []
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            found.append(stream)
+    return found
 
 
 def _check_caller(arguments: Namespace, words: Sequence[str]) -> None:
@@ -120,7 +144,7 @@ def _check_caller(arguments: Namespace, words: Sequence[str]) -> None:
     """
     from filepact.domain.person import decides  # noqa: PLC0415 - a server for agents starts without
 
-    if arguments.command == "mcp" or not decides(words[words.index(arguments.command) :]):
+    if arguments.command == "mcp" or not decides(_usual(words)):
         return
     from filepact.faces.cli.context import called_by  # noqa: PLC0415 - few commands decide
 
@@ -163,7 +187,7 @@ _SERVER_VALUES: Final[dict[str, tuple[str, ...]]] = {
 
 
 def _plain_server(words: Sequence[str]) -> Namespace | None:
-    """What the parser makes of a plain `mcp ROOT... [OPTION VALUE]...`; None for any other line.
+    """Return the parser's result for a plain `mcp ROOT... [OPTION VALUE]...`; None for any other line.
 
     A host starts that for each session, and the parser takes longer than to open the journal.
     """
@@ -197,18 +221,24 @@ def _plain_server(words: Sequence[str]) -> Namespace | None:
 
 
 def _usual(words: Sequence[str]) -> Sequence[str]:
-    """The same, with `help` and `version` as people type them in place of the options."""
+    """Return the words with options in place of what people type from habit."""
+    from filepact.faces.cli.parser import renewed  # noqa: PLC0415 - a server for agents starts without
+
     if words[:1] == ["version"]:
         return ["--version", *words[1:]]
     if words[:1] == ["help"]:
-        return [*words[1:], "--help"]
+        words = [*words[1:], "--help"]
+    words = renewed(words)
+    if "log" in words:
+        # As with Git: `-3` for the newest three.
+        place = words.index("log")
+        return [*words[:place], *(re.sub(r"^-(\d+)$", r"-n\1", one) for one in words[place:])]
     return words
 
 
 def build_parser(only: frozenset[str] | None = None) -> CommandParser:
     """Make the parser of all commands, or of those with some names."""
     from filepact.faces.cli.commands import (  # noqa: PLC0415 - a server for agents starts without
-        add_acp_commands,
         add_commands,
         add_file_commands,
     )
@@ -217,7 +247,11 @@ def build_parser(only: frozenset[str] | None = None) -> CommandParser:
     parser, group = new_parser(only)
     add_commands(group)
     add_file_commands(group)
-    add_acp_commands(group)
+    if only is None or (group.is_empty() and any(word[:1] != "-" for word in only)):
+        from filepact.extension import extensions  # noqa: PLC0415 - not for a command of ours
+
+        for one in extensions():
+            one.add_commands(group)
     return parser
 
 
@@ -240,8 +274,9 @@ def _function(name: str) -> Callable[[Namespace, Terminal], CommandAnswer | None
     """The function behind a command; its module is loaded only now."""
     module, _, function = name.partition(":")
     gc.disable()  # what is loaded stays to the end, and is a tenth of the start to look through
+    place = module if "." in module else f"filepact.faces.cli.{module}"
     found: Callable[[Namespace, Terminal], CommandAnswer | None] = getattr(
-        import_module(f"filepact.faces.cli.{module}"), function
+        import_module(place), function
     )
     gc.freeze()
     gc.enable()
@@ -287,7 +322,9 @@ def _explain(error: FilepactError, screen: Terminal) -> int:
         screen.object(_facts(error))
     else:
         first, *others = message_for_people(error).split("\n")
-        lines = [f"filepact: {first} [{error.code}]", *others, *filter(None, [error.hint])]
+        # A log, or a program, tells by the code; a person reads the sentence.
+        code = "" if sys.stderr.isatty() else f" [{error.code}]"
+        lines = [f"filepact: {first}{code}", *others, *filter(None, [error.hint])]
         remark("\n".join(lines) + "\n")
     if isinstance(error, NoChangeError):
         return NOTHING
@@ -307,15 +344,15 @@ def _facts(error: FilepactError) -> dict[str, object]:
 
 
 def _missing(error: Exception, arguments: Namespace) -> FilepactError | None:
-    """That the extra is not installed which a command needs; None if something else is wrong."""
+    """Return the error that a command's extra is not installed; None if something else is wrong."""
     extra = getattr(arguments, "extra", "")
     if not extra or not isinstance(error, ModuleNotFoundError):
         return None
-    if (error.name or "").partition(".")[0] == "filepact":
+    if (error.name or "").startswith("filepact"):
         return None
     return NotFoundError(
         f"`filepact {arguments.command}` needs a package that is not installed: {error.name}",
-        hint=f"pip install 'filepact[{extra}]'",
+        hint=f"Install filepact's extra `{extra}`.",
     )
 
 

@@ -6,16 +6,19 @@ Only the standard library's argparse: `filepact --help` has to answer at once.
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from filepact.faces.cli.screen import CommandError
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 __all__ = [
+    "GROUPS",
+    "OLD_NAMES",
     "OVERVIEW",
+    "WORDS",
     "CommandError",
     "CommandGroup",
     "CommandParser",
@@ -26,6 +29,7 @@ __all__ = [
     "meant",
     "new_parser",
     "numbers",
+    "renewed",
     "seconds",
     "whole",
 ]
@@ -48,6 +52,17 @@ _TOP = (
     "The guarded, previewable, undoable door through which AI agents read and change your files.\n\n"
     + OVERVIEW.rpartition("All commands")[0]
 )
+
+GROUPS: Final = {
+    "look, and take back": "log show diff undo redo status checkpoint restore",
+    "decide": "approve reject",
+    "set up": "setup doctor tour trust diagnostics install config completion",
+    "rules": "explain policy",
+    "run and watch programs": "guard",
+    "files by hand": "read find grep tree write edit patch mkdir mv rm",
+    "servers and teams": "mcp audit hook",
+}
+"""The commands by what people want, at most ten of each kind, what is wanted most first.  Those of extensions say which, or are of the last."""
 
 _CODES = """\
 exit codes:
@@ -87,15 +102,55 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
 class CommandParser(argparse.ArgumentParser):
     """Says what is wrong to the caller, who knows in which form it is wanted."""
 
+    def format_help(self) -> str:
+        """As of argparse, but that of all commands has them in groups."""
+        text = super().format_help()
+        every = [one for one in self._actions if isinstance(one, argparse._SubParsersAction)]  # noqa: SLF001 - no public name
+        if not every or self.prog != "filepact":
+            return text
+        head, list_of_them, rest = text.partition("\ncommands:\n")
+        if not list_of_them:
+            return text
+        does = {one.dest: one.help or "" for one in every[0]._choices_actions}  # noqa: SLF001 - the same
+        kinds = {name: one.get_default("kind") for name, one in every[0].choices.items()}
+        groups = {
+            title: [*(name for name in does if kinds[name] == title), *names.split()]
+            for title, names in GROUPS.items()
+        }
+        known = {name for names in groups.values() for name in names}
+        [*groups.values()][-1].extend(name for name in does if name not in known)
+        lines = [
+            line
+            for title, names in groups.items()
+            for line in ("", f"{title}:", *_in_columns({name: does[name] for name in names}))
+        ]
+        usage, _, options = head.partition("\noptions:\n")
+        after = rest.partition("\nexit codes:")[2]
+        listed = "\n".join(lines)
+        return f"{usage}{listed}\n\noptions:\n{options}\nexit codes:{after}"
+
     def error(self, message: str) -> NoReturn:
         """Raise what is wrong, in other words than argparse has for it."""
         _, missing, names = message.partition("the following arguments are required: ")
         if missing:
             message = f"`{self.prog}` needs {names.upper() if names.islower() else names}"
+        if names == "COMMAND":
+            raise CommandError(message.replace("COMMAND", "one more word"), self._below())
         message = message.removeprefix("argument ").replace(
             ": invalid number value: ", ": not a number: "
         )
         raise CommandError(message, f"See `{self.prog} --help`.")
+
+    def _below(self) -> str:
+        """The commands below this word, each in a line."""
+        lines = [
+            (f"{self.prog} {one.dest}", one.help)
+            for action in self._actions
+            if isinstance(action, argparse._SubParsersAction)  # noqa: SLF001 - no public name
+            for one in action._choices_actions  # noqa: SLF001 - the same
+        ]
+        width = max(len(name) for name, _ in lines)
+        return "\n".join(f"  {name:<{width}}  {does}" for name, does in lines)
 
     def parse_known_args(  # type: ignore[override]  # of its overloads only this one is used
         self, args: Sequence[str] | None = None, namespace: Any = None
@@ -115,7 +170,8 @@ class CommandParser(argparse.ArgumentParser):
         option = word.partition("=")[0]
         raise CommandError(
             f"`{self.prog}` has no option {option}",
-            meant(option, self._option_string_actions, "{}")
+            # Without the dashes, which all have in common.
+            meant(option[2:], [one[2:] for one in self._option_string_actions], "--{}")
             or f"`{self.prog} --help` lists its options.",
         )
 
@@ -126,7 +182,8 @@ class CommandParser(argparse.ArgumentParser):
         if value not in known:
             raise CommandError(
                 f"there is no command `{self.prog} {value}`",
-                meant(str(value), known, f"`{self.prog} {{}}`")
+                _instead(self.prog, value)
+                or meant(str(value), known, f"`{self.prog} {{}}`")
                 or f"`{self.prog} --help` lists the commands.",
             )
         if action.choices is not None and value not in action.choices:
@@ -134,9 +191,89 @@ class CommandParser(argparse.ArgumentParser):
             name = "/".join(action.option_strings) or str(action.metavar or action.dest).upper()
             raise CommandError(
                 f"{name} cannot be {value!r}; it is one of {', '.join(options)}",
-                meant(str(value), options, "{}") or f"See `{self.prog} --help`.",
+                meant(str(value), options, "{}")
+                or _instead(self.prog)
+                or f"See `{self.prog} --help`.",
             )
         super()._check_value(action, value)
+
+
+OLD_NAMES: Final = {
+    "pending": "review --list",
+    "grants": "policy grants",
+    "checkpoints": "checkpoint",
+    "state check": "doctor --journal",
+    "state repair": "doctor --repair",
+    "state move": "doctor --moved",
+}
+"""What commands were called before, and what that is now: understood for the scripts that have it, and shown nowhere."""
+
+
+def renewed(words: Sequence[str]) -> list[str]:
+    """A command line with the present name of its command."""
+    if not {name.partition(" ")[0] for name in OLD_NAMES}.intersection(words):
+        return [*words]
+    from filepact.domain.person import command_place  # noqa: PLC0415 - for old names
+
+    place = command_place(words)
+    for length in (1, 2):
+        name = " ".join(words[place : place + length])
+        if name in OLD_NAMES:
+            return [*words[:place], *OLD_NAMES[name].split(), *words[place + length :]]
+    return [*words]
+
+
+WORDS: Final = {
+    "setup": "init connect start enable attach link add hooks register configure",
+    "setup AGENT --remove": "uninstall remove disconnect disable detach unlink unsetup",
+    "setup AGENT": "install",
+    "doctor": "troubleshoot diagnose check verify health debug test state journal repair",
+    "tour": "demo example tutorial try learn",
+    "undo": "revert rollback back reset discard",
+    "restore": "goto rewind checkout",
+    "log": "history list activity audit-log operations turns changes",
+    "review": "ui tui gui web proposals queue waiting",
+    "approve": "accept allow yes confirm apply commit",
+    "reject": "deny refuse no decline",
+    "explain": "why blame who",
+    "policy show": "rules rule permissions protect",
+    "config show": "settings options preferences set get",
+    "guard": "watch monitor record daemon",
+    "run -- COMMAND": "exec sandbox wrap",
+    "mcp FOLDER": "server mcp-server start-server",
+    "read": "cat open view print",
+    "find": "ls dir files glob",
+    "grep": "search rg",
+    "rm": "delete del",
+    "mv": "move rename",
+    "mkdir": "md",
+    "write": "create touch new",
+}
+"""What people type for it elsewhere, by what to type here."""
+
+
+def _instead(prog: str, word: str = "") -> str:
+    """Return a sentence with our command for a common word of other programs; empty for none."""
+    if prog == "filepact install":
+        return "`filepact setup AGENT` connects an agent or editor."
+    found = [name for name, words in WORDS.items() if prog == "filepact" and word in words.split()]
+    return f"Did you mean `filepact {found[0]}`?" if found else ""
+
+
+def _in_columns(lines: Mapping[str, str]) -> Iterator[str]:
+    """Names, and beside each what it is, within the terminal's width."""
+    import shutil  # noqa: PLC0415 - for help alone
+    import textwrap  # noqa: PLC0415 - the same
+
+    room = shutil.get_terminal_size().columns - 2
+    for name, text in lines.items():
+        yield from textwrap.wrap(
+            text,
+            room,
+            initial_indent=f"  {name:<12} ",
+            subsequent_indent=" " * 15,
+            break_on_hyphens=False,
+        )
 
 
 def meant(word: str, known: Iterable[str], form: str) -> str:
@@ -168,17 +305,26 @@ class CommandGroup:
     only: frozenset[str] | None = None
 
     def add(
-        self, name: str, does: str, short: str, example: str, more: str = "", *, extra: str = ""
+        self,
+        name: str,
+        does: str,
+        short: str,
+        example: str,
+        more: str = "",
+        *,
+        extra: str = "",
+        kind: str = "",
     ) -> Callable[..., Any]:
         """Add a command; the answer adds its arguments.
 
         Args:
             name: What people type.
-            does: The function behind it, as ``module:function`` of this package.
+            does: The function behind it, as ``module:function`` of this package, or of another by the module's whole name.
             short: What it does, one line for the list of commands.
             example: One way to call it.
             more: Further sentences for its own help.
             extra: What has to be installed with filepact for it; empty for nothing.
+            kind: Which of `GROUPS` an extension's command is listed with, before the core's own.
         """
         if not self._wants(name):
             return _pass_over
@@ -192,7 +338,7 @@ class CommandGroup:
             formatter_class=_HelpFormatter,
             allow_abbrev=False,
         )
-        parser.set_defaults(does=does, extra=extra)
+        parser.set_defaults(does=does, extra=extra, **({"kind": kind} if kind else {}))
         return parser.add_argument
 
     def hand_on(self, name: str, does: str, short: str, more: str) -> None:
@@ -247,6 +393,10 @@ class CommandGroup:
             parser_class=CommandParser,
         )
         return CommandGroup(below, self.common)
+
+    def is_empty(self) -> bool:
+        """Whether no command was made so far."""
+        return not self.commands.choices
 
     def _wants(self, name: str) -> bool:
         return self.only is None or name in self.only

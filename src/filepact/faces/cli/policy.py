@@ -10,6 +10,7 @@ from filepact.config.explain import explain as explain_request
 from filepact.config.layers import BUILT_IN, NEVER_LIFTED, SettingsSource, check_together, exactly
 from filepact.config.person import named_file, read_settings, rule_files, settings_file
 from filepact.config.rule_files import find_problems, read_expecting
+from filepact.domain.harmless import harmless_places
 from filepact.domain.policy import ACTIONS, WRITES
 from filepact.faces.cli.context import find_context, here, opened
 from filepact.faces.cli.render import count
@@ -55,7 +56,7 @@ QUESTIONS: dict[str, tuple[frozenset[Action], bool]] = {
 }
 """What agents ask a person to permit: which actions it stands for, and whether a rule may allow it.
 
-`faces/acp/permissions.py` answers so; a test holds both to each other.
+`filepact_acp/permissions.py` answers so; a test holds both to each other.
 """
 
 _ANSWERS: dict[str, tuple[str, Style]] = {
@@ -332,6 +333,7 @@ def _facts(found: DecisionExplanation, advice: str) -> dict[str, object]:
         "agent": found.agent,
         "verdict": found.verdict,
         "rule": None if found.rule is None else rule_facts(found.rule),
+        "harmless": [*harmless_places(found.path)] if found.rule and found.rule.spares else [],
         "refusal": found.refusal or None,
         "resolved": found.resolved or None,
         "compared": found.compared or None,
@@ -352,6 +354,12 @@ def _reasons(found: DecisionExplanation) -> Iterator[tuple[str, str]]:
         return
     yield "rule", f"\u201c{found.rule.name}\u201d ({found.rule.layer})"
     yield "why", found.rule.why
+    places = harmless_places(found.path) if found.rule.spares else ()
+    if places and found.action == "write" and not found.missing:
+        yield (
+            "but",
+            f"what steers nothing is written at once: layout, comments, and {', '.join(places)}",
+        )
     if found.rule.file:
         yield "stands in", found.rule.place
     if found.compared:

@@ -155,7 +155,7 @@ class Programs:
         return bool(well)
 
     def _mark(self, program: str, words: Sequence[str]) -> str:
-        """What an answer depends on: the program, what it is given, and where others are found."""
+        """Return the key of an answer: the program, its arguments, and the variables by which others are found."""
         try:
             status = os.stat(program)
         except OSError:
@@ -274,7 +274,7 @@ def install(arguments: Namespace, screen: Terminal) -> None:
     if program is None:
         raise NotFoundError(
             "the program filepact-csharp is not installed",
-            hint="Run: pip install 'filepact[csharp]'",
+            hint="Install filepact's extra `csharp`.",
         )
     from filepact.app import write_answers  # noqa: PLC0415 - loads the database
     from filepact.config.person import state_folder  # noqa: PLC0415 - with it

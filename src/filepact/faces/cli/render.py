@@ -7,7 +7,7 @@ the terminal and the patch in a pipe.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 from unicodedata import east_asian_width
 
 from filepact.domain.operation import (
@@ -23,7 +23,7 @@ from filepact.domain.operation import (
 from filepact.errors import FilepactError
 from filepact.faces.cli.context import login_name
 from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText
-from filepact.faces.cli.wording import fitted, waiting_for_people
+from filepact.faces.cli.wording import fitted, how_to_decide, waiting_for_people
 from filepact.text.confusables import readable, visible
 from filepact.text.diff import pair_lines, refine
 from filepact.text.diff_lines import COMPARED, classify, split_lines
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
-    "HOW_TO_DECIDE",
     "CheckResult",
     "LineCounts",
     "age",
@@ -56,9 +55,9 @@ __all__ = [
     "listed",
     "paint_diff",
     "show_diff",
-    "size",
     "state",
     "tally",
+    "when",
     "width",
 ]
 
@@ -214,8 +213,6 @@ def _line_end(text: str, style: Style) -> Iterator[TerminalText]:
         yield TerminalText(text, style)
 
 
-HOW_TO_DECIDE: Final = "Look with `filepact diff ID`, then `filepact approve ID` or `reject ID`.\n"
-
 _STEPS = ((60, 1, "s"), (3_600, 60, "m"), (86_400, 3_600, "h"), (5_184_000, 86_400, "d"))
 _STATE_STYLES: dict[str, Style] = {
     "applied": "good",
@@ -230,7 +227,7 @@ _VERDICT_STYLES: dict[str, Style] = {
     "waits": "warn",
 }
 _FILES_SHOWN = 3
-_WHO, _KIND, _LEAST = 20, 6, 8  # columns
+_WHO, _KIND, _LEAST, _NARROW, _WIDE = 20, 6, 8, 70, 96  # columns
 _SEEN = (PAST_THE_DOORS, UNOBSERVED, BY_NOBODY, BY_SEVERAL)
 _RECEIPT_STYLES: dict[str, Style] = {"applied": "good", "preview": "warn", "pending": "warn"}
 
@@ -244,19 +241,18 @@ def age(created: float, now: float) -> str:
     return time.strftime("%Y-%m-%d", time.localtime(created))
 
 
+def when(created: float, now: float, room: int | None = None) -> str:
+    """How long ago something was, on a wide line after the clock or the day; of more than two months, the day alone."""
+    ago, wide = age(created, now), room is None or room >= _WIDE
+    if "-" in ago or (room or _WIDE) < _NARROW:
+        return ago
+    form = f"{'%H:%M' if now - created < 86_400 else '%b %d'}, " * wide
+    return f"{time.strftime(form, time.localtime(created))}{ago} ago"
+
+
 def count(number: int, noun: str) -> str:
     """A number of things, in words."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def size(taken: int) -> str:
-    """Bytes for people, in steps of 1,000."""
-    left = float(taken)
-    for unit in ("bytes", "kB", "MB"):
-        if left < 1_000:
-            return f"{left:.0f} {unit}" if unit == "bytes" else f"{left:.1f} {unit}"
-        left /= 1_000
-    return f"{left:.1f} GB"
 
 
 def state(change: Operation | Proposal) -> str:
@@ -332,9 +328,10 @@ def line(
     if isinstance(change, Operation) and decider_of(change.approved_by) == "a program":
         ends.append(TerminalText("  (approved by a program)", "warn"))
     actor = cut(by_whom(change.session.actor), by or _WHO, first=True)
+    column = 14 if room is None or room >= _WIDE else 8 if room >= _NARROW else 4
     heads = [
         TerminalText(change.id, "title"),
-        TerminalText(f"  {age(change.created, now):>4}  {actor:<{by}}  ", "dim"),
+        TerminalText(f"  {when(change.created, now, room):>{column}}  {actor:<{by}}  ", "dim"),
     ]
     kind, what = _what(workspace, change)
     said = f"{kind:<{_KIND}}  " if kind else ""
@@ -352,7 +349,7 @@ def by_whom(actor: Actor) -> str:
 
 
 def _what(workspace: Workspace, change: Operation | Proposal) -> tuple[str, str]:
-    """What a change does, as a word, and to which files: those that it deletes first.
+    """Return a change's kind, as a word, and its files, deleted ones first.
 
     Of what was only seen on the disk there is no word: its summary tells more.
     """
@@ -416,7 +413,7 @@ def cut(text: str, room: int, *, first: bool = False) -> str:
 
 
 def _one_line(spans: Sequence[TerminalText]) -> list[TerminalText]:
-    """The same without line ends, which a summary by a stranger may hold."""
+    """Return the texts without line ends, which a summary by a stranger may hold."""
     return [replace(span, text=" ".join(span.text.splitlines())) for span in spans]
 
 
@@ -494,7 +491,7 @@ def listed(
     known: list[dict[str, object]] = []
     now = time.time()
     by = max((len(by_whom(one.session.actor)) for one in changes), default=0)
-    by = min(by, _WHO if room is None else min(_WHO, room // 4))
+    by = min(by, _WHO if room is None else min(_WHO, room // (4 if room >= _NARROW else 6)))
     for change in changes:
         counted = lines_of(workspace, change)
         spans += line(workspace, change, counted, now=now, by=by, room=room)
@@ -569,8 +566,8 @@ def _question_facts(question: PermissionRecord) -> dict[str, object]:
     }
 
 
-def answer_receipt(receipt: Receipt, screen: Terminal) -> CommandAnswer:
-    """The answer for a receipt, with the whole diff."""
+def answer_receipt(receipt: Receipt, screen: Terminal, *, diff: bool = True) -> CommandAnswer:
+    """The answer for a receipt, with the whole diff unless people do not want it."""
     said = render_receipt(replace(receipt, diff="", as_sent=False))
     head, _, notes = said.partition("\n")
     head, names, rest = head.partition(" Operation ")
@@ -584,10 +581,10 @@ def answer_receipt(receipt: Receipt, screen: Terminal) -> CommandAnswer:
         spans.append(TerminalText(f"{notes}\n", "dim"))
     spans = [TerminalText(fitted(span.text, screen.columns), span.style) for span in spans]
     if receipt.status == "pending" and screen.terminal:  # what no person reads may be an agent's
-        spans.append(TerminalText(HOW_TO_DECIDE, "dim"))
+        spans.append(TerminalText(how_to_decide(screen.columns), "dim"))
     lost = any(one.lost for one in receipt.left)
     return CommandAnswer(
-        (*spans, *show_diff(receipt.diff, screen)),
+        (*spans, *show_diff(receipt.diff if diff else "", screen)),
         {
             **receipt_facts(receipt),
             "summary": receipt.summary,

@@ -55,20 +55,9 @@ class CommandError(Exception):
 
 
 Style = Literal[
-    "plain",
-    "dim",
-    "strong",
-    "title",
-    "good",
-    "warn",
-    "bad",
-    "add",
-    "remove",
-    "added word",
-    "removed word",
-    "place",
-    "line end",
-]
+    "plain", "dim", "strong", "title", "good", "warn", "bad", "add", "remove", "added word",
+    "removed word", "place", "line end",
+]  # fmt: skip
 
 _CODES: dict[Style, str] = {
     "dim": "2",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import cache, partial
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Actor
     from filepact.domain.person import Ancestor
     from filepact.faces.cli.screen import Terminal
-    from filepact.faces.mcp.calls import FrameHandler
-    from filepact.faces.mcp.elicitation import ElicitationReview
+    from filepact.faces.hooks.turn_errors import TurnErrors
+    from filepact.faces.mcp.calls import ElicitationHandler, FrameHandler
     from filepact.lsp.spec import ServerSpec
     from filepact.semantic.service import SemanticWorkspace
     from filepact.tools.registry import ToolEngine, Toolset
@@ -41,6 +41,9 @@ _MODES: Final[dict[str, Mode]] = {
     "review": "preview",
     "preview": "preview",
 }
+
+_AT_THE_END: Final = 1.0
+"""Seconds that the end of a turn waits for what language servers have not answered yet."""
 
 
 def hook(arguments: Namespace, _screen: Terminal) -> None:
@@ -132,6 +135,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         if pool is not None:
             stack.callback(pool.close)
         write_answers(state, programs.answers)
+        turns: list[TurnErrors] = []
         shown: dict[str, Any] = {
             "tier": arguments.tier,
             "max_level": arguments.max_level,
@@ -142,6 +146,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             semantics = open_semantic_workspace(folders.workspace(), pool, diagnosing)
             if semantics is not None:
                 stack.callback(semantics.close)
+                turns.append(stack.enter_context(_turn_errors(semantics)))
             return semantics
 
         def open_tools() -> Toolset:
@@ -178,18 +183,32 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             session_factory=_session,
             # The paths of a solution count from its own folder, wherever the client works.
             narrow=partial(folders.guard.narrow, moves=not of_solution),
+            patience=settings.server.timeout,
             page=settings.server.page,
             chat=asking,
             app=_app(folders, asking) if framed else None,
             hooks=ClientHooks(
                 partial(_unheard, state, above, [one.path for one in folders.guard.roots]),
                 partial(turn_noted, state, above),
+                partial(_changed, turns),
             ),
         )
 
 
+def _turn_errors(semantics: SemanticWorkspace) -> closing[TurnErrors]:
+    """Return the service that tells hooks, at the end of a turn, which errors it has left."""
+    from filepact.faces.hooks.turn_errors import TurnErrors  # noqa: PLC0415 - where there are servers
+
+    return closing(TurnErrors(partial(semantics.turn_summary, seconds=_AT_THE_END, ends=True)))
+
+
+def _changed(turns: Sequence[TurnErrors], session: Session) -> None:
+    for one in turns:
+        one.note(session)
+
+
 def _unheard(state: str, above: Sequence[Ancestor], roots: Sequence[str], client: str) -> str:
-    """What is said beside the first answer to a program with hooks that has called none before it.
+    """Return the note beside the first answer to a program that should have called a hook before and has not.
 
     Where `filepact setup` has written hooks for it, somebody relies on them: it is said in every session.
     Where it has not, somebody may want the server alone: it is said once for these folders.
@@ -212,23 +231,23 @@ def _unheard(state: str, above: Sequence[Ancestor], roots: Sequence[str], client
     )
 
 
-def _app(folders: OpenFolders, chat: ElicitationReview | None) -> Callable[[], FrameHandler]:
+def _app(folders: OpenFolders, chat: ElicitationHandler | None) -> Callable[[], FrameHandler]:
     """Makes the review as a frame in the person's chat, once a client shows such."""
 
     @cache
     def made() -> FrameHandler:
-        from filepact.faces.web.app import ReviewFrame  # noqa: PLC0415 - as said
-        from filepact.workspace.review import Review  # noqa: PLC0415 - as said
+        from filepact.extension import open_frame  # noqa: PLC0415 - as said
 
-        return ReviewFrame(partial(Review, folders.workspace()), chat)
+        frame: FrameHandler = open_frame(folders.workspace(), chat)
+        return frame
 
     return made
 
 
 def _chat(
     arguments: Namespace, settings: Settings, stack: ExitStack
-) -> Callable[[Workspace], ElicitationReview] | None:
-    """What puts changes that wait to the person in their chat, as they have set; None for nobody."""
+) -> Callable[[Workspace], ElicitationHandler] | None:
+    """Return the maker of the review in a person's chat, by their settings; None where nobody is asked there."""
     if settings.server.elicitation == "off":
         return None
     from filepact.faces.cli.context import called_by  # noqa: PLC0415 - with the next
@@ -236,9 +255,9 @@ def _chat(
     caller = called_by(arguments, serves=True)
     if caller.agent:
         return None  # Who has started the client is an agent, and would answer for the person.
-    from filepact.faces.cli.chat import ElicitationContext  # noqa: PLC0415 - few want it
+    from filepact.extension import open_chat  # noqa: PLC0415 - few want it
 
-    return ElicitationContext(settings.server, stack, str(caller)).chat
+    return open_chat(settings.server, stack, str(caller))
 
 
 def _opened(roots: Sequence[str], mode: Mode, state: str, settings: Settings) -> OpenFolders | None:
@@ -280,7 +299,6 @@ def _serve_nothing(error: StateFailedError) -> None:
         instructions="There are no tools of filepact in this folder, since it holds filepact's own "
         "state. They are there when you are started in a project's folder.",
         session_factory=_session,
-        narrow=lambda _folders: None,
     )
 
 

@@ -21,7 +21,7 @@ from filepact.faces.cli.history import agrees, at_terminal
 from filepact.faces.cli.programs import Programs
 from filepact.faces.cli.render import CheckResult, count
 from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText, plain
-from filepact.faces.cli.wording import fitted
+from filepact.faces.cli.wording import fitted, with_install_line
 from filepact.lsp.diagnostics import Severity
 from filepact.lsp.spec import is_within
 from filepact.values import dataclass, replace
@@ -178,7 +178,7 @@ def _missing(server: ServerSpec, programs: Programs) -> CheckResult:
     fault = "fails" if any(" " in name for name in missing) else "is not there"
     said = programs.facts(server.needs).get("said") or f"{', '.join(missing)} {fault}"
     also = f" ({said})" if missing != [wanted[0]] else ""
-    how = f"To install: {server.install}" if server.install else ""
+    how = f"To install: {with_install_line(server.install)}" if server.install else ""
     return CheckResult(server.name, "none", f"not installed{also}", how)
 
 

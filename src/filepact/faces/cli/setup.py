@@ -17,11 +17,18 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from filepact.config.folders import project_folder, read_set_up
-from filepact.errors import FilepactError, InvalidParamsError, StaleFileError
+from filepact.errors import FilepactError, InvalidParamsError, StaleFileError, StateFailedError
 from filepact.faces.cli import isolated_command
 from filepact.faces.cli.connections import check_state, connections, overview
 from filepact.faces.cli.context import find_context
-from filepact.faces.cli.hook_command import NAMED, check_lasting, entry_options, filled
+from filepact.faces.cli.hook_command import (
+    NAMED,
+    check_lasting,
+    entry_options,
+    filled,
+    hook_lines,
+    with_paths_emptied,
+)
 from filepact.faces.cli.host_files import (
     SettingsRecord,
     digest,
@@ -42,6 +49,7 @@ from filepact.faces.cli.hosts import (
 )
 from filepact.faces.cli.parser import meant
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
+from filepact.faces.cli.wording import source
 from filepact.text.settings_edit import OWN, read_settings_text
 from filepact.values import dataclass, late_regex, replace
 
@@ -58,6 +66,7 @@ __all__ = ["setup"]
 _ALL_FOLDERS: Final = late_regex(
     r"""filepact\S* (?:\S+ )*?hook \w+\b(?! --where)|"hook", "\w+"\]"""
 )
+_EVENT: Final = late_regex(r"--event \S+")
 _PAGE: Final = "docs/reference/what-is-guarded.md"
 
 
@@ -78,16 +87,17 @@ class _Entry:
     state: str
 
     def filled(self, host: Host, file: HostFile, guard: Guarding, folders: Sequence[str]) -> Any:
-        """What is wanted in a file, with this command in it."""
+        """Return the settings of a file, with this command in them."""
         program, *rest = command = command_in(host, file)
         if command == NAMED:
             folders = ["."]
         hook = self.hook(host, file.path, guard)
         wants = hook_wants(host.hooks, file, hook) if host.hooks else file.wants
-        return filled(wants, {"{program}": program}, [*rest, "mcp", *folders, *self.options])
+        words = [*rest, "mcp", *folders, *self.options]
+        return with_paths_emptied(filled(wants, {"{program}": program}, words))
 
     def hook(self, host: Host, path: str, guard: Guarding) -> list[str]:
-        """What a hook in a file runs."""
+        """Return the command line of a hook in a file."""
         shared = "" if path.startswith("~") else path
         return hook_words(host, self.project, self.options, guard, path=shared)
 
@@ -103,7 +113,7 @@ def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             "`setup csharp` is `install csharp` now", hint="Run: filepact install csharp"
         )
     if names == ["acp"]:
-        from filepact.faces.cli.acp import lines_for_editors  # noqa: PLC0415 - loads the proxy
+        from filepact.faces.cli.editor_lines import lines_for_editors  # noqa: PLC0415 - few ask
 
         return lines_for_editors(arguments)
     known = {host.name: host for host in HOSTS}
@@ -131,6 +141,11 @@ def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
                 hint="`filepact setup` lists them.",
             )
         return overview(project, context.state)
+    if project in Path(context.state).parents and not arguments.remove:
+        raise StateFailedError(
+            f"{project} holds the state folder {context.state}, so no agent can be given all of it",
+            hint="Go into the folder of a project, or name one with --root.",
+        )
     entry = _Entry(
         isolated_command(), entry_options(arguments, context.state), project, context.state
     )
@@ -252,11 +267,11 @@ def _planned(
 
 
 def _zed_agent(arguments: Namespace) -> dict[str, Any]:
-    from filepact.faces.cli.acp import agent_command  # noqa: PLC0415 - loads the proxy
+    from filepact.faces.cli.editor_lines import agent_command  # noqa: PLC0415 - few ask
 
     started = agent_command(arguments.agent)
     title = f"{Path(started[0]).name}, guarded"
-    words = ["acp", "--", *started]
+    words = [*isolated_command()[1:], "acp", "--", *started]
     return {
         "agent_servers": {
             title: {"type": "custom", "command": "{program}", "args": words, "env": {}}
@@ -460,11 +475,10 @@ def _shown(
     spans: list[TerminalText] = []
     for one in changing:
         diff, name = diffs[one.path], "a command"
-        for words in _hooks_of(chosen, guards, entry):
-            line = shlex.join(words)
-            if json.dumps(line)[1:-1] in diff or json.dumps(words) in diff:
+        for line, written in _hooks_of(chosen, guards, entry):
+            if written in diff:
                 name = runs.setdefault(line, f"HOOK{len(runs) + 1}" if runs else "HOOK")
-                diff = diff.replace(json.dumps(line)[1:-1], name).replace(json.dumps(words), name)
+                diff = diff.replace(written, name)
         if one.path.endswith(".js"):
             lines = len((one.wanted or one.data or b"").splitlines())
             what = "goes" if one.wanted is None else "is written anew" if one.data else "is made"
@@ -476,24 +490,28 @@ def _shown(
         # To be looked at, and not to be applied: a pipe has the lines as they are.
         spans += [*show_diff(cut_in_middle(diff, screen.columns), screen), TerminalText("\n")]
     for line, name in runs.items():
-        spans.append(TerminalText(f"{name}, the command at each event, is:\n"))
+        spans.append(TerminalText(f"{name} is this command:\n"))
         spans.append(TerminalText(f"  {line}\n\n", "strong"))
     return spans
 
 
 def _hooks_of(
     chosen: Sequence[Host], guards: Mapping[str, Guarding | None], entry: _Entry
-) -> list[list[str]]:
-    """What the hooks of some hosts run, in whichever file."""
-    return [
-        entry.hook(host, part.path, guards[host.name] or "own-tools")
-        for host in chosen
-        for part in (host.every_file() if host.hooks else ())
-    ]
+) -> list[tuple[str, str]]:
+    """Return the command lines of hosts' hooks, each as a person and as a file writes it; the longest written ones first."""
+    found: dict[str, str] = {}
+    for host in chosen:
+        guard = guards[host.name] or "own-tools"
+        for part in host.every_file() if host.hooks else ():
+            for line in hook_lines(entry.filled(host, part, guard, ())):
+                found[json.dumps(line)[1:-1]] = _EVENT.sub("--event EVENT", line)
+            words = entry.hook(host, part.path, guard)
+            found[json.dumps(words)] = shlex.join(words)
+    return [(found[one], one) for one in sorted(found, key=len, reverse=True)]
 
 
 def _next_steps(chosen: Sequence[Host], guards: Mapping[str, Guarding | None]) -> str:
-    """What to type next, and what is not covered, in four lines."""
+    """Return the next commands to type, and the limits of the guard, in four lines."""
     guarded = [host for host in chosen if guards[host.name] and host.hooks]
     names = ", ".join(
         host.programs[0] if host.terminal or host.hooks else host.title for host in chosen
@@ -531,12 +549,12 @@ def _notes(
     entry: _Entry,
     arguments: Namespace,
 ) -> list[tuple[str, Style]]:
-    """What a person still has to know of each host."""
+    """Return notes for the person about each host."""
     notes: list[tuple[str, Style]] = []
     within = [one for one in (entry.command[0], __file__) if entry.project in Path(one).parents]
     if within:
         said = f"Agents can change {within[0]}, which is what guards: it lies in the project."
-        notes.append((f"{said} Install filepact elsewhere: `uv tool install filepact`.", "warn"))
+        notes.append((f"{said} Install filepact elsewhere: uv tool install {source()}", "warn"))
     for host in chosen:
         guard = guards[host.name]
         if host.trust:

@@ -1,4 +1,4 @@
-"""Commands `status` and `state`: what is in use, whether the journal is sound, and its repair."""
+"""Command `status`, and of `doctor` what is about the journal alone: what is in use, whether it is sound, its repair."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 from filepact.config.person import read_settings, state_folder
 from filepact.errors import NoChangeError
 from filepact.faces.cli.context import find_context, moved_here, opened
-from filepact.faces.cli.render import age, count, cut, listed, size
+from filepact.faces.cli.render import age, count, cut, listed
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
+from filepact.faces.cli.wording import size
 from filepact.values import asdict
 from filepact.workspace.file_snapshot import unwatched_said
 
@@ -132,7 +133,7 @@ def check(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     for name in foreign:
         spans += _row("besides", f"{name}: not of this version of filepact, left alone")
     if found is not None and not found.sound:
-        spans.append(TerminalText("\n`filepact state repair` keeps what can be read.\n", "warn"))
+        spans.append(TerminalText("\n`filepact doctor --repair` keeps what can be read.\n", "warn"))
     facts = {
         "state": folder,
         "sound": None if found is None else found.sound,
@@ -178,7 +179,7 @@ def move(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     context = find_context(arguments)
     with opened(arguments, context) as workspace:
         new = workspace.guard.roots[0].path
-        old = os.path.normpath(Path.cwd() / Path(arguments.old).expanduser())
+        old = os.path.normpath(Path.cwd() / Path(arguments.moved).expanduser())
         store = read_settings(arguments.config).store
         operations = move_history(context.state, store, old, new, workspace.audit)
     said = f"{count(operations, 'operation')} of {old}: known in {new} now.\n"
@@ -217,11 +218,13 @@ def _sizes(folder: Path) -> tuple[dict[str, int], list[str]]:
     taken: dict[str, int] = {}
     foreign: list[str] = []
     for one in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if one.name not in _OURS and not one.name.startswith("damaged-"):
+        if one.name not in _OURS and not one.name.startswith(("damaged-", "place-")):
             foreign.append(one.name)
             continue
         files = one.rglob("*") if one.is_dir() else (one,)
         held = sum(file.lstat().st_size for file in files if not file.is_dir())
-        what = _OURS.get(one.name, "kept aside")
+        what = _OURS.get(
+            one.name, "folders that were opened" if one.name.startswith("place-") else "kept aside"
+        )
         taken[what] = taken.get(what, 0) + held
     return taken, foreign

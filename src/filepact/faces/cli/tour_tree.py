@@ -171,7 +171,7 @@ def choose(root: Path) -> tuple[TourEdit, TourEdit] | None:
 
 
 def _lone_lines(file: Path) -> list[str]:
-    """Some lines of a text that stand in it only once."""
+    """Return at most 40 lines of a text that stand in it only once."""
     try:
         text = file.read_bytes().decode("utf-8")
     except UnicodeDecodeError:

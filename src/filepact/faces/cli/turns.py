@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.operation import Actor, Session, moment
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.faces.cli.context import here
-from filepact.faces.cli.render import age, by_whom, count, cut
+from filepact.faces.cli.render import by_whom, count, cut, when
 from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain
+from filepact.text.confusables import visible
 from filepact.values import late_regex
 from filepact.workspace.selection import Selection
 from filepact.workspace.undo_plan import net_changes
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from filepact.faces.cli.screen import Style
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["log_turns", "select", "time_named"]
+__all__ = ["files_shown", "log_turns", "select", "time_named"]
 
 _ID: Final = late_regex(r"c[0-9a-z]{1,10}")
 _SPAN: Final = late_regex(r"(\d{1,6})\s*([a-z]+)")
@@ -159,7 +160,7 @@ def _place_named(workspace: Workspace, word: str) -> tuple[RootId, str]:
     if location.place.kind == "missing" and not workspace.log(path=location.shown, limit=1):
         raise NotFoundError(
             f"there is no operation or file {word!r}",
-            hint="`filepact log` shows operations, `filepact pending` what waits.",
+            hint="`filepact log` shows operations, `filepact review --list` what waits.",
         )
     return place
 
@@ -182,20 +183,21 @@ def _session_named(workspace: Workspace, word: str) -> Session:
 
 
 def log_turns(workspace: Workspace, limit: int | None, since: float | None = None) -> CommandAnswer:
-    """What was done by turn, and by session where no turn is known; newest first.
+    """Return the log by turn, and by session where no turn is known; newest first.
 
     Args:
         workspace: Whose.
         limit: At most so many; None for all.
         since: Only those that were not over by then, seconds since the epoch; None for all.
     """
-    now = time.time()
+    now, requests = time.time(), workspace.asked.requests()
     spans: list[TerminalText] = []
     told: list[dict[str, object]] = []
     for number, operations in workspace.turns(limit, since):
         files = _files(workspace, operations)
-        spans += [*_head(number, operations, now), *_shown(files)]
-        told.append(_facts(number, operations, files))
+        request = requests.get(operations[-1].session.turn, "")
+        spans += [*_head(number, operations, now, request), *files_shown(files)]
+        told.append({**_facts(number, operations, files), "request": request})
     return CommandAnswer(
         tuple(spans)
         or plain(
@@ -213,7 +215,7 @@ _File = tuple[str, str, int | None, int | None]
 
 
 def _files(workspace: Workspace, operations: Sequence[Operation]) -> list[_File]:
-    """What operations in force have made of files, deletions first."""
+    """Return the net changes of operations in force by file, deletions first."""
     found: dict[str, _File] = {}
     for changes in net_changes(one for one in operations if _counts(one)):
         kinds = {workspace.show(one.path): one.kind for one in changes.changes}
@@ -249,7 +251,7 @@ def _counts(operation: Operation) -> bool:
 
 
 def _head(
-    number: int | None, operations: Sequence[Operation], now: float
+    number: int | None, operations: Sequence[Operation], now: float, request: str
 ) -> Iterator[TerminalText]:
     newest = operations[-1]
     session = newest.session
@@ -258,12 +260,15 @@ def _head(
     undone = sum(one.undone_by is not None for one in operations)
     yield TerminalText(f"{'-' if number is None else number:>3}  ", "title")
     yield TerminalText(cut(actor, 22), "strong")
-    yield TerminalText(f"  {cut(which, 32)}", "title")
-    yield TerminalText(f"  {age(newest.created, now):>4}", "dim")
+    if not request:
+        yield TerminalText(f"  {cut(which, 32)}", "title")
+    yield TerminalText(f"  {when(newest.created, now)}", "dim")
     yield TerminalText(f"  {len(operations):,} op{'' if len(operations) == 1 else 's'}", "dim")
     if undone:
         said = "undone" if undone == len(operations) else f"{undone} undone"
         yield TerminalText(f" {said}", "warn")
+    if request:
+        yield TerminalText(f"\n     {cut(visible(request), _WIDTH - 5, first=True)}", "title")
     yield TerminalText("\n")
 
 
@@ -274,7 +279,8 @@ _SIGNS: Final[dict[str, tuple[str, Style]]] = {
 }
 
 
-def _shown(files: Sequence[_File]) -> Iterator[TerminalText]:
+def files_shown(files: Sequence[_File]) -> Iterator[TerminalText]:
+    """Yield a line for each changed file, and one with the number of those left out."""
     for path, kind, added, removed in files[:_FILES]:
         sign, style = _SIGNS[kind]
         lines = "" if added is None or removed is None else f"+{added} -{removed}"

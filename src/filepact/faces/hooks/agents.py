@@ -10,9 +10,16 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from filepact.domain.tool_call import NO_CALL, ToolCall, read_tool_call
+from filepact.domain.tool_call import (
+    NEW_TEXTS,
+    NO_CALL,
+    OLD_TEXTS,
+    PATHS,
+    ToolCall,
+    read_tool_call,
+)
 from filepact.errors import InvalidParamsError
-from filepact.values import dataclass, field, replace
+from filepact.values import dataclass, field, replace, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,6 +31,7 @@ __all__ = [
     "AGENTS",
     "HookAgent",
     "HookAnswer",
+    "HookEdit",
     "HookEvent",
     "HookMode",
     "Moment",
@@ -39,6 +47,18 @@ HookMode = Literal["", "strict", "record"]
 """How far a hook goes: it asks the rules; it also refuses what cannot be recorded; it only records."""
 
 _LONGEST_NAME: Final = 200
+_WHOLE: Final = words("write write_file create create_file")
+_PARTS: Final = words("edit edit_file multiedit replace str_replace")
+_EVERYWHERE: Final = words("replace_all replaceAll allow_multiple")
+_SAID: Final = words("instruction description explanation")
+
+
+class HookEdit(NamedTuple):
+    """A text that a host's own tool puts into a file in place of another; of the whole file where that is None."""
+
+    old: str | None
+    new: str
+    everywhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +76,9 @@ class HookEvent:
         asks: Whether the host puts a question of ours to a person here.
         given: Stands for the tool and what it is given: a question does not name its call.
         inner: Whether it is of a sub-agent, within a turn that another began.
+        sent: What the call makes of its file, where that is plain.
         seconds: How long the call has run, what came before its begin left out; None where the host does not say.
+        words: What the person said, where a turn begins.
     """
 
     moment: Moment
@@ -70,10 +92,12 @@ class HookEvent:
     given: str = ""
     inner: bool = False
     seconds: float | None = None
+    sent: tuple[HookEdit, ...] = ()
+    words: str = ""
 
 
 class HookAnswer(NamedTuple):
-    """What a hook's process prints; it ends with 0, whatever happened."""
+    """The output of a hook's process, which ends with 0, whatever happened."""
 
     out: str = ""
     remark: str = ""
@@ -329,6 +353,10 @@ def read_event(agent: HookAgent, data: bytes, name: str = "") -> HookEvent:
         _first(found, ("cwd", "directory")),
         inner=bool(_first(found, ("agent_id",))),
     )
+    if event.moment == "prompt":
+        words = _first(found, ("prompt", "user_prompt"))
+        # Claude Code tells its model so that a command in the background has ended; no person said it.
+        return replace(event, words="" if words.startswith("<task-notification>") else words)
     if found.get("notification_type") not in (None, "ToolPermission"):
         return replace(event, moment="other")
     # Gemini CLI says that it asks, and not by the tool's name about what.
@@ -354,6 +382,7 @@ def _call(agent: HookAgent, name: str, found: dict[str, Any], event: HookEvent) 
         call=_first(found, agent.call) or digest,
         does=does,
         given=digest,
+        sent=_sent(tool.lower(), given) if len(does.uses) == 1 and not does.commands else (),
         seconds=took / 1000 if isinstance(took, int | float) and took >= 0 else None,
         lone=agent.lone and does.envelope,
         asks=(agent.asking is None or name in agent.asking)
@@ -361,8 +390,36 @@ def _call(agent: HookAgent, name: str, found: dict[str, Any], event: HookEvent) 
     )
 
 
+def _sent(tool: str, given: object) -> tuple[HookEdit, ...]:
+    """Return the edits that a call makes to a file's text; none where any of its arguments is not known."""
+    if not isinstance(given, dict):
+        return ()
+    parts = given.get("edits")
+    if tool in _PARTS and isinstance(parts, list) and given.keys() - {"edits"} <= PATHS:
+        edits = [_sent_edit(one, whole=False) for one in parts]
+    elif tool in _PARTS or tool in _WHOLE:
+        edits = [_sent_edit(given, whole=tool in _WHOLE)]
+    else:
+        return ()
+    return tuple(one for one in edits if one) if all(edits) else ()
+
+
+def _sent_edit(given: object, *, whole: bool) -> HookEdit | None:
+    if not isinstance(given, dict):
+        return None
+    old, new = given.keys() & OLD_TEXTS, given.keys() & NEW_TEXTS
+    everywhere = {given[key] for key in given.keys() & _EVERYWHERE if given[key] in (True, False)}
+    rest = given.keys() - PATHS - OLD_TEXTS - NEW_TEXTS - _EVERYWHERE - _SAID
+    if rest or len(new) != 1 or len(old) != (not whole) or (whole and everywhere):
+        return None
+    texts = [given[key] for key in (*old, *new)]
+    if not all(isinstance(one, str) for one in texts):
+        return None
+    return HookEdit(None if whole else texts[0], texts[-1], True in everywhere)
+
+
 def _arguments(found: dict[str, Any]) -> object:
-    """What a tool is given; some hosts write the object as text, and a patch may stand there by itself."""
+    """Return a tool's arguments; some hosts write the object as text, and a patch may stand there by itself."""
     for key in ("tool_input", "toolArgs", "tool_args", "args", "input"):
         given = found.get(key)
         if isinstance(given, str):

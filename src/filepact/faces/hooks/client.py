@@ -1,4 +1,4 @@
-"""What an agent's program starts for each event: hands it on to the daemon, and prints the answer.
+"""The process that an agent's program starts for each event: it hands it on to the daemon, and prints the answer.
 
 Every tool call of an agent waits for it, so it loads nothing but what Python has loaded by then and
 what is built in: `socket` and `typing` alone take longer than Python's own start.  The daemon is
@@ -11,6 +11,8 @@ import _socket as socket
 import os
 import stat
 import time
+
+from filepact import unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -148,6 +150,9 @@ def run(
     def give_up(_signal: int, _frame: FrameType | None) -> None:
         raise _NoDaemonError(f"there was no answer within {_PATIENCE:.0f} seconds")
 
+    if why := unsupported():
+        # Nothing can be set up there, so what is only for folders that were is for none.
+        return 0 if only else _refuse(event, mode, _standard_input(), why)
     data = b""
     request: HookRequest | None = None
     try:
@@ -175,7 +180,7 @@ def run(
             signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
             out, remark = _alone(request, agent, event, mode, data, error)
         except Exception as worse:  # noqa: BLE001 - the same
-            return _refuse(event, mode, data, worse)
+            return _refuse(event, mode, data, f"{type(worse).__name__}: {worse}")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     _write(1, out)
@@ -196,7 +201,7 @@ def _standard_input() -> bytes:
 
 
 def _read_all(read: Callable[[int], bytes]) -> bytes:
-    """What there is to the end."""
+    """Return all bytes up to the end."""
     return b"".join(iter(lambda: read(_BLOCK), b""))
 
 
@@ -331,7 +336,12 @@ def peer(connection: socket.socket) -> tuple[int, int | None]:
     """The process and the user at the other end; 0 and None where the system does not say."""
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
-        return 0, None
+        try:
+            # macOS: `struct xucred` of LOCAL_PEERCRED, then LOCAL_PEERPID, of the level SOL_LOCAL.
+            user = memoryview(connection.getsockopt(0, 1, 76)).cast("I")[1]
+            return connection.getsockopt(0, 2), user
+        except (OSError, IndexError):
+            return 0, None
     process, user, _ = memoryview(connection.getsockopt(socket.SOL_SOCKET, option, 12)).cast("I")
     return process, user
 
@@ -433,14 +443,14 @@ def _alone(
     return answer.out.encode("utf-8", "replace"), answer.remark.encode("utf-8", "replace")
 
 
-def _refuse(event: str, mode: HookMode, data: bytes, error: Exception) -> int:
+def _refuse(event: str, mode: HookMode, data: bytes, why: str) -> int:
     """Refuse a call in the only form that needs nothing: hosts take this exit code for a no.
 
     Args:
         event: The event's name, where the command line has it.
         mode: How far the hook goes.
         data: What the host has sent.
-        error: Why nothing else is left.
+        why: Why nothing else is left.
     """
     name = event.encode("utf-8", "replace").lower()
     early = any(
@@ -448,12 +458,7 @@ def _refuse(event: str, mode: HookMode, data: bytes, error: Exception) -> int:
     )
     if name:
         early = name.startswith((b"pre", b"before")) or name.endswith(b"before")
-    _write(
-        2,
-        f"filepact could not check this call: {type(error).__name__}: {error}\n".encode(
-            "utf-8", "replace"
-        ),
-    )
+    _write(2, f"filepact could not check this call: {why}\n".encode("utf-8", "replace"))
     return 2 if mode != "record" and (early or (not name and b"event" not in data)) else 0
 
 

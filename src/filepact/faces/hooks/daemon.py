@@ -46,7 +46,6 @@ _POLL: Final = 0.2  # seconds, while a person is asked about a command
 _COMMANDS: Final = 2.0  # seconds, while a command may run
 _NOTE: Final = 60.0  # seconds between two notes of when an agent was heard of
 _HEAD: Final = 65_536
-_BLOCK: Final = 1 << 16
 _BACKLOG: Final = 64
 
 

@@ -11,20 +11,26 @@ import posixpath
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.config.person import home_folder, read_known_settings
+from filepact.domain.change import FileChange
+from filepact.domain.document import Revision, content_id
 from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import HookAnswer, may_be_before
 from filepact.opening import open_guard
 from filepact.values import dataclass, field
 from filepact.workspace.call_rules import CallJudge, CallVerdict
 from filepact.workspace.documents import read_project_file
+from filepact.workspace.file_snapshot import some_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from filepact.config.settings import Settings
+    from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import ChangeId, Session
-    from filepact.faces.hooks.agents import HookAgent, HookEvent, HookMode
+    from filepact.faces.hooks.agents import HookAgent, HookEdit, HookEvent, HookMode
+    from filepact.workspace.external import ChangeList
     from filepact.workspace.guard import Guard
+    from filepact.workspace.workspace import Workspace
 
 __all__ = [
     "DECIDING",
@@ -34,9 +40,13 @@ __all__ = [
     "answer_unread",
     "answer_unrecorded",
     "told",
+    "unapproved",
     "unchecked",
 ]
 
+
+_LARGEST: Final = 1 << 20
+_NAMED: Final = 3  # files that a person is told of one call
 
 TELLING: Final = frozenset({"claude", "codex", "gemini", "opencode"})
 """Agents whose programs show a message to the person alone."""
@@ -49,7 +59,7 @@ DECIDING: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CallMessage:
-    """What a person has to be told of a call.
+    """A message for the person about a call.
 
     Attributes:
         session: Whose.
@@ -60,6 +70,48 @@ class CallMessage:
     session: Session
     said: str
     ids: Mapping[ChangeId, Literal["undo", "approve", "redo"]] = field(default_factory=dict)
+
+    def text(self, agent: str) -> str:
+        """Return the message in words; where the model may read it, no command that decides is named."""
+        how = DECIDING if agent in TELLING else {}
+        return "; ".join(
+            (self.said, *(how.get(by, "{}").format(id_) for id_, by in self.ids.items()))
+        )
+
+
+def unapproved(
+    workspace: Workspace, session: Session, found: ChangeList, *, propose: bool
+) -> list[CallMessage]:
+    """Return messages for the person about changes that they should have been asked about.
+
+    Args:
+        workspace: Where they are recorded.
+        session: Who has made them.
+        found: All that was found.
+        propose: Whether they are taken back, and wait.
+    """
+    whole = found.operation
+    kept = whole.changes.paths if whole else ()
+    rules = {path: rule for path, rule in found.unasked.items() if path in kept}
+    left = [path for path in found.unasked if path not in rules]
+    said: list[CallMessage] = []
+
+    def changed(paths: Iterable[WorkspacePath]) -> str:
+        return f"{some_names([*map(workspace.show, paths)], _NAMED)} changed without your approval"
+
+    if whole is not None and rules:
+        ids: dict[ChangeId, Literal["undo", "approve", "redo"]] = {whole.id: "undo"}
+        became = ""
+        if propose:
+            back, stays = workspace.take_back(whole, rules)
+            left += stays
+            rules = {path: rule for path, rule in rules.items() if path not in stays}
+            ids, became = {**back}, ", and was taken back"
+        if rules:
+            said.append(CallMessage(session, changed(rules) + became, ids))
+    if left:
+        said.append(CallMessage(session, f"{changed(left)}, and could not be taken back"))
+    return said
 
 
 class HookJudge:
@@ -104,7 +156,10 @@ class HookJudge:
     def _judge(self, agent: HookAgent, event: HookEvent) -> CallVerdict:
         guard = self._current()
         start = posixpath.join(guard.roots[0].path, event.cwd)
-        said = CallJudge(guard, agent.actor, start, home_folder() or "").judge(event.does)
+        calls = CallJudge(guard, agent.actor, start, home_folder() or "")
+        said = calls.judge(event.does)
+        if said.verdict == "ask" and event.sent and _is_harmless(guard, calls, agent.actor, event):
+            said = CallVerdict("allow")
         if (
             not self._wrong
             or said.verdict == "deny"
@@ -118,7 +173,7 @@ class HookJudge:
         settings, wrong = read_known_settings(self._config or None)
         if self._guard is not None:
             known = (settings, wrong, _projects(self._guard))
-            if known == self._known and all(root.alive for root in self._guard.roots):
+            if known == self._known and all(root.alive() for root in self._guard.roots):
                 return self._guard
             self.close()
         self._guard, unread = open_guard(self._roots, settings, self._state)
@@ -127,8 +182,47 @@ class HookJudge:
         return self._guard
 
 
+def _is_harmless(guard: Guard, calls: CallJudge, agent: str, event: HookEvent) -> bool:
+    """Whether the rules ask about the file of a call, and not about what the call makes of it."""
+    inside = calls.inside(event.does.uses[0].path)
+    if inside is None:
+        return False
+    found = guard.find(inside, "write", agent=agent, missing="create")
+    if found.place.kind != "file" or found.place.path != found.lookup.relative:
+        return False
+    try:
+        before = found.root.read(found.place.path, limit=_LARGEST, follow=False).data
+    except FilepactError:
+        return False
+    after = _made_of(before, event.sent)
+    if after is None or after == before:
+        return False
+    contents = {content_id(one): one for one in (before, after)}
+    change = FileChange(found.path, *(Revision(name, 0o644) for name in contents))
+    signs = guard.signs_of(change, contents.__getitem__, agent=agent)
+    return bool(signs) and (
+        guard.permit(found.path, "write", agent=agent, signs=signs).verdict == "allow"
+    )
+
+
+def _made_of(before: bytes, edits: Sequence[HookEdit]) -> bytes | None:
+    """Return a file's bytes after exact edits; None where a tool might place one otherwise."""
+    try:
+        text = before.decode()
+    except UnicodeDecodeError:
+        return None
+    for old, new, everywhere in edits:
+        if old is None:
+            text = new
+        elif not old or text.count(old) < 1 or (text.count(old) > 1 and not everywhere):
+            return None
+        else:
+            text = text.replace(old, new)
+    return text.encode("utf-8", "surrogatepass")
+
+
 def told(error: Exception) -> str:
-    """What went wrong, for people and models."""
+    """Return an error's message, for people and models."""
     if isinstance(error, FilepactError):
         return f"{error.message}. {error.hint}".strip()
     if isinstance(error, OSError) and error.strerror:
@@ -177,7 +271,7 @@ def answer_unrecorded(
 
 
 def _projects(guard: Guard) -> tuple[str, ...]:
-    """What the projects' own files of rules say, or why that cannot be told."""
+    """Return the texts of the projects' own rule files, or why one cannot be read."""
     found: list[str] = []
     for root in guard.roots:
         try:

@@ -1,4 +1,4 @@
-"""What is done for an event of a hook: the rules are asked before a tool, the disk is looked at after it.
+"""The work for each event of a hook: the rules are asked before a tool, the disk is looked at after it.
 
 What a call names and changes is its own.  Of what nobody names a command has what changed while it ran, and so
 has a tool that may change anything; the rest is nobody's: a person's, mostly.  Where two agents may have done
@@ -13,8 +13,7 @@ import threading
 import time
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from filepact.app import ancestors, open_observed
 from filepact.config.person import home_folder, read_settings
@@ -24,6 +23,7 @@ from filepact.domain.tool_call import HostProcess, OpenCall, shares
 from filepact.errors import FilepactError
 from filepact.faces.hooks import judge
 from filepact.faces.hooks.agents import AGENTS, HookAgent, HookAnswer, HookEvent, read_event
+from filepact.faces.hooks.turn_errors import errors_left
 from filepact.opening import descendants, ticks_now
 from filepact.values import dataclass, field, replace
 from filepact.workspace.call_files import files_of
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from filepact.config.settings import Settings
     from filepact.domain.document import WorkspacePath
-    from filepact.domain.operation import ChangeId
     from filepact.faces.hooks.agents import HookMode, Moment
     from filepact.workspace.file_snapshot import CallFiles
     from filepact.workspace.workspace import Workspace
@@ -54,8 +53,14 @@ _LONGEST: Final = 3_600.0  # seconds after which a call is over, whatever was he
 _MOST_CALLS: Final = 1_000
 _MOST_SESSIONS: Final = 1_000
 _NAMED: Final = 3  # files that a person is told of one call
-_NOT_KNOWN: Final = (
-    "nothing was known of this folder before that call, so what it did here is not recorded"
+_NOT_KNOWN: Final = "nothing was known here before that call, so what it did is not recorded"
+_SET_BACK: Final = (
+    "the clock was set back while that call went on: what it has made may not be recorded, since it is as old as what "
+    "was there before, and no undo removes it"
+)
+_ANOTHER: Final = (
+    "another folder lies at {} now, the one before was moved or removed: what a call did meanwhile is "
+    "not recorded, and what was done before is not taken back here (`filepact status` tells of it)"
 )
 
 
@@ -89,6 +94,7 @@ class HookDaemon:
         self._drift, self._drifted, self._touched = drift, drift(), 0
         self._lock = threading.Lock()
         self._desk: _Desk | None = None
+        self._places: tuple[tuple[int, int], ...] = ()
         self._calls: dict[tuple[str, str], OpenCall] = {}
         self._turns: dict[str, str] = {}
         self._within: dict[str, str] = {}
@@ -171,11 +177,12 @@ class HookDaemon:
         except Exception as error:  # noqa: BLE001 - what cannot be read may be a call
             return judge.answer_unread(known, data, event, mode, judge.told(error))
         judges = read.moment == "before" and mode != "record"
+        left = self._left(known, read, above)
         with self._lock:
             # Before and apart from everything that may break.
             said = self._judge.judge(known, read) if judges else CallVerdict("allow")
             try:
-                return self._answer(known, read, said, heard, judges=judges, above=above)
+                return self._answer(known, read, said, heard, left, judges=judges, above=above)
             except Exception as error:  # noqa: BLE001 - a hook must not break the turn of its host
                 why = judge.told(error)
             before, self._unrecorded[read.session] = self._unrecorded.get(read.session), why
@@ -191,6 +198,7 @@ class HookDaemon:
         event: HookEvent,
         said: CallVerdict,
         heard: int,
+        left: str,
         *,
         judges: bool,
         above: tuple[HostProcess, ...],
@@ -199,10 +207,11 @@ class HookDaemon:
             return HookAnswer()
         self._watch_clock()
         desk = self._opened(self._judge.settings if judges else None)
-        session = self._session(agent, event, above)
-        # What starts a hook may end with it; what has started two of a session is there to stay.
-        host = next((one for one in above if one in self._above.get(session.id, ())), None)
-        self._above[session.id] = above
+        session = self._session(desk, agent, event, above)
+        if desk.anew:
+            desk.anew, desk.knew_nothing, self._calls = False, False, {}
+            self._untold.append(judge.CallMessage(session, _ANOTHER.format(self._roots[0])))
+        host, self._above[session.id] = self._host(session.id, above), above
         if event.moment == "before":
             unkept = self._before(desk, event, session, said, judges=judges, host=host, above=above)
             key = session.id, event.call
@@ -216,18 +225,31 @@ class HookDaemon:
         if event.moment == "asked":
             self._asked(event, session, heard)
         if event.moment == "prompt" and not event.inner:
-            desk.workspace.asked.turn(session)
+            desk.workspace.asked.turn(session, event.words)
         if event.moment in ("stop", "end", "prompt") and not event.inner:
             self._finish(desk, session, event.moment)
         self._look(desk, session if event.moment in ("asked", "stop") else None)
         if event.moment == "end":
             self._forget_session(session.id)
-        return self._told(agent, session)
+        return self._told(agent, session, left)
+
+    def _left(self, agent: HookAgent, event: HookEvent, above: tuple[HostProcess, ...]) -> str:
+        """The errors that a turn has left which ends now; others' events go on meanwhile."""
+        if event.moment != "stop" or event.inner or agent.name not in judge.TELLING:
+            return ""
+        with self._lock:
+            host, turn = self._host(event.session, above), self._turns.get(event.session, "")
+        said = errors_left(host, event.turn or turn) if host and (event.turn or turn) else ""
+        return said and f"filepact: {said}"
+
+    def _host(self, session: str, above: tuple[HostProcess, ...]) -> HostProcess | None:
+        """Return the host's process, which has started two hooks of a session; a hook's own parent may end before."""
+        return next((one for one in above if one in self._above.get(session, ())), None)
 
     # -- who ------------------------------------------------------------------------------
 
     def _session(
-        self, agent: HookAgent, event: HookEvent, above: tuple[HostProcess, ...]
+        self, desk: _Desk, agent: HookAgent, event: HookEvent, above: tuple[HostProcess, ...]
     ) -> Session:
         """The session of an event, with its turn; without a host's name for that, one of ours."""
         name, actor = event.session or agent.name, Actor("agent", agent.actor)
@@ -242,7 +264,11 @@ class HookDaemon:
             if begun_by:
                 self._within[name] = begun_by[0]
         if event.moment == "prompt" or name not in self._turns:
-            self._turns[name] = f"{name[:40]}-{secrets.token_hex(4)}"
+            # A daemon that ended while the model thought was not the end of the turn.
+            known = (
+                event.session and event.moment != "prompt" and desk.workspace.asked.turn_of(name)
+            )
+            self._turns[name] = known or f"{name[:40]}-{secrets.token_hex(4)}"
         if event.turn and not event.inner:
             self._turns[name] = event.turn
         # What an agent does that another has started is done for the same request.
@@ -343,6 +369,9 @@ class HookDaemon:
         if abs(self._drifted - before) > _BEFORE_IT_RAN // 2:
             calls = self._calls.items()
             self._calls = {key: replace(one, since=0, gone=0, untimed=True) for key, one in calls}
+            if self._drifted < before:
+                said = (judge.CallMessage(one.session, _SET_BACK) for one in self._calls.values())
+                self._untold += said
 
     def _look_before(self, desk: _Desk, session: Session) -> None:
         """Write down what has changed until now, before a call changes something."""
@@ -382,7 +411,7 @@ class HookDaemon:
             )
 
     def _late(self, call: OpenCall, above: tuple[HostProcess, ...]) -> frozenset[HostProcess]:
-        """What has been started while a command ran, and still goes on."""
+        """Return the processes that were started while a command ran, and still run."""
         if not call.open_ended or call.host is None or not call.above:
             return frozenset()
         others = frozenset(above).union(*(one.late for one in self._calls.values()))
@@ -406,7 +435,7 @@ class HookDaemon:
         return done
 
     def _unwatched(self, desk: _Desk, session: Session) -> str:
-        """What a person is told once a session where there are more files than are looked at."""
+        """Return the warning, once a session, that there are more files than are looked at."""
         files = desk.workspace.external.unwatched
         if session.id in self._warned or not files:
             return ""
@@ -414,18 +443,12 @@ class HookDaemon:
         return f"filepact: {unwatched_said(files)}."
 
     def _told(self, agent: HookAgent, session: Session, besides: str = "") -> HookAnswer:
-        """What a person has still to be told of a session's calls: nothing, mostly."""
+        """Return an answer with the messages about a session's calls that were not shown yet; mostly there are none."""
         some = [one for one in self._untold if one.session.id == session.id]
-        if not some:
-            return agent.message(besides) if besides else HookAnswer()
         self._untold = [one for one in self._untold if one not in some]
-        # What may reach the model names no command that decides.
-        how = judge.DECIDING if agent.name in judge.TELLING else {}
-        said = [
-            "; ".join((one.said, *(how.get(by, "{}").format(id_) for id_, by in one.ids.items())))
-            for one in some
-        ]
-        return agent.message(f"{besides} filepact: {'. '.join(said)}.".lstrip())
+        said = ". ".join(one.text(agent.name) for one in some)
+        told = "\n".join(filter(None, (besides, said and f"filepact: {said}.")))
+        return agent.message(told) if told else HookAnswer()
 
     def _look(self, desk: _Desk, beside: Session | None = None) -> None:
         """Write down what has changed that no call names, while a session was at work, if one was."""
@@ -466,12 +489,13 @@ class HookDaemon:
             settings: The person's, if they were read for this event.
         """
         settings = settings or read_settings(self._config or None)
-        places = tuple(map(_identity, self._roots))
-        if self._desk is not None and not self._desk.is_current(settings, places):
+        if self._desk is not None and not self._desk.is_current(settings):
+            self._places = self._desk.places
             self._let_go()
         if self._desk is None:
             workspace = open_observed(self._roots, state_dir=self._state, settings=settings)
-            self._desk = _Desk(workspace, settings, places)
+            self._desk = _Desk(workspace, settings)
+            self._desk.anew = self._places not in ((), self._desk.places)
         return self._desk
 
     def _let_go(self) -> None:
@@ -486,14 +510,14 @@ class _Desk:
 
     Attributes:
         settings: The person's.
-        places: What the roots are, by device and inode.
         knew_nothing: Whether it was opened without a snapshot, and nobody has looked since.
+        anew: Whether other folders lay there before, and nobody was told.
     """
 
     workspace: Workspace
     settings: Settings
-    places: tuple[tuple[int, int], ...]
     knew_nothing: bool = False
+    anew: bool = False
     _rules: tuple[str | None, ...] = ()
     _ending: threading.Event = field(default_factory=threading.Event)
     _reader: threading.Thread | None = None
@@ -505,16 +529,21 @@ class _Desk:
         if not status.complete:
             self._read()
 
+    @property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """The device and inode of each root."""
+        return tuple(root.identity for root in self.workspace.guard.roots)
+
     def _read(self) -> None:
         read = partial(self.workspace.external.read_contents, cancelled=self._ending.is_set)
         self._reader = threading.Thread(target=read, name="contents", daemon=True)
         self._reader.start()
 
-    def is_current(self, settings: Settings, places: tuple[tuple[int, int], ...]) -> bool:
+    def is_current(self, settings: Settings) -> bool:
         """Whether rules and roots are what they were when it was opened."""
-        if (settings, places) != (self.settings, self.places):
-            return False
-        return tuple(map(read_project_file, self.workspace.guard.roots)) == self._rules
+        roots = self.workspace.guard.roots
+        lasts = settings == self.settings and all(root.alive() for root in roots)
+        return lasts and tuple(map(read_project_file, roots)) == self._rules
 
     def close(self) -> None:
         self._ending.set()
@@ -533,7 +562,7 @@ class _Desk:
             self.workspace.external.read_first(names)
 
     def may_change(self, event: HookEvent) -> CallFiles:
-        """What a call may change, as its words tell."""
+        """Return the files that a call may change, as its words tell."""
         guard = self.workspace.guard
         start = posixpath.join(guard.roots[0].path, event.cwd)
         return files_of(event.does, guard, start, home_folder() or "")
@@ -566,33 +595,5 @@ class _Desk:
             session, tool=tool, wanted=wanted, since=since, until=until, approved=approved
         )
         paths = frozenset(found.touched).union(*(one.changes.paths for one in found.operations))
-        whole = found.operation
-        kept = whole.changes.paths if whole else ()
-        rules = {path: rule for path, rule in found.unasked.items() if path in kept}
-        left = [path for path in found.unasked if path not in rules]
-        said: list[judge.CallMessage] = []
-        if whole is not None and rules:
-            ids: dict[ChangeId, Literal["undo", "approve", "redo"]] = {whole.id: "undo"}
-            became = ""
-            if self.settings.hooks.unapproved == "propose":
-                back, stays = workspace.take_back(whole, rules)
-                left += stays
-                rules = {path: rule for path, rule in rules.items() if path not in stays}
-                ids, became = {**back}, ", and was taken back"
-            if rules:
-                said.append(judge.CallMessage(session, self._unapproved([*rules]) + became, ids))
-        if left:
-            also = f"{self._unapproved(left)}, and could not be taken back"
-            said.append(judge.CallMessage(session, also))
-        return said, paths
-
-    def _unapproved(self, paths: list[WorkspacePath]) -> str:
-        return f"{some_names([*map(self.workspace.show, paths)], _NAMED)} changed without your approval"
-
-
-def _identity(path: str) -> tuple[int, int]:
-    """The device and inode of a folder; zeros where nothing is."""
-    with suppress(OSError):
-        found = Path(path).stat()
-        return found.st_dev, found.st_ino
-    return 0, 0
+        propose = self.settings.hooks.unapproved == "propose"
+        return judge.unapproved(workspace, session, found, propose=propose), paths

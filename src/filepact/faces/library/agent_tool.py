@@ -39,7 +39,7 @@ class AgentTool:
         return self.run(arguments).text
 
     async def call_async(self, **arguments: object) -> str:
-        """The same, in a thread."""
+        """Make the call in a thread, and return its text."""
         return (await asyncio.to_thread(self.run, arguments)).text
 
     def run(self, arguments: Mapping[str, object]) -> CallResult:

@@ -1,4 +1,4 @@
-"""The same files for programs with an event loop: every call in one thread of their own, in order."""
+"""Files for programs with an event loop: every call runs in one thread of their own, in order."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ class Files:
             return list(reader.find(name, pattern, limit=limit).paths)
 
     def names(self, path: Path = ".", *, limit: int = _MOST_FOUND) -> list[str]:
-        """What is in one folder, without what is in its folders, which end with a slash."""
+        """Return the names in one folder, without those in its folders, which end with a slash."""
         folders = self.find("/*/", path, limit=limit)
         return sorted([*folders, *self.find("/*", path, limit=limit)])[:limit]
 
@@ -313,7 +313,7 @@ class Files:
         return self._change(manage_files, path, action="create_dir")
 
     def preview(self) -> Files:
-        """The same files, where every change is only shown: its receipt has the diff."""
+        """Return a view of the files in which every change is only shown: its receipt has the diff."""
         return Files(self.workspace, self.session, shows=True)
 
     def _change(self, tool: Tool, path: Path | None, **sent: object) -> Receipt:
@@ -347,7 +347,7 @@ class Files:
         return self.workspace.redo(self.session, operation, partly=partly, dry_run=self._shows)
 
     def log(self, *, path: Path | None = None, limit: int | None = 20) -> tuple[Operation, ...]:
-        """What was done in these folders, by whomever, newest first."""
+        """Return the operations in these folders, by whomever, newest first."""
         name = None if path is None else os.fspath(path)
         return self.workspace.log(path=name, limit=limit)
 
@@ -373,7 +373,7 @@ class Files:
             self.end_turn()
 
     def begin_turn(self, name: str = "") -> Turn:
-        """What is done from now on belongs to a turn, until `end_turn`; better as a block, `turn`.
+        """Begin a turn, to which every operation belongs until `end_turn`; better as a block, `turn`.
 
         Raises:
             InvalidParamsError: There is a turn already.
@@ -385,10 +385,12 @@ class Files:
         words = "-".join(re.findall(r"\w+", name.casefold()))[:40]
         turn = Turn(self, "-".join(filter(None, [words, new_turn()])))
         self.session = replace(self.session, turn=turn.id)
+        if name:
+            self.workspace.asked.turn(self.session, name)
         return turn
 
     def end_turn(self) -> None:
-        """What is done from now on belongs to no turn."""
+        """End the turn: later operations belong to none."""
         self.session = replace(self.session, turn="")
 
     # -- for agents -----------------------------------------------------------------------
@@ -424,7 +426,7 @@ class Turn:
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """What was done in it so far, oldest first."""
+        """The turn's operations so far, oldest first."""
         done = self.files.log(limit=None)
         return tuple(one for one in reversed(done) if one.session.turn == self.id)
 

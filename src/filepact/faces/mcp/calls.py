@@ -25,13 +25,12 @@ from filepact.wire.messages import (
     notification,
     response,
 )
-from filepact.wire.uris import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from filepact.domain.operation import Actor, Session
-    from filepact.faces.mcp.clients import ClientHooks
+    from filepact.faces.mcp.clients import ClientFolders, ClientHooks
     from filepact.faces.mcp.protocol import ToolRequest
     from filepact.faces.mcp.results import ServerInfo, ToolCache
     from filepact.tools.registry import CallResult
@@ -42,7 +41,6 @@ __all__ = [
     "PROGRESS_EVERY",
     "WORKERS",
     "CallExecutor",
-    "ClientFolders",
     "ClientQuestions",
     "ElicitationConnection",
     "ElicitationHandler",
@@ -60,50 +58,7 @@ WORKERS: Final = 8
 PROGRESS_EVERY: Final = 0.2
 """Least seconds between two words about the progress of a call."""
 
-_FOLDERS_WAIT: Final = 1.0  # seconds that calls wait for the client's folders
-
 _LOOK: Final = 0.2  # seconds between two looks whether a call that waits for a person was cancelled
-
-
-class ClientFolders:
-    """The folders that a client announces, and the calls that wait for them.
-
-    Args:
-        narrow: Told the folders; answers what a person should know of it, if anything.
-
-    Attributes:
-        settled: Whether no call waits for them.
-    """
-
-    def __init__(self, narrow: Callable[[Sequence[str]], str | None]) -> None:
-        self._narrow = narrow
-        self._settled = threading.Event()
-        self.settled = True
-
-    def hold_calls(self) -> None:
-        """The client is being asked: let calls wait from now on."""
-        self._settled.clear()
-        self.settled = False
-
-    def wait(self) -> None:
-        """Wait until the client has told, or does not seem to; then nobody waits any more."""
-        self._settled.wait(_FOLDERS_WAIT)
-        self.settled = True
-
-    def receive(self, answer: Message) -> None:
-        """Use the client's answer to ``roots/list``; one that makes no sense changes nothing."""
-        try:
-            uris = [root["uri"] for root in answer["result"]["roots"]]
-            folders = [folder for uri in uris if (folder := path_of(uri)) is not None]
-            if folders and (note := self._narrow(folders)):
-                _log.warning("%s", note)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            _log.warning("the client did not tell its folders: %s", type(error).__name__)
-        except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
-            _log.exception("the client's folders could not be used")
-        finally:
-            self.settled = True
-            self._settled.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +85,7 @@ class ElicitationConnection:
 
 @dataclass(frozen=True, slots=True)
 class ElicitationRequest:
-    """What a call of the modern era answers while the person is asked.
+    """The answer to a call of the modern era while the person is asked.
 
     Attributes:
         requests: What the client is to ask the person, by keys.
@@ -203,7 +158,7 @@ class ClientQuestions:
         self._numbers = itertools.count(1)
 
     def ask(self, params: Message, seconds: float, cancelled: Callable[[], bool]) -> Message | None:
-        """What the person said; None for an error, for nothing in time, or when the call is given up."""
+        """Return the person's answer; None for an error, for none in time, or when the call is given up."""
         name = f"{QUESTION_ID}{next(self._numbers)}"
         with self._answered:
             self._open[name] = None
@@ -266,7 +221,7 @@ class ToolExecutor:
         app: Callable[[], FrameHandler] | None = None,
         hooks: ClientHooks | None = None,
     ) -> None:
-        self._turn_of = None if hooks is None else hooks.turn_of
+        self._hooks = hooks
         self._beside = [] if hooks is None else [hooks.beside]
         self._within = within
         self._chat = chat
@@ -304,14 +259,16 @@ class ToolExecutor:
         """
         from filepact.tools.registry import CallContext, UnknownToolError  # noqa: PLC0415 - with the tools
 
+        refusal = None
         if self._folders is not None and not self._folders.settled:
-            self._folders.wait()
+            refusal = self._folders.wait(cancelled)
         try:
             session, page = self._session(actor, meta)
             toolbox, chat = self._tools.toolbox(), self._chat
-            if self._turn_of is not None and not session.turn and name in self._tools.changing:
-                session = replace(session, turn=self._turn_of(session.call))
-            call = CallContext(session, cancelled, progress, page)
+            hooks = self._hooks if name in self._tools.changing else None
+            if hooks is not None and not session.turn:
+                session = replace(session, turn=hooks.turn_of(session.call))
+            call = CallContext(session, cancelled, progress, page, refusal=refusal)
             about: dict[str, Any] = {"tool": name, "arguments": arguments, "cancelled": cancelled}
             if channel is not None and channel.state is not None:
                 # It is not made again: whatever it has done was done when it came first.
@@ -321,6 +278,8 @@ class ToolExecutor:
             if self._app is not None and channel is not None and channel.apps and name in APP_TOOLS:
                 return self._app().call(channel, call.session, **about)
             outcome = self._first(toolbox.call(name, arguments, call), actor)
+            if hooks is not None:
+                hooks.changed(session)
             if chat is None or channel is None:
                 return outcome
             return chat.ask(outcome, channel, call.session, **about)
@@ -552,7 +511,7 @@ class CallExecutor:
 
 
 def _progress(token: RequestId, send: Callable[[Message], None]) -> Callable[[int, str], None]:
-    """What tells a client how far its call is, under a token of its own."""
+    """Return a function that tells a client how far its call is, under the client's token."""
 
     def tell(done: int, what: str) -> None:
         params = {"progressToken": token, "progress": done, "message": what}

@@ -1,4 +1,4 @@
-"""Programs that call us as MCP clients: how large an answer may be, and how conversations are named.
+"""Programs that call us as MCP clients: their folders, how large an answer may be, and how conversations are named.
 
 A client cuts what is over its limit, most of them out of the middle, or writes it to a file of
 which the model sees the beginning.  So an answer stays below the limit, and is paged.
@@ -12,18 +12,27 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from filepact.errors import FilepactError, FoldersUnknownError
 from filepact.text.page import PAGE
-from filepact.values import late_regex
+from filepact.values import late_logger, late_regex
+from filepact.wire.messages import METHOD_NOT_FOUND
+from filepact.wire.uris import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from filepact.domain.operation import Session
+    from filepact.wire.messages import Message
 
 __all__ = [
     "NOTES",
     "PAGES",
+    "ClientFolders",
     "ClientHooks",
     "agent_with_hooks",
     "conversation_in",
@@ -31,6 +40,8 @@ __all__ = [
     "page_for",
     "turn_and_call",
 ]
+
+_log = late_logger(__name__)
 
 PAGES: Final[dict[str, int]] = {
     # Cline's issue 13263: tools' results are cut after 8,000 characters; and its model is given
@@ -83,19 +94,21 @@ Not Cursor: which of its processes calls hooks has not been seen.
 
 
 class ClientHooks(NamedTuple):
-    """What is known of the hooks of the program that a client is.
+    """Callbacks for a client whose program may have hooks of ours.
 
     Attributes:
         beside: Told the client's name at its first call; has what is said beside the answer, if anything.
         turn_of: Told the host's name for a call, or nothing; has that for the turn, if a hook has told of it.
+        changed: Told the session, with its turn, of each call that may have changed files.
     """
 
     beside: Callable[[str], str]
     turn_of: Callable[[str], str]
+    changed: Callable[[Session], None]
 
 
 def agent_with_hooks(client: str) -> str:
-    """What `filepact setup` calls a client that would have called a hook by now; empty for others."""
+    """Return the agent's name, as of `filepact setup`, of a client that would have called a hook by now; empty for others."""
     name = client.lower()
     return next((agent for begin, agent in _WITH_HOOKS.items() if name.startswith(begin)), "")
 
@@ -181,3 +194,93 @@ def conversation_of_server(client: str, variables: Mapping[str, str]) -> str:
     name = _VARIABLES.get(client, "")
     value = variables.get(name, "")
     return f"{name} {value}" if 0 < len(value) <= _LONGEST else ""
+
+
+_LOOK: Final = 0.2  # seconds between two looks whether a call that waits was cancelled
+
+_NOT_SAID: Final = (
+    "the client has not said which folders may be used",
+    "Try again; if that goes on, tell the person that the client does not answer `roots/list`.",
+)
+
+
+class ClientFolders:
+    """The folders that a client announces, and the calls that wait for them.
+
+    Not to know them is not to have none: nothing is used meanwhile.
+
+    Args:
+        narrow: Told the folders; answers what a person should know of it, if anything.
+        patience: Seconds that a call waits for them.
+
+    Attributes:
+        settled: Whether no call waits for them.
+    """
+
+    def __init__(
+        self, narrow: Callable[[Sequence[str]], str | None], *, patience: float = 20.0
+    ) -> None:
+        self._narrow = narrow
+        self._patience = patience
+        self._answered = threading.Event()
+        self._refusal = _NOT_SAID
+        self.settled = True
+
+    def hold_calls(self) -> None:
+        """The client is being asked: let calls wait from now on."""
+        self._refusal = _NOT_SAID
+        self._answered.clear()
+        self.settled = False
+
+    def wait(self, cancelled: Callable[[], bool] = lambda: False) -> FilepactError | None:
+        """Wait until the client has told; why a call is refused, where it does not, or what it told is no use."""
+        until = time.monotonic() + self._patience
+        while not self._answered.wait(_LOOK) and not cancelled() and time.monotonic() < until:
+            pass
+        return (
+            None if self.settled else FoldersUnknownError(self._refusal[0], hint=self._refusal[1])
+        )
+
+    def give_up(self) -> None:
+        """The client has hung up, and will not tell."""
+        self._answered.set()
+
+    def receive(self, answer: Message) -> bool:
+        """Use the client's answer to ``roots/list``; whether it is known now which folders may be used.
+
+        A client that does not know the question has none; what else makes no sense says nothing.
+        """
+        known = False
+        try:
+            error = answer.get("error")
+            if error is None:
+                # An object in the place of the list fails here, though it may be empty.
+                self._use([root["uri"] for root in answer["result"]["roots"] + []])
+            known = error is None or error["code"] == METHOD_NOT_FOUND
+        except FilepactError as refused:
+            _log.warning("the client's folders could not be used: %s", refused.message)
+            self._refusal = refused.message, refused.hint
+        except (LookupError, TypeError, ValueError, AttributeError) as wrong:
+            _log.warning("the client did not tell its folders: %s", type(wrong).__name__)
+        except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
+            _log.exception("the client's folders could not be used")
+        finally:
+            self.settled = known
+            self._answered.set()
+        return known
+
+    def _use(self, uris: Sequence[str]) -> None:
+        """Narrow to what is on this machine; an empty list leaves in force what is.
+
+        Raises:
+            ValueError: Nothing but what names no folder anywhere.
+        """
+        # Some clients send a path for a URI.
+        folders = [uri if uri.startswith("/") else path_of(uri) for uri in uris]
+        if uris and not any(":" in uri or uri.startswith("/") for uri in uris):
+            raise ValueError
+        if any("\0" in uri or "%00" in uri for uri in uris):
+            raise ValueError  # It names a folder here that cannot be.
+        here = [folder for folder in folders if folder is not None]
+        if here and (note := self._narrow(here)):
+            _log.warning("%s", note)

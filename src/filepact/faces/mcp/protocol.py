@@ -1,8 +1,9 @@
 """Decides about each message of a client: answered, carried out, or refused.  No I/O here.
 
 A client's first request decides for the connection in which era of the protocol it is: with a
-handshake at its beginning, or with an envelope around each request.  What is answered to requests
-that are unusual, or wrong, is what the official package for servers answers; tests compare both.
+handshake at its beginning, or with an envelope around each request.  A question which versions there
+are decides nothing, nor does what is refused.  What is answered to requests
+that are unusual, or wrong, is what the official package for servers answers, in other words; tests compare both.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from filepact.domain.operation import Actor
 from filepact.faces.mcp.app import shows_apps
 from filepact.faces.mcp.results import (
+    BATCH_VERSION,
     CAPABILITIES_KEY,
     CLIENT_KEY,
     MODERN_VERSION,
     VERSION_KEY,
+    VERSIONS,
     elicitation_modes,
 )
 from filepact.values import dataclass, field
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from filepact.faces.mcp.results import ServerInfo
     from filepact.wire.messages import Message, RequestId
 
-    Shape = Callable[[Any], bool]
+    Shape = Callable[[Any], str | None]
 
 __all__ = [
     "QUESTION_ID",
@@ -103,7 +106,7 @@ class CancelCall:
 
 @dataclass(frozen=True, slots=True)
 class FoldersRequest:
-    """Send this question for the client's folders; calls wait for the answer, for a moment."""
+    """Send this question for the client's folders; calls wait for the answer."""
 
     question: Message
 
@@ -134,7 +137,7 @@ Step = (
 
 @dataclass(frozen=True, slots=True)
 class ProtocolContext:
-    """What is known of a conversation before its first message here.
+    """The state of a conversation before its first message here.
 
     Attributes:
         opening: Its handshake, an ordinary one; None for none.
@@ -147,7 +150,7 @@ class ProtocolContext:
 
 @dataclass(frozen=True, slots=True)
 class _Client:
-    """What an envelope says of its client.
+    """A client as the envelope of its message describes it.
 
     Attributes:
         actor: Who it is.
@@ -167,6 +170,9 @@ class ServerProtocol:
         facts: What the server says of itself.
         folders: Whether a client that has folders is asked for them.
         before: What is known of a conversation that goes on here.
+
+    Attributes:
+        to_ask: Whether it is asked for them with its next call.
     """
 
     def __init__(
@@ -176,11 +182,14 @@ class ServerProtocol:
         self._asks_folders = folders
         self._era: Literal["", "handshake", "modern"] = ""
         self._greeted = False
+        self.takes_batches = False
+        """Whether several messages may come as one."""
         self._actor = actor_named(None)
         self._modes: frozenset[str] = frozenset()
         self._apps = False
         self._has_folders = False
-        self._known: tuple[tuple[object, object], _Client] | None = None
+        self.to_ask = True
+        self._known: tuple[tuple[object, ...], _Client] | None = None
         self._asked = 0
         opening = None if before is None else before.opening
         if before is not None and before.modern:
@@ -204,12 +213,18 @@ class ServerProtocol:
             if method == "server/discover" and not _has_envelope(params):
                 # Only clients without a handshake know the method; the envelope is what is missing.
                 return [_refused(wanted, INVALID_PARAMS, f"params._meta has no {VERSION_KEY}")]
-            # The first request decides.
             enveloped = method != "initialize" and _has_envelope(params)
-            self._era = "modern" if enveloped else "handshake"
+            told = params["_meta"][VERSION_KEY] if enveloped else ""
+            if told == MODERN_VERSION and method != "server/discover":
+                self._era = "modern"
+            if enveloped:
+                return [self._modern(method, wanted, params)]
         if self._era == "modern":
             return [self._modern(method, wanted, params)]
-        return [self._after_handshake(method, wanted, params)]
+        step = self._after_handshake(method, wanted, params)
+        if isinstance(step, ToolRequest) and self._has_folders and self.to_ask:
+            return [self._ask_folders(), step]
+        return [step]
 
     # -- requests -------------------------------------------------------------------------
 
@@ -221,11 +236,13 @@ class ServerProtocol:
         if method not in _SERVED and not (self._apps and method in _RESOURCES):
             return _unknown(wanted, method)
         if method == "ping":
-            return _answer(wanted, {}) if _is_ping(params) else _malformed(wanted)
-        # Before the handshake nothing else is served.
-        shape = _RESOURCES.get(method) or _SERVED[method]
-        if not (self._greeted and shape(params)):
-            return _malformed(wanted)
+            wrong = _PING(params)
+            return _answer(wanted, {}) if wrong is None else _malformed(wanted, wrong)
+        if not self._greeted:
+            return _malformed(wanted, "initialize comes first")
+        wrong = (_RESOURCES.get(method) or _SERVED[method])(params)
+        if wrong is not None:
+            return _malformed(wanted, wrong)
         if method == "tools/call":
             return _carry_out(
                 wanted, params, self._actor, self._modes, modern=False, apps=self._apps
@@ -238,20 +255,22 @@ class ServerProtocol:
         return _answer(wanted, found)
 
     def _greet(self, wanted: RequestId, params: dict[str, Any]) -> Step:
-        if not _is_handshake(params):
-            return _malformed(wanted)
-        self._greeted = True
+        if (wrong := _HANDSHAKE(params)) is not None:
+            return _malformed(wanted, wrong)
+        self._era, self._greeted = "handshake", True
         capabilities = params["capabilities"]
         self._has_folders = self._asks_folders and capabilities.get("roots") is not None
         self._actor = actor_named(params["clientInfo"])
         self._apps = self._facts.has_app and shows_apps(capabilities)
         result = self._facts.initialized(params["protocolVersion"], apps=self._apps)
         self._modes = elicitation_modes(capabilities, result["protocolVersion"])
+        self.takes_batches = result["protocolVersion"] == BATCH_VERSION
         return _answer(wanted, result)
 
     def _modern(self, method: str, wanted: RequestId, params: dict[str, Any]) -> Step:
         if method == "initialize":
-            return _wrong_version(wanted, _NO_HANDSHAKE, params.get("protocolVersion"))
+            asked = params.get("protocolVersion")
+            return _wrong_version(wanted, _NO_HANDSHAKE, asked, (MODERN_VERSION,))
         meta = params.get("_meta")
         if not (
             isinstance(meta, dict)
@@ -263,12 +282,14 @@ class ServerProtocol:
             told = params["_meta"][VERSION_KEY]
             return _wrong_version(wanted, "Unsupported protocol version", told)
         client = self._client_of(meta)
-        apps = self._apps_of(meta) if client is None else client.apps
+        apps = self._apps_of(meta) if isinstance(client, str) else client.apps
         shape = _SERVED_MODERN.get(method) or (_RESOURCES.get(method) if apps else None)
         if shape is None:
             return _unknown(wanted, method)
-        if client is None or not (_is_modern_meta(meta) and shape(params)):
-            return _malformed(wanted)
+        if isinstance(client, str):
+            return _malformed(wanted, client)
+        if (wrong := shape(params)) is not None:
+            return _malformed(wanted, wrong)
         if method == "tools/call":
             return _carry_out(wanted, params, client.actor, client.modes, modern=True, apps=apps)
         if method == "tools/list":
@@ -280,15 +301,13 @@ class ServerProtocol:
             return _refused(wanted, INVALID_PARAMS, "Resource not found")
         return _answer(wanted, self._facts.cached(found))
 
-    def _client_of(self, meta: Mapping[str, Any]) -> _Client | None:
-        """What an envelope says of its client: mostly of the one of before; None where it is malformed."""
-        told = meta[CAPABILITIES_KEY], meta.get(CLIENT_KEY)
+    def _client_of(self, meta: Mapping[str, Any]) -> _Client | str:
+        """Return the client of an envelope, mostly the same as before; or the name of the malformed field."""
+        told = meta[CAPABILITIES_KEY], meta.get(CLIENT_KEY), meta.get(_LEVEL_KEY)
         if self._known is None or self._known[0] != told:
-            capabilities, client = told
-            if not (
-                isinstance(capabilities, dict) and _capabilities(capabilities) and _client(client)
-            ):
-                return None
+            capabilities, client, _ = told
+            if (wrong := _ENVELOPE(meta)) is not None:
+                return f"._meta{wrong}"
             modes = elicitation_modes(capabilities, MODERN_VERSION)
             self._known = told, _Client(actor_named(client), modes, self._apps_of(meta))
         return self._known[1]
@@ -304,13 +323,14 @@ class ServerProtocol:
             return [] if cancelled is None else [CancelCall(cancelled)]
         if self._era == "modern" or not self._has_folders:
             return []
-        first = method == "notifications/initialized" and not self._asked
+        first = method == "notifications/initialized" and self.to_ask
         if first or method == "notifications/roots/list_changed":
             return [self._ask_folders()]
         return []
 
     def _ask_folders(self) -> FoldersRequest:
         self._asked += 1
+        self.to_ask = False
         return FoldersRequest(
             {"jsonrpc": "2.0", "id": f"{_ROOTS_ID}{self._asked}", "method": "roots/list"}
         )
@@ -345,16 +365,19 @@ def _refused(wanted: RequestId, code: int, reason: str, data: object = None) -> 
     return ClientMessage(error_response(wanted, code, reason, data))
 
 
-def _malformed(wanted: RequestId) -> ClientMessage:
-    return _refused(wanted, INVALID_PARAMS, "Invalid request parameters", "")
+def _malformed(wanted: RequestId, wrong: str) -> ClientMessage:
+    said = wrong.removeprefix(".")
+    return _refused(wanted, INVALID_PARAMS, f"Invalid request parameters: {said}", said)
 
 
 def _unknown(wanted: RequestId, method: str) -> ClientMessage:
     return _refused(wanted, METHOD_NOT_FOUND, "Method not found", method)
 
 
-def _wrong_version(wanted: RequestId, reason: str, requested: object) -> ClientMessage:
-    data: dict[str, Any] = {"supported": [MODERN_VERSION]}
+def _wrong_version(
+    wanted: RequestId, reason: str, requested: object, supported: tuple[str, ...] = VERSIONS
+) -> ClientMessage:
+    data: dict[str, Any] = {"supported": [*supported]}
     if isinstance(requested, str):
         data["requested"] = requested
     return _refused(wanted, UNSUPPORTED_VERSION, reason, data)
@@ -387,8 +410,6 @@ def _carry_out(
 # What has the right shape is accepted whatever else is in it: clients send members of later
 # versions, and notes of their own.  A member that is null counts as left out.
 
-_TEXT: Final = (str, type(None))
-_OBJECT: Final = (dict, type(None))
 _FLAGS: Final = frozenset(("true", "false", "yes", "no", "on", "off", "t", "f", "y", "n", "1", "0"))
 _LEVELS: Final = frozenset(
     ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -403,7 +424,7 @@ def _has_envelope(params: dict[str, Any]) -> bool:
 
 
 def _missing_of_envelope(params: dict[str, Any]) -> str:
-    """What is missing of the envelope of a request without a handshake; empty if it is whole."""
+    """Return an error for the incomplete envelope of a request without a handshake; empty if it is whole."""
     meta = params.get("_meta")
     if not isinstance(meta, dict):
         return (
@@ -417,110 +438,87 @@ def _missing_of_envelope(params: dict[str, Any]) -> str:
     return ""
 
 
-# -- shapes of requests -----------------------------------------------------------------------
+# -- shapes of requests: each answers where its value is wrong, as a path from there, or None ----
 
 
-def _is_handshake(params: dict[str, Any]) -> bool:
-    """Whether these are parameters of ``initialize``."""
-    return (
-        isinstance(params.get("protocolVersion"), str)
-        and isinstance(params.get("clientInfo"), dict)
-        and _client(params["clientInfo"])
-        and isinstance(params.get("capabilities"), dict)
-        and _capabilities(params["capabilities"])
-        and _meta(params.get("_meta"))
-    )
+def _of(*types: type) -> Shape:
+    return lambda value: None if isinstance(value, types) else ""
 
 
-def _is_modern_meta(meta: dict[str, Any]) -> bool:
-    """Whether an envelope is right but for what it says of its client."""
-    level = meta.get(_LEVEL_KEY)
-    return _meta(meta) and (level is None or (isinstance(level, str) and level in _LEVELS))
+def _among(allowed: frozenset[str]) -> Shape:
+    return lambda value: None if isinstance(value, str) and value in allowed else ""
 
 
-def _is_ping(params: dict[str, Any]) -> bool:
-    """Whether these are parameters of ``ping``, which has none of its own."""
-    return _meta(params.get("_meta"))
+def _with(*needed: str, **members: Shape) -> Shape:
+    def wrong(value: Any) -> str | None:
+        if not isinstance(value, dict):
+            return ""
+        for name in needed:
+            if value.get(name) is None:
+                return f".{name}"
+        for name, member in value.items():
+            shape = members.get(name)
+            if member is not None and shape and (found := shape(member)) is not None:
+                return f".{name}{found}"
+        return None
 
-
-def _is_list_request(params: dict[str, Any]) -> bool:
-    """Whether these are parameters of a request for all there is, page by page or at once."""
-    return isinstance(params.get("cursor"), _TEXT) and _meta(params.get("_meta"))
-
-
-def _is_call(params: dict[str, Any]) -> bool:
-    """Whether these are parameters of ``tools/call``."""
-    return (
-        isinstance(params.get("name"), str)
-        and isinstance(params.get("arguments"), _OBJECT)
-        and _meta(params.get("_meta"))
-        and isinstance(params.get("task"), _OBJECT)
-        and isinstance(params.get("inputResponses"), _OBJECT)
-        and isinstance(params.get("requestState"), _TEXT)
-    )
-
-
-# -- shapes of their members; each accepts null ------------------------------------------------
-
-
-def _object(value: object) -> bool:
-    return isinstance(value, _OBJECT)
-
-
-def _flag(value: object) -> bool:
-    return value is None or str(value).lower() in _FLAGS
-
-
-def _meta(value: object) -> bool:
-    if not isinstance(value, dict):
-        return value is None
-    token = value.get("progressToken", "")
-    return isinstance(token, str | int) or (isinstance(token, float) and token.is_integer())
-
-
-def _client(value: object) -> bool:
-    if not isinstance(value, dict):
-        return value is None
-    return (
-        isinstance(value.get("name"), str)
-        and isinstance(value.get("version"), str)
-        and all(isinstance(value.get(key), _TEXT) for key in ("title", "websiteUrl", "description"))
-        and _all(_icon)(value.get("icons"))
-    )
-
-
-def _icon(value: object) -> bool:
-    return (
-        isinstance(value, dict)
-        and isinstance(value.get("src"), str)
-        and isinstance(value.get("mimeType"), _TEXT)
-        and _all(lambda one: isinstance(one, str))(value.get("sizes"))
-        and value.get("theme") in (None, "light", "dark")
-    )
+    return wrong
 
 
 def _all(shape: Shape) -> Shape:
-    return lambda value: value is None or (isinstance(value, list) and all(map(shape, value)))
+    def wrong(value: Any) -> str | None:
+        if not isinstance(value, list):
+            return ""
+        found = ((number, shape(one)) for number, one in enumerate(value))
+        return next((f"[{number}]{one}" for number, one in found if one is not None), None)
+
+    return wrong
 
 
 def _each(shape: Shape) -> Shape:
-    return lambda value: (
-        value is None or (isinstance(value, dict) and all(map(shape, value.values())))
-    )
+    def wrong(value: Any) -> str | None:
+        if not isinstance(value, dict):
+            return ""
+        found = ((name, shape(one)) for name, one in value.items())
+        return next((f".{name}{one}" for name, one in found if one is not None), None)
+
+    return wrong
 
 
-def _with(**members: Shape) -> Shape:
-    return lambda value: (
-        value is None
-        or (isinstance(value, dict) and all(of(value.get(key)) for key, of in members.items()))
-    )
+def _flag(value: object) -> str | None:
+    return None if str(value).lower() in _FLAGS else ""
 
 
-_really_object: Final[Shape] = lambda value: isinstance(value, dict)  # noqa: E731 - as its neighbours
+def _meta(value: object) -> str | None:
+    """Of a progress token, null is no value either."""
+    if not isinstance(value, dict):
+        return ""
+    token = value.get("progressToken", "")
+    right = isinstance(token, str | int) or (isinstance(token, float) and token.is_integer())
+    return None if right else ".progressToken"
 
+
+_text: Final = _of(str)
+_object: Final = _of(dict)
+_icon: Final = _with(
+    "src",
+    src=_text,
+    mimeType=_text,
+    sizes=_all(_text),
+    theme=_among(frozenset(("light", "dark"))),
+)
+_client: Final = _with(
+    *("name", "version"),
+    name=_text,
+    version=_text,
+    title=_text,
+    websiteUrl=_text,
+    description=_text,
+    icons=_all(_icon),
+)
 _capabilities: Final = _with(
-    experimental=_each(_really_object),
-    extensions=_each(_really_object),
+    experimental=_each(_object),
+    extensions=_each(_object),
     roots=_with(listChanged=_flag),
     sampling=_with(context=_object, tools=_object),
     elicitation=_with(form=_object, url=_object),
@@ -531,23 +529,36 @@ _capabilities: Final = _with(
     ),
 )
 
-
-def _is_resource_request(params: dict[str, Any]) -> bool:
-    """Whether these are parameters of ``resources/read``."""
-    return isinstance(params.get("uri"), str) and _meta(params.get("_meta"))
-
+_HANDSHAKE: Final = _with(
+    *("protocolVersion", "capabilities", "clientInfo"),
+    protocolVersion=_text,
+    capabilities=_capabilities,
+    clientInfo=_client,
+    _meta=_meta,
+)
+_ENVELOPE: Final = _with(
+    CAPABILITIES_KEY,
+    **{CAPABILITIES_KEY: _capabilities, CLIENT_KEY: _client, _LEVEL_KEY: _among(_LEVELS)},
+)
+_PING: Final = _with(_meta=_meta)
+_LIST: Final = _with(cursor=_text, _meta=_meta)
+_CALL: Final = _with(
+    "name",
+    name=_text,
+    arguments=_object,
+    task=_object,
+    inputResponses=_object,
+    requestState=_text,
+    _meta=_meta,
+)
 
 _NO_RESOURCE: Final = -32002
 """The protocol's own number for it, before 2026-07-28."""
 
 _RESOURCES: Final = {
-    "resources/list": _is_list_request,
-    "resources/templates/list": _is_list_request,
-    "resources/read": _is_resource_request,
+    "resources/list": _LIST,
+    "resources/templates/list": _LIST,
+    "resources/read": _with("uri", uri=_text, _meta=_meta),
 }
-_SERVED: Final = {"ping": _is_ping, "tools/list": _is_list_request, "tools/call": _is_call}
-_SERVED_MODERN: Final = {
-    "server/discover": lambda _params: True,
-    "tools/list": _is_list_request,
-    "tools/call": _is_call,
-}
+_SERVED: Final = {"ping": _PING, "tools/list": _LIST, "tools/call": _CALL}
+_SERVED_MODERN: Final = {"server/discover": _PING, "tools/list": _LIST, "tools/call": _CALL}

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from filepact.wire.messages import Message
 
 __all__ = [
+    "BATCH_VERSION",
     "CAPABILITIES_KEY",
     "CLIENT_KEY",
     "HANDSHAKE_VERSIONS",
     "MODERN_VERSION",
     "RECEIPT_KEY",
+    "VERSIONS",
     "VERSION_KEY",
     "ServerInfo",
     "ToolCache",
@@ -29,7 +31,11 @@ __all__ = [
 ]
 
 MODERN_VERSION: Final = "2026-07-28"
-HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+BATCH_VERSION: Final = "2025-03-26"
+"""The one in which several messages may come as one."""
+HANDSHAKE_VERSIONS: Final = ("2024-11-05", BATCH_VERSION, "2025-06-18", "2025-11-25")
+VERSIONS: Final = (*HANDSHAKE_VERSIONS, MODERN_VERSION)
+"""All that are served."""
 
 _RESERVED: Final = "io.modelcontextprotocol/"
 VERSION_KEY: Final = _RESERVED + "protocolVersion"
@@ -37,7 +43,12 @@ CAPABILITIES_KEY: Final = _RESERVED + "clientCapabilities"
 CLIENT_KEY: Final = _RESERVED + "clientInfo"
 _SERVER_KEY: Final = _RESERVED + "serverInfo"
 
+_KEPT: Final = {"ttlMs": 300_000, "cacheScope": "private"}
+
 _CAPABILITIES: Final = {"tools": {"listChanged": False}}
+
+_DEPTH: Final = 4
+"""The envelope of an answer, what is in it, and parts of that, are listed with their members."""
 
 RECEIPT_KEY: Final = "filepact/receipt"
 """Where a change's facts for programs stand in the ``_meta`` of its result.
@@ -57,7 +68,7 @@ def describe_tool(tool: Tool) -> dict[str, Any]:
         "annotations": _hints(tool),
     }
     if tool.output is not None:
-        described["outputSchema"] = dict(tool.output)
+        described["outputSchema"] = _outline(tool.output)
     return described
 
 
@@ -83,8 +94,21 @@ def _brief(schema: Mapping[str, Any]) -> dict[str, Any]:
     return shaped
 
 
+def _outline(schema: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
+    """The schema of an answer as it is listed: that members are always there goes without saying, and small parts show themselves."""
+    kept = {name: value for name, value in schema.items() if name != "required" or not depth}
+    if "items" in kept:
+        kept["items"] = _outline(kept["items"], depth)
+    if "properties" in kept and depth < _DEPTH:
+        members = kept["properties"].items()
+        kept["properties"] = {name: _outline(part, depth + 1) for name, part in members}
+    else:
+        kept.pop("properties", None)
+    return kept
+
+
 def _hints(tool: Tool) -> dict[str, bool]:
-    """What is not so by default; the protocol gives two of the four a meaning for writers alone."""
+    """Return the hints that differ from the defaults; the protocol gives two of the four a meaning for writers alone."""
     if tool.kind == "reads":
         return {"readOnlyHint": True, "openWorldHint": False}
     hints = {"openWorldHint": False}
@@ -232,18 +256,17 @@ class ServerInfo:
         return None if self._app is None else app_resource(method, wanted, self._app)
 
     def cached(self, result: dict[str, Any]) -> dict[str, Any]:
-        """A result as the modern era has what a client may keep: for no time at all."""
-        return self.modern({**result, "ttlMs": 0, "cacheScope": "private"})
+        """A result as the modern era has what a client may keep: it changes only with another start."""
+        return self.modern({**result, **_KEPT})
 
     def discovered(self, *, apps: bool = False) -> dict[str, Any]:
         """The answer to ``server/discover``."""
         return self.modern(
             {
-                "supportedVersions": [MODERN_VERSION],
+                "supportedVersions": [*VERSIONS],
                 "capabilities": app_capabilities(_CAPABILITIES) if apps else _CAPABILITIES,
                 "instructions": self.instructions,
-                "ttlMs": 0,
-                "cacheScope": "private",
+                **_KEPT,
             }
         )
 

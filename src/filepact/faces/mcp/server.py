@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from filepact.faces.mcp.calls import (
     WORKERS,
     CallExecutor,
-    ClientFolders,
     ClientQuestions,
     ToolExecutor,
 )
+from filepact.faces.mcp.clients import ClientFolders
 from filepact.faces.mcp.protocol import (
     CancelCall,
     ClientMessage,
@@ -26,6 +26,7 @@ from filepact.faces.mcp.protocol import (
 )
 from filepact.faces.mcp.results import ServerInfo, ToolCache
 from filepact.values import before_logging, json_writer
+from filepact.wire.framing import one_line
 from filepact.wire.pipes import MessagePipes, standard_pipes, stopped_by_signals
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
     version: str,
     instructions: str,
     session_factory: Callable[[Actor], Session],
-    narrow: Callable[[Sequence[str]], str | None],
+    narrow: Callable[[Sequence[str]], str | None] | None = None,
+    patience: float = 20.0,
     page: int | None = None,
     pipes: tuple[int, int] | None = None,
     chat: ElicitationHandler | None = None,
@@ -83,7 +85,8 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
         instructions: What an agent should know before its first call.
         session_factory: Makes the session of an actor; called once for each in the connection.
         narrow: Told the folders of a client that has some, as absolute paths; may only narrow what
-            was configured.  Answers a sentence for the log, or None.
+            was configured.  Answers a sentence for the log, or None.  None for a client that is not asked.
+        patience: Seconds that a call waits for these.
         page: What one answer may take, in bytes as UTF-8; None for what is known of the client.
         pipes: Descriptors to read from and write to; standard input and output if None.
         chat: Puts what waits to the person in their chat; None where that is not wanted.
@@ -125,6 +128,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
             wire.run,
             session_factory=session_factory,
             narrow=narrow,
+            patience=patience,
             page=page,
             chat=chat,
             app=app,
@@ -140,6 +144,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
             wire.receive(message)
             over.put(False)
 
+        wire.takes_batches = lambda: connection.takes_batches
         wire.start(receive, ended=ended, lost=lambda: over.put(True))
         if not over.get():
             _load(tools)
@@ -156,7 +161,7 @@ def _say_on_stderr() -> None:
 
 
 def _load(tools: ToolCache) -> None:
-    """What the first call needs, while the client reads its first answer."""
+    """Load the modules of the first call, while the client reads its first answer."""
     with suppress(Exception):
         # What is wrong is said to whoever calls a tool.
         tools.toolbox()
@@ -188,6 +193,10 @@ def decode(line: bytes) -> Any:
 
 def encode(message: Message) -> bytes:
     """JSON for a client, by the fast encoder once that is loaded."""
+    return one_line(_encoded(message))
+
+
+def _encoded(message: Message) -> bytes:
     if (fast := sys.modules.get("pydantic_core")) is not None:
         # Half a surrogate pair is for the other one; so is everything while this is being loaded.
         with suppress(ValueError, AttributeError):
@@ -237,7 +246,8 @@ class ClientConnection:
         run: Callable[[Callable[[], None], Wait], None],
         *,
         session_factory: Callable[[Actor], Session],
-        narrow: Callable[[Sequence[str]], str | None],
+        narrow: Callable[[Sequence[str]], str | None] | None,
+        patience: float,
         page: int | None = None,
         chat: ElicitationHandler | None = None,
         app: Callable[[], FrameHandler] | None = None,
@@ -245,8 +255,8 @@ class ClientConnection:
     ) -> None:
         self._send = send
         self._questions = ClientQuestions(send)
-        self._conversation = ServerProtocol(facts)
-        self._folders = ClientFolders(narrow)
+        self._conversation = ServerProtocol(facts, folders=narrow is not None)
+        self._folders = ClientFolders(narrow or (lambda _folders: None), patience=patience)
         service = ToolExecutor(
             tools,
             session_factory=session_factory,
@@ -257,6 +267,11 @@ class ClientConnection:
             hooks=hooks,
         )
         self._executor = CallExecutor(service, facts, send, run, self._questions)
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether the client may send several messages as one."""
+        return self._conversation.takes_batches
 
     def receive(self, message: Message) -> None:
         """Take the next message."""
@@ -272,12 +287,13 @@ class ClientConnection:
                     self._folders.hold_calls()
                     self._send(question)
                 case FoldersResponse(answer):
-                    self._folders.receive(answer)
+                    self._conversation.to_ask = not self._folders.receive(answer)
                 case ElicitationResponse(answer):
                     self._questions.receive(answer)
 
     def settle(self, patience: float) -> None:
         """Wait up to so many seconds for calls in flight: some clients pipe a script."""
+        self._folders.give_up()
         self._executor.settle(patience)
 
     def finish(self) -> None:

@@ -276,8 +276,9 @@ class Rig:
         self.prompt()
         return request
 
-    def prompt(self, session: str = "s1") -> Message:
-        self.editor.ask("session/prompt", {"sessionId": session, "prompt": []})
+    def prompt(self, session: str = "s1", words: str = "") -> Message:
+        blocks = [{"type": "text", "text": words}] if words else []
+        self.editor.ask("session/prompt", {"sessionId": session, "prompt": blocks})
         return self.agent.request("session/prompt")
 
     # -- what agents ask ------------------------------------------------------------------

@@ -59,6 +59,20 @@ def capabilities_form(context: CheckContext) -> None:
         expect(isinstance(flag, bool), f"{name} is {short(flag)}")
 
 
+@CAPABILITIES.must(
+    SCHEMA, "`elicitation`, `session` and what they offer are objects or null; `auth` is an object."
+)
+def capabilities_extensions(context: CheckContext) -> None:
+    sent = as_object(
+        context.conversation.initialize.get("clientCapabilities", {}), "clientCapabilities"
+    )
+    as_object(sent.get("auth", {}), "clientCapabilities.auth")
+    for name, offers in (("elicitation", ("form", "url")), ("session", ("configOptions",))):
+        group = as_object(sent.get(name) or {}, f"clientCapabilities.{name}")
+        for offer in offers:
+            as_object(group.get(offer) or {}, f"clientCapabilities.{name}.{offer}")
+
+
 @CAPABILITIES.should(SCHEMA, "`clientInfo` has a name and a version.")
 def capabilities_client_info(context: CheckContext) -> None:
     info = as_object(context.conversation.initialize.get("clientInfo"), "clientInfo")
@@ -94,6 +108,26 @@ def capabilities_no_terminal(context: CheckContext) -> None:
         raise CheckSkippedError("the client announces terminals")
     params = {"sessionId": context.session, "command": "true"}
     context.ask("terminal/create", params).refused(METHOD_NOT_FOUND)
+
+
+@CAPABILITIES.should(
+    PRACTICE,
+    "Questions to the person (`elicitation/create`) in a mode that was not announced are refused.",
+)
+def capabilities_no_elicitation(context: CheckContext) -> None:
+    announced = context.conversation.capability("elicitation")
+    announced = announced if isinstance(announced, dict) else {}
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+    modes: dict[str, Message] = {
+        "form": {"requestedSchema": schema},
+        "url": {"url": "https://example.com/", "elicitationId": "e1"},
+    }
+    tried = [mode for mode in modes if announced.get(mode) is None]
+    if not tried:
+        raise CheckSkippedError("the client announces both modes")
+    for mode in tried:
+        params = {"sessionId": context.session, "mode": mode, "message": "?", **modes[mode]}
+        context.ask("elicitation/create", params).refused()
 
 
 SESSIONS = CheckGroup("sessions", "Sessions and their folders")

@@ -1,0 +1,1 @@
+"""Programs behind layers: what they change below the roots is judged, merged, recorded and undoable."""

@@ -1,0 +1,174 @@
+"""Extensions, which packages beside this one add to filepact: commands, settings, extras, windows, and stores of journals and files.
+
+A package names its `Extension` in the entry point group ``filepact.extensions``.  They are looked for when somebody names what is
+not the core's own, or wants a list of all: a start pays nothing for them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.errors import InvalidParamsError
+from filepact.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import ExitStack
+
+    from filepact.domain.operation import StoreOptions
+    from filepact.fs.root import Root
+    from filepact.fs.state import StateFolder
+    from filepact.workspace.journal import JournalDatabase
+    from filepact.workspace.publishing import ChangePublisher
+    from filepact.workspace.workspace import Workspace
+
+__all__ = [
+    "Extension",
+    "SettingInfo",
+    "extensions",
+    "open_chat",
+    "open_database",
+    "open_frame",
+    "open_publisher",
+]
+
+_GROUP: Final = "filepact.extensions"
+_FILE: Final = "entry_points.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class SettingInfo:
+    """A key of a table.
+
+    Attributes:
+        default: As TOML; empty for a key that is left out.
+        example: As TOML, for a key without a default.
+        about: What it is for.
+        allows: JSON schema of its values.
+    """
+
+    table: str
+    name: str
+    default: str
+    about: str
+    allows: dict[str, Any]
+    example: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """An extension of one package; its functions load the rest of the package when they are called.
+
+    Attributes:
+        name: What it is called among the others.
+        add_commands: Adds its commands to a `CommandGroup`, a type of a floor above.
+        tables: The tables of a person's settings file that it reads.
+        read_settings: Makes one value of them, of no table the defaults; is told the file's keys, its text and its
+            name.  Raises InvalidParamsError for what is wrong.  Where it makes `StoreOptions`, the journal is there.
+        setting_keys: Their keys, each an attribute of that value, for the template, the schema and `filepact config show`.
+        schema: JSON schema of the tables whose keys a person names.
+        stores: What the address of a journal begins with that it opens.
+        open_store: Opens one, under the name of the state folder; None where it has no journals.
+        open_publisher: Opens what makes the changes of a checkout known elsewhere; is told those roots that are one, and
+            refuses several.  None where it has no checkouts.
+        open_chat: Opens what puts changes that wait to a person in their chat: is told the settings of the server, what ends
+            it, and what is above the client's program, and answers an `ElicitationHandler` for a workspace.
+        open_frame: Makes the `FrameHandler` of a workspace, with that one or None; both are types of a floor above.
+        extras: What only some people need, by the name of the extra: a module that it brings, and what that is for.
+    """
+
+    name: str
+    add_commands: Callable[[Any], None] = lambda _group: None
+    tables: tuple[str, ...] = ()
+    read_settings: Callable[[Mapping[str, Any], str, str], Any] = lambda _found, _text, _name: None
+    setting_keys: Callable[[], tuple[SettingInfo, ...]] = tuple
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    stores: tuple[str, ...] = ()
+    open_store: Callable[[StoreOptions, str], JournalDatabase] | None = None
+    open_publisher: Callable[[StateFolder, Sequence[Root]], ChangePublisher] | None = None
+    open_chat: Callable[[Any, ExitStack, str], Callable[[Workspace], Any]] | None = None
+    open_frame: Callable[[Workspace, Any], Any] | None = None
+    extras: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+
+@cache
+def extensions() -> tuple[Extension, ...]:
+    """Return the extensions of all installed packages, by name; of two with one name, the first on Python's path."""
+    points: dict[str, str] = {}
+    for folder in filter(os.path.isabs, sys.path):
+        for name, place in _points_in(folder):
+            points.setdefault(name, place)
+    parts = (points[name].partition(":") for name in sorted(points))
+    return tuple(getattr(import_module(module), value) for module, _, value in parts)
+
+
+def _points_in(folder: str) -> Iterator[tuple[str, str]]:
+    """The entry points of our group in a folder of Python's path, as installers write them."""
+    # `importlib.metadata` does the same, and takes as long to load as the whole command line.
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            if not name.endswith(".dist-info"):
+                continue
+            with suppress(OSError), open(f"{folder}/{name}/{_FILE}", encoding="utf-8") as file:
+                _, _, after = file.read().partition(f"[{_GROUP}]\n")
+                for line in after.partition("\n[")[0].splitlines():
+                    point, equals, place = line.partition("=")
+                    if equals:
+                        yield point.strip(), place.strip()
+
+
+def open_database(store: StoreOptions, name: str) -> JournalDatabase:
+    """The journal in a database, by the extension that knows such addresses.
+
+    Args:
+        store: Which one.
+        name: The name of the state folder.
+
+    Raises:
+        InvalidParamsError: None does, or what it needs is not installed.
+        StoreUnreachableError: The server does not answer.
+        StoreSchemaError: It has no tables of ours, or of another version.
+    """
+    for one in extensions():
+        if one.open_store is not None and store.url.startswith(one.stores):
+            return one.open_store(store, name)
+    raise InvalidParamsError(
+        "nothing that is installed opens the address of the journal",
+        hint="Install filepact again.",
+    )
+
+
+def open_publisher(state: StateFolder, roots: Sequence[Root]) -> ChangePublisher:
+    """Return the publisher of a checkout's changes, from the extension that has checkouts; errors are its own."""
+    for one in extensions():
+        if one.open_publisher is not None:
+            return one.open_publisher(state, roots)
+    raise InvalidParamsError(
+        f"{roots[0].path} is a checkout, and nothing that is installed has such",
+        hint="Install filepact again.",
+    )
+
+
+def open_chat(settings: Any, ends: ExitStack, above: str) -> Callable[[Workspace], Any]:
+    """Return the maker of the review in a person's chat, from the extension that has windows; as `Extension` says."""
+    for one in extensions():
+        if one.open_chat is not None:
+            return one.open_chat(settings, ends, above)
+    raise InvalidParamsError(
+        "nothing that is installed asks a person in their chat", hint="Install filepact again."
+    )
+
+
+def open_frame(workspace: Workspace, chat: Any) -> Any:
+    """Return the page for a frame of a person's chat, from the extension that has windows; as `Extension` says."""
+    for one in extensions():
+        if one.open_frame is not None:
+            return one.open_frame(workspace, chat)
+    raise InvalidParamsError(
+        "nothing that is installed draws the review in a chat", hint="Install filepact again."
+    )

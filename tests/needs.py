@@ -1,0 +1,69 @@
+"""What tests need of the system, and not every system has: it is asked for, and where it is missing they are skipped."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from filepact.fs.kernel import inotify_init, openat2
+from filepact.fs.read import has_proc
+from filepact.fs.sandbox import landlock_abi
+
+__all__ = [
+    "CAPABILITIES",
+    "DESCRIPTORS",
+    "HELD_FILES",
+    "LANDLOCK",
+    "LEASES",
+    "MOUNTS",
+    "NOTICES",
+    "ONE_STEP",
+    "PROCESSES",
+    "UNNAMED_FILES",
+]
+
+if sys.platform == "win32":
+    _LEASES = False
+else:
+    import fcntl
+
+    _LEASES = hasattr(fcntl, "F_SETLEASE")
+
+
+def _needs(here: bool, missing: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(not here, reason=missing)
+
+
+def _one_step() -> bool:
+    folder = os.open("/", os.O_RDONLY)
+    try:
+        os.close(openat2(folder, ".", os.O_RDONLY, 0))
+    except OSError:
+        return False
+    finally:
+        os.close(folder)
+    return True
+
+
+def _notices() -> bool:
+    try:
+        os.close(inotify_init())
+    except OSError:
+        return False
+    return True
+
+
+NOTICES = _needs(_notices(), "the system gives no notices of changes")
+ONE_STEP = _needs(_one_step(), "the system has no openat2")
+LANDLOCK = _needs(landlock_abi() > 0, "the system has no Landlock")
+HELD_FILES = _needs(has_proc(), "no file can be held here without being opened")
+LEASES = _needs(_LEASES, "the system does not tell here who writes a file")
+UNNAMED_FILES = _needs(hasattr(os, "O_TMPFILE"), "every file has a name here")
+DESCRIPTORS = _needs(os.path.exists("/dev/fd"), "what a shell has open has no name here")
+PROCESSES = _needs(os.path.lexists("/proc/self"), "programs are not told in /proc here")
+MOUNTS = _needs(os.path.lexists("/proc/self/mountinfo"), "mounts are not told in /proc here")
+CAPABILITIES = _needs(
+    os.path.lexists("/proc/sys/kernel/cap_last_cap"), "root has no capabilities here"
+)
