@@ -6,6 +6,8 @@ import json
 import os
 import resource
 import signal
+import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -240,6 +242,36 @@ def test_a_key_is_made_once_and_a_damaged_one_is_told(log: AuditFile, folder: Pa
     assert log.key(make) == bytes(32)
     assert log.key(make) == bytes(32)
     assert len(made) == 1
-    (folder / "key").write_text("no key")
-    with pytest.raises(StateFailedError):
+    for damaged in ("no key", "", "ab12", "00" * 33):
+        (folder / "key").write_text(damaged)
+        with pytest.raises(StateFailedError, match="cannot be used"):
+            log.key(make)
+    (folder / "key").unlink()
+    (folder / "key").symlink_to("elsewhere")
+    with pytest.raises(StateFailedError, match="cannot be used"):
         log.key(make)
+    assert len(made) == 1
+
+
+def test_a_key_that_one_is_making_is_nowhere_half(log: AuditFile, folder: Path) -> None:
+    """Another process waits until it is whole, and takes the same."""
+    add(log)
+    began, keys = threading.Event(), []
+
+    def slow() -> bytes:
+        began.set()
+        time.sleep(0.2)
+        assert not (folder / "key").exists()
+        return bytes([1] * 32)
+
+    def other() -> None:
+        began.wait()
+        two = AuditFile(str(folder), 1 << 20)
+        keys.append(two.key(lambda: bytes([2] * 32)))
+        two.close()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    keys.append(log.key(slow))
+    thread.join()
+    assert keys == [bytes([1] * 32)] * 2

@@ -18,6 +18,7 @@ from filepact.domain.audit import NOTHING, digest, follows
 from filepact.domain.document import content_id
 from filepact.errors import StateFailedError
 from filepact.fs.kernel import data_sync
+from filepact.fs.state import write_note
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ __all__ = ["AuditFile", "AuditFileInfo"]
 
 _HEAD: Final = "head"
 _KEY: Final = "key"
+_KEY_BYTES: Final = 32
 _ENDING: Final = ".jsonl"
 _HEAD_BYTES: Final = 256
 _LONGEST_LINE: Final = 1 << 24
@@ -242,25 +244,26 @@ class AuditFile:
         """
         path = os.path.join(self.folder, _KEY)
         try:
-            with (
-                contextlib.suppress(FileNotFoundError),
-                open(os.open(path, os.O_RDONLY | _FLAGS), "rb") as stream,
-            ):
-                return bytes.fromhex(stream.read(256).decode("ascii"))
-            key = make()
-            with open(
-                os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600), "wb"
-            ) as stream:
-                stream.write(key.hex().encode())
-                stream.flush()
-                os.fsync(stream.fileno())
-        except FileExistsError:
-            return self.key(make)
+            with self._turn:
+                if self._note < 0:
+                    self._open()
+                # Who makes it keeps others from reading half of it, or making one besides.
+                fcntl.flock(self._note, fcntl.LOCK_EX)
+                try:
+                    if not os.path.lexists(path):
+                        write_note(self.folder, _KEY, make().hex().encode())
+                    with open(os.open(path, os.O_RDONLY | _FLAGS), "rb") as stream:
+                        key = bytes.fromhex(stream.read(256).decode("ascii"))
+                finally:
+                    fcntl.flock(self._note, fcntl.LOCK_UN)
+            said = "" if len(key) == _KEY_BYTES else "it is no key"
         except (OSError, ValueError) as error:
             said = getattr(error, "strerror", "") or "it is no key"
+        if said:
             raise StateFailedError(
-                f"the key of the audit log, {path}, cannot be used ({said})"
-            ) from None
+                f"the key of the audit log, {path}, cannot be used ({said})",
+                hint="Move it away: a new one is made with the next signature.",
+            )
         return key
 
     # -- under the lock -----------------------------------------------------------------------
