@@ -4,7 +4,8 @@ Started as a program with a JSON object of orders.  It finds one error for each 
 that holds the word ``wrong``, and one for each ``missing: NAME`` whose file it has not been told
 to exist.  With ``across`` it finds in each document what is wrong in those files as well.  With
 ``late`` it publishes so many seconds after a text came, what it then had held; with ``newest`` only for
-a text that is still the last.  With ``reading`` it tells for so long that it reads the project, and
+a text that is still the last.  With ``crossing`` the first so many answers to ``probe files`` cross with
+an empty list.  With ``reading`` it tells for so long that it reads the project, and
 finds nothing meanwhile.  With ``tsserver`` it passes requests on.
 """
 
@@ -304,6 +305,12 @@ def main():
                 publish(uri)
         elif "id" in message and method:
             known = ORDERS.get("knows", ["textDocument/documentSymbol", "probe"])
+            # Asked about files it publishes, and sometimes an earlier list right behind.
+            for uri in (message.get("params") or {}).get("files", ()) if method == "probe" else ():
+                publish(uri)
+                counts["asked"] += 1
+                if counts["asked"] <= ORDERS.get("crossing", 0):
+                    publish(uri, [])
             if method in known:
                 send({"id": message["id"], "result": []})
             else:

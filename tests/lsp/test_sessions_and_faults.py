@@ -67,6 +67,8 @@ def state(pool: ServerPool) -> str:
         ({"kind": "push"}, {"probe": "probe"}, "version"),
         ({"kind": "push", "versions": False}, {"probe": "probe"}, "probe"),
         ({"kind": "push", "knows": []}, {"probe": "probe"}, "version"),
+        ({"kind": "push"}, {"probe": "probe files"}, "probe"),
+        ({"kind": "push", "crossing": 2}, {"probe": "probe files"}, "probe"),
     ],
 )
 def test_diagnostics_come_with_the_way_they_are_known(
@@ -104,6 +106,7 @@ def test_a_server_that_is_slow_to_answer_has_to_be_quiet_for_longer(
         ({"kind": "push", "mute": True}, {}),
         ({"kind": "push", "mute": True}, {"quiet": 0.05}),
         ({"kind": "push", "mute": True}, {"probe": "probe"}),
+        ({"kind": "push", "crossing": 10_000}, {"probe": "probe files"}),
         ({"kind": "push", "versions": False}, {}),
         ({"kind": "push", "lie": 5}, {}),
         ({"kind": "push", "lie": 5}, {"quiet": 0.05}),

@@ -291,14 +291,19 @@ class LanguageClient:
         return self._probing
 
     async def _probe(self, document: OpenDocument, deadline: float) -> _Items | None:
-        asked = self._published.count if " " in self._spec.probe else -1
-        if not await self.catch_up(deadline, document.uri):
-            return None
-        last = self._published.get(document.path)
-        if last is None or last.number <= asked:
-            if asked >= 0:
-                return None  # it publishes nothing about such a file when asked
-            raise ServerError("the server has published nothing about the file")
+        while True:
+            asked = self._published.count if " " in self._spec.probe else -1
+            if not await self.catch_up(deadline, document.uri):
+                return None
+            last = self._published.get(document.path)
+            if last is None or last.number <= asked:
+                if asked >= 0:
+                    return None  # it publishes nothing about such a file when asked
+                raise ServerError("the server has published nothing about the file")
+            if asked < 0 or last.other <= asked:
+                break
+            # It has also published what it had found before, and which list answers nobody knows.
+            await asyncio.sleep(_RETRY_SECONDS)
         return last.items, "version" if asked < 0 and last.version == document.version else "probe"
 
     async def _next_in_order(self, document: OpenDocument, deadline: float) -> Any:

@@ -303,12 +303,14 @@ class DiagnosticsList:
         items: The diagnostics as they came.
         at: The time when it came.
         number: Which of all publications it is.
+        other: The number of the last one about the file that said something else; 0 for none.
     """
 
     version: int | None
     items: Any
     at: float
     number: int
+    other: int = 0
 
 
 class DiagnosticsLists:
@@ -329,8 +331,9 @@ class DiagnosticsLists:
             return
         self.count += 1
         named = version if isinstance(version, int) else None
-        self._last.pop(path, None)
-        self._last[path] = DiagnosticsList(named, params["diagnostics"], at, self.count)
+        items, last = params["diagnostics"], self._last.pop(path, None)
+        other = 0 if last is None else last.other if last.items == items else last.number
+        self._last[path] = DiagnosticsList(named, items, at, self.count, other)
         if len(self._last) > _MOST_KNOWN:
             del self._last[next(iter(self._last))]
 
