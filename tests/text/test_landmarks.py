@@ -116,6 +116,12 @@ def test_a_place_that_is_as_it_was_is_certain(base: str, mine: str, theirs: str)
             "a\nx\na\nx\n", "a\nx\na\ny\n", "x\na\nx\na\nx\nb\n", id="equal lines on both sides"
         ),
         pytest.param("a\nb\nc\n", "a\nB\nc\n", "x\ny\nb\nz\n", id="no neighbour left"),
+        pytest.param(
+            " a\n b\n c\n d\n",
+            " a\n b\n C\n d\n",
+            " c\n b\n a\n e\n c\n d\n",
+            id="sorted anew, and one neighbour left",
+        ),
     ],
 )
 def test_a_place_that_nothing_names_any_more_is_lost(base: str, mine: str, theirs: str):

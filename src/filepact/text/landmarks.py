@@ -129,7 +129,7 @@ class _Search:
             if key and self._other.keys[max(at, 0) : at + 1] == [key] and self._back[at] < 0:
                 why = why or "an equal line has come beside it"
         if not why and not (sent and self._is_named_by(*sent, around)):
-            why = self._among_twins(first, end, there, depth, around) or (
+            why = self._among_twins(first, end, there, depth, around, removed=not new) or (
                 "" if around else self._without_neighbours(first, end, there)
             )
         return ChangeConflict(first + 1, there + 1, why) if why else None
@@ -218,7 +218,9 @@ class _Search:
 
     # -- which of several equal places it is ----------------------------------------------
 
-    def _among_twins(self, first: int, end: int, there: int, depth: int, around: list[int]) -> str:
+    def _among_twins(
+        self, first: int, end: int, there: int, depth: int, around: list[int], *, removed: bool
+    ) -> str:
         """Whether its lines stand several times, and nothing tells which are meant."""
         low, high, new = first, end, there
         if first == end:
@@ -239,10 +241,17 @@ class _Search:
             every = self._base.standing(text, 0, len(self._there))
             if len(list(islice(every, 2))) > 1:
                 return "its lines stand more than once, and what told them apart is gone"
-        if self._is_tied(above, low, high, below, new, depth):
-            return ""
-        limit = [below, self._there[below] if below < len(self._there) else len(self._back)]
         named = next((header for header in around if _has(self._known, header)), None)
+        if self._is_tied(above, low, high, below, new, depth):
+            # One kept neighbour does not tell it from an equal one that came, or from itself moved there;
+            # of equal lines beside each other any may be removed.
+            here = {new - high + low, new + high - low} if removed else ()
+            others = [at for at in self._other.standing(text, 0, len(self._back)) if at not in here]
+            if named is not None or not others[1:] or not self._base.stands_once(text):
+                return ""
+            kept = self._kept_neighbours(low, high, new)
+            return "" if all(kept) else "its lines stood once, and stand more than once now"
+        limit = [below, self._there[below] if below < len(self._there) else len(self._back)]
         if named is not None:
             limit[0] = min(limit[0], self._base.ends[named])
             limit[1] = min(limit[1], self._other.ends[self._there[named]])
@@ -287,16 +296,19 @@ class _Search:
 
     def _without_neighbours(self, first: int, end: int, there: int) -> str:
         """Whether the lines before and after it are others, where no line encloses it."""
-        last = there + end - first
+        kept = any(self._kept_neighbours(first, end, there)) or self._is_kept_in_place(
+            first, end, there
+        )
+        return "" if kept else "the lines before it and after it are others now"
+
+    def _kept_neighbours(self, first: int, end: int, there: int) -> tuple[bool, bool]:
+        """Whether the nearest lines above and below it, that are not blank, are those of before."""
         above, now_above = self._base.above(first), self._other.above(there)
-        below, now_below = self._base.below(end), self._other.below(last)
-        if now_above == (self._there[above] if above >= 0 else -1):
-            return ""
-        if now_below == (self._there[below] if below < len(self._there) else len(self._back)):
-            return ""
-        if self._is_kept_in_place(first, end, there):
-            return ""
-        return "the lines before it and after it are others now"
+        below, now_below = self._base.below(end), self._other.below(there + end - first)
+        return (
+            now_above == (self._there[above] if above >= 0 else -1),
+            now_below == (self._there[below] if below < len(self._there) else len(self._back)),
+        )
 
     def _is_kept_in_place(self, first: int, end: int, there: int) -> bool:
         """Whether lines that stand once are as far as before from the nearest that are there still, on both sides."""
