@@ -215,7 +215,7 @@ class AuditFile:
         return None if head is None else (head.seq, head.last)
 
     @contextlib.contextmanager
-    def _held(self) -> Iterator[None]:
+    def _held(self, lock: int = fcntl.LOCK_SH) -> Iterator[None]:
         """Keep others from appending."""
         if self._note < 0:
             try:
@@ -225,7 +225,7 @@ class AuditFile:
                 path = os.path.join(self.folder, _HEAD)
                 readable = path if os.path.exists(path) else os.devnull
                 self._note = os.open(readable, os.O_RDONLY | _FLAGS)
-        fcntl.flock(self._note, fcntl.LOCK_SH)
+        fcntl.flock(self._note, lock)
         try:
             yield
         finally:
@@ -244,18 +244,12 @@ class AuditFile:
         """
         path = os.path.join(self.folder, _KEY)
         try:
-            with self._turn:
-                if self._note < 0:
-                    self._open()
-                # Who makes it keeps others from reading half of it, or making one besides.
-                fcntl.flock(self._note, fcntl.LOCK_EX)
-                try:
-                    if not os.path.lexists(path):
-                        write_note(self.folder, _KEY, make().hex().encode())
-                    with open(os.open(path, os.O_RDONLY | _FLAGS), "rb") as stream:
-                        key = bytes.fromhex(stream.read(256).decode("ascii"))
-                finally:
-                    fcntl.flock(self._note, fcntl.LOCK_UN)
+            # Who makes it keeps others from reading half of it, or making one besides.
+            with self._turn, self._held(fcntl.LOCK_EX):
+                if not os.path.lexists(path):
+                    write_note(self.folder, _KEY, make().hex().encode())
+                with open(os.open(path, os.O_RDONLY | _FLAGS), "rb") as stream:
+                    key = bytes.fromhex(stream.read(256).decode("ascii"))
             said = "" if len(key) == _KEY_BYTES else "it is no key"
         except (OSError, ValueError) as error:
             said = getattr(error, "strerror", "") or "it is no key"
