@@ -387,7 +387,50 @@ def test_what_nobody_was_asked_about_is_taken_back_and_waits(root, tmp_path, pro
         assert (root / "AGENTS.md").read_text().endswith("five\nx\n")
         assert (root / "package.json").read_text() == "{}\n"
         assert not opened.pending()
+    heard = known(proposing.run("true"))
+    assert heard.startswith(f"filepact: Proposal {waits.id} was approved by ")
+    assert heard.endswith("applied.")
     assert proposing.run("true") == {}
+
+
+def known(answer: dict[str, Any], name: str = "PostToolUse") -> str:
+    """What the model reads of an answer."""
+    assert answer.get("hookSpecificOutput", {"hookEventName": name})["hookEventName"] == name
+    return answer.get("hookSpecificOutput", {}).get("additionalContext", "")
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_the_model_hears_that_its_change_was_taken_back_and_what_became_of_it(
+    root: Path, tmp_path: Path, name: str, proposing: Agent
+) -> None:
+    after = _EVENTS[name][2]
+    with closing(Agent(root, tmp_path / "other", name)) as agent:
+        heard = known(agent.run("echo x >> AGENTS.md"), after)
+        state = str(tmp_path / "other")
+        with open_workspace(str(root), state_dir=state, settings=Settings()) as opened:
+            (waits,) = opened.pending()
+            opened.reject(waits.id, Approval(PERSON.actor, "not that word"))
+        if name not in ("claude", "codex", "gemini"):
+            # No answer of theirs reaches the model here.
+            assert (heard, known(agent.run("true"))) == ("", "")
+            return
+        assert "AGENTS.md" in heard
+        assert f"proposal {waits.id}" in heard
+        assert known(agent.run("true"), after) == (
+            f"filepact: Proposal {waits.id} was rejected by a person: not that word"
+        )
+
+
+def test_the_model_hears_later_what_an_answer_cannot_hold(root: Path, proposing: Agent) -> None:
+    """The turn ends while the command still has the question: only the next prompt can tell the model."""
+    proposing._tell("PreToolUse", "true")
+    sh(root, "echo x >> AGENTS.md")
+    answer = proposing.daemon.answer("claude", event("Stop"))
+    assert "taken back" in json.loads(answer.out)["systemMessage"]
+    assert known(json.loads(answer.out)) == ""
+    prompt = json.loads(proposing.daemon.answer("claude", event("UserPromptSubmit")).out)
+    assert "AGENTS.md" in known(prompt, "UserPromptSubmit")
+    assert "systemMessage" not in prompt
 
 
 def test_what_a_person_wrote_meanwhile_stays_when_it_is_taken_back(root, tmp_path, proposing):

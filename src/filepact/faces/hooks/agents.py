@@ -79,6 +79,7 @@ class HookEvent:
         sent: What the call makes of its file, where that is plain.
         seconds: How long the call has run, what came before its begin left out; None where the host does not say.
         words: What the person said, where a turn begins.
+        name: The host's name for it.
     """
 
     moment: Moment
@@ -94,6 +95,7 @@ class HookEvent:
     seconds: float | None = None
     sent: tuple[HookEdit, ...] = ()
     words: str = ""
+    name: str = ""
 
 
 class HookAnswer(NamedTuple):
@@ -119,6 +121,7 @@ class HookAgent:
         call: The same.
         lone: Whether it tells nothing after a patch that a command applies.
         asking: The events at which it takes a question for a person; None for every one.
+        hears: Whether its model reads what an answer adds to a prompt, and to what a tool has answered.
     """
 
     name: str
@@ -133,6 +136,7 @@ class HookAgent:
     lone: bool = False
     tools: Mapping[str, str] = field(default_factory=dict)
     asking: frozenset[str] | None = None
+    hears: bool = False
 
     @property
     def tells_of_questions(self) -> bool:
@@ -162,11 +166,14 @@ class HookAgent:
             }
         return HookAnswer(json.dumps(decision), told.remark)
 
-    def message(self, text: str) -> HookAnswer:
-        """An answer that lets everything go on and tells the person something."""
+    def message(self, text: str, known: str = "", event: str = "") -> HookAnswer:
+        """An answer that lets everything go on and tells the person something, and at an event its model."""
         if self.remark is None:
             return HookAnswer("", f"{text}\n")
-        return HookAnswer(json.dumps(self.remark(text)))
+        said = self.remark(text) if text else {}
+        if known:
+            said["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": known}
+        return HookAnswer(json.dumps(said))
 
 
 def _claude(verdict: Verdict, reason: str) -> dict[str, object]:
@@ -225,11 +232,13 @@ AGENTS: Final[Mapping[str, HookAgent]] = {
             *("claude", "claude-code", _CLAUDE_EVENTS, _claude, _system_message),
             project="CLAUDE_PROJECT_DIR",
             turn=("prompt_id",),
+            hears=True,
         ),
         HookAgent(
             *("codex", "codex", _CLAUDE_EVENTS, _codex, _system_message),
             turn=("turn_id",),
             lone=True,
+            hears=True,
         ),
         HookAgent(
             "gemini",
@@ -245,6 +254,7 @@ AGENTS: Final[Mapping[str, HookAgent]] = {
             },
             *(_gemini, _system_message),
             project="GEMINI_PROJECT_DIR",
+            hears=True,
         ),
         HookAgent(
             "opencode",
@@ -352,6 +362,7 @@ def read_event(agent: HookAgent, data: bytes, name: str = "") -> HookEvent:
         _first(found, agent.turn)[:_LONGEST_NAME],
         _first(found, ("cwd", "directory")),
         inner=bool(_first(found, ("agent_id",))),
+        name=name,
     )
     if event.moment == "prompt":
         words = _first(found, ("prompt", "user_prompt"))

@@ -47,6 +47,13 @@ __all__ = [
 
 _LARGEST: Final = 1 << 20
 _NAMED: Final = 3  # files that a person is told of one call
+_WITHOUT: Final = (
+    ": your change needed a person's word and nobody was asked, so it was taken back: you, tests and the shell see "
+    "the disk without it"
+)
+_WAITS: Final = (
+    "; it waits for a person as proposal {}. Do not make it again; you are told when they decide."
+)
 
 TELLING: Final = frozenset({"claude", "codex", "gemini", "opencode"})
 """Agents whose programs show a message to the person alone."""
@@ -63,13 +70,15 @@ class CallMessage:
 
     Attributes:
         session: Whose.
-        said: What it has changed.
+        said: What it has changed; empty once they know.
         ids: What they can decide about, with the command for each.
+        known: What its model has to know of that; empty for nothing.
     """
 
     session: Session
     said: str
     ids: Mapping[ChangeId, Literal["undo", "approve", "redo"]] = field(default_factory=dict)
+    known: str = ""
 
     def text(self, agent: str) -> str:
         """Return the message in words; where the model may read it, no command that decides is named."""
@@ -101,14 +110,17 @@ def unapproved(
 
     if whole is not None and rules:
         ids: dict[ChangeId, Literal["undo", "approve", "redo"]] = {whole.id: "undo"}
-        became = ""
+        became = known = ""
         if propose:
             back, stays = workspace.take_back(whole, rules)
             left += stays
             rules = {path: rule for path, rule in rules.items() if path not in stays}
             ids, became = {**back}, ", and was taken back"
+            wait = [id_ for id_, by in back.items() if by == "approve"]
+            after = _WAITS.format(", ".join(wait)) if wait else "."
+            known = f"{some_names([*map(workspace.show, rules)], _NAMED)}{_WITHOUT}{after}"
         if rules:
-            said.append(CallMessage(session, changed(rules) + became, ids))
+            said.append(CallMessage(session, changed(rules) + became, ids, known))
     if left:
         said.append(CallMessage(session, f"{changed(left)}, and could not be taken back"))
     return said

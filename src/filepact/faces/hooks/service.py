@@ -221,7 +221,7 @@ class HookDaemon:
             return agent.answer(said, " ".join(besides))
         if event.moment == "after":
             self._after(desk, event, session, heard, above)
-            return self._told(agent, session, self._unwatched(desk, session))
+            return self._told(desk, agent, event, session, self._unwatched(desk, session))
         if event.moment == "asked":
             self._asked(event, session, heard)
         if event.moment == "prompt" and not event.inner:
@@ -231,7 +231,7 @@ class HookDaemon:
         self._look(desk, session if event.moment in ("asked", "stop") else None)
         if event.moment == "end":
             self._forget_session(session.id)
-        return self._told(agent, session, left)
+        return self._told(desk, agent, event, session, left)
 
     def _left(self, agent: HookAgent, event: HookEvent, above: tuple[HostProcess, ...]) -> str:
         """The errors that a turn has left which ends now; others' events go on meanwhile."""
@@ -442,13 +442,21 @@ class HookDaemon:
         self._warned = {*list(self._warned)[: _MOST_SESSIONS - 1], session.id}
         return f"filepact: {unwatched_said(files)}."
 
-    def _told(self, agent: HookAgent, session: Session, besides: str = "") -> HookAnswer:
-        """Return an answer with the messages about a session's calls that were not shown yet; mostly there are none."""
+    def _told(
+        self, desk: _Desk, agent: HookAgent, event: HookEvent, session: Session, besides: str
+    ) -> HookAnswer:
+        """Return an answer with what the person and the model were not told yet of a session; mostly there is nothing."""
         some = [one for one in self._untold if one.session.id == session.id]
-        self._untold = [one for one in self._untold if one not in some]
-        said = ". ".join(one.text(agent.name) for one in some)
+        hears = agent.hears and event.moment in ("prompt", "after")
+        later = [replace(one, said="") for one in some if one.known and agent.hears and not hears]
+        self._untold = [*later, *(one for one in self._untold if one not in some)]
+        said = ". ".join(one.text(agent.name) for one in some if one.said)
         told = "\n".join(filter(None, (besides, said and f"filepact: {said}.")))
-        return agent.message(told) if told else HookAnswer()
+        decided = desk.workspace.events(session) if hears else ()
+        desk.workspace.acknowledge(session, decided)
+        news = [*(one.known for one in some if hears and one.known), *(one.text for one in decided)]
+        known = "\n".join(f"filepact: {one}" for one in news)
+        return agent.message(told, known, event.name) if told or known else HookAnswer()
 
     def _look(self, desk: _Desk, beside: Session | None = None) -> None:
         """Write down what has changed that no call names, while a session was at work, if one was."""
