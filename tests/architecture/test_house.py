@@ -15,11 +15,11 @@ MOST_LINES = 95_850
 CORE = ("text", "domain", "fs", "store", "workspace")
 MOST_CORE_LINES = 57_450
 MOST_WING_LINES = {
-    "filepact_acp": 10_350,
+    "filepact_acp": 10_500,
     "filepact_fleet": 6_750,
     "filepact_gateway": 4_900,
     "filepact_run": 4_000,
-    "filepact_windows": 5_350,
+    "filepact_windows": 5_600,
 }
 MOST_CHAPTERS = 11
 """Modules under ``CHAPTER`` lines that one module alone imports, in its own folder."""

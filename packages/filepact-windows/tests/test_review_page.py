@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filepact.text.diff import unified
-from filepact.text.diff_lines import diff_lines
+from filepact_windows.drawn_diff import diff_lines
 from filepact_windows.review_page import PageLine, ReviewPage, fit, page_of, width_of
 from reviewing import NEW, OLD, propose, reviewing
 from tests.hostile.test_views import all_of_them

@@ -250,14 +250,14 @@ class AuditFile:
                     write_note(self.folder, _KEY, make().hex().encode())
                 with open(os.open(path, os.O_RDONLY | _FLAGS), "rb") as stream:
                     key = bytes.fromhex(stream.read(256).decode("ascii"))
-            said = "" if len(key) == _KEY_BYTES else "it is no key"
+            if len(key) != _KEY_BYTES:
+                raise ValueError("it is no key")  # noqa: TRY301 - told as what cannot be read
         except (OSError, ValueError) as error:
             said = getattr(error, "strerror", "") or "it is no key"
-        if said:
             raise StateFailedError(
                 f"the key of the audit log, {path}, cannot be used ({said})",
                 hint="Move it away: a new one is made with the next signature.",
-            )
+            ) from None
         return key
 
     # -- under the lock -----------------------------------------------------------------------

@@ -176,12 +176,10 @@ class LanguageClient:
         """Ask the server to end, and end it."""
         if self._process is None:
             return
-        try:
+        with contextlib.suppress(ServerError):  # it ends all the same
             if not self._over:
                 await self._peer.request("shutdown", None, _STOP_SECONDS)
                 self._peer.notify("exit", None)
-        except ServerError:
-            pass  # it ends all the same
         self._close("the server was stopped")
         await self._process.stop(_STOP_SECONDS)
 
@@ -201,13 +199,11 @@ class LanguageClient:
             deadline: The loop's time until which to wait.
         """
         began, stamp, spec = self._loop.time(), self.stamp, self._spec
-        items: Any = None
-        confirmed_by: Confirmation = "none"
         try:
             items, confirmed_by = await self.items(document, deadline)
             reason = "" if stamp == self.stamp else "the text changed while the server was asked"
         except ServerError as error:
-            reason = str(error)
+            items, confirmed_by, reason = None, "none", str(error)
         seconds = self._loop.time() - began
         if reason:
             return FileDiagnostics(spec.name, document.path, reason=reason, seconds=seconds)
@@ -223,10 +219,10 @@ class LanguageClient:
         if self._spec.asking == "pull":
             while self._busy:
                 await self._heard_before(deadline)
-            while not self.capabilities.pull_identifiers and not self._over:
-                # Some servers register it only seconds after their start.
-                rest = min(deadline, self._began + _NO_PULL_AFTER) - self._loop.time()
-                if rest <= 0:
+            # Some servers register it only seconds after their start.
+            until = min(deadline, self._began + _NO_PULL_AFTER)
+            while not (self.capabilities.pull_identifiers or self._over):
+                if (rest := until - self._loop.time()) <= 0:
                     break
                 await self._next_message(rest)
             if self.capabilities.pull_identifiers:
@@ -296,15 +292,16 @@ class LanguageClient:
             if not await self.catch_up(deadline, document.uri):
                 return None
             last = self._published.get(document.path)
-            if last is None or last.number <= asked:
-                if asked >= 0:
-                    return None  # it publishes nothing about such a file when asked
+            if asked >= 0 and (last is None or last.number <= asked):
+                return None  # it publishes nothing about such a file when asked
+            if last is None:
                 raise ServerError("the server has published nothing about the file")
-            if asked < 0 or last.other <= asked:
-                break
+            if asked < 0:
+                return last.items, "version" if last.version == document.version else "probe"
+            if last.other <= asked:
+                return last.items, "probe"
             # It has also published what it had found before, and which list answers nobody knows.
             await asyncio.sleep(_RETRY_SECONDS)
-        return last.items, "version" if asked < 0 and last.version == document.version else "probe"
 
     async def _next_in_order(self, document: OpenDocument, deadline: float) -> Any:
         """Wait for a list that cannot be about an earlier text.
@@ -551,8 +548,7 @@ class ServerLifecycle:
                 continue
             if self._starting is None or self._starting.done():
                 self._starting = asyncio.create_task(self._start())
-            rest = max(deadline - self._loop.time(), 0)
-            await asyncio.wait({self._starting}, timeout=rest)
+            await asyncio.wait({self._starting}, timeout=max(deadline - self._loop.time(), 0))
             if not self._starting.done():
                 raise RequestTimeoutError("the server is still starting")
 
@@ -563,8 +559,7 @@ class ServerLifecycle:
 
     def give_up(self, reason: str) -> None:
         """The server has ended, or is as good as gone; it is started again after a pause."""
-        steady = self._loop.time() - self.began > _STEADY_AFTER
-        self._ends = 1 if steady else self._ends + 1
+        self._ends = 1 if self._loop.time() - self.began > _STEADY_AFTER else self._ends + 1
         if self._ends <= len(self._pauses):
             self._not_before = self._loop.time() + self._pauses[self._ends - 1]
         self.message = reason

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from filepact.wire.keyed_executor import KeyedExecutor
 from filepact_acp.errors import ClientResponseError
 from filepact_acp.files import ANSWER_LIMIT, _at_most, _encoded
+from filepact_acp.keyed_executor import KeyedExecutor
 from filepact_acp.proxy.editor_requests import EditorRequests, EditorResult
 from tests.faces.acp.proxy.rig import BOTH, Rig
 

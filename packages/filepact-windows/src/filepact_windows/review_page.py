@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final, Literal
 from filepact.domain.operation import PREVIEW_MODE, who
 from filepact.faces.cli.render import count
 from filepact.text.confusables import readable, visible
-from filepact.text.diff_lines import DiffLine, beside, diff_lines
-from filepact.text.syntax import highlight
 from filepact.values import dataclass
+from filepact_windows.drawn_diff import DiffLine, beside, diff_lines
+from filepact_windows.syntax import highlight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

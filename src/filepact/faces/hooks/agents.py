@@ -80,6 +80,7 @@ class HookEvent:
         seconds: How long the call has run, what came before its begin left out; None where the host does not say.
         words: What the person said, where a turn begins.
         name: The host's name for it.
+        heard: Whether the model reads what the answer adds.
     """
 
     moment: Moment
@@ -96,6 +97,7 @@ class HookEvent:
     sent: tuple[HookEdit, ...] = ()
     words: str = ""
     name: str = ""
+    heard: bool = False
 
 
 class HookAnswer(NamedTuple):
@@ -364,6 +366,7 @@ def read_event(agent: HookAgent, data: bytes, name: str = "") -> HookEvent:
         inner=bool(_first(found, ("agent_id",))),
         name=name,
     )
+    event = replace(event, heard=agent.hears and event.moment in ("prompt", "after"))
     if event.moment == "prompt":
         words = _first(found, ("prompt", "user_prompt"))
         # Claude Code tells its model so that a command in the background has ended; no person said it.

@@ -16,7 +16,7 @@ from filepact.domain.document import Revision, content_id
 from filepact.errors import FilepactError
 from filepact.faces.hooks.agents import HookAnswer, may_be_before
 from filepact.opening import open_guard
-from filepact.values import dataclass, field
+from filepact.values import dataclass, field, replace
 from filepact.workspace.call_rules import CallJudge, CallVerdict
 from filepact.workspace.documents import read_project_file
 from filepact.workspace.file_snapshot import some_names
@@ -39,6 +39,7 @@ __all__ = [
     "HookJudge",
     "answer_unread",
     "answer_unrecorded",
+    "tell",
     "told",
     "unapproved",
     "unchecked",
@@ -245,6 +246,34 @@ def told(error: Exception) -> str:
 def unchecked(error: Exception) -> str:
     """Why a call is refused that could not be judged."""
     return f"filepact could not check this call: {told(error)}"
+
+
+def tell(
+    agent: HookAgent,
+    event: HookEvent,
+    messages: Sequence[CallMessage],
+    besides: str,
+    decided: Sequence[str],
+) -> tuple[HookAnswer, list[CallMessage]]:
+    """An answer with what the person and the model were not told yet; mostly there is nothing.
+
+    Args:
+        agent: Whose event it is.
+        event: It.
+        messages: About calls of its session.
+        besides: What the person is told besides.
+        decided: What a person has decided about changes of its session, for the model.
+
+    Returns:
+        The answer, and the messages of which the model has yet to hear.
+    """
+    later = [replace(one, said="") for one in messages if one.known and agent.hears]
+    said = ". ".join(one.text(agent.name) for one in messages if one.said)
+    told = "\n".join(filter(None, (besides, said and f"filepact: {said}.")))
+    news = [*(one.known for one in later), *decided] if event.heard else []
+    known = "\n".join(f"filepact: {one}" for one in news)
+    answer = agent.message(told, known, event.name) if told or known else HookAnswer()
+    return answer, [] if event.heard else later
 
 
 def answer_unread(

@@ -87,10 +87,8 @@ class HookDaemon:
         drift: Callable[[], int] = lambda: time.time_ns() - time.clock_gettime_ns(_STEADY),
     ) -> None:
         self._roots = tuple(roots)
-        self._state = state
-        self._config = config
-        self._clock = clock
-        self._now = now
+        self._state, self._config = state, config
+        self._clock, self._now = clock, now
         self._drift, self._drifted, self._touched = drift, drift(), 0
         self._lock = threading.Lock()
         self._desk: _Desk | None = None
@@ -217,8 +215,7 @@ class HookDaemon:
             key = session.id, event.call
             if key in self._calls and not agent.tells_of_questions:
                 self._wait_for(key, heard, told=False)
-            besides = filter(None, (self._unwatched(desk, session), unkept))
-            return agent.answer(said, " ".join(besides))
+            return agent.answer(said, f"{self._unwatched(desk, session)} {unkept}".strip())
         if event.moment == "after":
             self._after(desk, event, session, heard, above)
             return self._told(desk, agent, event, session, self._unwatched(desk, session))
@@ -447,16 +444,11 @@ class HookDaemon:
     ) -> HookAnswer:
         """Return an answer with what the person and the model were not told yet of a session; mostly there is nothing."""
         some = [one for one in self._untold if one.session.id == session.id]
-        hears = agent.hears and event.moment in ("prompt", "after")
-        later = [replace(one, said="") for one in some if one.known and agent.hears and not hears]
-        self._untold = [*later, *(one for one in self._untold if one not in some)]
-        said = ". ".join(one.text(agent.name) for one in some if one.said)
-        told = "\n".join(filter(None, (besides, said and f"filepact: {said}.")))
-        decided = desk.workspace.events(session) if hears else ()
+        decided = desk.workspace.events(session) if event.heard else ()
         desk.workspace.acknowledge(session, decided)
-        news = [*(one.known for one in some if hears and one.known), *(one.text for one in decided)]
-        known = "\n".join(f"filepact: {one}" for one in news)
-        return agent.message(told, known, event.name) if told or known else HookAnswer()
+        answer, later = judge.tell(agent, event, some, besides, [one.text for one in decided])
+        self._untold = later + [one for one in self._untold if one not in some]
+        return answer
 
     def _look(self, desk: _Desk, beside: Session | None = None) -> None:
         """Write down what has changed that no call names, while a session was at work, if one was."""

@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Approval
     from filepact.domain.policy import Action
-    from filepact.wire.keyed_executor import KeyedExecutor
     from filepact.wire.messages import Message
     from filepact.workspace.excerpt import Excerpt
     from filepact.workspace.location import Location
     from filepact.workspace.receipt import Receipt
     from filepact_acp.agents import ConnectionInfo
     from filepact_acp.approvals import ApprovalQuestion
+    from filepact_acp.keyed_executor import KeyedExecutor
     from filepact_acp.proxy.editor_buffers import EditorTexts
     from filepact_acp.proxy.editor_requests import EditorRequests, EditorResult
     from filepact_acp.proxy.protocol import AgentRequest

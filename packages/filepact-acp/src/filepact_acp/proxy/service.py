@@ -13,12 +13,12 @@ from filepact.domain.operation import Actor
 from filepact.domain.tool_call import named_commands, read_tool_call
 from filepact.errors import FilepactError
 from filepact.values import replace
-from filepact.wire.keyed_executor import KeyedExecutor
 from filepact.wire.messages import response
 from filepact.workspace.call_files import files_of
 from filepact.workspace.file_snapshot import unwatched_said
 from filepact_acp.client_buffers import PATIENCE
 from filepact_acp.errors import CANCELLED, INVALID, refuse
+from filepact_acp.keyed_executor import KeyedExecutor
 from filepact_acp.permissions import (
     PermissionDecision,
     call_of,

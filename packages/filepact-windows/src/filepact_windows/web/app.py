@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Proposal, Session
     from filepact.faces.mcp.calls import ElicitationConnection, ElicitationRequest
-    from filepact.text.diff_lines import DiffLine
     from filepact.workspace.review import Review, ReviewFile, ReviewItem
+    from filepact_windows.drawn_diff import DiffLine
     from filepact_windows.elicitation import ElicitationReview
 
 __all__ = ["ReviewFrame"]

@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.operation import moment, who
 from filepact.text.confusables import readable
-from filepact.text.diff_lines import beside, diff_lines, span_of, split_lines
-from filepact.text.syntax import highlight
+from filepact.text.diff_lines import split_lines
 from filepact.values import dataclass, field
 from filepact.workspace.review import in_groups
+from filepact_windows.drawn_diff import beside, diff_lines, span_of
+from filepact_windows.syntax import highlight
 from filepact_windows.web.elements import Element, document, join, tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from filepact.domain.document import WorkspacePath
-    from filepact.text.diff_lines import DiffLine
     from filepact.workspace.hunks import ProposalHunk
     from filepact.workspace.review import ReviewEntry, ReviewGroup
+    from filepact_windows.drawn_diff import DiffLine
 
 __all__ = [
     "MOST_LINES",

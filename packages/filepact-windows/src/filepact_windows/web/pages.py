@@ -6,9 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.operation import PREVIEW_MODE, who
-from filepact.text.diff_lines import first_lines, split_lines
+from filepact.text.diff_lines import split_lines
 from filepact.values import dataclass
 from filepact.workspace.review import in_groups
+from filepact_windows.drawn_diff import first_lines
 from filepact_windows.web.elements import Element, join, tag
 from filepact_windows.web.frame import (
     MOST_LINES,
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Proposal
     from filepact.domain.permission_log import SessionApproval
-    from filepact.text.diff_lines import DiffLine
     from filepact.workspace.hunks import ProposalHunk
     from filepact.workspace.review import ReviewFile, ReviewGroup, ReviewItem
+    from filepact_windows.drawn_diff import DiffLine
     from filepact_windows.web.frame import PageContext
 
 __all__ = [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.text.syntax import highlight
+from filepact_windows.syntax import highlight
 
 TABLE = [
     (
