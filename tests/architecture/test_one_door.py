@@ -213,8 +213,8 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.open": "the same",
         "open": "our own completion scripts, beside this module",
     },
-    "faces.cli.desktop": dict.fromkeys(
-        ("pathlib.", "shutil.which", "subprocess."), "the desktop's own program for notices"
+    "faces.cli.deciding": dict.fromkeys(
+        ("shutil.which", "subprocess."), "the desktop's own program for notices"
     ),
     "filepact_windows.review_editor": {
         "os.environ.get": "which editor the person has chosen",

@@ -16,6 +16,7 @@ PUBLIC = ("src/filepact/__init__.py", "src/filepact/acp.py", "packages/acp-confo
 """Where names are listed that other programs rely on; these stay as they are."""
 
 NOUNS = {
+    "task",  # of the protocol for tools
     # A request and what comes of it: of a function, of a protocol, for a person or an agent.
     *("request", "result", "response", "answer", "error", "problem", "call", "method", "parameter"),
     *(

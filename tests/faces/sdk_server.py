@@ -18,14 +18,12 @@ from pydantic import ValidationError
 
 from filepact.faces.mcp.calls import (
     WORKERS,
-    ClientQuestions,
     ElicitationConnection,
     ElicitationRequest,
     ToolExecutor,
     throttled,
 )
-from filepact.faces.mcp.clients import ClientFolders
-from filepact.faces.mcp.protocol import actor_named
+from filepact.faces.mcp.clients import ClientFolders, ClientQuestions, actor_named
 from filepact.faces.mcp.results import (
     MODERN_VERSION,
     ServerInfo,

@@ -15,7 +15,7 @@ import pytest
 
 from filepact.app import open_workspace
 from filepact.domain.operation import NOBODY_LOOKED, Actor, Session
-from filepact.faces.cli.desktop import notify
+from filepact.faces.cli.deciding import notify
 from tests.architecture.project import PACKAGE
 from tests.forked import Command
 from tests.terminal import on_terminal

@@ -204,7 +204,7 @@ def said(client, questions) -> list:
 
 def alike(answers) -> list:
     """The same without what is said in other words: of what is malformed ours name the member; they list all versions, and
-    a client may keep what they list."""
+    a client may keep what they list; they know tasks."""
     for one in answers:
         error = one.get("error", {})
         if error.get("code") == -32602:
@@ -212,6 +212,7 @@ def alike(answers) -> list:
         error.pop("data", None) if error.get("code") == -32022 else None
         for name in ("supportedVersions", "ttlMs"):
             one.get("result", {}).pop(name, None)
+        one.get("result", {}).get("capabilities", {}).pop("extensions", None)
     return answers
 
 

@@ -78,7 +78,7 @@ LEFT_OUT = {
     "server-sse-polling": NO_RESUMING,
     "http-custom-header-server-validation": FIXTURE,
     "sep-2640-skills-*": EXTENSION,
-    "tasks-*": EXTENSION,
+    "tasks-*": FIXTURE,
 }
 
 NO_NOTIFICATIONS = "nothing that the server offers ever changes, so there is nothing to listen to"

@@ -60,7 +60,7 @@ def _notifying(arguments: Namespace) -> Callable[[Sequence[str]], object] | None
 
     if not read_settings(arguments.config).notify:
         return None
-    from filepact.faces.cli.desktop import notify  # noqa: PLC0415 - few want it
+    from filepact.faces.cli.deciding import notify  # noqa: PLC0415 - few want it
 
     return notify
 

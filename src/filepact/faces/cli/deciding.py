@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
@@ -43,9 +44,11 @@ if TYPE_CHECKING:
     from filepact.workspace.review import ReviewEntry
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["approve", "grants", "pending", "reject", "watch"]
+__all__ = ["approve", "grants", "notify", "pending", "reject", "watch"]
 
 _LOOK_AGAIN: Final = 3_600.0
+_NOTIFIED: Final = 5  # names of files in a notice
+_NOTIFYING: Final = 5  # seconds that it may take
 _EVENTS: Final[dict[str, tuple[str, Style]]] = {
     "new": ("waits", "title"),
     "fresh": ("fresh", "good"),
@@ -93,10 +96,38 @@ def watch(arguments: Namespace, screen: Terminal) -> None:
             if news:
                 screen.bell()
                 if notifies:
-                    from filepact.faces.cli.desktop import notify  # noqa: PLC0415 - few want it
-
                     notify([workspace.show(path) for one in news for path in _paths(one)])
             known, seen = now, found
+
+
+def notify(names: Sequence[str]) -> bool:
+    """Tell the person's desktop that something waits: the names of files, and nothing else.
+
+    Returns:
+        Whether there is a program that could be asked to.
+    """
+    import html  # noqa: PLC0415 - few want to be told so
+    import shutil  # noqa: PLC0415 - as above
+    import subprocess  # noqa: PLC0415 - as above
+
+    found = shutil.which("notify-send")
+    if found is None or not found.startswith("/"):
+        return False
+    # Some desktops take what looks like markup for it.
+    shown = [html.escape(" ".join(visible(one).split())[:200]) for one in names[:_NOTIFIED]]
+    if len(names) > _NOTIFIED:
+        shown.append(f"and {len(names) - _NOTIFIED} more")
+    title = f"A change of {count(len(names), 'file')} waits for you"
+    with suppress(OSError, subprocess.SubprocessError):
+        subprocess.run(  # noqa: S603 - the desktop's own
+            [found, "--app-name=filepact", "--", title, "\n".join(shown)],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_NOTIFYING,
+        )
+    return True
 
 
 def _paths(entry: ReviewEntry) -> tuple[WorkspacePath, ...]:

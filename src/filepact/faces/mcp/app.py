@@ -15,6 +15,7 @@ __all__ = [
     "app_capabilities",
     "app_resource",
     "app_tools",
+    "knows",
     "shows_apps",
 ]
 
@@ -30,17 +31,23 @@ APP_TOOLS: Final = frozenset({SHOW, ANSWER})
 """The names of the calls that the frame makes."""
 
 
+def knows(capabilities: object, extension: str) -> dict[str, Any] | None:
+    """The value that a client declares of an extension; None where it does not know it."""
+    declared = capabilities.get("extensions") if isinstance(capabilities, dict) else None
+    wanted = declared.get(extension) if isinstance(declared, dict) else None
+    return wanted if isinstance(wanted, dict) else None
+
+
 def shows_apps(capabilities: object) -> bool:
     """Whether a client shows apps of the one kind that there is, by what it declares."""
-    declared = capabilities.get("extensions") if isinstance(capabilities, dict) else None
-    wanted = declared.get(APP_KEY) if isinstance(declared, dict) else None
-    media = wanted.get("mimeTypes") if isinstance(wanted, dict) else None
+    media = (knows(capabilities, APP_KEY) or {}).get("mimeTypes")
     return isinstance(media, list) and _MEDIA in media
 
 
 def app_capabilities(plain: Mapping[str, Any]) -> dict[str, Any]:
     """The server's capabilities for a client that shows apps."""
-    return {**plain, "resources": {"listChanged": False}, "extensions": {APP_KEY: {}}}
+    extensions = {**plain.get("extensions", {}), APP_KEY: {}}
+    return {**plain, "resources": {"listChanged": False}, "extensions": extensions}
 
 
 def app_tools(described: Sequence[dict[str, Any]], leaving: frozenset[str]) -> list[dict[str, Any]]:

@@ -5,16 +5,20 @@ A cancelled call gets none.  Calls wait for the client's folders, if it was aske
 
 from __future__ import annotations
 
-import itertools
 import math
 import threading
 import time
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from filepact.faces.mcp.app import APP_TOOLS
-from filepact.faces.mcp.clients import NOTES, conversation_in, page_for, turn_and_call
-from filepact.faces.mcp.protocol import QUESTION_ID
+from filepact.faces.mcp.clients import (
+    NOTES,
+    ClientQuestions,
+    conversation_in,
+    page_for,
+    turn_and_call,
+)
 from filepact.faces.mcp.results import ToolResponse, call_result
 from filepact.values import dataclass, late_logger, replace
 from filepact.wire.messages import (
@@ -33,15 +37,16 @@ if TYPE_CHECKING:
     from filepact.faces.mcp.clients import ClientFolders, ClientHooks
     from filepact.faces.mcp.protocol import ToolRequest
     from filepact.faces.mcp.results import ServerInfo, ToolCache
+    from filepact.faces.mcp.tasks import Task, TaskList
     from filepact.tools.registry import CallResult
     from filepact.wire.messages import Message, RequestId
     from filepact.wire.pipes import Wait
 
 __all__ = [
     "PROGRESS_EVERY",
+    "TASK_AFTER",
     "WORKERS",
     "CallExecutor",
-    "ClientQuestions",
     "ElicitationConnection",
     "ElicitationHandler",
     "ElicitationRequest",
@@ -58,7 +63,8 @@ WORKERS: Final = 8
 PROGRESS_EVERY: Final = 0.2
 """Least seconds between two words about the progress of a call."""
 
-_LOOK: Final = 0.2  # seconds between two looks whether a call that waits for a person was cancelled
+TASK_AFTER: Final = 5.0
+"""Seconds after which a call is answered with a task, where its client knows tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,54 +148,6 @@ class FrameHandler(Protocol):
 
     def document(self) -> str:
         """The HTML of the frame."""
-
-
-class ClientQuestions:
-    """Questions that the client puts to its person, while calls wait for the answers.  For all threads.
-
-    Args:
-        send: Takes what the client is to get; must not block.
-    """
-
-    def __init__(self, send: Callable[[Message], None]) -> None:
-        self._send = send
-        self._answered = threading.Condition()
-        self._open: dict[str, Message | None] = {}
-        self._numbers = itertools.count(1)
-
-    def ask(self, params: Message, seconds: float, cancelled: Callable[[], bool]) -> Message | None:
-        """Return the person's answer; None for an error, for none in time, or when the call is given up."""
-        name = f"{QUESTION_ID}{next(self._numbers)}"
-        with self._answered:
-            self._open[name] = None
-        asked = {"jsonrpc": "2.0", "id": name, "method": "elicitation/create", "params": params}
-        self._send(asked)
-        until = time.monotonic() + seconds
-        with self._answered:
-            while (answer := self._open[name]) is None and not cancelled():
-                left = until - time.monotonic()
-                if left <= 0:
-                    break
-                self._answered.wait(min(left, _LOOK))
-            del self._open[name]
-        if answer is None:
-            reason = "it waits, and is decided about elsewhere"
-            self.told("notifications/cancelled", requestId=name, reason=reason)
-            return None
-        result = answer.get("result")
-        return result if isinstance(result, dict) else None
-
-    def told(self, method: str, **params: object) -> None:
-        """Send the client a notification."""
-        self._send({"jsonrpc": "2.0", "method": method, "params": params})
-
-    def receive(self, answer: Message) -> None:
-        """Take an answer; of one that comes too late, or twice, nothing is made."""
-        name = str(answer.get("id"))
-        with self._answered:
-            if name in self._open and self._open[name] is None:
-                self._open[name] = answer
-                self._answered.notify_all()
 
 
 class ToolExecutor:
@@ -377,6 +335,8 @@ class _RunningCall:
         begun: Whether somebody has taken it on, to carry it out or to refuse it; guarded by the lock.
         cancelled: The call should come to an end.
         wanted: The client still wants to hear of it; guarded by the lock.
+        task: What it was answered with; guarded by the lock.
+        timer: Has it answered so.
     """
 
     request: ToolRequest
@@ -384,6 +344,8 @@ class _RunningCall:
     begun: bool = False
     cancelled: bool = False
     wanted: bool = True
+    task: Task | None = None
+    timer: threading.Timer | None = None
 
 
 class CallExecutor:
@@ -393,6 +355,7 @@ class CallExecutor:
         send: Takes what the client is to get; must not block.
         run: Has something done, now or soon, which waits for something; see `MessagePipes.run`.
         questions: Of this client, for its person.
+        task_after: Seconds after which a call is answered with a task, if its client knows tasks.
     """
 
     def __init__(
@@ -402,7 +365,9 @@ class CallExecutor:
         send: Callable[[Message], None],
         run: Callable[[Callable[[], None], Wait], None],
         questions: ClientQuestions | None = None,
+        task_after: float = TASK_AFTER,
     ) -> None:
+        self._task_after = task_after
         self._questions = questions or ClientQuestions(send)
         self._service = service
         self._facts = facts
@@ -415,16 +380,58 @@ class CallExecutor:
         self._finished = False
         self._awaited = False  # somebody waits for the end of calls
 
+    @cached_property
+    def tasks(self) -> TaskList:
+        """The tasks of the client."""
+        from filepact.faces.mcp.tasks import TaskList  # noqa: PLC0415 - few clients know them
+
+        return TaskList(self._facts)
+
     def begin(self, asked: ToolRequest) -> None:
         """Have a call carried out, unless all is over."""
         call = _RunningCall(asked, _correlated(asked.id))
+        if asked.tasks:
+            call.timer = threading.Timer(self._task_after, self._hand_out, (call,))
+            call.timer.daemon = True
         with self._lock:
             if self._finished:
                 return
             self._running.add(call)
             # Of two calls with one id the later can be cancelled, and both are answered.
             self._by_id[call.key] = call
+            if call.timer is not None:
+                call.timer.start()
         self._run(partial(self._carry_out, call), self._service.waits_for(asked.name))
+
+    def go_on(self, task: Task, state: str, answers: Mapping[str, object]) -> None:
+        """Have the call of a task carried on, once the person was asked."""
+        asked = replace(task.request, state=state, answers=answers)
+        call = _RunningCall(asked, _correlated(asked.id), wanted=False, task=task)
+        task.cancel = partial(self._end_task, call)
+        with self._lock:
+            if self._finished:
+                return
+            self._running.add(call)
+        self._run(partial(self._carry_out, call), self._service.waits_for(asked.name))
+
+    def _hand_out(self, call: _RunningCall) -> None:
+        """Answer a call that takes long with a task; it goes on."""
+        with self._lock:
+            if call not in self._running or not call.wanted or self._finished:
+                return
+            call.task, named = self.tasks.begin(call.request, partial(self._end_task, call))
+            call.wanted = False
+            if self._by_id.get(call.key) is call:
+                del self._by_id[call.key]
+            self._send(named)
+            self._ended.notify_all()
+
+    def _end_task(self, call: _RunningCall) -> None:
+        """Have the work of a task come to an end; what has not begun does not begin."""
+        with self._lock:
+            waits, call.begun, call.cancelled = not call.begun, True, True
+        if waits:
+            self._end(call, ToolResponse(response(call.request.id, {})))
 
     def cancel(self, wanted: RequestId) -> None:
         """End a call and do not answer it; one that is unknown or answered is ignored."""
@@ -459,6 +466,8 @@ class CallExecutor:
             self._end(call, ToolResponse(refusal.reply))
         with self._lock:
             self._ended.wait_for(lambda: not self._running)
+        if "tasks" in vars(self):
+            self.tasks.close()
 
     # -- where it is run ------------------------------------------------------------------
 
@@ -470,9 +479,14 @@ class CallExecutor:
 
     def _end(self, call: _RunningCall, answer: ToolResponse) -> None:
         """Answer a call, if it still is wanted."""
+        if call.timer is not None:
+            call.timer.cancel()
         with self._lock:
             try:
-                if not call.wanted:
+                if call.task is not None:
+                    self.tasks.end(call.task, answer, cancelled=call.cancelled)
+                    self._service.write_records()
+                elif not call.wanted:
                     answer.lost()
                     self._service.write_records()
                 else:

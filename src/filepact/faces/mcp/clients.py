@@ -10,6 +10,7 @@ anything: it decides only whose text a change is merged from.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import threading
@@ -17,6 +18,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from filepact.domain.operation import Actor
 from filepact.errors import FilepactError, FoldersUnknownError
 from filepact.text.page import PAGE
 from filepact.values import late_logger, late_regex
@@ -32,8 +34,11 @@ if TYPE_CHECKING:
 __all__ = [
     "NOTES",
     "PAGES",
+    "QUESTION_ID",
     "ClientFolders",
     "ClientHooks",
+    "ClientQuestions",
+    "actor_named",
     "agent_with_hooks",
     "conversation_in",
     "conversation_of_server",
@@ -42,6 +47,10 @@ __all__ = [
 ]
 
 _log = late_logger(__name__)
+
+QUESTION_ID: Final = "filepact:question:"
+"""How the ids of questions for a person begin."""
+
 
 PAGES: Final[dict[str, int]] = {
     # Cline's issue 13263: tools' results are cut after 8,000 characters; and its model is given
@@ -196,7 +205,9 @@ def conversation_of_server(client: str, variables: Mapping[str, str]) -> str:
     return f"{name} {value}" if 0 < len(value) <= _LONGEST else ""
 
 
-_LOOK: Final = 0.2  # seconds between two looks whether a call that waits was cancelled
+_LOOK: Final = (
+    0.2  # seconds between two looks whether a call that waits, for a person too, was cancelled
+)
 
 _NOT_SAID: Final = (
     "the client has not said which folders may be used",
@@ -284,3 +295,63 @@ class ClientFolders:
         here = [folder for folder in folders if folder is not None]
         if here and (note := self._narrow(here)):
             _log.warning("%s", note)
+
+
+class ClientQuestions:
+    """Questions that the client puts to its person, while calls wait for the answers.  For all threads.
+
+    Args:
+        send: Takes what the client is to get; must not block.
+    """
+
+    def __init__(self, send: Callable[[Message], None]) -> None:
+        self._send = send
+        self._answered = threading.Condition()
+        self._open: dict[str, Message | None] = {}
+        self._numbers = itertools.count(1)
+
+    def ask(self, params: Message, seconds: float, cancelled: Callable[[], bool]) -> Message | None:
+        """Return the person's answer; None for an error, for none in time, or when the call is given up."""
+        name = f"{QUESTION_ID}{next(self._numbers)}"
+        with self._answered:
+            self._open[name] = None
+        asked = {"jsonrpc": "2.0", "id": name, "method": "elicitation/create", "params": params}
+        self._send(asked)
+        until = time.monotonic() + seconds
+        with self._answered:
+            while (answer := self._open[name]) is None and not cancelled():
+                left = until - time.monotonic()
+                if left <= 0:
+                    break
+                self._answered.wait(min(left, _LOOK))
+            del self._open[name]
+        if answer is None:
+            reason = "it waits, and is decided about elsewhere"
+            self.told("notifications/cancelled", requestId=name, reason=reason)
+            return None
+        result = answer.get("result")
+        return result if isinstance(result, dict) else None
+
+    def told(self, method: str, **params: object) -> None:
+        """Send the client a notification."""
+        self._send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def receive(self, answer: Message) -> None:
+        """Take an answer; of one that comes too late, or twice, nothing is made."""
+        name = str(answer.get("id"))
+        with self._answered:
+            if name in self._open and self._open[name] is None:
+                self._open[name] = answer
+                self._answered.notify_all()
+
+
+def actor_named(client: Mapping[str, Any] | None) -> Actor:
+    """The agent that a client says it is; ``client`` has ``name`` and ``version``."""
+    if client is None:
+        return Actor("agent", "unknown")
+    return Actor("agent", _printable(client["name"]) or "unknown", _printable(client["version"]))
+
+
+def _printable(text: str) -> str:
+    """A client's word for itself, fit for a line of a log."""
+    return "".join(char for char in text[:80] if char.isprintable()).strip()

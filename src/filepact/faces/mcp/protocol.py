@@ -10,18 +10,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from filepact.domain.operation import Actor
-from filepact.faces.mcp.app import shows_apps
+from filepact.faces.mcp.app import knows, shows_apps
+from filepact.faces.mcp.clients import QUESTION_ID, actor_named
 from filepact.faces.mcp.results import (
     BATCH_VERSION,
     CAPABILITIES_KEY,
     CLIENT_KEY,
     MODERN_VERSION,
+    TASKS_KEY,
     VERSION_KEY,
     VERSIONS,
     elicitation_modes,
 )
-from filepact.values import dataclass, field
+from filepact.values import dataclass, field, replace
 from filepact.wire.messages import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -34,13 +35,13 @@ from filepact.wire.messages import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from filepact.domain.operation import Actor
     from filepact.faces.mcp.results import ServerInfo
     from filepact.wire.messages import Message, RequestId
 
     Shape = Callable[[Any], str | None]
 
 __all__ = [
-    "QUESTION_ID",
     "UNSUPPORTED_VERSION",
     "CancelCall",
     "ClientMessage",
@@ -50,15 +51,12 @@ __all__ = [
     "ProtocolContext",
     "ServerProtocol",
     "Step",
+    "TaskRequest",
     "ToolRequest",
-    "actor_named",
 ]
 
 UNSUPPORTED_VERSION: Final = -32022
 """The protocol's own number for a version that is not served."""
-
-QUESTION_ID: Final = "filepact:question:"
-"""How the ids of questions for a person begin."""
 
 _ROOTS_ID: Final = "filepact:roots:"
 
@@ -82,6 +80,7 @@ class ToolRequest:
         state: Of a call that comes again with what the person said; None for another.
         answers: What they said.
         apps: Whether the client shows apps.
+        tasks: Whether it may be answered with the name of a task.
     """
 
     id: RequestId
@@ -95,6 +94,23 @@ class ToolRequest:
     state: str | None = None
     answers: Mapping[str, object] = field(default_factory=dict, compare=False)
     apps: bool = False
+    tasks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRequest:
+    """A question about a task, or an answer to one of its own.
+
+    Attributes:
+        method: The protocol's name.
+        task: The task's id.
+        responses: What the person said, by the keys of the questions.
+    """
+
+    id: RequestId
+    method: str
+    task: str
+    responses: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +146,7 @@ Step = (
     | FoldersRequest
     | CancelCall
     | ToolRequest
+    | TaskRequest
     | FoldersResponse
     | ElicitationResponse
 )
@@ -156,11 +173,13 @@ class _Client:
         actor: Who it is.
         modes: In which ways it asks its person.
         apps: Whether it shows apps.
+        tasks: Whether it knows tasks.
     """
 
     actor: Actor
     modes: frozenset[str]
     apps: bool
+    tasks: bool
 
 
 class ServerProtocol:
@@ -284,6 +303,8 @@ class ServerProtocol:
         client = self._client_of(meta)
         apps = self._apps_of(meta) if isinstance(client, str) else client.apps
         shape = _SERVED_MODERN.get(method) or (_RESOURCES.get(method) if apps else None)
+        if self._facts.has_tasks:
+            shape = shape or _TASKS.get(method)
         if shape is None:
             return _unknown(wanted, method)
         if isinstance(client, str):
@@ -291,7 +312,13 @@ class ServerProtocol:
         if (wrong := shape(params)) is not None:
             return _malformed(wanted, wrong)
         if method == "tools/call":
-            return _carry_out(wanted, params, client.actor, client.modes, modern=True, apps=apps)
+            asked = _carry_out(wanted, params, client.actor, client.modes, modern=True, apps=apps)
+            return replace(asked, tasks=client.tasks) if client.tasks else asked
+        if method in _TASKS:
+            if not client.tasks:
+                needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS_KEY: {}}}}
+                return _refused(wanted, _UNDECLARED, "Missing required client capability", needed)
+            return TaskRequest(wanted, method, params["taskId"], params.get("inputResponses") or {})
         if method == "tools/list":
             return _answer(wanted, self._facts.listed_modern(apps=apps))
         if method == "server/discover":
@@ -309,7 +336,9 @@ class ServerProtocol:
             if (wrong := _ENVELOPE(meta)) is not None:
                 return f"._meta{wrong}"
             modes = elicitation_modes(capabilities, MODERN_VERSION)
-            self._known = told, _Client(actor_named(client), modes, self._apps_of(meta))
+            knows_tasks = self._facts.has_tasks and knows(capabilities, TASKS_KEY) is not None
+            facts = actor_named(client), modes, self._apps_of(meta), knows_tasks
+            self._known = told, _Client(*facts)
         return self._known[1]
 
     def _apps_of(self, meta: Mapping[str, Any]) -> bool:
@@ -343,18 +372,6 @@ _OTHER_ERA: Final = (
 _NO_HANDSHAKE: Final = (
     f"connection is serving the {MODERN_VERSION} protocol; the initialize handshake is not accepted"
 )
-
-
-def actor_named(client: Mapping[str, Any] | None) -> Actor:
-    """The agent that a client says it is; ``client`` has ``name`` and ``version``."""
-    if client is None:
-        return Actor("agent", "unknown")
-    return Actor("agent", _name(client["name"]) or "unknown", _name(client["version"]))
-
-
-def _name(text: str) -> str:
-    """A client's word for itself, fit for a line of a log."""
-    return "".join(char for char in text[:80] if char.isprintable()).strip()
 
 
 def _answer(wanted: RequestId, result: dict[str, Any]) -> ClientMessage:
@@ -562,3 +579,12 @@ _RESOURCES: Final = {
 }
 _SERVED: Final = {"ping": _PING, "tools/list": _LIST, "tools/call": _CALL}
 _SERVED_MODERN: Final = {"server/discover": _PING, "tools/list": _LIST, "tools/call": _CALL}
+_TASK: Final = _with("taskId", taskId=_text, inputResponses=_object, _meta=_meta)
+_TASKS: Final = {
+    "tasks/get": _TASK,
+    "tasks/update": lambda params: _with("inputResponses")(params) or _TASK(params),
+    "tasks/cancel": _TASK,
+}
+
+_UNDECLARED: Final = -32021
+"""The protocol's own number for what a client has to declare first."""

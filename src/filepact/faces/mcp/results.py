@@ -20,6 +20,7 @@ __all__ = [
     "HANDSHAKE_VERSIONS",
     "MODERN_VERSION",
     "RECEIPT_KEY",
+    "TASKS_KEY",
     "VERSIONS",
     "VERSION_KEY",
     "ServerInfo",
@@ -42,6 +43,8 @@ VERSION_KEY: Final = _RESERVED + "protocolVersion"
 CAPABILITIES_KEY: Final = _RESERVED + "clientCapabilities"
 CLIENT_KEY: Final = _RESERVED + "clientInfo"
 _SERVER_KEY: Final = _RESERVED + "serverInfo"
+TASKS_KEY: Final = _RESERVED + "tasks"
+"""The extension's name among capabilities."""
 
 _KEPT: Final = {"ttlMs": 300_000, "cacheScope": "private"}
 
@@ -208,6 +211,7 @@ class ServerInfo:
         tools: Gives the tools as the protocol lists them.
         leaving: Gives the names of those whose changes may be left waiting.
         app: Makes the HTML of the frame of the review; None where there is none.
+        has_tasks: Whether a call that takes long may be answered with the name of a task.
     """
 
     def __init__(
@@ -219,7 +223,9 @@ class ServerInfo:
         tools: Callable[[], Sequence[dict[str, Any]]],
         leaving: Callable[[], frozenset[str]] = frozenset,
         app: Callable[[], str] | None = None,
+        has_tasks: bool = False,
     ) -> None:
+        self.has_tasks = has_tasks
         self._leaving = leaving
         self._app = app
         self.name = name
@@ -261,10 +267,13 @@ class ServerInfo:
 
     def discovered(self, *, apps: bool = False) -> dict[str, Any]:
         """The answer to ``server/discover``."""
+        plain: dict[str, Any] = {**_CAPABILITIES}
+        if self.has_tasks:
+            plain["extensions"] = {TASKS_KEY: {}}
         return self.modern(
             {
                 "supportedVersions": [*VERSIONS],
-                "capabilities": app_capabilities(_CAPABILITIES) if apps else _CAPABILITIES,
+                "capabilities": app_capabilities(plain) if apps else plain,
                 "instructions": self.instructions,
                 **_KEPT,
             }

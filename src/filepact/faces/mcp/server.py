@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from filepact.faces.mcp.calls import (
     WORKERS,
     CallExecutor,
-    ClientQuestions,
     ToolExecutor,
 )
-from filepact.faces.mcp.clients import ClientFolders
+from filepact.faces.mcp.clients import ClientFolders, ClientQuestions
 from filepact.faces.mcp.protocol import (
     CancelCall,
     ClientMessage,
@@ -22,6 +21,7 @@ from filepact.faces.mcp.protocol import (
     FoldersRequest,
     FoldersResponse,
     ServerProtocol,
+    TaskRequest,
     ToolRequest,
 )
 from filepact.faces.mcp.results import ServerInfo, ToolCache
@@ -114,6 +114,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
         tools=tools.described,
         leaving=tools.leaving,
         app=None if app is None else lambda: app().document(),
+        has_tasks=True,
     )
     over: SimpleQueue[bool] = SimpleQueue()  # which a signal's handler may use at any moment
     with ExitStack() as stack:
@@ -281,6 +282,8 @@ class ClientConnection:
                     self._send(answer)
                 case ToolRequest():
                     self._executor.begin(step)
+                case TaskRequest():
+                    self._send(self._executor.tasks.answer(step, self._executor.go_on))
                 case CancelCall(wanted):
                     self._executor.cancel(wanted)
                 case FoldersRequest(question):

@@ -1,0 +1,181 @@
+"""The extension `io.modelcontextprotocol/tasks` (2026-07-28): calls that take long, and are asked for by a name.
+
+A call that is not answered within a few seconds is answered with such a name, if its client has declared the
+extension, and goes on; the client asks what became of it.  A task lasts as long as the connection, and an hour
+after its end.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from datetime import UTC, datetime
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from filepact.values import dataclass, field
+from filepact.wire.messages import INVALID_PARAMS, error_response, response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from filepact.faces.mcp.protocol import TaskRequest, ToolRequest
+    from filepact.faces.mcp.results import ServerInfo, ToolResponse
+    from filepact.wire.messages import Message
+
+__all__ = ["Task", "TaskList"]
+
+TaskStatus = Literal["working", "input_required", "completed", "failed", "cancelled"]
+
+_KEPT: Final = 3_600.0  # seconds that a task is kept after its end
+_MOST: Final = 200  # tasks that are over, of one client
+_POLL: Final = 1_000  # milliseconds after which asking again makes sense
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """One call that was answered with a name.
+
+    Attributes:
+        request: The call, as it is carried out next.
+        cancel: Ends the work; replaced with each part of it.
+        name: The task's id.
+        status: As the protocol has it.
+        since: When it began, and when something last changed, seconds since the epoch.
+        outcome: The result, the error, or what the client is asked, as members of an answer.
+        sent: To be called once the client has the result.
+        lost: To be called if it never gets it.
+        state: What a question that is open goes on with.
+    """
+
+    request: ToolRequest
+    cancel: Callable[[], None]
+    name: str = field(default_factory=lambda: secrets.token_urlsafe(18))
+    status: TaskStatus = "working"
+    since: tuple[float, float] = (0.0, 0.0)
+    outcome: Mapping[str, Any] = field(default_factory=dict)
+    sent: Callable[[], None] | None = None
+    lost: Callable[[], None] | None = None
+    state: str = ""
+    answers: dict[str, object] = field(default_factory=dict)
+    asked: int = 0
+
+
+class TaskList:
+    """The tasks of one client; for all threads.
+
+    Args:
+        facts: What the server says of itself.
+        now: Seconds since the epoch.
+    """
+
+    def __init__(self, facts: ServerInfo, now: Callable[[], float] = time.time) -> None:
+        self._facts = facts
+        self._now = now
+        self._lock = Lock()
+        self._tasks: dict[str, Task] = {}
+
+    def begin(self, request: ToolRequest, cancel: Callable[[], None]) -> tuple[Task, Message]:
+        """Make a task of a call that is under way, and the answer that names it."""
+        now = self._now()
+        task = Task(request, cancel, since=(now, now))
+        with self._lock:
+            self._forget(now)
+            self._tasks[task.name] = task
+            told = self._facts.modern(_described(task))
+        return task, response(request.id, {**told, "resultType": "task"})
+
+    def end(self, task: Task, answer: ToolResponse, *, cancelled: bool) -> None:
+        """Keep what came of a task: its result, a failure, or a question for the person."""
+        result = answer.message.get("result")
+        with self._lock:
+            task.since = task.since[0], self._now()
+            if not isinstance(result, dict):
+                task.status, task.outcome = "failed", {"error": answer.message["error"]}
+            elif result.get("resultType") == "input_required" and not cancelled:
+                task.asked += 1
+                requests = result["inputRequests"].items()
+                # No key is used again within a task.
+                asked = {f"{task.asked}.{key}": request for key, request in requests}
+                task.status, task.outcome = "input_required", {"inputRequests": asked}
+                task.state, task.answers = result["requestState"], {}
+            elif cancelled and (result.get("isError") or "content" not in result):
+                task.status, task.outcome = "cancelled", {}
+            else:
+                task.status, task.outcome = "completed", {"result": result}
+            task.sent, task.lost = answer.sent, answer.lost
+
+    def answer(
+        self, asked: TaskRequest, go_on: Callable[[Task, str, Mapping[str, object]], None]
+    ) -> Message:
+        """Answer a request about a task.
+
+        Args:
+            asked: The request.
+            go_on: Carries the task's call on, with the state of a question and what the person said.
+        """
+        told: dict[str, Any] = {}
+        after: Callable[[], object] | None = None
+        with self._lock:
+            self._forget(self._now())
+            task = self._tasks.get(asked.task)
+            if task is None:
+                said = "there is no such task, or it is over for more than an hour"
+                return error_response(asked.id, INVALID_PARAMS, said)
+            if asked.method == "tasks/get":
+                told = {**_described(task), **task.outcome}
+                if task.status == "completed":
+                    after, task.sent = task.sent, None
+            elif asked.method == "tasks/cancel":
+                if task.status == "input_required":
+                    task.status, task.outcome = "cancelled", {}
+                after = task.cancel
+            elif task.status == "input_required":
+                open_keys = task.outcome["inputRequests"]
+                said_now = {key: one for key, one in asked.responses.items() if key in open_keys}
+                task.answers |= {key.partition(".")[2]: one for key, one in said_now.items()}
+                left = {key: one for key, one in open_keys.items() if key not in said_now}
+                task.outcome = {"inputRequests": left}
+                if not left:
+                    task.status, task.outcome = "working", {}
+                    state, answers = task.state, dict(task.answers)
+                    after = lambda: go_on(task, state, answers)  # noqa: E731 - called without the lock
+        if after is not None:
+            after()
+        return response(asked.id, self._facts.modern(told))
+
+    def close(self) -> None:
+        """Give up all results that nobody has asked for."""
+        with self._lock:
+            given_up = [*self._tasks.values()]
+            self._tasks.clear()
+        for task in given_up:
+            if task.sent is not None and task.lost is not None:
+                task.lost()
+
+    def _forget(self, now: float) -> None:
+        """Drop what is long over; there are never too many."""
+        over = [
+            one for one in self._tasks.values() if one.status not in ("working", "input_required")
+        ]
+        late = [one for one in over if one.since[1] + _KEPT < now]
+        for task in {*late, *over[: max(len(over) - _MOST, 0)]}:
+            del self._tasks[task.name]
+
+
+def _described(task: Task) -> dict[str, Any]:
+    began, changed = (
+        datetime.fromtimestamp(one, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        for one in task.since
+    )
+    return {
+        "taskId": task.name,
+        "status": task.status,
+        "createdAt": began,
+        "lastUpdatedAt": changed,
+        # While it goes on there is no end to be told.
+        "ttlMs": None
+        if task.status in ("working", "input_required")
+        else int(1_000 * (task.since[1] - task.since[0] + _KEPT)),
+        "pollIntervalMs": _POLL,
+    }
