@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import unicodedata
+from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from filepact.domain import names
 from filepact.domain.names import ShortNames, is_plain, is_short, key
 from filepact.domain.policy import AccessRequest, Policy, Rule, decide
 from filepact.text.pattern_set import PatternSet
@@ -180,6 +183,22 @@ def test_a_path_of_many_short_names_is_covered_by_everything() -> None:
     assert ShortNames(lists).covering(path, PatternSet(lists)) == {0}
     harmless = ("zzzzzz~1.yam",) * 8
     assert ShortNames(lists).covering(harmless, PatternSet(lists)) == set()
+
+
+def test_a_short_name_is_compared_only_with_names_that_begin_and_end_as_it_may(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = Counter[str]()
+
+    def long_name(part: str, *more: Any) -> str | None:
+        asked[part] += 1
+        return compared(part, *more)
+
+    compared = names._long_name
+    monkeypatch.setattr(names, "_long_name", long_name)
+    lists = [[f"{letter}{number}-secret.yaml" for number in range(9) for letter in "abcdef"]]
+    assert ShortNames(lists).readings("a1-sec~1.yam") == {"a1-secret.yaml"}
+    assert set(asked) == {f"a{number}-secret.yaml" for number in range(9)}
 
 
 def test_a_short_name_may_be_refused_for_what_it_may_stand_for_but_is_never_allowed() -> None:

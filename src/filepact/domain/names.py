@@ -145,7 +145,7 @@ class ShortNames:
 
     def __init__(self, lists: Sequence[Sequence[str]]) -> None:
         self._lists = tuple(lists)
-        self._by_ending: dict[str | None, list[str]] | None = None
+        self._sorted: dict[tuple[str | None, str], list[str]] | None = None
 
     def covering(self, parts: Sequence[str], patterns: PatternSet) -> frozenset[int]:
         """The numbers of the lists that cover a path for which short names in another may stand.
@@ -164,30 +164,33 @@ class ShortNames:
         """The long names that the patterns cover, of a short name; none for any other name."""
         if not is_short(name):
             return frozenset()
-        if self._by_ending is None:
-            self._by_ending = _sorted_by_ending(self._lists)
+        if self._sorted is None:
+            self._sorted = _indexed(self._lists)
         stem, _, rest = name.rpartition("~")
         number, _, ending = rest.partition(".")
         kept = min(_STEM, _LONGEST - 1 - len(number))
         found = {
             _long_name(part, stem, kept, ending)
-            for part in (*self._by_ending.get(ending, ()), *self._by_ending.get(None, ()))
+            for place in product((ending, None), (stem[0], ""))
+            for part in self._sorted.get(place, ())
         }
         return frozenset(long for long in found if long is not None)
 
 
-def _sorted_by_ending(lists: Iterable[Iterable[str]]) -> dict[str | None, list[str]]:
-    """The parts of all patterns by the ending in a short name; None for those of any ending."""
+def _indexed(lists: Iterable[Iterable[str]]) -> dict[tuple[str | None, str], list[str]]:
+    """The parts of all patterns by the ending, None for any, and the first character, empty for any, of short names."""
     split = (split_pattern(pattern) for patterns in lists for pattern in patterns)
     parts = {part for negated, parts in split if not negated for part in parts if part != "**"}
-    found: dict[str | None, list[str]] = {}
+    found: dict[tuple[str | None, str], list[str]] = {}
     for part in parts:
         if literal_length(part) == len(part):
-            found.setdefault(_split(part)[1][:3], []).append(part)
+            base, ending = _split(part)
+            found.setdefault((ending[:3], base[:1]), []).append(part)
         elif _one_ending(part):
-            found.setdefault(part[2:5], []).append(part)
+            found.setdefault((part[2:5], ""), []).append(part)
         elif literal_length(part) == len(part) - 1 and part.endswith("*"):
-            found.setdefault(None, []).append(part)
+            start = part[:-1].lstrip(".").translate(_CHANGED)[:1]
+            found.setdefault((None, start), []).append(part)
     return found
 
 
