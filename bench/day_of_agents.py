@@ -153,13 +153,20 @@ def work(
     return tally, {path: text for path, text in project.tree().items() if path not in settings}
 
 
+def one_day(name: str, parts: Sequence[str], *, served: bool) -> tuple[Tally, dict[str, str]]:
+    """An agent's day in a folder that goes afterwards."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        return work(name, Path(folder).resolve() / "day", served=served, parts=parts)
+
+
+def served_day(name: str, parts: Sequence[str]) -> Tally:
+    """An agent's day with the tools of filepact alone."""
+    return one_day(name, parts, served=True)[0]
+
+
 def both_days(name: str, parts: Sequence[str]) -> tuple[Tally, Tally]:
     """An agent's day with its own tools, and with those of filepact; in the evening the files are alike."""
-    found = []
-    for served in (False, True):
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            found.append(work(name, Path(folder).resolve() / "day", served=served, parts=parts))
-    (own, tree), (ours, other) = found
+    (own, tree), (ours, other) = (one_day(name, parts, served=one) for one in (False, True))
     if tree != other:
         names = sorted(one for one in tree.keys() | other.keys() if tree.get(one) != other.get(one))
         raise RuntimeError(f"{name}: {names} are not the same in the evening")

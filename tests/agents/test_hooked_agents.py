@@ -17,6 +17,7 @@ from filepact.faces.hooks.agents import AGENTS
 from tests.agents.hooked import HOOKED, Hooked, drive
 from tests.agents.installed import MissingError, skip_slow_starter
 from tests.faces.command_line import command
+from tests.hostile.sweeps import often
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +28,9 @@ pytestmark = [
     pytest.mark.timeout(600),
     pytest.mark.skipif(sys.platform != "linux", reason="the programs are those for Linux"),
 ]
+
+BELOW = [one for one in HOOKED if one.name == "codex" or often(0, 1)]
+"""Agents below which a command is tried; `tests/faces/test_person.py` has the variables of all of them."""
 
 LINES = ["one", "two", "three", "four", "five", "six", "seven"]
 
@@ -96,6 +100,7 @@ def test_what_an_agent_does_with_its_own_tools_is_judged_recorded_and_undone(
     assert sorted(os.listdir(root)) == [".env", "a.txt", "gone.bin"]
 
 
+@pytest.mark.parametrize("agent", BELOW, ids=lambda one: one.name, indirect=True)
 def test_what_a_real_agent_starts_decides_nothing_with_and_without_its_variables(
     agent: Hooked, tmp_path: Path, home: Path
 ) -> None:

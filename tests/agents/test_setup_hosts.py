@@ -88,6 +88,7 @@ def follow_tutorial(machine: Machine) -> None:
 
 def test_the_program_starts_our_server_and_calls_our_hook(machine: Machine) -> None:
     agent = machine.agent
+    skip_slow_starter(agent.name)
     read = (agent.tool.format("read_file"), {"path": "a.txt"})
     model = drive(machine, [read, _of_folder(agent.write, machine.root)])
     assert "what the server reads" in model.answers[0][1]
