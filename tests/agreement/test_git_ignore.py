@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from filepact.text.gitignore import IgnoreRules, IgnoreRuleSet
+from tests.hostile.sweeps import often
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,7 +123,7 @@ TEXT = st.builds(
 
 @pytest.mark.slow
 @settings(
-    max_examples=int(os.environ.get("FILEPACT_EXAMPLES", "250")),
+    max_examples=int(os.environ.get("FILEPACT_EXAMPLES", often(60, 250))),
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )

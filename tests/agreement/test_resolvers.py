@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from filepact.errors import FilepactError, PathBlockedError
 from filepact.fs.root import Root
+from tests.hostile.sweeps import often
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+pytestmark = [pytest.mark.slow] * often(0, 1)
 
 LINKS = {
     "self": ".",
@@ -79,7 +82,9 @@ def kernel(top: Path, path: str) -> str | None:
         os.close(handle)
 
 
-@settings(max_examples=2_500, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=often(500, 2_500), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(parts=st.lists(st.sampled_from(PARTS), min_size=1, max_size=7))
 def test_both_lead_to_the_same_place_or_refuse_in_the_same_words(
     both: tuple[Path, Root, Root], parts: list[str]
@@ -95,7 +100,9 @@ def test_both_lead_to_the_same_place_or_refuse_in_the_same_words(
 
 
 @pytest.mark.slow
-@settings(max_examples=1_500, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=often(300, 1_500), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(parts=st.lists(st.sampled_from(PARTS), min_size=1, max_size=7))
 def test_what_both_find_is_what_the_kernel_finds_without_a_guard(
     both: tuple[Path, Root, Root], parts: list[str]

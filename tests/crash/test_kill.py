@@ -57,7 +57,7 @@ def test_a_killed_change_is_whole_or_not_there_after_recovery(
     long = scenario.endswith("-shut") or scenario in (
         *("approve", "undo-turn", "redo-turn", "moves", "undo-moves"),
     )
-    usual = "193" if long else "61"
+    usual = "409" if long else "149"
     assert kill(scenario, os.environ.get("FILEPACT_KILL_STEP", usual), tmp_path) >= 4
 
 

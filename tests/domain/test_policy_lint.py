@@ -21,6 +21,7 @@ from filepact.domain.policy_lint import (
     wrong_pattern,
 )
 from filepact.text.pattern_set import PatternSet, split_pattern
+from tests.hostile.sweeps import often
 
 KEYS = Rule("key stores", "deny", ("*.pem", ".ssh"), "keys", actions=READS | WRITES)
 LIFTING = frozenset({"key stores"})
@@ -205,7 +206,7 @@ def test_every_example_of_a_pattern_is_covered_by_it() -> None:
 
 
 @pytest.mark.slow(after=1)
-@pytest.mark.parametrize("count", [150, 600])
+@pytest.mark.parametrize("count", [150, *[600] * often(0, 1)])
 def test_two_patterns_share_a_name_exactly_if_one_is_found(count: int) -> None:
     chance = random.Random(5)
     alphabet = [(a,) for a in ("a", "b", "ab", "ba", "c", "aa", "bb", "abc")]
@@ -366,7 +367,7 @@ UNIVERSE = [
 
 
 @pytest.mark.slow(after=1)
-@pytest.mark.parametrize("count", [40, 150])
+@pytest.mark.parametrize("count", [40, *[150] * often(0, 1)])
 def test_what_is_said_to_take_nothing_back_changes_nothing(count: int) -> None:
     chance = random.Random(6)
     idle = 0
@@ -387,7 +388,7 @@ def test_what_is_said_to_take_nothing_back_changes_nothing(count: int) -> None:
 
 
 @pytest.mark.slow(after=1)
-@pytest.mark.parametrize("count", [75, 300])
+@pytest.mark.parametrize("count", [75, *[300] * often(0, 1)])
 def test_what_is_said_never_to_decide_decides_nothing(count: int) -> None:
     chance = random.Random(7)
     idle = 0

@@ -24,7 +24,7 @@ def test_a_short_exchange_of_names_does_not_lead_outside(operation: races.Operat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", races.OPERATIONS)
-@pytest.mark.parametrize("shape", races.SHAPES)
+@pytest.mark.parametrize("shape", races.SHAPES[often(1, 0) :])  # the first is raced above
 @pytest.mark.timeout(300)
 def test_no_exchange_of_names_leads_outside(operation: races.Operation, shape: races.Shape) -> None:
     results = [
@@ -46,7 +46,7 @@ def test_no_path_out_of_some_thousands_leads_outside() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_no_random_path_leads_outside() -> None:
-    result = path_fuzz.run(often(40_000, 200_000), seed=1)
+    result = path_fuzz.run(often(10_000, 200_000), seed=1)
     assert result.escapes == ()
-    assert result.found > often(2_000, 10_000)
-    assert result.refused > often(4_000, 10_000)
+    assert result.found > often(500, 10_000)
+    assert result.refused > often(1_000, 10_000)

@@ -23,6 +23,7 @@ from filepact.text.diff_lines import cut_diff
 from filepact.text.edit import merge
 from filepact.text.patch import apply, created_text, parse
 from filepact.text.patch import reverse as reversed_patch
+from tests.hostile.sweeps import often
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -305,7 +306,7 @@ def drifted(rng: random.Random, text: str) -> str:
 
 
 @pytest.mark.slow(after=1)
-@pytest.mark.parametrize("count", [80, 250])
+@pytest.mark.parametrize("count", [80, *[250] * often(0, 1)])
 def test_a_drifted_file_is_patched_as_gnu_patch_does_or_not_at_all(tmp_path: Path, count: int):
     """Where both apply, the bytes are the same; what GNU patch does by fuzz may be refused."""
     if shutil.which("patch") is None:
@@ -397,7 +398,7 @@ def test_we_apply_what_git_prints(tmp_path: Path):
 
 
 @pytest.mark.slow(after=1)
-@pytest.mark.parametrize("count", [40, 150])
+@pytest.mark.parametrize("count", [40, *[150] * often(0, 1)])
 def test_a_merge_agrees_with_git_wherever_git_has_no_conflict(tmp_path: Path, count: int):
     if shutil.which("git") is None:
         pytest.skip("git is not installed")

@@ -411,7 +411,7 @@ def test_the_errors_of_a_build_are_those_that_are_told(
         confined = Tree(root, "filepact-csharp", confined=True, sdk=sdk_folder())
         try:
             # What a text comes to is not the evaluation's: a part of these is enough.
-            asked = (*[*projects][:: often(4, 1)], *shapes)
+            asked = (*[*projects][:: often(12, 1)], *shapes)
             reports = {one: confined.report(f"{one}/A.cs")[f"{one}/A.cs"] for one in asked}
         finally:
             confined.close()
@@ -693,7 +693,7 @@ def test_what_is_told_of_an_edit_before_it_is_done_is_what_a_build_says_afterwar
     toolchain_or_skip()
     tree = ProjectTree(tmp_path / "root")
     places = {}
-    for number, (name, text) in enumerate(_edits()[:: often(3, 1)]):
+    for number, (name, text) in enumerate(_edits()[:: often(6, 1)]):
         files = {
             "L/L.csproj": sdk(framework=FRAMEWORK),
             "L/Parts.cs": _PARTS,
