@@ -337,7 +337,9 @@ class FileSnapshot:
         }
         expected = self._expected() - seen.scan.stamps.keys() - self.stamps.keys()
         stamps |= self._rechecked((*self._missing(seen.scan), *expected))
-        if hidden and any(name.endswith(IGNORE_FILES) for name in stamps):
+        # Of one that is only in doubt, the rules are what they were: what they name was ignored when it came.
+        other = (name for name, one in stamps.items() if one != self.stamps.get(name))
+        if hidden and any(name.endswith(IGNORE_FILES) for name in other):
             stamps |= self._made_and_hidden(seen.scan)
         newly = self._newly_seen(stamps)
         self._doubtful |= stamps.keys()
@@ -428,10 +430,8 @@ class FileSnapshot:
 
     def _missing(self, found: RootStamps) -> list[str]:
         """Known files that a scan has not seen, but for those in folders that cannot be read."""
-        if self.stamps.keys() == found.stamps.keys():
-            return []
         dark = tuple(f"{folder}/" for folder in found.unreadable)
-        gone = (name for name in self.stamps if name not in found.stamps)
+        gone = self.stamps.keys() - found.stamps.keys()
         return [name for name in gone if not name.startswith(dark)]
 
     def _note(self, found: RootStamps) -> None:
