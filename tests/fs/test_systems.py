@@ -7,7 +7,9 @@ import errno
 import fcntl
 import os
 import socket
+import stat
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -132,6 +134,18 @@ def test_a_name_that_is_there_is_spelt_as_it_is(calls: Any, folder: int, tmp_pat
 
 def test_a_name_that_leads_to_nothing_is_spelt_as_it_came(calls: Any, folder: int) -> None:
     assert calls.spelling(folder, "gone") == "gone"
+
+
+@pytest.mark.parametrize("flag", [0, stat.UF_NODUMP, stat.UF_APPEND, stat.SF_APPEND])
+def test_a_folder_that_only_takes_names_is_told_by_its_flags_on_macos(
+    folder: int, monkeypatch: pytest.MonkeyPatch, flag: int
+) -> None:
+    """On Linux `test_atomic` makes such a folder; nobody can give one these flags there."""
+    assert not kernel.only_takes(folder)
+    monkeypatch.setattr(
+        darwin, "os", SimpleNamespace(fstat=lambda _: SimpleNamespace(st_flags=flag))
+    )
+    assert darwin.only_takes(folder) == (flag in (stat.UF_APPEND, stat.SF_APPEND))
 
 
 # -- the disk -------------------------------------------------------------------------------------

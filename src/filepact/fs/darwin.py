@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import stat
 import struct
 from contextlib import suppress
 from fcntl import fcntl
@@ -26,6 +27,7 @@ __all__ = [
     "listxattr",
     "lock_holder",
     "lock_request",
+    "only_takes",
     "removexattr",
     "renameat2",
     "reserve",
@@ -129,6 +131,10 @@ def spelling(folder: int, name: str) -> str:
         offset, length = struct.unpack_from("iI", found, 4)
         return os.fsdecode(found.raw[4 + offset : 3 + offset + length])
     return name
+
+
+def only_takes(folder: int) -> bool:
+    return bool(getattr(os.fstat(folder), "st_flags", 0) & (stat.UF_APPEND | stat.SF_APPEND))
 
 
 def copy_list(old: int, new: int) -> bool:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import stat
 import struct
 import sys
 from functools import lru_cache
@@ -173,6 +172,7 @@ if sys.platform == "darwin":
         listxattr,
         lock_holder,
         lock_request,
+        only_takes,
         removexattr,
         renameat2,
         reserve,
@@ -207,18 +207,15 @@ else:
             OSError: ``EEXIST`` for NOREPLACE over a name in use; ``ENOSYS`` where the system or the
                 file system cannot do it.
         """
-        if _renameat2 is None:
-            raise OSError(errno.ENOSYS, "no renameat2 here")
         if "\0" in old or "\0" in new:
             raise OSError(errno.EINVAL, _NUL)
-        result: int = _renameat2(
-            directory, os.fsencode(old), directory if to < 0 else to, os.fsencode(new), flags
-        )
-        if result < 0:
-            number = ctypes.get_errno()
-            if number in _UNSUPPORTED:
-                number = errno.ENOSYS
-            raise OSError(number, os.strerror(number))
+        names = directory, os.fsencode(old), directory if to < 0 else to, os.fsencode(new)
+        try:
+            _done(_renameat2, *names, flags)
+        except OSError as error:
+            if error.errno in _UNSUPPORTED:
+                error.errno = errno.ENOSYS
+            raise
 
     def reserve(descriptor: int, at: int, size: int) -> None:
         """Take room for more bytes of an open file, from its end on.
@@ -248,6 +245,11 @@ else:
 
         plain = normalize("NFC", name).casefold()
         return next((one for one in names if normalize("NFC", one).casefold() == plain), name)
+
+    def only_takes(folder: int) -> bool:
+        """Whether names can be put into an open folder and never taken out again: it is append-only."""
+        found = _statx_of(folder, b"", _EMPTY_PATH, 0)
+        return bool(found and ctypes.c_uint64.from_buffer(found, _FLAGS_AT).value & _APPEND)
 
     def copy_list(_old: int, _new: int) -> bool:
         """Give an open file the access list of another, where that is no attribute; whether it has it."""
@@ -310,14 +312,6 @@ def same_places(some: Mapping[Any, int], others: Mapping[Any, int]) -> bool:
     )
 
 
-def only_takes(folder: int) -> bool:
-    """Whether names can be put into an open folder and never taken out again: it is append-only."""
-    if sys.platform == "darwin":
-        return bool(getattr(os.fstat(folder), "st_flags", 0) & (stat.UF_APPEND | stat.SF_APPEND))
-    found = _statx_of(folder, b"", _EMPTY_PATH, 0)
-    return bool(found and ctypes.c_uint64.from_buffer(found, _FLAGS_AT).value & _APPEND)
-
-
 def _statx_of(folder: int, name: bytes, flags: int, mask: int) -> Any:
     if _statx is None or sys.platform != "linux":
         return None
@@ -342,13 +336,7 @@ def inotify_init() -> int:
     Raises:
         OSError: There is no inotify here, or there are too many instances.
     """
-    if _inotify_init1 is None or sys.platform != "linux":
-        raise OSError(errno.ENOSYS, "no inotify here")
-    result: int = _inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result
+    return _done(_inotify_init1, os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def inotify_add_watch(notices: int, folder: int, mask: int) -> int:
@@ -365,14 +353,8 @@ def inotify_add_watch(notices: int, folder: int, mask: int) -> int:
     Raises:
         OSError: ``ENOSPC`` when there are too many already.
     """
-    if _inotify_add_watch is None or sys.platform != "linux":
-        raise OSError(errno.ENOSYS, "no inotify here")
     # There is no such call for a descriptor; its name in /proc leads to the folder itself.
-    result: int = _inotify_add_watch(notices, b"/proc/self/fd/%d" % folder, mask)
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result
+    return _done(_inotify_add_watch, notices, b"/proc/self/fd/%d" % folder, mask)
 
 
 # -- to the disk --------------------------------------------------------------------------------
