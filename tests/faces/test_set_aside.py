@@ -208,11 +208,11 @@ def test_what_cannot_be_set_aside_is_said_before(
     if why == "room":
         monkeypatch.setattr(agent.files._copies, "_free", 1 << 60)
 
-    def link(*_: object, **__: object) -> None:
+    def place(*_: object) -> str:
         raise OSError(18, "another disk")
 
     if why == "another disk":
-        monkeypatch.setattr(kept_copies.os, "link", link)
+        monkeypatch.setattr(kept_copies.KeptCopies, "_place_aside", place)
     told = agent.bash("echo x > data/huge")
     assert f"data/huge ({SIZE:,} bytes)" in told
     assert ("if it is overwritten in place" in told) == (why == "room")

@@ -7,7 +7,7 @@ import os
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -184,6 +184,55 @@ def test_a_large_file_that_is_lost_is_put_back(root: Root, tmp_path: Path, file:
     assert (made.read_bytes(), made.stat().st_nlink) == (held, 1)
     assert made.stat().st_ino == inode or not os.path.exists(place)
     assert find_aside(str(tmp_path), None) == ("", 0)
+
+
+@pytest.mark.usefixtures("large")
+def test_a_large_file_that_is_overwritten_in_place_is_put_back(
+    root: Root, tmp_path: Path, file: Path
+) -> None:
+    (tmp_path / "contents").mkdir()
+    copies = KeptCopies(str(tmp_path / "contents"), "mine", free=0)
+    held, stamp = file.read_bytes(), stamp_at(root, "big")
+    assert stamp is not None
+    assert keep(copies, root) == "copy"
+    overwrite(file)
+    assert copies.is_aside(stamp)
+    copies.release()
+    place, _ = find_aside(str(tmp_path), stamp.set_aside)
+    put_back(place, root, "deep/big", now=None, other="", token="t")
+    made = Path(root.path) / "deep/big"
+    assert (made.read_bytes(), made.stat().st_mtime_ns) == (held, stamp.modified)
+
+
+def too_slow(_source: int, copy: int, size: int, _until: float) -> bool:
+    os.ftruncate(copy, size)
+    return False
+
+
+def no_room(*_: object) -> bool:
+    raise OSError(errno.ENOSPC, "no space left")
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize(
+    ("fill", "way"), [(too_slow, "open"), (no_room, "open"), ("changed", "")], ids=str
+)
+def test_a_copy_that_is_not_whole_is_not_set_aside(
+    *, root: Root, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch, fill: Any, way: str
+) -> None:
+    filled = kept_copies._filled
+
+    def changed(*given: Any) -> bool:
+        overwrite(file)
+        return filled(*given)
+
+    (tmp_path / "contents").mkdir()
+    copies = KeptCopies(str(tmp_path / "contents"), "mine", free=0)
+    monkeypatch.setattr(kept_copies, "_cloned", lambda *_: False)
+    monkeypatch.setattr(kept_copies, "_filled", changed if fill == "changed" else fill)
+    assert keep(copies, root) == way
+    copies.release()
+    assert [*tmp_path.glob("kept/mine/*")] == []
 
 
 @pytest.mark.usefixtures("large")

@@ -109,22 +109,19 @@ class KeptCopies:
             not large and sum(others, stamp.size) > self._most
         ):
             return ""
+        source = copy = -1
         try:
             source = root.open_regular(path, follow=False)
-        except FilepactError:
-            return ""
-        copy = -1
-        try:
             status = os.fstat(source)
-            copy = self._copied(
-                source, stamp.size, in_place=in_place or (racy and not large), until=until
-            )
-            if _stamped(os.fstat(source)) != stamp[:4] or (copy < 0 and racy and not large):
+            place = self._place_aside(stamp, status.st_dev) if large else ""
+            copied = in_place or (racy and not large)
+            copy = self._copied(source, stamp, place, in_place=copied, until=until)
+            if copy < 0 and ((racy and not large) or _stamped(os.fstat(source)) != stamp[:4]):
                 return ""
             way: Way = "open" if copy < 0 else "copy"
             held, attributes = source if copy < 0 else copy, read_attributes(source, status)
-            if large:
-                self._give_name(held, stamp, status.st_dev, root, path)
+            if large and (way == "open" or has_proc()):
+                _give_name(held, place, root, path)
             self._copies[key] = _Copy(os.dup(held), stamp, status, attributes, way)
         except (FilepactError, OSError):
             return ""
@@ -190,8 +187,8 @@ class KeptCopies:
     def _place(self, stamp: Stamp) -> str:
         return join(self._aside, stamp.set_aside.content)
 
-    def _give_name(self, file: int, stamp: Stamp, disk: int, root: RootReader, path: str) -> None:
-        """Give an open file a name by which it can be set aside; what takes too much room there is given up."""
+    def _place_aside(self, stamp: Stamp, disk: int) -> str:
+        """Where a file can be set aside; what takes too much room there is given up."""
         os.makedirs(self._aside, 0o700, exist_ok=True)
         if os.stat(self._aside).st_dev != disk:
             raise OSError(errno.EXDEV, "it can only be moved back on one file system")
@@ -202,26 +199,33 @@ class KeptCopies:
             # What a process that was killed has left has its own name, and is in its place still.
             if left < 0 or (status.st_nlink > 1 and one not in known and not one.endswith(_LOST)):
                 os.unlink(one)
-        place = self._place(stamp)
-        held, above = has_proc(), dirname(path) or "."
-        parent = os.open("/", os.O_RDONLY) if held else root.open_directory(above, follow=False)
-        # Without /proc by its name, which may lead to another file by now; and a copy has none.
-        named = f"/proc/self/fd/{file}" if held else basename(path)
-        try:
-            os.link(named, place, src_dir_fd=parent, follow_symlinks=held)
-        finally:
-            os.close(parent)
-        if not os.path.samestat(os.lstat(place), os.fstat(file)):
-            os.unlink(place)
-            raise OSError(errno.ESTALE, "another file has its name")
+        return self._place(stamp)
 
-    def _copied(self, source: int, size: int, *, in_place: bool, until: float) -> int:
+    def _copied(
+        self, source: int, stamp: Stamp, place: str, *, in_place: bool, until: float
+    ) -> int:
         """The descriptor of a copy; -1 for none.  Where nothing is lost by it, only one that takes no room is made."""
         with suppress(OSError):
             disk, taken = os.statvfs(self._folder), os.fstat(source).st_blocks * 512
             room = taken <= self._most and disk.f_bavail * disk.f_frsize - taken >= self._free
-            return _copy(source, self._folder, size, until if in_place and room else 0.0)
+            named = "" if has_proc() else place
+            return _copy(source, self._folder, named, stamp, until if in_place and room else 0.0)
         return -1
+
+
+def _give_name(file: int, place: str, root: RootReader, path: str) -> None:
+    """Give an open file the name by which it can be set aside."""
+    held, above = has_proc(), dirname(path) or "."
+    parent = os.open("/", os.O_RDONLY) if held else root.open_directory(above, follow=False)
+    # Without /proc by its name, which may lead to another file by now.
+    named = f"/proc/self/fd/{file}" if held else basename(path)
+    try:
+        os.link(named, place, src_dir_fd=parent, follow_symlinks=held)
+    finally:
+        os.close(parent)
+    if not os.path.samestat(os.lstat(place), os.fstat(file)):
+        os.unlink(place)
+        raise OSError(errno.ESTALE, "another file has its name")
 
 
 def find_aside(state: str, wanted: Revision | None) -> tuple[str, int]:
@@ -271,34 +275,42 @@ def put_back(
         os.close(parent)
 
 
-def _copy(source: int, folder: str, size: int, until: float) -> int:
-    """A copy of an open file, without a name and with all that the file has; holes stay holes.
+def _copy(source: int, folder: str, place: str, stamp: Stamp, until: float) -> int:
+    """A copy of an open file, with all that the file has; holes stay holes.
 
     Args:
         source: The file.
         folder: On whose disk.
-        size: Its bytes.
+        place: Its name, where the system gives it none later; empty for none.
+        stamp: That of the file.
         until: When copying has to end, by the monotonic clock; blocks that can be shared are in any case.
 
     Returns:
-        Its descriptor; -1 where the time was too short, or the file is.
+        Its descriptor; -1 where the time was too short, or the file is another by now.
     """
+    new = os.O_CREAT | os.O_EXCL if place else getattr(os, "O_TMPFILE", 0)
     try:
-        copy = os.open(folder, getattr(os, "O_TMPFILE", 0) | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        copy = os.open(place or folder, new | os.O_RDWR | os.O_CLOEXEC, 0o600)
     except OSError:
+        if place:
+            raise
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
             copy = os.dup(file.fileno())
+    whole = False
     try:
-        if not _cloned(source, copy) and not _filled(source, copy, size, until):
+        if _cloned(source, copy) or _filled(source, copy, stamp.size, until):
+            status = os.fstat(source)
+            dress(copy, status.st_mode & 0o7777, read_attributes(source, status))
+            set_time(
+                copy, status.st_mtime_ns
+            )  # Without it, what was set aside is not taken for whole.
+            whole = _stamped(status) == stamp[:4]
+    finally:
+        if not whole:
             os.close(copy)
-            return -1
-        status = os.fstat(source)
-        dress(copy, status.st_mode & 0o7777, read_attributes(source, status))
-        set_time(copy, status.st_mtime_ns)
-    except OSError:
-        os.close(copy)
-        raise
-    return copy
+            if place:
+                os.unlink(place)
+    return copy if whole else -1
 
 
 def _filled(source: int, copy: int, size: int, until: float) -> bool:
