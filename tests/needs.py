@@ -12,7 +12,9 @@ from filepact.fs.read import has_proc
 from filepact.fs.sandbox import landlock_abi
 
 __all__ = [
+    "BARE_PYTHON",
     "CAPABILITIES",
+    "CONFIG_FOLDER",
     "DESCRIPTORS",
     "HELD_FILES",
     "LANDLOCK",
@@ -55,6 +57,13 @@ def _notices() -> bool:
     return True
 
 
+CONFIG_FOLDER = "Library/Application Support" if sys.platform == "darwin" else ".config"
+"""Where in a person's home folder programs have their settings."""
+
+BARE_PYTHON = _needs(
+    "macos_fcntl" not in sys.modules,
+    "the stand-in for macOS is an environment of Python's, and imports before anybody else does",
+)
 NOTICES = _needs(_notices(), "the system gives no notices of changes")
 ONE_STEP = _needs(_one_step(), "the system has no openat2")
 LANDLOCK = _needs(landlock_abi() > 0, "the system has no Landlock")

@@ -12,6 +12,7 @@ import pytest
 
 from filepact import Actor, EditList, FilepactError, Session, Settings, open_workspace
 from filepact.acp import AgentFiles, ClientFileSystem
+from tests.needs import CONFIG_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +36,7 @@ def root(tmp_path: Path) -> Path:
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The person's settings file, which is not there yet; with a home of this test's own."""
     home = tmp_path / "home"
-    file = home / ".config" / "filepact" / "filepact.toml"
+    file = home / CONFIG_FOLDER / "filepact" / "filepact.toml"
     file.parent.mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path / "etc"))
@@ -108,9 +109,10 @@ def test_a_settings_file_that_is_wrong_opens_nothing(
 
 
 def test_a_link_to_a_secret_of_the_persons_home_is_known_as_such(
-    root: Path, settings: Path
+    root: Path, settings: Path, tmp_path: Path
 ) -> None:
-    secret = settings.parents[2] / ".ssh" / "id_ed25519"
+    secret = tmp_path / "home" / ".ssh" / "id_ed25519"
+    assert secret.parents[1] in settings.parents
     secret.parent.mkdir()
     secret.write_text("SECRET\n")
     os.link(secret, root / "innocent.txt")

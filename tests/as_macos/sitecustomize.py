@@ -17,9 +17,11 @@ import time
 
 import macos_fcntl
 
-LIBRARY = os.path.join(sys.prefix, "macos.so")
+# Also in an environment that was made in this one, and is led here by a list of paths.
+FOLDER = __file__.rsplit("/", 4)[0]  # of lib/python3.x/site-packages
+LIBRARY = os.path.join(FOLDER, "macos.so")
 # Where what was at /proc is now; /proc itself where it could not be covered.
-SYSTEM = os.path.join(sys.prefix, "proc")
+SYSTEM = os.path.join(FOLDER, "proc")
 if not os.path.lexists(SYSTEM):
     SYSTEM = "/proc"
 # Python's own name for what it was built with has the system in it.

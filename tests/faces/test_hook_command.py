@@ -19,6 +19,7 @@ import filepact
 from filepact.faces.cli.hook_command import command_lines, hook_text, is_hook
 from filepact.faces.cli.hosts import HOSTS
 from filepact.faces.hooks import client
+from tests.needs import BARE_PYTHON, CONFIG_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,16 +45,17 @@ class Installation:
         self.root = folder / "my 'own' $project"
         self.venv = folder / 'it\'s "here"'
         self.ran = folder / "ran"
-        for one in (self.root / "src", self.root / ".git", self.home / ".config" / "filepact"):
+        for one in (self.root / "src", self.root / ".git", self.home / CONFIG_FOLDER / "filepact"):
             one.mkdir(parents=True)
-        (self.home / ".config" / "filepact" / "filepact.toml").write_text("[hooks]\nidle = 1\n")
+        (self.home / CONFIG_FOLDER / "filepact" / "filepact.toml").write_text("[hooks]\nidle = 1\n")
         (self.root / ".env").write_text("TOKEN=SECRET\n")
         venv.create(self.venv)
         self.python = self.venv / "bin" / "python"
         version = "python{}.{}".format(*sys.version_info)
         self.packages = self.venv / "lib" / version / "site-packages"
         self.found = self.packages / "theirs.pth"
-        self.found.write_text("\n".join([SOURCE, *site.getsitepackages()]))
+        packages = (one for one in sys.path if one.endswith("site-packages"))
+        self.found.write_text("\n".join([SOURCE, *packages]))
         self.environment = {"HOME": str(self.home), "PATH": PATH, "LANG": "C.UTF-8"}
 
     def run(
@@ -395,6 +397,7 @@ def test_no_variable_and_no_folder_has_a_hook_or_server_run_what_an_agent_has_wr
     assert not installed.ran.exists()
 
 
+@BARE_PYTHON
 def test_an_installation_in_the_folder_of_its_user_is_started_isolated(
     installed: Installation,
 ) -> None:
@@ -420,6 +423,7 @@ def test_an_installation_in_the_folder_of_its_user_is_started_isolated(
     assert not installed.ran.exists()
 
 
+@BARE_PYTHON
 @pytest.mark.parametrize("module", [True, False])
 def test_a_command_that_is_typed_starts_again_where_a_variable_leads_into_the_project(
     installed: Installation, module: bool
@@ -480,7 +484,7 @@ def test_a_filepact_below_the_project_is_not_taken_by_its_name(
 def test_rules_beyond_ascii_hold_in_every_locale(
     installed: Installation, latin: str, locale: str, entry: str
 ) -> None:
-    settings = installed.home / ".config" / "filepact" / "filepact.toml"
+    settings = installed.home / CONFIG_FOLDER / "filepact" / "filepact.toml"
     settings.write_text(
         '[hooks]\nidle = 1\n[[deny]]\npaths = ["geheim-\u00e9/**"]\n', encoding="utf-8"
     )

@@ -14,6 +14,7 @@ import pytest
 
 from filepact.faces.hooks.agents import AGENTS
 from filepact.faces.hooks.service import HookDaemon
+from tests.needs import CONFIG_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -116,7 +117,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 
 def settings(machine: Machine, text: str) -> None:
-    folder = machine.home / ".config" / "filepact"
+    folder = machine.home / CONFIG_FOLDER / "filepact"
     folder.mkdir(parents=True)
     (folder / "filepact.toml").write_text(text)
 

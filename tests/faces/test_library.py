@@ -14,6 +14,7 @@ import pytest
 import filepact
 from filepact import AsyncFiles, FilepactError, Match
 from tests.forked import run
+from tests.needs import CONFIG_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,7 +171,7 @@ def test_the_persons_rules_and_journal_count_unless_left_out(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"
-    settings = home / ".config" / "filepact" / "filepact.toml"
+    settings = home / CONFIG_FOLDER / "filepact" / "filepact.toml"
     settings.parent.mkdir(parents=True)
     settings.write_text('[[deny]]\npaths = ["a.txt"]\nwhy = "it is mine"\nname = "mine"\n')
     monkeypatch.setenv("HOME", str(home))

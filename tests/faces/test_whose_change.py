@@ -21,6 +21,7 @@ from filepact.faces.hooks.service import HookDaemon
 from filepact.opening import descendants, ticks_now
 from filepact.values import replace
 from filepact.workspace.selection import NEWEST, Selection
+from tests.needs import PROCESSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -582,7 +583,13 @@ def test_what_a_call_did_in_a_folder_of_which_nothing_was_known_is_told_as_not_r
 
 
 @pytest.mark.parametrize("hours", [-1, 24])
-@pytest.mark.parametrize("says", [True, False], ids=["the host says how long", "it does not"])
+@pytest.mark.parametrize(
+    "says",
+    [
+        pytest.param(True, id="the host says how long"),
+        pytest.param(False, id="it does not", marks=PROCESSES),
+    ],
+)
 def test_if_the_clock_is_set_while_a_person_is_asked_what_they_save_stays_theirs(
     agents, hours, says
 ):
