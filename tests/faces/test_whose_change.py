@@ -487,6 +487,31 @@ def test_a_folder_that_a_person_renames_while_they_are_asked_is_renamed_by_them(
     assert (agents.root / "d").exists() == again
 
 
+def test_folders_beside_a_file_that_a_call_names_are_moved_by_who_moves_them(agents):
+    for name in ("d/a.txt", "d/in/b.txt", "d/deep/in/c.txt"):
+        (agents.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (agents.root / name).write_text("by hand\n")
+    (agents.root / "d" / "empty").mkdir()
+    given = {"file_path": str(agents.root / "d" / "a.txt")}
+    agents.tell("PreToolUse", "Edit", **given)
+    (agents.root / "d").rename(agents.root / "mine")
+    agents.tell("PostToolUse", "Edit", **given)
+    (_, (tool, files), *others) = agents.log()
+    assert (tool, files) == ("Edit", {"d", "d/a.txt"})
+    assert {one for one, _ in others} == {BY_NOBODY}
+    assert set().union(*(names for _, names in others)) >= {
+        "d/in",
+        "d/deep",
+        "d/empty",
+        "mine/empty",
+    }
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert [str(one.relative_to(agents.root)) for one in agents.root.glob("d/**")] == ["d"]
+    assert [one.name for one in (agents.root / "d").iterdir()] == ["a.txt"]
+    assert (agents.root / "mine" / "in" / "b.txt").exists()
+
+
 def test_a_command_that_points_a_link_elsewhere_has_made_nothing_of_what_lies_there(tmp_path):
     root = tmp_path / "root"
     for name in ("one", "two"):
@@ -810,6 +835,28 @@ def test_of_two_agents_at_once_each_has_what_its_command_names(agents):
         assert (agents.root / "somebodys.txt").exists()
         workspace.undo(PERSON, next(one.id for one in workspace.log() if one.tool == BY_SEVERAL))
     assert not (agents.root / "somebodys.txt").exists()
+
+
+def test_a_file_that_is_moved_after_another_agent_has_written_it_anew_goes_back_from_its_new_name(
+    agents,
+):
+    """The look at the other's end has seen it, and left it to who names it."""
+    one, two = {"command": "mv a.txt new.txt"}, {"command": "make"}
+    agents.tell("PreToolUse", "Bash", **one)
+    agents.tell("PermissionRequest", "Bash", **one)
+    agents.tell("PreToolUse", "Bash", session="s2", agent="codex", **two)
+    agents.write("beside", "ONE\n")
+    (agents.root / "beside").replace(agents.root / "a.txt")  # as `sed -i` does
+    # By the times of files nobody can tell otherwise that it was there before the look.
+    written = (agents.root / "a.txt").stat().st_ctime_ns
+    until(lambda: time.time_ns() > written + TICK // 20)
+    agents.tell("PostToolUse", "Bash", session="s2", agent="codex", **two)
+    (agents.root / "a.txt").rename(agents.root / "new.txt")
+    agents.tell("PostToolUse", "Bash", **one)
+    assert agents.log() == [("Bash", {"a.txt", "new.txt"})]
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(agent="claude-code"))
+    assert [(one.name, one.read_text()) for one in agents.root.iterdir()] == [("a.txt", "one\n")]
 
 
 def test_two_calls_for_one_request_are_not_two_agents(agents):

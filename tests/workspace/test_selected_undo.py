@@ -222,6 +222,23 @@ def test_files_alone_go_back_one_step_each(workspace: Workspace, root: Path) -> 
     assert files(root) == {"a": "mine\n", "b": "1\n"}
 
 
+def test_a_folder_goes_though_what_was_made_in_it_was_removed_again_and_not_all_goes_back(
+    workspace: Workspace, root: Path
+) -> None:
+    (root / "a").write_text("a\n")
+    with workspace.draft(ROBOT, "patch_apply") as draft:
+        for target in draft.open_all(["a", "c", "made/b"]):
+            draft.write(target, "1\n")
+        workspace.submit(draft, "three files")
+    delete(workspace, ROBOT, "made/b")
+    undo(workspace, places=((workspace.guard.roots[0].path, "c"),))
+    assert sorted(one.name for one in root.iterdir()) == ["a", "made"]  # That was not asked for.
+    workspace.redo(ADA)
+    (root / "a").write_text("mine\n")
+    undo(workspace, session=ROBOT, partly=True)
+    assert [(one.name, one.read_text()) for one in root.iterdir()] == [("a", "mine\n")]
+
+
 def test_conflicts_are_told_together_and_nothing_is_done_unless_partly(
     workspace: Workspace, root: Path
 ) -> None:

@@ -94,6 +94,7 @@ class _Seen:
     lost: list[FileChange] = field(default_factory=list)
     contents: KnownContents = field(default_factory=KnownContents)
     was_free: Callable[[WorkspacePath], bool] = lambda _path: True
+    wanted: Callable[[WorkspacePath], bool] = lambda _path: True
     folders: Mapping[RootId, Mapping[str, Revision]] = field(default_factory=dict)
     alone: list[FolderChange] = field(default_factory=list)
     by_stamp: dict[tuple[int, ...], Revision] = field(default_factory=dict)
@@ -346,7 +347,7 @@ class ExternalChanges:
             differing = (one for one in some if wanted(one[0]))
             folders = self._files.folder_differences(since, until, made=bool(session.agent))
             alone = (one for one in folders if wanted(one.path))
-            found = self._find(session, tool, differing, alone, approved=approved)
+            found = self._find(session, tool, differing, alone, wanted, approved=approved)
             self._unread += self._files.newly
             self._files.save(self._seq)
             return found
@@ -373,12 +374,13 @@ class ExternalChanges:
         tool: str,
         differing: Iterable[tuple[WorkspacePath, Stamp | None]],
         alone: Iterable[FolderChange] = (),
+        wanted: Callable[[WorkspacePath], bool] = lambda _path: True,
         *,
         approved: bool = False,
     ) -> ChangeList:
         """Put differences of some files and folders into the journal, and into the snapshot."""
-        anybodys = session.actor.kind != "agent" and tool != PAST_THE_DOORS
-        seen = _Seen(was_free=self._files.was_free, judged=not approved and not anybodys)
+        judged = not approved and (session.actor.kind == "agent" or tool == PAST_THE_DOORS)
+        seen = _Seen(was_free=self._files.was_free, wanted=wanted, judged=judged)
         for path, stamp in differing:
             state = None
             if stamp is not None:
@@ -556,7 +558,8 @@ class ExternalChanges:
         """Put changes into the journal that are on the disk already."""
         lost = operation = None
         if seen.changes or seen.alone:
-            seen.changes = with_folders(*(self._guard, seen.changes, seen.folders, seen.was_free))
+            known = seen.folders, seen.was_free, seen.wanted
+            seen.changes = with_folders(self._guard, seen.changes, *known)
             found = self._guard, seen.changes, seen.alone
             seen.changes, kept, along = folders_alone(*found, renamed(*found))
             seen.lost += kept

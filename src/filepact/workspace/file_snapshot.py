@@ -172,7 +172,7 @@ class FileSnapshot:
         self._passed: frozenset[str] | None = None
         self.end: str | None = None
         self.looked = self._began = 0
-        self._new: Collection[str] = ()
+        self._seen: Sequence[Stamp] = ()
 
     @property
     def watcher(self) -> RootWatcher:
@@ -369,21 +369,21 @@ class FileSnapshot:
     def _newly_seen(self, stamps: dict[str, Stamp | None]) -> frozenset[str]:
         """The entries that existed before: under names that were not watched, or elsewhere.
 
-        What was made before the last look and nobody knew came by another name, alone or in a folder, from where
-        nobody looks or from outside: it may be the only copy.
+        What was made before the last look, which has not seen it, came by another name, alone or in a folder, from
+        where nobody looks or from outside: it may be the only copy.
         """
         looked, self.looked, was_free = self.looked, self._began, self.was_free
         new = {name: one for name, one in stamps.items() if one and name not in self.stamps}
-        old = {x for x in new.keys() - self._new if min(new[x][2:4]) < looked}
+        old = {x for x in new if min(new[x][2:4]) < looked}
         # What is moved by itself changes by that, but is as old as it was.
         born = {x: self._root.born(x) for x in old}
         came = {x for x in old if min(new[x].changed, born[x] or looked) < looked}
-        known = {one.inode: one.changed for one in self.stamps.values()} if came else {}
+        known = {x.inode: x.changed for x in (*self.stamps.values(), *self._seen)} if came else {}
         # What was born after a known file changed last is not that one, and has its number.
         before = {x for x in came if (born[x] or 0) > known.get(new[x].inode, -1)}
         # Where a folder is known to have been there was no file.
         before |= {name for name in new if not (name in self.folders or was_free(name))}
-        self._new = new.keys() - before
+        self._seen = [one for one in stamps.values() if one]
         return frozenset(before)
 
     def _expected(self) -> set[str]:

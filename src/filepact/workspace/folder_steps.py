@@ -352,8 +352,11 @@ def settle_folders(
     """
     steps.settle()
     back = [] if operation.kind == "redo" else _taken_back(operation, store)
-    some = {one for one, whole in operation.taken_back.items() if not whole}
-    made = (_emptied(one, operation) if one.id in some else one for one in back)
+    whole = operation.taken_back
+    # What was made and removed again needs no change, if the removal goes back as a whole.
+    known = (operation, *(one for one in back if whole.get(one.id)))
+    gone = {one.path for each in known for one in each.changes.changes if one.after is None}
+    made = (one if whole.get(one.id, True) else _emptied(one, gone) for one in back)
     stay = {path: why for one in made for path, why in remove_folders(one, root_of).items()}
     # Some may have held only what has gone with the others.
     stay |= dict.fromkeys(steps.settle(), "it is not empty")
@@ -388,15 +391,10 @@ def _taken_back(operation: Operation, store: JournalStore) -> list[Operation]:
     return back
 
 
-def _emptied(made: Operation, operation: Operation) -> Operation:
+def _emptied(made: Operation, gone: Iterable[WorkspacePath]) -> Operation:
     """The operation that was taken back, with those folders made for it that lost an entry."""
-    gone = [change.path for change in operation.changes.changes if change.after is None]
-    held = tuple(
-        (root, folder)
-        for root, folder in made.directories
-        if any(path.root == root and path.path.startswith(f"{folder}/") for path in gone)
-    )
-    return replace(made, directories=held)
+    around = _around(gone)
+    return replace(made, directories=tuple(one for one in made.directories if one in around))
 
 
 def _restored(operation: Operation, root: RootId, store: JournalStore) -> int:
@@ -432,6 +430,7 @@ def with_folders(
     changes: Iterable[FileChange],
     known: KnownFolders,
     was_free: Callable[[WorkspacePath], bool],
+    wanted: Callable[[WorkspacePath], bool],
 ) -> list[FileChange]:
     """Changes of files with the folders that went with them, and that took or left the name of one.
 
@@ -443,6 +442,7 @@ def with_folders(
         changes: What was found.
         known: The folders that were there before, with their states, by root.
         was_free: Whether a name was free before, for certain.
+        wanted: Whether a folder around none of these files counts: else a later look tells of it.
     """
     found: dict[WorkspacePath, FileChange] = {}
     tops: set[WorkspacePath] = set()
@@ -467,11 +467,13 @@ def with_folders(
             if above not in there or not is_gone(WorkspacePath(root, above)):
                 after = folder_at(guard, change.path)
         found[change.path] = FileChange(change.path, before, after)
+    around = _around(found if tops else ())
     gone = {
         path: FileChange(path, state, None)
         for root, there in (known.items() if tops else ())
         for path, state in ((WorkspacePath(root, name), state) for name, state in there.items())
         if path not in found and (path in tops or turning_above(path, tops))
+        if path in around or wanted(path)
     }
     stamps = {(one.before.mode, written(one.before)) for one in gone.values() if one.before}
     for root, path in made_folders(found.values(), known, was_free):
@@ -522,12 +524,7 @@ def folders_alone(
     """
     told = {one.path for one in changes}
     along: list[FileChange] = []
-    around = {
-        WorkspacePath(path.root, above)
-        for path, before in ((one.path, one.before) for one in changes)
-        for above in folders_above(path.path)
-        if before is None
-    }
+    around = _around(one.path for one in changes if one.before is None)
     moved = {one.path for one in renamed}
     back = [*(one for one in changes if one.path not in moved), *renamed]
     # A pipe or the like took the place of a file, and stays when that is to come back.
@@ -571,6 +568,10 @@ def folders_above(path: str) -> Iterator[str]:
     """The folders that a file or folder lies in, but for the root, the nearest first."""
     while path := dirname(path):
         yield path
+
+
+def _around(paths: Iterable[WorkspacePath]) -> set[WorkspacePath]:
+    return {WorkspacePath(one.root, above) for one in paths for above in folders_above(one.path)}
 
 
 def made_folders(
