@@ -1279,16 +1279,18 @@ def test_a_file_or_link_that_goes_while_it_is_read_is_left_for_the_next_look(
     assert told(outside.detect(session)) == {("link", "create")}
 
 
+@pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("place", ["a", "d"])
-def test_a_pipe_in_place_of_a_file_or_folder_is_a_removal(root, workspace, session, place):
+def test_a_pipe_in_place_of_a_file_or_folder_is_a_removal(root, workspace, session, place, late):
     (root / "a").write_text("a\n")
     (root / "d").mkdir()
     (root / "d" / "k").write_text("k\n")
     workspace.external.resnapshot()
     shutil.rmtree(root / "d") if place == "d" else (root / "a").unlink()
-    os.mkfifo(root / place)
     (root / "other").write_text("made\n")
-    found = workspace.external.detect(session).operation
+    found = workspace.external.detect(session).operation if late else None
+    os.mkfifo(root / place)
+    found = found or workspace.external.detect(session).operation
     gone = {str(path) for one in workspace.log() for path in one.changes.paths}
     assert gone >= ({"d", "d/k"} if place == "d" else {"a"})
     # All else goes back, and what stands there is named.

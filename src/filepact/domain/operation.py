@@ -189,8 +189,7 @@ def following(change: str) -> str:
     from hashlib import sha256  # noqa: PLC0415 - a server answers before it needs it
 
     digits = "0123456789abcdefghjkmnpqrstvwxyz"
-    made = sha256(change.encode()).digest()
-    return "c" + "".join(digits[byte % 32] for byte in made[:10])
+    return "c" + "".join(digits[byte % 32] for byte in sha256(change.encode()).digest()[:10])
 
 
 @dataclass(frozen=True, slots=True)

@@ -282,8 +282,7 @@ class SandboxProcess:
         policy, home = Policy(BUILT_IN_RULES), self._environment.get("HOME")
 
         def is_secret(path: str) -> bool:
-            request = AccessRequest(home or "/", path, "read")
-            return policy.decide(request).verdict == "deny"
+            return policy.decide(AccessRequest(home or "/", path, "read")).verdict == "deny"
 
         return SecretIndex(home, is_secret)
 

@@ -133,8 +133,7 @@ class StateFolder:
     def snapshot(self, roots: Iterable[RootId]) -> str:
         """The path of the file that keeps a snapshot of some roots, in their order."""
         names = "\0".join(roots).encode("utf-8", "surrogateescape")
-        name = content_id(names)[:16]
-        return os.path.join(self.path, "snapshots", f"{name}.db")
+        return os.path.join(self.path, "snapshots", f"{content_id(names)[:16]}.db")
 
     def has_snapshot(self, roots: Iterable[RootId]) -> bool:
         """Whether there is a snapshot of some roots; most people have none, and to name the file takes its time."""

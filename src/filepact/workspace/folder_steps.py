@@ -579,8 +579,7 @@ def made_folders(
 ) -> tuple[tuple[RootId, str], ...]:
     """Folders that came with new files, outermost first; not those that may have been there, unknown."""
     made: set[tuple[RootId, str]] = set()
-    changes = [*changes]
-    for change in changes:
+    for change in (changes := [*changes]):
         above = dirname(change.path.path) if change.before is None else ""
         while above and above not in known.get(change.path.root, ()):
             if was_free(WorkspacePath(change.path.root, above)):

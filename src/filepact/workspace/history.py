@@ -11,6 +11,7 @@ from contextlib import suppress
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Final, Literal
 
+from filepact.domain.change import FileChange
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.operation import Actor, ChangeId, Proposal, Session, following, who
 from filepact.errors import (
@@ -21,8 +22,10 @@ from filepact.errors import (
     PathBlockedError,
     WriteFailedError,
 )
+from filepact.fs.watch import is_odd
 from filepact.values import replace
 from filepact.workspace.authorizer import rules_on
+from filepact.workspace.folder_steps import INSTEAD
 from filepact.workspace.folders import check_moved
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.pending import check_free
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import Operation
-    from filepact.domain.policy import Action, Rule
+    from filepact.domain.policy import Rule
     from filepact.fs.state import StateFolder
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
@@ -101,8 +104,7 @@ class UndoExecutor:
 
     def diff(self, change: Operation | Proposal, session: Session, deadline: Deadline) -> str:
         """The diff of a change, as a session may see it."""
-        versions = self._writer.versions()
-        return self._writer.shown(change.kept, versions, session, deadline).diff
+        return self._writer.shown(change.kept, self._writer.versions(), session, deadline).diff
 
     def go_back(
         self,
@@ -168,15 +170,18 @@ class UndoExecutor:
             unable = {path: not_kept(self._writer.show(path)) for path in plan.unable}
             plan = replace(plan, unable=unable, lost={})
         conflicts: dict[WorkspacePath, FilepactError] = {}
-        plan = plan.around(self._is_no_folder)
+        # What took the place of a file after anybody looked stays like what was seen to.
+        free = (x.path for x in plan.changes.changes if not x.before)
+        odd = (x for x in free if is_odd(self._guard.root_of(x.root), x.path))
+        instead = {x: not_kept(x.path, FileChange(x, None, INSTEAD)) for x in odd}
+        plan = replace(plan, unable={**instead, **plan.unable}).around(self._is_no_folder)
         aside = {} if rule else self._large.find(plan.lost, conflicts)
         ends = {*aside, *conflicts, *(other for _, other in aside.values() if other)}
         files = len({*plan.unable, *ends}) + len(plan.changes.changes)
         plan = replace(plan, unable={k: one for k, one in plan.unable.items() if k not in ends})
         for change in plan.changes.changes:
             try:
-                action: Action = "delete" if change.after is None else "write"
-                self._guard.permit(change.path, action, back=True)
+                self._guard.permit(change.path, "write" if change.after else "delete", back=True)
             except PathBlockedError as error:
                 conflicts[change.path] = error
         whole, plan = plan, plan.without(conflicts)

@@ -153,8 +153,7 @@ class MoveSteps:
         if whole:
             self._folders.moved = self.paths - _paths(whole) | self._whole
             self._folders.make()
-        left = self._do_all(each for one in whole for each in one.apart)
-        return _paths(left)
+        return _paths(self._do_all(each for one in whole for each in one.apart))
 
     def _do_all(self, moves: Iterable[Move]) -> list[Move]:
         left: list[Move] = []

@@ -292,8 +292,7 @@ class Recovery:
         # The beginning of a new text may be the old one, and of a change of rights both texts are
         # the same.  Then the rights tell, which are given when all is written.
         half = left.mode == UNFINISHED and now == before and part
-        whole = after == Revision(left.content, left.mode)
-        return "new" if half or whole else "old"
+        return "new" if half or after == Revision(left.content, left.mode) else "old"
 
     def _holds(self, trace: _Trace) -> bool | None:
         """Whether a text that somebody changed has a change in it; None when it cannot be told.

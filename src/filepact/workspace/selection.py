@@ -520,8 +520,7 @@ def _last_on(store: JournalStore, place: Place) -> Operation | None:
 
 def is_in(path: WorkspacePath, place: Place) -> bool:
     root, above = place
-    inside = above in (".", path.path) or path.path.startswith(f"{above}/")
-    return path.root == root and inside
+    return path.root == root and (above in (".", path.path) or path.path.startswith(f"{above}/"))
 
 
 def partly_gone(operation: Operation) -> set[tuple[str, WorkspacePath]]:
