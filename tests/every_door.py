@@ -329,6 +329,30 @@ class McpDoor(Door):
         return super().redo()
 
 
+class CommandDoor(Door):
+    """The command, by a person."""
+
+    name = "command"
+
+    def move(self, names: Sequence[str]) -> str:
+        (name,) = names
+        return self.command("mv", name, name + AWAY)
+
+    def remove(self, names: Sequence[str]) -> str:
+        (name,) = names
+        return self.command("rm", name)
+
+    def undo(self) -> str:
+        # What a person did is taken back when it is named.
+        return self.command("undo", self._newest())
+
+    def redo(self) -> str:
+        return self.command("redo", self._newest())
+
+    def _newest(self) -> str:
+        return str(json.loads(self.command("log", "--json"))["operations"][0]["id"])
+
+
 class HooksDoor(Door):
     """The agent's own shell, seen by hooks."""
 
@@ -437,6 +461,7 @@ DOORS: tuple[type[Door], ...] = (
     RestoreDoor,
     LibraryDoor,
     McpDoor,
+    CommandDoor,
     HooksDoor,
     RunDoor,
     RecordedRunDoor,
@@ -723,14 +748,16 @@ def measured(given: argparse.Namespace) -> list[Cell]:
                 if of_root:
                     cells += _as(given, lambda some=(door, roots): [*root_judged(*some)])
     if given.door in (None, "killed") and given.step:
-        for entry in entries:
+        for number, entry in enumerate(entries):
             with (
                 tempfile.TemporaryDirectory(dir=given.base) as folder,
                 tempfile.TemporaryDirectory() as apart,
             ):
                 state = Path(apart) / "w" if given.apart else None
                 kill = partial(crashed, entry, Path(folder) / "w", state, step=given.step)
-                cells += _as(given, lambda go=kill: [*go(first=1)])
+                # Entries go much the same way, so others of its calls are taken for each.
+                first = 1 + number % given.step
+                cells += _as(given, lambda go=kill, at=first: [*go(first=at)])
     return cells
 
 
