@@ -523,8 +523,13 @@ def judged(
                 for action in ("move", "remove"):
                     cells += _sequence(one, group, action)
     finally:
-        subprocess.run(["chattr", "-R", "-ia", one.root], capture_output=True, check=False)
+        _unsealed(one.root)
     return cells
+
+
+def _unsealed(folder: Path) -> None:
+    """Have nothing in a folder be immutable, so that it can be removed."""
+    subprocess.run(["chattr", "-R", "-ia", folder], capture_output=True, check=False)
 
 
 def _is_open(place: Path) -> bool:
@@ -653,7 +658,8 @@ def crashed(
     for action in ("move", "remove", "undo of move", "undo of remove"):
         point, ended = first, False
         while not ended:
-            for one in (base, apart or base):
+            for one in {base, apart or base}:
+                _unsealed(one)
                 shutil.rmtree(one, ignore_errors=True)
             door = ToolsDoor(base, apart)
             place, away = door.root / "e", door.root / f"e{AWAY}"
@@ -685,7 +691,7 @@ def crashed(
             verdict = "wrong" if differs else "as it is to be"
             yield Cell("killed", entry.name, f"{action}, call {point}", verdict, differs)
             point += step
-        subprocess.run(["chattr", "-R", "-ia", base], capture_output=True, check=False)
+        _unsealed(base)
 
 
 def _killed(door: ToolsDoor, act: Callable[[], object], point: int) -> None:
