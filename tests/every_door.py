@@ -528,8 +528,9 @@ def judged(
 
 
 def _unsealed(folder: Path) -> None:
-    """Have nothing in a folder be immutable, so that it can be removed."""
-    subprocess.run(["chattr", "-R", "-ia", folder], capture_output=True, check=False)
+    """Have nothing in a folder be immutable or shut, so that whoever made it can remove it."""
+    for words in (("chattr", "-R", "-ia"), ("chmod", "-R", "u+rwX")):
+        subprocess.run([*words, folder], capture_output=True, check=False)
 
 
 def _is_open(place: Path) -> bool:

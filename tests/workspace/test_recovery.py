@@ -386,6 +386,21 @@ def test_removals_leave_a_sign_while_they_are_under_way(
     assert left(root) == {"a.txt": b"a\n", "b.txt": b"b\n"}
 
 
+@pytest.mark.parametrize("name", [os.fsdecode(b"lat\xe9.txt"), "in\u200bvisible.txt", "line\n.txt"])
+@pytest.mark.parametrize("comes", [False, True])
+def test_what_has_a_name_that_no_new_file_may_have_is_settled_all_the_same(
+    crash: Crash, open_here: Callable[..., Workspace], root: Path, name: str, comes: bool
+) -> None:
+    put(root, temporary(0), b"a\n")
+    put(root, temporary(2), b"", 0o600)
+    put(root, "b.txt", b"b\n")
+    sides = (None, b"a\n") if comes else (b"a\n", None)
+    crash.begin((name, *sides), ("b.txt", b"b\n", None))
+    (settled,) = open_here().recovered
+    assert settled.state == "rolled_back"
+    assert left(root) == {"b.txt": b"b\n"} | ({} if comes else {name: b"a\n"})
+
+
 def test_two_names_of_a_file_that_were_going_are_names_of_one_again(
     crash: Crash, root: Path, tmp_path: Path
 ) -> None:

@@ -320,7 +320,7 @@ class Recovery:
     def _now(self, path: WorkspacePath) -> Revision | None:
         root = self._root_of(path.root)
         try:
-            kind = root.place(path.path, follow=False).kind
+            kind = root.place(path.path, follow=False, known=True).kind
         except NotFoundError:
             return None  # What has the name of its folder is none.
         if kind == "missing":
