@@ -115,3 +115,25 @@ def test_what_a_real_agent_starts_decides_nothing_with_and_without_its_variables
     )
     drive(agent, root, home, [agent.run("sh go.sh > said.txt 2>&1; true")])
     assert (root / "said.txt").read_text().count("[BELOW_AGENT]") == 3
+
+
+HEARING = [one for one in HOOKED if one.name == "claude" or (one.name == "gemini" and often(0, 1))]
+"""Agents whose model reads with a call's answer what a hook adds; Codex shows it beside the answer."""
+
+
+@pytest.mark.parametrize("agent", HEARING, ids=lambda one: one.name, indirect=True)
+def test_the_model_of_a_real_agent_reads_that_its_change_was_taken_back(
+    agent: Hooked, tmp_path: Path, home: Path
+) -> None:
+    root, settings = tmp_path / "root", tmp_path / "settings.toml"
+    root.mkdir()
+    (root / "AGENTS.md").write_text("one\n")
+    # In a file, so that no hook is asked about it.
+    (root / "go.sh").write_text("echo x >> AGENTS.md\n")
+    settings.write_text('[hooks]\nunapproved = "propose"\n')
+    script = [agent.run("sh go.sh"), agent.run("true")]
+    shown = drive(agent, root, home, script, options=("--config", str(settings)))
+    assert (root / "AGENTS.md").read_text() == "one\n"
+    assert "AGENTS.md: your change needed a person's word" in shown[0]
+    assert "it waits for a person as proposal c" in shown[0]
+    assert "taken back" not in shown[1]
