@@ -215,7 +215,9 @@ def no_room(*_: object) -> bool:
 
 @pytest.mark.usefixtures("large")
 @pytest.mark.parametrize(
-    ("fill", "way"), [(too_slow, "open"), (no_room, "open"), ("changed", "")], ids=str
+    ("fill", "way"),
+    [(too_slow, "open"), (no_room, "open"), ("changed", "")],
+    ids=["too slow", "no room", "changed"],
 )
 def test_a_copy_that_is_not_whole_is_not_set_aside(
     *, root: Root, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch, fill: Any, way: str
