@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import tracemalloc
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -252,6 +253,25 @@ def test_proposals_are_chosen_by_a_click(review: Review) -> None:
         await window.shows("2 of 2")
 
     run(review, act)
+
+
+def test_an_answer_of_servers_that_is_there_before_anybody_waits_is_shown(
+    open_here: Callable[..., Workspace], root: Path
+) -> None:
+    plain = reviewing(open_here, root)
+    propose(plain)
+
+    def at_once(work: Callable[[], object]) -> Future[object]:
+        done: Future[object] = Future()
+        done.set_result(work())
+        return done
+
+    async def act(window: Window) -> None:
+        window.program._loads.submit = at_once  # type: ignore[assignment]
+        await window.press("D")
+        await window.shows("No language server knows")
+
+    run(plain, act)
 
 
 def test_servers_are_asked_for_one_proposal(

@@ -264,9 +264,10 @@ class ReviewProgram(App[None]):
         self._loaded(future)
 
     def _loaded_late(self, future: Future[ReviewPage]) -> None:
+        # It may be there before anybody waits for it, so this is no other thread for certain.
         if not future.cancelled():
             with suppress(RuntimeError):  # The window is gone.
-                self.call_from_thread(self._loaded, future)
+                self.call_later(self._loaded, future)
 
     def _loaded(self, future: Future[ReviewPage]) -> None:
         if future is not self._loading:
@@ -521,7 +522,7 @@ class ReviewProgram(App[None]):
         def told(future: Future[str]) -> None:
             if not future.cancelled():
                 with suppress(RuntimeError):  # The window is gone.
-                    self.call_from_thread(self._diagnosed, str(change_id), future)
+                    self.call_later(self._diagnosed, str(change_id), future)
 
         self._loads.submit(ask).add_done_callback(told)
 
