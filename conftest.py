@@ -90,7 +90,8 @@ MEASURED = (
 long again, and the others take few ways that these do not."""
 
 ON_DISK = (
-    *(f"tests/{place}/" for place in ("fs", "store", "crash", "hostile", "properties", "agents")),
+    *(f"tests/{place}/" for place in ("fs", "store", "crash", "properties", "agents")),
+    *(f"tests/hostile/test_{what}" for what in ("races", "removals", "special")),
     *(f"tests/faces/test_{what}" for what in ("every_door", "audit_lines", "kinds", "tour")),
     *("tests/architecture/", "tests/workspace/test_external.py"),
     *("packages/filepact-fleet/tests/", "packages/filepact-run/tests/"),

@@ -16,6 +16,7 @@ from filepact.domain.server_sandbox import ServerSandbox
 from filepact.fs.server_sandbox import can_confine_servers
 from filepact.lsp.builtin import builtin_servers
 from filepact.lsp.pool import ServerPool
+from tests.hostile.sweeps import often
 from tests.lsp.asking import report_of
 from tests.lsp.fakes import fake
 from tests.lsp.real_servers import SECONDS, Tree, locate, node_folders, server
@@ -119,11 +120,15 @@ def test_a_known_server_fetches_nothing_that_a_text_names(tmp_path: Path, name: 
             listener.accept()
 
 
+HOW = ("as we use it", "as it comes", "confined", "as it comes, confined")
+FETCHING = [
+    *(("typescript", how) for how in HOW),
+    *(("typescript-language-server", how) for how in HOW[: often(2, 4)]),
+]
+
+
 @pytest.mark.slow(after=1)
-@pytest.mark.parametrize(
-    "how", ["confined", "as we use it", "as it comes", "as it comes, confined"]
-)
-@pytest.mark.parametrize("name", ["typescript", "typescript-language-server"])
+@pytest.mark.parametrize(("name", "how"), FETCHING)
 def test_no_types_are_fetched_for_what_a_script_imports(
     tmp_path: Path, name: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
