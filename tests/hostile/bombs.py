@@ -103,7 +103,7 @@ def _walks(folder: str) -> list[Call]:
 
 def _entries(root: Path, large: bool) -> list[Call]:
     (root / "many").mkdir()
-    for number in range(200_000 if large else 20_000):
+    for number in range(200_000 if large else 5_000):
         os.close(os.open(f"{root}/many/f{number:06}", os.O_CREAT | os.O_WRONLY, 0o644))
     return _walks("many")
 

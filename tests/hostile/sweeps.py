@@ -39,6 +39,7 @@ _TESTS = (
     "tests/hostile/test_races.py",
     "tests/hostile/test_removals.py",
     "tests/lsp/test_confined_servers.py",
+    "tests/lsp/test_no_orphans.py",
     "tests/lsp/test_nothing_from_the_project.py",
     "tests/lsp/test_random_edits.py",
     "tests/lsp/test_servers_from_npm.py",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_no_check_can_be_taken_out_unnoticed(tmp_path: Path) -> None:
-    shares = often(6, 1)
+    shares = often(12, 1)
     tried, unnoticed = survivors(tmp_path, parts=shares)
     assert tried == len(list(checks())[::shares]) > 40 // shares
     assert list(map(str, unnoticed)) == []

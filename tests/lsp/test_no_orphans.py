@@ -16,6 +16,7 @@ import pytest
 
 import filepact
 from filepact.fs import sandbox
+from tests.hostile.sweeps import often
 from tests.lsp.asking import report_of
 from tests.lsp.fakes import PROGRAM, fake, left_of, pool_of, processes_with, wait_for_end
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="counts processes in /proc")
 
 PARENT = str(Path(__file__).parent / "parent_program.py")
-KILLS = 50
+KILLS = often(9, 50)
 WALLED = pytest.mark.parametrize(
     "walled",
     [
