@@ -19,10 +19,12 @@ __all__ = [
     "HELD_FILES",
     "LANDLOCK",
     "LEASES",
+    "LINUX_PROGRAMS",
     "MOUNTS",
     "NOTICES",
     "ONE_STEP",
     "PROCESSES",
+    "STATE_FOLDER",
     "UNNAMED_FILES",
 ]
 
@@ -58,11 +60,16 @@ def _notices() -> bool:
 
 
 CONFIG_FOLDER = "Library/Application Support" if sys.platform == "darwin" else ".config"
-"""Where in a person's home folder programs have their settings."""
+STATE_FOLDER = "Library/Application Support" if sys.platform == "darwin" else ".local/state"
+"""Where in a person's home folder programs have their settings, and what they keep."""
 
 BARE_PYTHON = _needs(
     "macos_fcntl" not in sys.modules,
     "the stand-in for macOS is an environment of Python's, and imports before anybody else does",
+)
+LINUX_PROGRAMS = _needs(
+    "macos_fcntl" not in sys.modules or os.path.lexists("/proc/self"),
+    "a browser that is built for Linux needs /proc, which the stand-in for macOS covers",
 )
 NOTICES = _needs(_notices(), "the system gives no notices of changes")
 ONE_STEP = _needs(_one_step(), "the system has no openat2")

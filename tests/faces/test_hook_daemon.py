@@ -25,12 +25,12 @@ from tests import forked
 from tests.crash.near_full import fill, small_disk
 from tests.faces.command_line import command
 from tests.lsp.fakes import PROGRAM
+from tests.needs import BARE_PYTHON, CONFIG_FOLDER, PROCESSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PERSON = Session("p", Actor("person", "p"))
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 
 
 class Hooks:
@@ -107,9 +107,12 @@ def event(name: str, tool: str = "Bash", **given: Any) -> bytes:
 def is_gone(pid: int) -> bool:
     """Whether a process has ended; one that nobody has waited for has."""
     try:
+        os.kill(pid, 0)
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
+    except ProcessLookupError:
         return True
+    except OSError:
+        return os.path.lexists("/proc/self")
 
 
 def wait_for(condition: Any) -> None:
@@ -189,6 +192,7 @@ def test_a_daemon_that_is_killed_during_a_call_loses_nothing(hooks):
     assert hooks.log() == [("Bash", {"a.txt", "b.txt"})]
 
 
+@PROCESSES  # by which it is known that a host has ended
 def test_what_a_person_does_after_the_host_was_killed_is_not_the_agents(hooks):
     lines = "filepact hook claude < start.json; filepact hook claude < before.json; echo ready; read end"
     outside = hooks.root.parent
@@ -211,6 +215,7 @@ def test_what_a_person_does_after_the_host_was_killed_is_not_the_agents(hooks):
     assert hooks.log() == [("Bash", {"a.txt"}), ("unknown", {"a.txt"})]
 
 
+@PROCESSES
 def test_what_a_background_command_does_later_is_recorded_when_its_process_ends(hooks):
     outside = hooks.root.parent
     os.mkfifo(outside / "go")
@@ -249,6 +254,7 @@ HELLO = {
 }
 
 
+@PROCESSES
 def test_what_a_request_does_through_our_tools_and_the_agents_own_is_one_turn(hooks):
     outside = hooks.root.parent
     (outside / "claude").symlink_to("/bin/sh")
@@ -307,13 +313,14 @@ TURNS = {
 """Events of programs that call a tool and end a turn, and where the person is told something; nowhere in the last."""
 
 
+@PROCESSES
 @pytest.mark.slow(after=1)
 @pytest.mark.parametrize("agent", TURNS)
 def test_errors_that_a_turn_has_left_are_told_when_it_ends(hooks: Hooks, agent: str) -> None:
     outside, (before, after, stop, key) = hooks.root.parent, TURNS[agent]
     (outside / agent).symlink_to("/bin/sh")
     (hooks.root / "a.x").write_text("one\n")
-    settings = outside / ".config" / "filepact" / "filepact.toml"
+    settings = outside / CONFIG_FOLDER / "filepact" / "filepact.toml"
     settings.parent.mkdir(parents=True)
     command = json.dumps([sys.executable, "-I", "-S", PROGRAM, "{}"])
     settings.write_text(
@@ -509,6 +516,7 @@ def test_the_state_folder_is_where_the_usual_package_says(tmp_path, monkeypatch)
     assert state_folder("x/") == str(Path.cwd() / "x")
 
 
+@BARE_PYTHON
 def test_a_hook_loads_next_to_nothing(hooks):
     import subprocess  # noqa: PLC0415
 

@@ -23,6 +23,7 @@ from cryptography.x509.oid import NameOID
 
 from gateway_logins import PATIENCE, GuardedGateway, commands, follow
 from tests.browser import CHROMIUM, Browser
+from tests.needs import LINUX_PROGRAMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from tests.node_programs import Programs
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), LINUX_PROGRAMS]
 
 BACK = "http://127.0.0.1/oauth/callback"
 CHANGE = {"path": "a.txt", "old_string": "two", "new_string": "2"}
