@@ -331,6 +331,21 @@ def test_of_several_files_one_is_edited_and_a_whole_one_is_rejected_for_good(
     assert preview.approving.hunks(preview.proposal(edited.id)) == ()
 
 
+def test_what_is_done_of_a_part_says_of_how_many_files_it_is(
+    preview: Workspace, session: Session, root: Path
+) -> None:
+    with preview.draft(session, "patch_apply") as draft:
+        for target in draft.open_all(["b.txt", "c.txt", "e/d.txt"]):
+            draft.write(target, "x\n")
+        first = str(preview.submit(draft, "three files").operation)
+    receipt = accept(preview, first, {3})
+    assert "1 of 3" in receipt.summary
+    assert "1 of 3" in preview.operation(str(receipt.operation)).summary
+    (rest,) = preview.pending()
+    assert "2 of 3" in rest.summary
+    assert sorted(one.name for one in root.iterdir()) == ["a.txt", "e"]
+
+
 def test_all_hunks_can_be_rejected_one_by_one(
     preview: Workspace, session: Session, root: Path
 ) -> None:
