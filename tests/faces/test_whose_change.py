@@ -512,6 +512,27 @@ def test_folders_beside_a_file_that_a_call_names_are_moved_by_who_moves_them(age
     assert (agents.root / "mine" / "in" / "b.txt").exists()
 
 
+def test_a_folder_that_a_person_takes_out_of_one_before_a_command_removes_that_is_renamed_by_them(
+    agents,
+):
+    for name in ("d/a.txt", "d/in/b.txt"):
+        (agents.root / name).parent.mkdir(exist_ok=True)
+        (agents.root / name).write_text("by hand\n")
+    agents.tell("PreToolUse", "Bash", command="rm -r d")
+    agents.tell("PermissionRequest", "Bash", command="rm -r d")
+    (agents.root / "d" / "in").rename(agents.root / "mine")
+    agents.now = agents.write("made.txt", "by the command\n") + TICK + 5_000_000 - 1
+    (agents.root / "d" / "a.txt").unlink()
+    (agents.root / "d").rmdir()
+    agents.tell("PostToolUse", "Bash", command="rm -r d", more={"duration_ms": 5})
+    assert agents.log()[1] == ("Bash", {"made.txt", "d", "d/a.txt"})
+    assert {tool for tool, _ in agents.log()[2:]} == {BY_NOBODY}
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert [one.name for one in (agents.root / "d").iterdir()] == ["a.txt"]
+    assert (agents.root / "mine" / "b.txt").exists()
+
+
 def test_a_command_that_points_a_link_elsewhere_has_made_nothing_of_what_lies_there(tmp_path):
     root = tmp_path / "root"
     for name in ("one", "two"):

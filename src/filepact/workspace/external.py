@@ -558,8 +558,10 @@ class ExternalChanges:
         """Put changes into the journal that are on the disk already."""
         lost = operation = None
         if seen.changes or seen.alone:
-            known = seen.folders, seen.was_free, seen.wanted
-            seen.changes = with_folders(self._guard, seen.changes, *known)
+            seen.changes = with_folders(
+                *(self._guard, seen.changes, seen.folders, seen.was_free),
+                lambda path: seen.wanted(path) and not self._files.has_gone(path),
+            )
             found = self._guard, seen.changes, seen.alone
             seen.changes, kept, along = folders_alone(*found, renamed(*found))
             seen.lost += kept
@@ -579,9 +581,8 @@ class ExternalChanges:
             note = f"{lead}{SEEN}; what came before the last state is not known"
             if names:
                 note += f"; changed as well, and not kept: {sized}"
-            operation = self._store.adopt(
-                self._operation(session, tool, seen.changes, note, seen), seen.contents
-            )
+            made = self._operation(session, tool, seen.changes, note, seen)
+            operation = self._store.adopt(made, seen.contents)
             self._applied[operation.id] = operation.seq
         return ChangeList(operation, lost, names, unasked=seen.unasked)
 
@@ -590,11 +591,10 @@ class ExternalChanges:
     ) -> Operation:
         files = sum(one.of_file is not None for one in changes)
         count, what = files or len(changes), "file" if files else "folder"
-        operation = new_operation(
-            session,
-            tool,
-            f"{count:,} {what}{'' if count == 1 else 's'} changed {_WAYS.get(tool) or f'by {tool}'}",
-            ChangeSet(tuple(sorted(changes, key=lambda change: change.path))),
+        said = (
+            f"{count:,} {what}{'' if count == 1 else 's'} changed {_WAYS.get(tool) or f'by {tool}'}"
         )
+        done = ChangeSet(tuple(sorted(changes, key=lambda change: change.path)))
+        operation = new_operation(session, tool, said, done)
         made = made_folders(changes, seen.folders, seen.was_free)
         return replace(operation, directories=made, note=note)

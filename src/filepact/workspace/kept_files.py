@@ -179,10 +179,9 @@ class KnownFiles:
                     continue
                 if was and now and same_rights(was, now):
                     continue
-                # With all that it held it was moved before.
-                if since and now is None and name in self._went.get(root, ()):
-                    continue
                 path = WorkspacePath(root, name)
+                if since and now is None and self.has_gone(path):
+                    continue
                 held = of.glance(name) if now is not None else ()
                 later, late = (
                     bool(one) and (held[3] > one if held else is_later(of, name, None, one))
@@ -190,6 +189,10 @@ class KnownFiles:
                 )
                 if (later or not since) and not late:
                     yield FolderChange(path, was, now)
+
+    def has_gone(self, path: WorkspacePath) -> bool:
+        """Whether a folder was moved, with all that it held, before the time of the last look."""
+        return path.path in self._went.get(path.root, ())
 
     @property
     def is_marked(self) -> bool:
