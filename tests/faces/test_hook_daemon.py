@@ -455,6 +455,30 @@ def test_what_stands_in_the_place_of_the_socket_is_not_used(hooks, tmp_path, mon
     assert hooks.daemons() == []
 
 
+@pytest.mark.parametrize("lost", [1, 2])
+def test_after_one_that_ends_without_an_answer_the_next_daemon_answers(hooks, monkeypatch, lost):
+    """One that is being killed may still take a connection; to start another is no answer yet."""
+    hooks.call("SessionStart")
+    (place,) = hooks.folder.glob("*.sock")
+    hooks.kill()
+    place.unlink()
+    monkeypatch.chdir(hooks.folder)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as dying, hooks.start() as process:
+        dying.bind(place.name)
+        dying.listen()
+        process.stdin.write(event("PreToolUse"))
+        process.stdin.close()
+        process.stdin = None
+        for left in range(lost)[::-1]:
+            taken, _ = dying.accept()
+            if not left:
+                dying.close()
+            taken.close()
+        out, err = process.communicate()
+    assert (process.returncode, out, err) == (0, b"", b"")
+    assert len(hooks.daemons()) == 1
+
+
 @pytest.mark.parametrize("what", ["open to others", "link", "file"])
 def test_a_folder_of_sockets_that_others_may_use_is_not_used(hooks, tmp_path, what):
     hooks.state.mkdir(mode=0o700)

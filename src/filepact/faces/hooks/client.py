@@ -266,7 +266,7 @@ def _ask(request: HookRequest, data: bytes) -> tuple[bytes, bytes]:
     before, heard = os.getcwd(), b"%d" % time.time_ns()
     _enter_folder(request)
     try:
-        for _ in range(_TRIES):
+        for _ in range(2 * _TRIES):  # Each second one may do no more than start it.
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:
                 if not _connected(connection, request):
