@@ -96,8 +96,7 @@ class IndexFile:
             os.close(descriptor)
 
     def _open(self) -> int:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        return os.open(self._path, flags)
+        return os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def turn(self) -> AbstractContextManager[object] | None:
         """The right to build and write it, for a while; None while another process has it."""

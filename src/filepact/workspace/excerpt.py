@@ -137,8 +137,7 @@ def cut(text: str, first: int, count: int | None) -> str:
     start = _after(text, first)
     if start is None or count == 0:
         return ""
-    end = None if count is None else _after(text, count, start)
-    return text[start:end]
+    return text[start : None if count is None else _after(text, count, start)]
 
 
 def excerpt_of(text: str, wanted: ExcerptOptions, shown: str) -> Excerpt:

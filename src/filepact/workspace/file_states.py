@@ -299,8 +299,7 @@ def _read_link(guard: Guard, root: Root, path: WorkspacePath, stamp: Stamp) -> F
         return None
     if stamp_at(root, path.path) != stamp:
         return None
-    packed = compress(link.data, _LEVEL)
-    return FileState(stamp, link.revision, packed, racy=is_racy(stamp, now))
+    return FileState(stamp, link.revision, compress(link.data, _LEVEL), racy=is_racy(stamp, now))
 
 
 def unread(state: FileState | None) -> Revision | None:

@@ -551,8 +551,7 @@ def _other_rights(before: Revision, after: Revision, now: Revision) -> Revision:
     if attributes is not None and after.attributes is not None:
         attributes = attributes.changed(before.attributes, after.attributes)
     # What somebody has made of it since stays, such as a protection.
-    mode = after.mode if now.mode == before.mode else now.mode
-    return Revision(now.content, mode, attributes)
+    return Revision(now.content, after.mode if now.mode == before.mode else now.mode, attributes)
 
 
 def _merge(before: bytes, after: bytes, now: Document, shown: str) -> bytes:
