@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from contextlib import closing
@@ -370,6 +371,27 @@ def test_files_that_exchange_or_hand_on_their_names_are_renamed_as_git_says(
         assert all_of(root) == wanted
     assert tool.undo().status == "applied"
     assert all_of(root) == before
+
+
+@pytest.mark.parametrize("onto", ["a.txt", "new.txt"], ids=["swap", "chain"])
+def test_another_name_of_a_file_whose_name_is_handed_on_keeps_what_it_held(
+    tool: Tool, root: Path, onto: str
+):
+    os.link(root / "b.txt", root / "twin.txt")
+    os.link(root / "a.txt", root / "other.txt")
+    before = files(root)
+    patch = RENAME.format("a.txt", "b.txt") + RENAME.format("b.txt", onto)
+    shown = tool(patch=patch, dry_run=True)
+    assert "keep the old text" in shown.text
+    done = tool(patch=patch)
+    assert not done.failed, done.text
+    kept = {name: before[name] for name in ("twin.txt", "other.txt")}
+    assert files(root).items() >= ({"b.txt": before["a.txt"], onto: before["b.txt"]} | kept).items()
+    told = tool.undo().notes  # type: ignore[attr-defined]
+    assert files(root) == before
+    twins = (("a.txt", "other.txt"), ("b.txt", "twin.txt"))
+    apart = [not (root / one).samefile(root / two) for one, two in twins]
+    assert sum("hard link" in note for note in told) >= any(apart), "which is told"
 
 
 def all_of(root: Path) -> dict[str, tuple[bytes, int]]:

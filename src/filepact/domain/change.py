@@ -227,9 +227,7 @@ def _written_now(change: FileChange) -> FileChange:
     before, after = change.before, change.after
     if not before or not after or before.is_link or before.content == after.content:
         return change
-    held = after.attributes and after.attributes.written(None)
-    if held and after.attributes and change.of_one_file:
-        held = replace(held, linked=after.attributes.linked)
+    held = after.attributes and replace(after.attributes, modified=None)
     return FileChange(change.path, before, Revision(after.content, after.mode, held))
 
 

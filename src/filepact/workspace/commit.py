@@ -43,7 +43,7 @@ from filepact.workspace.folder_steps import (
     stays_joined,
 )
 from filepact.workspace.journal import new_id
-from filepact.workspace.moves import MoveSteps, make_again, moves_of
+from filepact.workspace.moves import MoveSteps, make_again, moves_of, taking_over
 from filepact.workspace.refusals import first_refused, is_of_one_file, only_elsewhere
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ class Committer:
                 folder, after = open_folders.get(change.path, -1), change.after
                 if (
                     folder < 0
-                    or after is None
+                    or not after
                     or after.is_folder
                     or after.is_link
                     or change.path in moved
@@ -344,6 +344,7 @@ class Committer:
         changes = begun.changes if begun.kind == "change" else begun.changes.written_now
         several = len(changes.changes) > 1 or self.shares
         joins = stays_joined(begun, self._store)
+        over = taking_over(begun.changes.changes)
         refused: list[FilepactError] = []
         links: dict[str, str] = {}
         for number, change in changes.in_order:
@@ -358,7 +359,7 @@ class Committer:
                     unnamed=prepared.get(change.path),
                     beside=folders.beside(change.path),
                     links=links,
-                    how=Staging(several, joins or change.of_one_file),
+                    how=Staging(several, change.path not in over and (joins or change.of_one_file)),
                 )
             except FilepactError as error:
                 refused.append(error)
@@ -401,6 +402,10 @@ class Committer:
             beside=beside,
             how=how,
         )
+        if not how.joins and change.before and after and after.attributes:
+            # What takes the place of another file is no name of the one that it was a name of.
+            names = root.names_of(after.attributes.linked, near=path)
+            staged.notes += (_APART,) * any(one != path for one in names)
         if linked:
             staged.notes += (_APART,) * bool(links.get(linked))
             above = dirname(path) if beside is None else beside

@@ -42,6 +42,7 @@ __all__ = [
     "moves_of",
     "renamed",
     "same_entries",
+    "taking_over",
     "whole_moves",
 ]
 
@@ -377,6 +378,12 @@ def same_entries(changes: Iterable[FileChange]) -> list[Pair]:
     return found
 
 
+def taking_over(changes: Collection[FileChange]) -> frozenset[WorkspacePath]:
+    """Names in use that get what another name holds, as in a swap: what they hold is not written to, which may have other names (hard links)."""
+    held = {_key(one, one.before.compared) for one in changes if one.before}
+    return frozenset(x.path for x in changes if x.before and x.after and _key(x, x.after) in held)
+
+
 def _alike(one: str, other: str) -> int:
     """How many characters the ends of two paths have in common, in whole names."""
     at = len(commonprefix((f"/{one}"[::-1], f"/{other}"[::-1])))
@@ -393,16 +400,8 @@ def _folders(
     changes: Iterable[FileChange], pairs: Iterable[Pair]
 ) -> list[tuple[FileChange, FileChange, tuple[FileChange, ...]]]:
     """Folders that go with all that lies in them, each with one that comes so, and the changes of both."""
-    going = {
-        one.path: one
-        for one in changes
-        if one.after is None and one.before is not None and one.before.is_folder
-    }
-    coming = {
-        one.path: one
-        for one in changes
-        if one.before is None and one.after is not None and one.after.is_folder
-    }
+    going = {x.path: x for x in changes if x.after is None and x.before and x.before.is_folder}
+    coming = {x.path: x for x in changes if x.before is None and x.after and x.after.is_folder}
     if not going or not coming:
         return []
     names = {old.path: new.path for old, new in pairs}

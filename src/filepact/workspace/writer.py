@@ -16,6 +16,7 @@ from filepact.fs.watch import stamp_at
 from filepact.values import replace
 from filepact.workspace.documents import EDITORCONFIG, DocumentCache
 from filepact.workspace.journal import new_id, new_proposal, operation_of
+from filepact.workspace.moves import taking_over
 from filepact.workspace.receipt import Receipt, SkippedFile, show_changes
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class ChangeWriter:
     def linked(self, changes: ChangeSet) -> tuple[str, ...]:
         """The effect on files with several names (hard links), to be said before a change."""
         told: list[str] = []
+        over = taking_over(changes.changes)
         for change in changes.changes:
             before = change.before
             if not (before and change.after) or before.is_folder or before.is_link:
@@ -103,15 +105,13 @@ class ChangeWriter:
             if links < 2:
                 continue
             shown = self.show(change.path)
-            others = root.other_names(change.path.path) if root.keeps_links else None
-            if others:
-                told.append(
-                    f"{shown} has other names (hard links), {', '.join(others)}; it stays one file with them."
-                )
-            else:
-                told.append(
-                    f"{shown} has {links} names (hard links); the others keep the old text."
-                )
+            keeps = root.keeps_links and change.path not in over
+            others = root.other_names(change.path.path) if keeps else None
+            told.append(
+                f"{shown} has other names (hard links), {', '.join(others)}; it stays one file with them."
+                if others
+                else f"{shown} has {links} names (hard links); the others keep the old text."
+            )
         return tuple(told)
 
     def write(
