@@ -116,6 +116,9 @@ def test_a_text_is_replaced_where_it_stands(
         ("x\na\nx\n", "x\n", "y\n", "y\na\ny\n", (1, 3)),
         ("x\r\na\nx\n", "x\n", "y\nz\n", "y\r\nz\r\na\ny\nz\n", (1, 3)),
         ("one", "one", "1", "1", (1,)),
+        # The break after a place is the beginning of the next one.
+        ("x\n\na\na\nb\n", "\na", "", "x\n\nb\n", (2, 3)),
+        ("x\r\n\r\na\r\na\r\nb", "\na", "", "x\r\n\r\nb", (2, 3)),
     ],
 )
 def test_every_place_is_replaced_when_all_are_wanted(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from itertools import islice
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.errors import (
@@ -170,7 +170,8 @@ def _characters(request: _Request) -> MatchResult | None:
             raise _too_many(request, search.count())
         breaks = 0
         if not request.new and request.old[-1] not in "\r\n":
-            longer = tuple(_with_break(request.text, *span) for span in spans)
+            ends = (*(start for start, _ in spans[1:]), len(request.text))
+            longer = tuple(map(_with_break, repeat(request.text), spans, ends))
             breaks = sum(map(tuple.__ne__, longer, spans))
             spans = longer
         edits = tuple(
@@ -188,13 +189,13 @@ def _characters(request: _Request) -> MatchResult | None:
     return None
 
 
-def _with_break(text: str, start: int, end: int) -> tuple[int, int]:
-    """A place that goes away; where it is whole lines, with the end of the last, which would be an empty line."""
+def _with_break(text: str, span: tuple[int, int], most: int) -> tuple[int, int]:
+    """A place that goes away; where it is whole lines, with the end of the last, if that is not of the next place."""
+    start, end = span
     if start and text[start - 1] not in "\r\n":
-        return start, end
-    return start, end + len(
-        next((one for one in ("\r\n", "\n", "\r") if text.startswith(one, end)), "")
-    )
+        return span
+    after = next((len(one) for one in ("\r\n", "\n", "\r") if text.startswith(one, end)), 0)
+    return start, end + after if end + after <= most else end
 
 
 def _ends_of(text: str) -> _Ends:
