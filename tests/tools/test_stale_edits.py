@@ -498,3 +498,36 @@ def test_whole_lines_go_with_their_line_break(world: World, text: str, old: str,
     outcome, answer = world.run(Stale("", "txt", text, text, "edit_file", sent, right))
     assert outcome == "right"
     assert ("with its line break" in answer) == (len(text) - len(right) > len(old))
+
+
+SECTIONS = "a\n[u]\nd = 1\ne = 2\n"
+ABOVE = {"old_string": "[u]\n", "new_string": "[u]\nd = 1\n[p]\nq = 1\n[u]\n"}
+ABOVE_PATCH = {
+    "patch": "*** Begin Patch\n*** Update File: {path}\n@@\n a\n+[u]\n+d = 1\n+[p]\n+q = 1\n [u]\n*** End Patch"
+}
+
+
+@pytest.mark.parametrize(
+    ("read", "now", "tool", "arguments"),
+    [
+        # What comes and what was there begin alike: the line that somebody took away would be back.
+        (SECTIONS, SECTIONS.replace("d = 1\n", ""), "edit_file", ABOVE),
+        (SECTIONS, SECTIONS.replace("d = 1\n", ""), "patch_apply", ABOVE_PATCH),
+        (SECTIONS, SECTIONS.replace("[u]", "[v]"), "edit_file", ABOVE),
+    ],
+)
+def test_lines_that_are_equal_to_changed_ones_are_not_taken_for_them(
+    world: World, read: str, now: str, tool: str, arguments: dict[str, str]
+):
+    outcome, text = world.run(Stale("", "ini", read, now, tool, arguments, None))
+    assert (outcome, text[:10]) == ("refused", "STALE_FILE")
+
+
+@pytest.mark.parametrize("change", [("e = 2", "e = 3"), ("a\n", "b\n")])
+def test_lines_that_are_equal_to_what_others_left_alone_are_put_in(
+    world: World, change: tuple[str, str]
+):
+    now = SECTIONS.replace(*change)
+    right = now.replace(*ABOVE.values())
+    case = Stale("", "ini", SECTIONS, now, "edit_file", ABOVE, right)
+    assert world.run(case)[0] == "right"

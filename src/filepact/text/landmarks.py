@@ -18,11 +18,11 @@ from filepact.text.lines import line_range, split_lines
 from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from filepact.text.compare import DiffRange
 
-__all__ = ["ChangeConflict", "is_same_run", "lost_place"]
+__all__ = ["ChangeConflict", "has_slid", "is_same_run", "lost_place"]
 
 _CLOSING = (")", "]", "}")
 _OPENING = ("{", "(", "[")
@@ -88,6 +88,33 @@ def is_same_run(base: str, other: str, before: tuple[int, int], after: tuple[int
         return True
     partners = _partners(len(lines), compare_lines(lines, others))
     return partners[first:end] == list(range(there, stop))
+
+
+def has_slid(base: str, mine: str, theirs: str, sent: Iterable[tuple[int, int, int]]) -> bool:
+    """Whether others changed lines between where a change was sent to and where a comparison puts it.
+
+    Among equal lines a comparison may cut elsewhere, which makes the same text only of lines that stay as they were.
+
+    Args:
+        base: The text that both others come from.
+        mine: The text with the changes.
+        theirs: The text that they go to.
+        sent: Ranges of lines of ``base``, from 0, each with the number of lines that it becomes.
+    """
+    lines, own = split_lines(base), split_lines(mine)
+    runs: list[tuple[int, int]] = []
+    grown = 0
+    for first, end, size in sent:
+        now = own[first + grown : first + grown + size]
+        runs += [(first, end)] * len(compare_lines(lines[first:end], now))
+        grown += size - (end - first)
+    found, since = compare_lines(lines, own), compare_lines(lines, split_lines(theirs))
+    return len(found) == len(runs) and any(
+        other.old_start < max(end, one.old_end) and other.old_end > min(first, one.old_start)
+        for (first, end), one in zip(runs, found, strict=True)
+        if one.old_start < first or one.old_end > end
+        for other in since
+    )
 
 
 class _Search:

@@ -19,7 +19,7 @@ from filepact.errors import (
 from filepact.text.codec import rewrite
 from filepact.text.compare import compare_lines
 from filepact.text.edit import EditList, TextRequest, merge, prove
-from filepact.text.landmarks import ChangeConflict, is_same_run, lost_place
+from filepact.text.landmarks import ChangeConflict, has_slid, is_same_run, lost_place
 from filepact.text.lines import (
     adopt_line_ends,
     is_open,
@@ -35,7 +35,7 @@ from filepact.workspace.read_tracker import KnownText
 from filepact.workspace.target import DIFF_IN_NOTE, existing, since
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from filepact.domain.document import Document, WorkspacePath
     from filepact.text.edit import RequestMatch
@@ -482,7 +482,8 @@ def _joined(
     # The lines around a change say more of its ends than what others have put in since.
     wanted = with_line_ends_of(now if line_ends(known) == "none" else known, mine)
     merged = merge(known, wanted, now)
-    if merged.text is None:
+    slid = of and merged.text != now and has_slid(known, wanted, now, _lines_sent(base, of))
+    if merged.text is None or slid:
         return None, None
     lost = lost_place(known, wanted, now, [line_range(base, *one) for one in sent])
     steps = (of or TextRequest.whole(base, mine, mine)).steps
@@ -495,6 +496,15 @@ def _joined(
             path=target.location.shown,
         )
     return ((merged.edits, proven) if lost is None else None), lost
+
+
+def _lines_sent(base: str, of: TextRequest) -> Iterator[tuple[int, int, int]]:
+    """The lines that a request of one step is about, and how many they become."""
+    end = "\n" if "\n" in base else "\r"
+    for one in of.steps[0] if len(of.steps) == 1 else ():
+        first, last = line_range(base, one.start, one.end)
+        more = one.put.count(end) - base.count(end, one.start, one.end)
+        yield first, last, last - first + more
 
 
 def _stale(target: Target, why: str) -> StaleFileError:
