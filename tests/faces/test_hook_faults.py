@@ -170,7 +170,7 @@ FAULTS: dict[str, Callable[[Machine], object]] = {
     ),
     "state is a file": lambda m: (m.state.parent.mkdir(parents=True), m.state.write_text("x")),
     "state lies in the root": lambda m: m.environment.update(FILEPACT_STATE_DIR=str(m.root / "s")),
-    "state cannot be made": lambda m: m.environment.update(FILEPACT_STATE_DIR="/proc/1/nowhere"),
+    "state cannot be made": lambda m: m.environment.update(FILEPACT_STATE_DIR="/dev/null/nowhere"),
     "daemon is killed": begun,
     "no HOME": lambda m: m.environment.pop("HOME"),
 }
