@@ -201,15 +201,13 @@ class KeptCopies:
                 os.unlink(one)
         return self._place(stamp)
 
-    def _copied(
-        self, source: int, stamp: Stamp, place: str, *, in_place: bool, until: float
-    ) -> int:
+    def _copied(self, file: int, stamp: Stamp, place: str, *, in_place: bool, until: float) -> int:
         """The descriptor of a copy; -1 for none.  Where nothing is lost by it, only one that takes no room is made."""
         with suppress(OSError):
-            disk, taken = os.statvfs(self._folder), os.fstat(source).st_blocks * 512
+            disk, taken = os.statvfs(self._folder), os.fstat(file).st_blocks * 512
             room = taken <= self._most and disk.f_bavail * disk.f_frsize - taken >= self._free
             named = "" if has_proc() else place
-            return _copy(source, self._folder, named, stamp, until if in_place and room else 0.0)
+            return _copy(file, self._folder, named, stamp, until if in_place and room else 0.0)
         return -1
 
 

@@ -336,6 +336,8 @@ def inotify_init() -> int:
     Raises:
         OSError: There is no inotify here, or there are too many instances.
     """
+    if sys.platform != "linux":
+        raise OSError(errno.ENOSYS, "no inotify here")
     return _done(_inotify_init1, os.O_NONBLOCK | os.O_CLOEXEC)
 
 
