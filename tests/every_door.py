@@ -298,7 +298,12 @@ class McpDoor(Door):
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        with serving("mcp", self.root, env=self.variables, cwd=self.root) as (_, client):
+        options: dict[str, Any] = {"env": self.variables, "cwd": self.root}
+        words: tuple[str, ...] = ("mcp", str(self.root))
+        if how := kept_so():
+            words = (*how, sys.executable, "-m", "filepact", *words)
+            options["start"] = subprocess.Popen
+        with serving(*words, **options) as (_, client):
             client.shake_hands()
             self._client = client
             yield
