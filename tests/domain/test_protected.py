@@ -83,7 +83,8 @@ coc-settings.json .tmuxp.yaml .tmux.conf.local .autoenv .autoenv.zsh .autoenv_le
 
 MANIFESTS = """
 package.json package-lock.json yarn.lock pnpm-lock.yaml npm-shrinkwrap.json setup.py setup.cfg
-pyproject.toml uv.lock requirements.txt requirements-dev.txt requirements/test.txt tox.ini
+pyproject.toml uv.lock pylock.toml pylock.dev.toml requirements.txt requirements-dev.txt
+requirements/test.txt tox.ini
 noxfile.py Cargo.toml Cargo.lock go.mod go.sum Makefile src/rules.mk CMakeLists.txt build.gradle
 app/build.gradle.kts gradle.properties gradlew pom.xml App.csproj Directory.Build.props x.targets
 web.config server.xml nuget.config Dockerfile api.Dockerfile docker-compose.yml
