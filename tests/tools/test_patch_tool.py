@@ -112,6 +112,9 @@ def test_what_an_envelope_overwrites_is_said(tool: Tool, root: Path):
     assert not done.failed, done.text
     assert "a.txt existed and was overwritten" in done.text
     assert "b.txt existed and was overwritten" in done.text
+    # Nobody had read them, so the answer shows what they held.
+    assert "-one" in done.text
+    assert "-bee" in done.text
     assert files(root) == {
         "a.txt": b"all new\n",
         "b.txt": b"def f():\r\n    return 1\r\n",
@@ -280,7 +283,9 @@ def test_a_rename_as_a_patch_is_what_git_takes(
 
 def test_a_new_file_over_another_is_named_as_overwriting_it(tool: Tool, root: Path):
     answer = tool(patch=envelope("*** Add File: b.txt\n+new\n"))
-    assert answer.text.startswith("Done: overwrite b.txt (+1 -1).")
+    # Nobody had read it, so the answer shows what it held.
+    assert answer.text.startswith("Done: overwrite b.txt. ")
+    assert "-bee\n+new" in answer.text
     assert (root / "b.txt").read_bytes() == b"new\n"
 
 

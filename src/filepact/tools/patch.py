@@ -314,6 +314,7 @@ def _apply_one(
     else:
         if targets[new].document is not None and patch.whole and new not in handed_on:
             draft.notes.append(f"{targets[new].location.shown} existed and was overwritten.")
+            draft.surprises |= targets[new].unread
         made = draft.move(
             *(source, targets[new], make if patch.hunks else None),
             over=patch.whole or new in handed_on,
@@ -396,6 +397,7 @@ def _create(draft: Draft, patch: FilePatch, target: Target) -> None:
                 hint="Send a patch against what the file holds.",
             )
         draft.notes.append(f"{target.location.shown} existed and was overwritten.")
+        draft.surprises |= target.unread
     draft.write(target, text)
     if patch.new_mode is not None:
         draft.set_mode(target, _executable(target.location.new_mode, like=patch.new_mode))
