@@ -10,10 +10,10 @@ from collections import defaultdict
 
 from tests.architecture.project import HOUSE, WINGS, dotted, syntax
 
-MOST_MODULES = 258
+MOST_MODULES = 256
 MOST_LINES = 95_850
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 57_450
+MOST_CORE_LINES = 57_300
 MOST_WING_LINES = {
     "filepact_acp": 10_500,
     "filepact_fleet": 6_750,
