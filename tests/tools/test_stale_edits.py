@@ -502,6 +502,7 @@ def test_whole_lines_go_with_their_line_break(world: World, text: str, old: str,
 
 SECTIONS = "a\n[u]\nd = 1\ne = 2\n"
 ABOVE = {"old_string": "[u]\n", "new_string": "[u]\nd = 1\n[p]\nq = 1\n[u]\n"}
+LAST = {"old_string": "e = 2", "new_string": "e = 3"}
 ABOVE_PATCH = {
     "patch": "*** Begin Patch\n*** Update File: {path}\n@@\n a\n+[u]\n+d = 1\n+[p]\n+q = 1\n [u]\n*** End Patch"
 }
@@ -514,6 +515,8 @@ ABOVE_PATCH = {
         (SECTIONS, SECTIONS.replace("d = 1\n", ""), "edit_file", ABOVE),
         (SECTIONS, SECTIONS.replace("d = 1\n", ""), "patch_apply", ABOVE_PATCH),
         (SECTIONS, SECTIONS.replace("[u]", "[v]"), "edit_file", ABOVE),
+        (SECTIONS, SECTIONS.replace("d = 1\n", ""), "edit_file", {"edits": [ABOVE, LAST]}),
+        (SECTIONS, SECTIONS.replace("d = 1\n", ""), "edit_file", {"edits": [LAST, ABOVE]}),
     ],
 )
 def test_lines_that_are_equal_to_changed_ones_are_not_taken_for_them(
@@ -531,3 +534,8 @@ def test_lines_that_are_equal_to_what_others_left_alone_are_put_in(
     right = now.replace(*ABOVE.values())
     case = Stale("", "ini", SECTIONS, now, "edit_file", ABOVE, right)
     assert world.run(case)[0] == "right"
+    if change[0] == "a\n":
+        several = {"edits": [ABOVE, LAST, {"old_string": "q = 1", "new_string": "q = 7"}]}
+        all_of_it = right.replace("e = 2", "e = 3").replace("q = 1", "q = 7")
+        case = Stale("", "ini", SECTIONS, now, "edit_file", several, all_of_it)
+        assert world.run(case)[0] == "right"

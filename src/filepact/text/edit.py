@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-__all__ = ["Edit", "EditList", "MergeResult", "RequestMatch", "TextRequest", "merge", "prove"]
+__all__ = [
+    "Edit",
+    "EditList",
+    "MergeResult",
+    "RequestMatch",
+    "TextRequest",
+    "merge",
+    "prove",
+    "replaced",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +306,7 @@ def prove(before: str, after: str, asked: TextRequest, name: str = "") -> str:
     """
     text: str | None = before if asked.base is None else asked.base
     for step in asked.steps:
-        text = text if text is None else _replaced(text, step)
+        text = text if text is None else replaced(text, step)
     if asked.pieces and text is not None:
         base, mine, theirs = ("".join(side) for side in zip(*asked.pieces, strict=True))
         merged = asked.base is None or _bare(base) == _bare(asked.base)
@@ -313,7 +322,7 @@ def prove(before: str, after: str, asked: TextRequest, name: str = "") -> str:
     return after
 
 
-def _replaced(text: str, step: Sequence[RequestMatch]) -> str | None:
+def replaced(text: str, step: Sequence[RequestMatch]) -> str | None:
     """A text with replacements at their places; None where one does not hold, or is not given, what was sent."""
     if not _is_counted(text, step):
         return None

@@ -18,7 +18,7 @@ from filepact.errors import (
 )
 from filepact.text.codec import rewrite
 from filepact.text.compare import compare_lines
-from filepact.text.edit import EditList, TextRequest, merge, prove
+from filepact.text.edit import EditList, TextRequest, merge, prove, replaced
 from filepact.text.landmarks import ChangeConflict, has_slid, is_same_run, lost_place
 from filepact.text.lines import (
     adopt_line_ends,
@@ -482,8 +482,7 @@ def _joined(
     # The lines around a change say more of its ends than what others have put in since.
     wanted = with_line_ends_of(now if line_ends(known) == "none" else known, mine)
     merged = merge(known, wanted, now)
-    slid = of and merged.text != now and has_slid(known, wanted, now, _lines_sent(base, of))
-    if merged.text is None or slid:
+    if merged.text is None or (of and merged.text != now and _is_slid(base, of, now, merged.text)):
         return None, None
     lost = lost_place(known, wanted, now, [line_range(base, *one) for one in sent])
     steps = (of or TextRequest.whole(base, mine, mine)).steps
@@ -498,12 +497,30 @@ def _joined(
     return ((merged.edits, proven) if lost is None else None), lost
 
 
-def _lines_sent(base: str, of: TextRequest) -> Iterator[tuple[int, int, int]]:
-    """The lines that a request of one step is about, and how many they become."""
-    end = "\n" if "\n" in base else "\r"
-    for one in of.steps[0] if len(of.steps) == 1 else ():
-        first, last = line_range(base, one.start, one.end)
-        more = one.put.count(end) - base.count(end, one.start, one.end)
+def _is_slid(base: str, of: TextRequest, now: str, merged: str) -> bool:
+    """Whether a comparison puts a step of what was sent elsewhere than it was sent to, among lines that others changed."""
+    text, there = base, now
+    for step in of.steps:
+        after = replaced(text, step)
+        if after is None:
+            return False  # The proof says so.
+        known = with_line_ends_of(now, text)
+        wanted = with_line_ends_of(now if line_ends(known) == "none" else known, after)
+        if has_slid(known, wanted, there, _lines_sent(text, step)):
+            return True
+        if len(of.steps) > 1:
+            # Of several each is made in what the one before it has left.
+            there = merge(known, wanted, there).text or ""
+        text = after
+    return len(of.steps) > 1 and there != merged
+
+
+def _lines_sent(text: str, step: Sequence[RequestMatch]) -> Iterator[tuple[int, int, int]]:
+    """The lines of a text that a step is about, and how many they become."""
+    end = "\n" if "\n" in text else "\r"
+    for one in step:
+        first, last = line_range(text, one.start, one.end)
+        more = one.put.count(end) - text.count(end, one.start, one.end)
         yield first, last, last - first + more
 
 
