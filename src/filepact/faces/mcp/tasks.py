@@ -17,7 +17,7 @@ from filepact.values import dataclass, field
 from filepact.wire.messages import INVALID_PARAMS, error_response, response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from filepact.faces.mcp.protocol import TaskRequest, ToolRequest
     from filepact.faces.mcp.results import ServerInfo, ToolResponse
@@ -90,12 +90,12 @@ class TaskList:
         result = answer.message.get("result")
         with self._lock:
             task.since = task.since[0], self._now()
+            task.sent, task.lost = answer.sent, answer.lost
             if not isinstance(result, dict):
                 task.status, task.outcome = "failed", {"error": answer.message["error"]}
             elif result.get("resultType") == "input_required" and not cancelled:
-                task.asked += 1
+                task.asked += 1  # No key is used again within a task.
                 requests = result["inputRequests"].items()
-                # No key is used again within a task.
                 asked = {f"{task.asked}.{key}": request for key, request in requests}
                 task.status, task.outcome = "input_required", {"inputRequests": asked}
                 task.state, task.answers = result["requestState"], {}
@@ -103,7 +103,6 @@ class TaskList:
                 task.status, task.outcome = "cancelled", {}
             else:
                 task.status, task.outcome = "completed", {"result": result}
-            task.sent, task.lost = answer.sent, answer.lost
 
     def answer(
         self, asked: TaskRequest, go_on: Callable[[Task, str, Mapping[str, object]], None]
@@ -147,35 +146,26 @@ class TaskList:
     def close(self) -> None:
         """Give up all results that nobody has asked for."""
         with self._lock:
-            given_up = [*self._tasks.values()]
-            self._tasks.clear()
-        for task in given_up:
+            self._drop([*self._tasks.values()])
+
+    def _forget(self, now: float) -> None:
+        """Drop what has been over for long, and what nobody answered; there are never too many."""
+        over = [one for one in self._tasks.values() if one.status != "working"]
+        late = [one for one in over if one.since[1] + _KEPT < now]
+        self._drop({*late, *over[: max(len(over) - _MOST, 0)]})
+
+    def _drop(self, tasks: Iterable[Task]) -> None:
+        for task in tasks:
+            del self._tasks[task.name]
             if task.sent is not None and task.lost is not None:
                 task.lost()
 
-    def _forget(self, now: float) -> None:
-        """Drop what is long over; there are never too many."""
-        over = [
-            one for one in self._tasks.values() if one.status not in ("working", "input_required")
-        ]
-        late = [one for one in over if one.since[1] + _KEPT < now]
-        for task in {*late, *over[: max(len(over) - _MOST, 0)]}:
-            del self._tasks[task.name]
-
 
 def _described(task: Task) -> dict[str, Any]:
-    began, changed = (
-        datetime.fromtimestamp(one, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        for one in task.since
+    began, changed = (datetime.fromtimestamp(one, UTC).isoformat() for one in task.since)
+    # While it goes on there is no end to be told.
+    left = (
+        None if task.status == "working" else int(1_000 * (task.since[1] - task.since[0] + _KEPT))
     )
-    return {
-        "taskId": task.name,
-        "status": task.status,
-        "createdAt": began,
-        "lastUpdatedAt": changed,
-        # While it goes on there is no end to be told.
-        "ttlMs": None
-        if task.status in ("working", "input_required")
-        else int(1_000 * (task.since[1] - task.since[0] + _KEPT)),
-        "pollIntervalMs": _POLL,
-    }
+    times = {"createdAt": began, "lastUpdatedAt": changed, "ttlMs": left, "pollIntervalMs": _POLL}
+    return {"taskId": task.name, "status": task.status, **times}
