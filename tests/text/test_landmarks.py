@@ -144,3 +144,31 @@ def test_which_of_two_equal_lines_is_meant_is_not_certain_once_one_has_come_besi
     assert lost.line == 2
     # Either may go away: what is left is the same.
     assert lost_place(base, "a\nc\nd\n", "a\nb\nb\nc\nD\n") is None
+
+
+TWO_TRIES = """def one(a):
+    if a:
+        go()
+    if a:
+        stop()
+
+
+def two(a):
+    if a:
+        go()
+    else:
+        stop()
+"""
+
+
+def test_below_a_header_with_a_remark_lines_that_stand_once_keep_their_place() -> None:
+    mine = TWO_TRIES.replace("    if a:\n        stop()", "    if not a:\n        stop()")
+    theirs = TWO_TRIES.replace("def one(a):", "def one(a):  # noqa")
+    sent = [(3, 5)]
+    assert lost_place(TWO_TRIES, mine, theirs, sent) is None
+    # With another change on the way there they may be others' by now.
+    moved = theirs.replace(
+        "        go()\n    if a:\n        stop()", "        gone()\n    if a:\n        stop()"
+    )
+    assert lost_place(TWO_TRIES, mine, moved, sent) is not None
+    assert lost_place(TWO_TRIES, mine, theirs.replace("  # noqa", "b"), sent) is not None

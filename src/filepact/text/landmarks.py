@@ -163,11 +163,8 @@ class _Search:
 
     def _shift(self, at: int) -> int:
         """By how many lines the seam before a line of the base has moved."""
-        passed = bisect_left(self._ends, at + 1)
-        if not passed:
-            return 0
-        last = self._since[passed - 1]
-        return last.new_end - last.old_end
+        passed = self._since[: bisect_left(self._ends, at + 1)]
+        return passed[-1].new_end - passed[-1].old_end if passed else 0
 
     # -- what encloses it -----------------------------------------------------------------
 
@@ -228,6 +225,8 @@ class _Search:
             return False
         if not (self._base.stands_once(run) and self._other.stands_once(run)):
             return False
+        if any(self._has_remark(header, end) for header in around):
+            return True
         for header in around:
             if first <= header < end:
                 continue
@@ -242,6 +241,13 @@ class _Search:
         return (before >= 0 and self._there[before] == self._other.above(there)) or (
             after < len(self._there) and self._there[after] == self._other.below(there + len(run))
         )
+
+    def _has_remark(self, header: int, end: int) -> bool:
+        """Whether a header only has something behind it by now, and all lines from there to an end are as they were."""
+        above, key = self._there[header - 1] if header else -1, self._base.keys[header]
+        below = list(range(above + 2, above + 1 + end - header))
+        stays = (not header or above >= 0) and self._there[header + 1 : end] == below
+        return stays and self._other.keys[above + 1].startswith((f"{key} ", f"{key}\t"))
 
     # -- which of several equal places it is ----------------------------------------------
 

@@ -107,12 +107,7 @@ class TaskList:
     def answer(
         self, asked: TaskRequest, go_on: Callable[[Task, str, Mapping[str, object]], None]
     ) -> Message:
-        """Answer a request about a task.
-
-        Args:
-            asked: The request.
-            go_on: Carries the task's call on, with the state of a question and what the person said.
-        """
+        """Answer a request about a task; its call is carried on with the state of a question and what the person said."""
         told: dict[str, Any] = {}
         after: Callable[[], object] | None = None
         with self._lock:
