@@ -258,6 +258,8 @@ def tell(
     """An answer with what the person and the model were not told yet; mostly there is nothing.
 
     Args:
+        agent: Whose event it is.
+        event: The event.
         messages: About calls of its session.
         besides: What the person is told besides.
         decided: What a person has decided about changes of its session, for the model.

@@ -1,8 +1,7 @@
 """The extension `io.modelcontextprotocol/tasks` (2026-07-28): calls that take long, and are asked for by a name.
 
-A call that is not answered within a few seconds is answered with such a name, if its client has declared the
-extension, and goes on; the client asks what became of it.  A task lasts as long as the connection, and an hour
-after its end.
+A call that is not answered within a few seconds is answered with such a name, if its client has declared the extension, and
+goes on; the client asks what became of it.  A task lasts as long as the connection, and an hour after its end.
 """
 
 from __future__ import annotations
