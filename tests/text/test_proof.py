@@ -106,6 +106,27 @@ def test_whatever_was_placed_rightly_is_proven(made: tuple[str, EditList, TextRe
     prove(text, edits.apply(text), asked)
 
 
+@pytest.mark.parametrize(
+    ("text", "patch", "after"),
+    [
+        # A whole line is not the end of another one.
+        ("  two\ntwo\n", "@@ ... @@\n-two\n", "  two\n"),
+        ("a {\n  }\n}", "@@ ... @@\n-}\n", "a {\n  }\n"),
+        ("a {\n  }\n}", "@@ ... @@\n-}\n+]\n", "a {\n  }\n]"),
+        (
+            "    import os\r\nimport os\r\n",
+            "@@ ... @@\n-import os\n+import re\n",
+            "    import os\r\nimport re\r\n",
+        ),
+        ("\n", "@@ ... @@\n-\n", ""),
+    ],
+)
+def test_a_line_that_ends_another_one_too_is_proven(text: str, patch: str, after: str):
+    (parsed,) = parse(patch)
+    made = apply(text, parsed)
+    assert prove(text, made.edits.apply(text), TextRequest((made.asked,))) == after
+
+
 def moved(edit: Edit, by: int) -> Edit:
     return Edit(max(edit.start + by, 0), max(edit.end + by, 0), edit.text)
 

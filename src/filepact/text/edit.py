@@ -341,7 +341,7 @@ def replaced(text: str, step: Sequence[RequestMatch]) -> str | None:
 
 
 def _is_counted(text: str, step: Sequence[RequestMatch]) -> bool:
-    """Whether what is replaced everywhere, or in its only place, stands as often as that."""
+    """Whether what is replaced everywhere, or in its only place, stands as often as that; lines count as whole ones."""
     if not step or not step[0].exact or not step[0].old or step[0].every is None:
         return True
     one, old = step[0], step[0].old
@@ -350,6 +350,8 @@ def _is_counted(text: str, step: Sequence[RequestMatch]) -> bool:
     there = there if one.new or old[-1] in "\r\n" else there.rstrip("\r\n")
     if one.every:
         return len(step) in (text.count(there), _bare(text).count(_bare(there)))
+    if old[-1] in "\r\n" and text[max(one.start - 1, 0) : one.start] in "\r\n":
+        text, there = (f"\n{_bare(part).removesuffix(chr(10))}\n" for part in (text, there))
     return len(step) > 1 or text.find(there, text.find(there) + 1) < 0
 
 

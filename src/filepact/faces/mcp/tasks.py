@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Task", "TaskList"]
 
-TaskStatus = Literal["working", "input_required", "completed", "failed", "cancelled"]
-
 _KEPT: Final = 3_600.0  # seconds that a task is kept after its end
 _MOST: Final = 200  # tasks that are over, of one client
 _POLL: Final = 1_000  # milliseconds after which asking again makes sense
@@ -50,7 +48,7 @@ class Task:
     request: ToolRequest
     cancel: Callable[[], None]
     name: str = field(default_factory=lambda: secrets.token_urlsafe(18))
-    status: TaskStatus = "working"
+    status: Literal["working", "input_required", "completed", "failed", "cancelled"] = "working"
     since: tuple[float, float] = (0.0, 0.0)
     outcome: Mapping[str, Any] = field(default_factory=dict)
     sent: Callable[[], None] | None = None
@@ -81,8 +79,8 @@ class TaskList:
         with self._lock:
             self._forget(now)
             self._tasks[task.name] = task
-            told = self._facts.modern(_described(task))
-        return task, response(request.id, {**told, "resultType": "task"})
+        told = self._facts.modern(_described(task)) | {"resultType": "task"}
+        return task, response(request.id, told)
 
     def end(self, task: Task, answer: ToolResponse, *, cancelled: bool) -> None:
         """Keep what came of a task: its result, a failure, or a question for the person."""
