@@ -331,7 +331,7 @@ def _headline(receipt: Receipt) -> str:
         )
     if receipt.status == "withdrawn":
         return f"{done}: nothing waits of it any more, and nothing was changed."
-    return f"{done}: nothing to change, the file already is like that."
+    return f"{done}: nothing to change, the file already holds that."
 
 
 def _counts(receipt: Receipt) -> str:
