@@ -539,3 +539,27 @@ def test_lines_that_are_equal_to_what_others_left_alone_are_put_in(
         all_of_it = right.replace("e = 2", "e = 3").replace("q = 1", "q = 7")
         case = Stale("", "ini", SECTIONS, now, "edit_file", several, all_of_it)
         assert world.run(case)[0] == "right"
+
+
+ADDS = "def add(a):\n    x = 1\n    y = 2\n    return x + y\n\n\n"
+MODULE = f"import os\n\n\n{ADDS}def none():\n    return 0\n"
+HUNK = " def add(a):\n     x = 1\n-    y = 2\n+    y = 3\n     return x + y\n"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("edit_file", {"old_string": "    y = 2\n", "new_string": "    y = 3\n"}),
+        ("patch_apply", {"patch": f"--- a/f\n+++ b/f\n@@ -4,4 +4,4 @@\n{HUNK}"}),
+        (
+            "patch_apply",
+            {"patch": f"*** Begin Patch\n*** Update File: {{path}}\n@@\n{HUNK}*** End Patch"},
+        ),
+        ("write_file", {"content": MODULE.replace("y = 2", "y = 3")}),
+    ],
+)
+def test_of_a_function_that_was_copied_beside_itself_nobody_knows_which_is_meant(
+    world: World, tool: str, arguments: dict[str, str]
+):
+    now = MODULE.replace(ADDS, ADDS * 2)
+    assert world.run(Stale("", "py", MODULE, now, tool, arguments, None))[0] == "refused"

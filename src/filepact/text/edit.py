@@ -287,8 +287,7 @@ class TextRequest:
     def doubled(self, before: str) -> str | None:
         """A text that had one place where it was to be replaced, and has several in what is changed."""
         base = before if self.base is None else self.base
-        ones = (one for step in self.steps for one in step)
-        sent = (one.old for one in ones if one.old and one.every is False)
+        sent = (one.old for step in self.steps for one in step if one.old and not one.every)
         return next((old for old in sent if before.count(old) > 1 >= base.count(old)), None)
 
 

@@ -276,14 +276,15 @@ class _Search:
                 return "its lines stand more than once, and what told them apart is gone"
         named = next((header for header in around if _has(self._known, header)), None)
         if self._is_tied(above, low, high, below, new, depth):
-            # One kept neighbour does not tell it from an equal one that came, or from itself moved there;
-            # of equal lines beside each other any may be removed.
+            # One kept neighbour does not tell it from one that came; of equal ones side by side any may go.
             here = {new - high + low, new + high - low} if removed else ()
             others = [at for at in self._other.standing(text, 0, len(self._back)) if at not in here]
             if named is not None or not others[1:] or not self._base.stands_once(text):
                 return ""
-            kept = self._kept_neighbours(low, high, new)
-            return "" if all(kept) else "its lines stood once, and stand more than once now"
+            run = tuple(self._base.keys[max(low - 1, 0) : high + 1])
+            once = len([*islice(self._other.standing(run, 0, len(self._back)), 2)]) < 2
+            kept = once and all(self._kept_neighbours(low, high, new))
+            return "" if kept else "its lines stood once, and stand more than once now"
         limit = [below, self._there[below] if below < len(self._there) else len(self._back)]
         if named is not None:
             limit[0] = min(limit[0], self._base.ends[named])
