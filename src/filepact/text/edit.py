@@ -349,9 +349,11 @@ def _is_counted(text: str, step: Sequence[RequestMatch]) -> bool:
     there = there if one.new or old[-1] in "\r\n" else there.rstrip("\r\n")
     if one.every:
         return len(step) in (text.count(there), _bare(text).count(_bare(there)))
-    if old[-1] in "\r\n" and text[max(one.start - 1, 0) : one.start] in "\r\n":
+    once = len(step) > 1 or text.find(there, text.find(there) + 1) < 0
+    if not once and old[-1] in "\r\n" and text[max(one.start - 1, 0) : one.start] in "\r\n":
         text, there = (f"\n{_bare(part).removesuffix(chr(10))}\n" for part in (text, there))
-    return len(step) > 1 or text.find(there, text.find(there) + 1) < 0
+        once = text.find(there, text.find(there) + 1) < 0
+    return once
 
 
 def _is_as_sent(text: str, sent: str, of: RequestMatch, *, last: bool) -> bool:

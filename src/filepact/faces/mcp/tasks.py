@@ -36,12 +36,10 @@ class Task:
     Attributes:
         request: The call, as it is carried out next.
         cancel: Ends the work; replaced with each part of it.
-        name: The task's id.
         status: As the protocol has it.
         since: When it began, and when something last changed, seconds since the epoch.
         outcome: The result, the error, or what the client is asked, as members of an answer.
-        sent: To be called once the client has the result.
-        lost: To be called if it never gets it.
+        sent: To be called once the client has the result; ``lost`` if it never gets it.
         state: What a question that is open goes on with.
     """
 
