@@ -250,19 +250,19 @@ def test_ordinary_names_are_cleared_at_one_look() -> None:
     assert BUILT_IN.suspicion("read").clears(["main.py", "src/", "Makefile", "index_12.json"])
 
 
-@pytest.mark.parametrize("place", ["/data", "/data/Work", "/data/work/state", None])
+@pytest.mark.parametrize("place", ["/data", "/data/Shop", "/data/shop/state", None])
 def test_a_rule_about_a_folder_makes_names_suspicious_in_every_root_that_it_can_cover(
     place: str | None,
 ) -> None:
     policy = Policy([rule("deny", "**", root=place)])
-    assert policy.suspicion("write", "/data/work")("main.py")
+    assert policy.suspicion("write", "/data/shop")("main.py")
     assert policy.suspicion("write")("main.py")
 
 
-@pytest.mark.parametrize("place", ["/data/other", "/data/work2", "/home"])
+@pytest.mark.parametrize("place", ["/data/other", "/data/shop2", "/home"])
 def test_a_rule_about_a_folder_elsewhere_makes_no_name_suspicious(place: str) -> None:
     policy = Policy([rule("deny", "**", root=place)])
-    assert not policy.suspicion("write", "/data/work")("main.py")
+    assert not policy.suspicion("write", "/data/shop")("main.py")
     assert policy.suspicion("write")("main.py")
     assert verdict("main.py", "write", policy) == "allow"
 
