@@ -18,7 +18,7 @@ MOST_WING_LINES = {
     "filepact_acp": 10_500,
     "filepact_fleet": 6_750,
     "filepact_gateway": 4_900,
-    "filepact_run": 4_000,
+    "filepact_run": 4_160,
     "filepact_windows": 5_600,
 }
 MOST_CHAPTERS = 11

@@ -340,6 +340,10 @@ ALLOWED: dict[str, dict[str, str]] = {
         ),
         "the mounts of a run's own namespace, and what is written through them, before and beside its program",
     ),
+    "filepact_run.kernel": dict.fromkeys(
+        ("ctypes.", "os.close", "os.uname"),
+        "calls for mounts and processes; the files of a project go past it",
+    ),
     "filepact_run.namespace": {
         **dict.fromkeys(("fcntl.", "open", "os", "os."), "the program of a run, and what holds it"),
         "socket.": "pairs between the processes of a run",

@@ -23,6 +23,7 @@ ALLOWED = {
     "": "says where filepact does not run",
     "fs": "as well: nothing beneath it is for Windows",
     "fs.kernel": "chooses the calls that differ, for all others",
+    "filepact_run.kernel": "calls have numbers by the processor",
     "filepact_run.namespace": "Linux alone has what it is made of",
     "fs.sandbox": "Linux alone has what it is made of, and its calls have numbers by the processor",
     "fs.server_sandbox": "the same",

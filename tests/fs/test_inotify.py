@@ -70,10 +70,10 @@ def test_a_system_without_these_calls_says_so(
 
 
 def test_a_c_library_without_a_function_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert kernel._call("getpid")() == os.getpid()
-    assert kernel._call("filepact_has_no_such_function") is None
+    assert kernel.library_call("getpid")() == os.getpid()
+    assert kernel.library_call("filepact_has_no_such_function") is None
     monkeypatch.setattr(kernel, "_libc", None)
-    assert kernel._call("getpid") is None
+    assert kernel.library_call("getpid") is None
 
 
 def test_of_a_file_that_is_closed_the_system_tells_nothing(grounds: Grounds) -> None:

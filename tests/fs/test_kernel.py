@@ -65,4 +65,4 @@ def test_an_end_that_cannot_be_asked_for_is_an_error(
 @CAPABILITIES
 def test_a_call_that_the_system_does_not_have_is_refused() -> None:
     with pytest.raises(OSError, match="no such call here"):
-        kernel._done(None)
+        kernel.checked(None)

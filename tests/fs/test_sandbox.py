@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import json
 import os
 import stat
@@ -316,51 +315,6 @@ def test_mounts_are_given_up_where_that_leaves_moves_alone(
     # Without it, only an administrator makes devices.
     assert device == (("EACCES" if given_up else "done") if os.geteuid() == 0 else "EPERM")
     assert outside == "done"
-
-
-CALLS = {"x86_64": {"keyctl": 250, "fsopen": 430}, "aarch64": {"keyctl": 219, "fsopen": 430}}
-needs_filter = pytest.mark.skipif(
-    sys.platform != "linux" or os.uname().machine not in CALLS,
-    reason="the filter does not know this machine",
-)
-
-
-@needs_filter
-def test_calls_that_reach_past_namespaces_are_refused_and_others_are_not(grounds: Grounds) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    zero = ctypes.c_ulong(0)
-    read_only = os.open(grounds.root / "README.md", os.O_RDONLY)
-
-    def call(number: int) -> str:
-        libc.syscall(ctypes.c_long(number), ctypes.c_long(-1), zero, zero, zero, zero)
-        return errno.errorcode[ctypes.get_errno()]
-
-    def steer(request: int) -> str:
-        return attempt(lambda: fcntl.ioctl(read_only, request, b"x"))
-
-    def attempts() -> tuple[Any, ...]:
-        # Of this thread alone, as is the filter.
-        kernel.prctl(38, 1)
-        sandbox.forbid_calls()
-        numbers = CALLS[os.uname().machine].values()
-        refused = [*map(call, numbers), steer(0x5412), steer(0x541C)]
-        # io_uring: its setup, enter and register, as a kernel answers that has none.
-        missing = [*map(call, (425, 426, 427))]
-        return refused, missing, steer(0x5401), (grounds.root / "README.md").read_text()
-
-    refused, missing, other, text = in_thread(attempts)
-    os.close(read_only)
-    assert (refused, missing, other, text) == (["EPERM"] * 4, ["ENOSYS"] * 3, "ENOTTY", "readme")
-
-
-def test_a_machine_that_the_filter_does_not_know_is_left_as_it_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    machine = os.uname()
-    unknown = os.uname_result((*machine[:4], "pdp11"))
-    monkeypatch.setattr(os, "uname", lambda: unknown)
-    in_thread(sandbox.forbid_calls)
-    assert attempt(lambda: os.listdir("/")) == "done"
 
 
 @CAPABILITIES

@@ -3,7 +3,6 @@
 macOS' own are in `darwin`, and are chosen here alone.  openat2 and renameat2 are reported as missing (``ENOSYS``) where the kernel, the file system or a
 container's filter does not offer them, statx and fstatfs by None; callers have another way then.  Of
 notices macOS has none that tell everything: what changed there is found by looking.
-Of what namespaces need, everything is reported as an error: there is no other way.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ __all__ = [
     "FileSync",
     "born",
     "capset",
+    "checked",
     "copy_list",
     "data_sync",
     "file_system",
@@ -41,27 +41,23 @@ __all__ = [
     "held",
     "inotify_add_watch",
     "inotify_init",
+    "library_call",
     "listxattr",
     "lock_holder",
     "lock_request",
     "most_watches",
-    "mount",
     "mount_of",
     "names_in",
     "only_takes",
     "openat2",
-    "pin_link",
     "place_of",
-    "prctl",
     "removexattr",
     "renameat2",
     "reserve",
     "same_places",
-    "set_mount",
     "setxattr",
     "spelling",
     "true_name",
-    "unshare",
 ]
 
 NO_MOUNTS = 0x01
@@ -88,7 +84,7 @@ _NUMBER = (1 << 64) - 1
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform != "win32" else None
 
 
-def _call(name: str, *kinds: Any) -> Any:
+def library_call(name: str, *kinds: Any) -> Any:
     """A function of the C library with its argument types set; None where there is none.
 
     Converting untyped arguments at each call costs more than the call itself.
@@ -104,11 +100,11 @@ def _call(name: str, *kinds: Any) -> Any:
 
 
 _int, _uint, _text, _address = ctypes.c_int, ctypes.c_uint, ctypes.c_char_p, ctypes.c_void_p
-_openat2 = _call("syscall", ctypes.c_long, _int, _text, _address, ctypes.c_size_t)
-_statx = _call("statx", _int, _text, _int, _uint, _address)
-_fstatfs = _call("fstatfs", _int, _address)
-_inotify_init1 = _call("inotify_init1", _int)
-_inotify_add_watch = _call("inotify_add_watch", _int, _text, _uint)
+_openat2 = library_call("syscall", ctypes.c_long, _int, _text, _address, ctypes.c_size_t)
+_statx = library_call("statx", _int, _text, _int, _uint, _address)
+_fstatfs = library_call("fstatfs", _int, _address)
+_inotify_init1 = library_call("inotify_init1", _int)
+_inotify_add_watch = library_call("inotify_add_watch", _int, _text, _uint)
 
 
 class _OpenHow(ctypes.Structure):
@@ -190,7 +186,7 @@ else:
     STAMP_CLOCK = 5  # CLOCK_REALTIME_COARSE of <linux/time.h>
     # F_OFD_SETLK and F_OFD_SETLKW of <linux/fcntl.h>: `fcntl` loads later.
     SET_LOCK, WAIT_LOCK = 37, 38
-    _renameat2 = _call("renameat2", _int, _text, _int, _text, _uint)
+    _renameat2 = library_call("renameat2", _int, _text, _int, _text, _uint)
     _LOCK = struct.Struct("hhqqi0q")
 
     def renameat2(directory: int, old: str, new: str, flags: int, to: int = -1) -> None:
@@ -211,7 +207,7 @@ else:
             raise OSError(errno.EINVAL, _NUL)
         names = directory, os.fsencode(old), directory if to < 0 else to, os.fsencode(new)
         try:
-            _done(_renameat2, *names, flags)
+            checked(_renameat2, *names, flags)
         except OSError as error:
             if error.errno in _UNSUPPORTED:
                 error.errno = errno.ENOSYS
@@ -338,7 +334,7 @@ def inotify_init() -> int:
     """
     if sys.platform != "linux":
         raise OSError(errno.ENOSYS, "no inotify here")
-    return _done(_inotify_init1, os.O_NONBLOCK | os.O_CLOEXEC)
+    return checked(_inotify_init1, os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def inotify_add_watch(notices: int, folder: int, mask: int) -> int:
@@ -356,7 +352,7 @@ def inotify_add_watch(notices: int, folder: int, mask: int) -> int:
         OSError: ``ENOSPC`` when there are too many already.
     """
     # There is no such call for a descriptor; its name in /proc leads to the folder itself.
-    return _done(_inotify_add_watch, notices, b"/proc/self/fd/%d" % folder, mask)
+    return checked(_inotify_add_watch, notices, b"/proc/self/fd/%d" % folder, mask)
 
 
 # -- to the disk --------------------------------------------------------------------------------
@@ -364,10 +360,10 @@ def inotify_add_watch(notices: int, folder: int, mask: int) -> int:
 # io_setup, io_destroy, io_submit and io_getevents of <asm/unistd.h>: the C library has none of them.
 _ASYNCHRONOUS = {"x86_64": (206, 207, 209, 208), "aarch64": (0, 1, 2, 4)}
 _DATA_SYNC = 3  # IOCB_CMD_FDSYNC of <linux/aio_abi.h>
-_setup = _call("syscall", ctypes.c_long, _uint, _address)
-_destroy = _call("syscall", ctypes.c_long, ctypes.c_ulong)
-_submit = _call("syscall", ctypes.c_long, ctypes.c_ulong, ctypes.c_long, _address)
-_getevents = _call(
+_setup = library_call("syscall", ctypes.c_long, _uint, _address)
+_destroy = library_call("syscall", ctypes.c_long, ctypes.c_ulong)
+_submit = library_call("syscall", ctypes.c_long, ctypes.c_ulong, ctypes.c_long, _address)
+_getevents = library_call(
     "syscall", ctypes.c_long, ctypes.c_ulong, ctypes.c_long, ctypes.c_long, _address, _address
 )
 
@@ -437,80 +433,11 @@ class FileSync:
         self._calls = None
 
 
-# -- namespaces -------------------------------------------------------------------------------
+# -- capabilities -----------------------------------------------------------------------------
 
-_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
-_CLONE, _NO_FOLLOW, _FROM_EMPTY_PATH = 0x1, 0x100, 0x4
-_RECURSIVE = 0x8000
 _CAPABILITIES_3 = 0x2008_0522
 
-_mount = _call("mount", _text, _text, _text, ctypes.c_ulong, _text)
-_unshare = _call("unshare", _int)
-_prctl = _call("prctl", _int, *(ctypes.c_ulong,) * 4)
-_capset = _call("capset", _address, _address)
-_open_tree = _call("syscall", ctypes.c_long, _int, _text, _uint)
-_move_mount = _call("syscall", ctypes.c_long, _int, _text, _int, _text, _uint)
-_mount_setattr = _call("syscall", ctypes.c_long, _int, _text, _uint, _address, ctypes.c_size_t)
-
-
-def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
-    """Mount a file system, or a file or folder at a second place.
-
-    Raises:
-        OSError: The system refused.
-    """
-    words = [os.fsencode(word) if word else None for word in (source, target, kind)]
-    _done(_mount, *words, flags, os.fsencode(options) if options else None)
-
-
-def set_mount(target: str, on: int, off: int = 0, *, below: bool = False) -> None:
-    """Set and clear attributes of a mount: bits of `mount_setattr(2)`.
-
-    Args:
-        target: Its place.
-        on: Those to set.
-        off: Those to clear.
-        below: Whether of all mounts below it as well.
-
-    Raises:
-        OSError: The system refused; ``ENOSYS`` before Linux 5.12.
-    """
-    attributes = (ctypes.c_uint64 * 4)(on, off, 0, 0)
-    flags = _RECURSIVE if below else 0
-    path = os.fsencode(target)
-    _done(_mount_setattr, _MOUNT_SETATTR, -100, path, flags, ctypes.addressof(attributes), 32)
-
-
-def pin_link(path: str) -> None:
-    """Mount a symbolic link over itself: in this namespace its name cannot be removed or given away any more.
-
-    Raises:
-        OSError: The system refused.
-    """
-    place = os.fsencode(path)
-    tree = _done(_open_tree, _OPEN_TREE, -100, place, _CLONE | _NO_FOLLOW | os.O_CLOEXEC)
-    try:
-        _done(_move_mount, _MOVE_MOUNT, tree, b"", -100, place, _FROM_EMPTY_PATH)
-    finally:
-        os.close(tree)
-
-
-def unshare(flags: int) -> None:
-    """Leave namespaces for new ones: bits of `unshare(2)`.
-
-    Raises:
-        OSError: The system refused.
-    """
-    _done(_unshare, flags)
-
-
-def prctl(option: int, *arguments: int) -> None:
-    """Set something about this process: see `prctl(2)`.
-
-    Raises:
-        OSError: The system refused.
-    """
-    _done(_prctl, option, *arguments, *(0,) * (4 - len(arguments)))
+_capset = library_call("capset", _address, _address)
 
 
 def capset(kept: int) -> None:
@@ -525,10 +452,15 @@ def capset(kept: int) -> None:
     header = (ctypes.c_uint32 * 2)(_CAPABILITIES_3, 0)
     low, high = kept & 0xFFFF_FFFF, kept >> 32
     data = (ctypes.c_uint32 * 6)(low, low, 0, high, high, 0)
-    _done(_capset, ctypes.addressof(header), ctypes.addressof(data))
+    checked(_capset, ctypes.addressof(header), ctypes.addressof(data))
 
 
-def _done(function: Any, *arguments: Any) -> int:
+def checked(function: Any, *arguments: Any) -> int:
+    """The result of a function of the C library that says by a negative one that it failed.
+
+    Raises:
+        OSError: It failed; ``ENOSYS`` where there is no such function, and outside of Linux.
+    """
     if function is None or sys.platform != "linux":
         raise OSError(errno.ENOSYS, "no such call here")
     result: int = function(*arguments)

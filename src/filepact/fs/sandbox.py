@@ -21,7 +21,7 @@ import sys
 import warnings
 from contextlib import ExitStack, suppress
 from functools import cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from filepact.errors import InvalidParamsError
 
@@ -38,7 +38,6 @@ __all__ = [
     "SandboxMode",
     "Trial",
     "confine",
-    "forbid_calls",
     "forbid_mounts",
     "landlock_abi",
     "libraries",
@@ -395,69 +394,3 @@ def _checked(result: int) -> int:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
     return result
-
-
-# -- calls ------------------------------------------------------------------------------------
-
-# Of <linux/audit.h>, with the numbers of the calls that are refused and that of `ioctl`.  None of them
-# works without a capability anyway, but for keys and a terminal's input.
-_SAME: Final = (428, 429, 430, 431, 432, 433, 442)  # of mounts; the same everywhere
-_REFUSED: Final[dict[int, tuple[int, tuple[int, ...]]]] = {
-    0xC000_003E: (16, (155, 161, 165, 166, 248, 249, 250, 298, 304, 308, 321, *_SAME)),  # x86-64
-    0x4000_0003: (54, (21, 52, 61, 217, 286, 287, 288, 336, 342, 346, 357, *_SAME)),  # x86
-    0xC000_00B7: (29, (39, 40, 41, 51, 217, 218, 219, 241, 265, 268, 280, *_SAME)),  # ARM 64
-}
-# What `io_uring` does in the kernel no filter sees; programs know kernels that have not got it.
-_ABSENT: Final = (425, 426, 427)  # setup, enter and register; the same everywhere
-_TERMINAL_INPUT: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: they type for the person
-_SECCOMP, _FILTER = 22, 2  # of <linux/prctl.h>
-_LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
-_ALLOW, _REFUSE, _MISSING = 0x7FFF_0000, 0x0005_0000 | errno.EPERM, 0x0005_0000 | errno.ENOSYS
-_X32: Final = 0x4000_0000
-
-
-def forbid_calls() -> None:
-    """Give up calls that reach past namespaces or past this filter: a terminal's input, keys, mounts once more, `io_uring`.
-
-    Privileges must have been given up before.  Where the filter does not know the machine, nothing is.
-
-    Raises:
-        OSError: The system refused.
-    """
-    if os.uname().machine not in ("x86_64", "aarch64"):
-        return
-    code = b"".join(struct.pack("=HBBI", *one) for one in _filter_program())
-    held = ctypes.create_string_buffer(code, len(code))
-    header = ctypes.create_string_buffer(16)
-    ctypes.c_ushort.from_buffer(header).value = len(code) // 8
-    ctypes.c_void_p.from_buffer(header, ctypes.sizeof(ctypes.c_void_p)).value = ctypes.addressof(
-        held
-    )
-    option, kind = ctypes.c_ulong(_SECCOMP), ctypes.c_ulong(_FILTER)
-    zero = ctypes.c_ulong(0)
-    _checked(_library().prctl(option, kind, ctypes.c_void_p(ctypes.addressof(header)), zero, zero))
-
-
-def _filter_program() -> Iterable[tuple[int, int, int, int]]:
-    """The filter, one instruction after the other: code, jump if so, jump if not, number."""
-    yield _LOAD, 0, 0, 4  # the architecture
-    for machine, (ioctl, refused) in _REFUSED.items():
-        # Two for each number, option for the other ABI, and those of a terminal.
-        length = 2 * len(refused + _ABSENT) + 3 + 2 + 2 * len(_TERMINAL_INPUT) + 1
-        yield _EQUAL, 0, length, machine
-        yield _LOAD, 0, 0, 0  # the number
-        yield _ANY_BIT, 0, 1, _X32
-        yield _RETURN, 0, 0, _REFUSE
-        for number in refused:
-            yield _EQUAL, 0, 1, number
-            yield _RETURN, 0, 0, _REFUSE
-        for number in _ABSENT:
-            yield _EQUAL, 0, 1, number
-            yield _RETURN, 0, 0, _MISSING
-        yield _EQUAL, 0, 1 + 2 * len(_TERMINAL_INPUT), ioctl
-        yield _LOAD, 0, 0, 24  # the lower half of the second argument
-        for number in _TERMINAL_INPUT:
-            yield _EQUAL, 0, 1, number
-            yield _RETURN, 0, 0, _REFUSE
-        yield _RETURN, 0, 0, _ALLOW
-    yield _RETURN, 0, 0, _REFUSE

@@ -17,9 +17,10 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from filepact.fs.kernel import mount, pin_link, reserve, set_mount
+from filepact.fs.kernel import reserve
 from filepact.fs.path_form import is_beneath
 from filepact.values import dataclass
+from filepact_run.kernel import mount, pin_link, set_mount
 from filepact_run.overlay import kind_at
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from filepact.fs.kernel import capset, prctl, unshare
-from filepact.fs.sandbox import forbid_calls, forbid_mounts
+from filepact.fs.kernel import capset
+from filepact.fs.sandbox import forbid_mounts
 from filepact_run.inside import (
     NamespaceMounts,
     go_on,
@@ -38,6 +38,7 @@ from filepact_run.inside import (
     release,
     write_through,
 )
+from filepact_run.kernel import forbid_calls, prctl, unshare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
