@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from filepact.text.edit import merge
 from filepact.text.landmarks import lost_place
 
 JSON = """{
@@ -172,3 +173,27 @@ def test_below_a_header_with_a_remark_lines_that_stand_once_keep_their_place() -
     )
     assert lost_place(TWO_TRIES, mine, moved, sent) is not None
     assert lost_place(TWO_TRIES, mine, theirs.replace("  # noqa", "b"), sent) is not None
+
+
+ONE_WAIT = """def one(a):
+    add(2, a.first)
+    if a.waits:
+        add(3, a.next)
+    return a
+
+
+"""
+
+
+def test_lines_that_were_sent_and_stand_whole_behind_a_copy_have_no_certain_place() -> None:
+    mine = ONE_WAIT.replace("a.next", "a.last")
+    header, *body = ONE_WAIT.splitlines(keepends=True)
+    copied = "".join([header, *body[:4], *body])
+    hunk = (1, 7)
+    assert merge(ONE_WAIT, mine, copied).text == copied.replace("a.next", "a.last", 1)
+    lost = lost_place(ONE_WAIT, mine, copied, [hunk])
+    assert lost is not None
+    assert lost.other_line == 4
+    # The lines of another function are not those that were sent.
+    beside = "".join([header, *body[:4], "def two(a):\n", *body])
+    assert lost_place(ONE_WAIT, mine, beside, [hunk]) is None

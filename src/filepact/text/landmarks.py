@@ -155,6 +155,8 @@ class _Search:
             key = self._base.keys[one] if new and first < end else ""
             if key and self._other.keys[max(at, 0) : at + 1] == [key] and self._back[at] < 0:
                 why = why or "an equal line has come beside it"
+        if not why and sent and self._is_elsewhere(sent, first, there, depth, around, now):
+            why = "the lines that were sent stand somewhere else as they were"
         if not why and not (sent and self._is_named_by(*sent, around)):
             why = self._among_twins(first, end, there, depth, around, removed=not new) or (
                 "" if around else self._without_neighbours(first, end, there)
@@ -217,6 +219,26 @@ class _Search:
                 if was != (new <= there < self._other.ends[new]):
                     return f"`{_shown(self._base.keys[at])}` is near it only before or after"
         return ""
+
+    def _is_elsewhere(
+        self,
+        sent: tuple[int, int],
+        first: int,
+        there: int,
+        depth: int,
+        around: list[int],
+        now: list[int],
+    ) -> bool:
+        """Whether the lines that were sent stand whole at another place only, and nothing tells it from this one."""
+        run, other = tuple(self._base.keys[slice(*sent)]), self._other
+        places = list(islice(other.standing(run, 0, len(self._back)), 2))
+        if len(places) != 1 or places[0] + first - sent[0] == there:
+            return False
+        for header in around[:1]:
+            if bisect_left(self._known, header) < bisect_left(self._known, self._base.ends[header]):
+                return False
+        found = other.around(places[0] + first - sent[0], depth)
+        return [other.keys[at] for at in found] == [other.keys[at] for at in now]
 
     def _is_named_by(self, first: int, end: int, around: list[int]) -> bool:
         """Whether a run of lines stands once, before and now, with a neighbour and all around it told apart."""
